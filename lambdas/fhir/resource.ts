@@ -1,0 +1,14 @@
+/** A FHIR resource as a plain tree, as json.ts parses it. https://hl7.org/fhir/R4/resource.html */
+
+export type Element = { readonly [name: string]: unknown }
+
+export type Meta = Element & { readonly versionId?: string; readonly lastUpdated?: string; readonly profile?: readonly string[] }
+
+export type Resource = Element & { readonly resourceType: string; readonly id?: string; readonly meta?: Meta }
+
+/** https://hl7.org/fhir/R4/datatypes.html#id */
+export const isId = (text: string): boolean => /^[A-Za-z0-9\-.]{1,64}$/.test(text)
+
+export const isElement = (value: unknown): value is Element => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const isResource = (value: unknown): value is Resource => isElement(value) && typeof value['resourceType'] === 'string'

@@ -1,0 +1,31 @@
+/** Large immutable objects by key: overflowing bodies, export files. */
+
+export type Blob = { readonly bytes: Uint8Array; readonly contentType: string }
+export type BlobInfo = { readonly key: string; readonly size: number }
+
+/** An object written in numbered parts, by one or several processes. */
+export interface BlobParts {
+  /** Identifies the unfinished object: `openParts(key, id)` of another process continues it. */
+  readonly id: string
+  /** Writes part `n` (1 to 10,000). Writing the same number again replaces it. Returns the part's tag, which `complete` wants. */
+  writePart(n: number, bytes: Uint8Array): Promise<string>
+  /** Joins the given parts in ascending order. Every part but the last has at least 5 MiB; a wrong tag fails and leaves the parts. */
+  complete(parts: readonly { readonly n: number; readonly tag: string }[]): Promise<void>
+  /** Forgets all parts. Idempotent; afterwards `writePart` and `complete` fail. */
+  abort(): Promise<void>
+}
+
+/**
+ * Guarantees
+ * - Keys are `/`-separated segments of `[A-Za-z0-9._~-]`, 1 to 900 characters, without empty, `.` or `..` segments; others throw RangeError.
+ * - `put` is atomic (a reader sees all of it or none) and durable when it resolves; a second `put` replaces.
+ * - `get` of an unknown key is undefined. `range` is [first byte, one past the last byte), cut at the end of the object.
+ * - `remove` is idempotent. `list` yields keys with the prefix in ascending code-unit order, finished objects only.
+ */
+export interface BlobStore {
+  put(key: string, blob: Blob): Promise<void>
+  get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined>
+  remove(key: string): Promise<void>
+  list(prefix: string): AsyncIterable<BlobInfo>
+  openParts(key: string, contentType: string, id?: string): Promise<BlobParts>
+}

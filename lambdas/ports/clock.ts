@@ -1,0 +1,8 @@
+/** Time, ids and randomness: the only place the server gets them from. */
+
+export interface Clock {
+  /** Milliseconds since 1970, UTC. Never smaller than an earlier answer of the same clock. */
+  now(): number
+  /** A random UUID, lower case. */
+  newId(): string
+}

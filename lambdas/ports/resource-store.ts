@@ -1,0 +1,94 @@
+/**
+ * Resource versions. The store knows keys, version numbers, instants and opaque bytes; what "gone", "If-Match" or "conditional" mean
+ * is decided above.
+ *
+ * Guarantees
+ * - Version numbers of a resource are 1, 2, 3 … without gaps, over deletions too. A deletion is a version without a body.
+ * - `commit` is all or nothing for 1 to 5,000 writes, durable when it resolves, and linearizable: of racing commits that expect the
+ *   same head one wins, the others get the conflict. A crash leaves all of a commit or none.
+ * - A reader sees a commit that resolved before the read began, and never a part of one.
+ * - Bodies are 0 bytes to 20 MB and come back byte for byte. Tenants never see each other's versions.
+ */
+
+export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }
+export type VersionKey = ResourceKey & { readonly versionId: number }
+
+export type ResourceVersion = VersionKey & {
+  /** Milliseconds since 1970, UTC; rises strictly from version to version of a resource. */
+  readonly lastUpdated: number
+  readonly deleted: boolean
+  /** `Patient/1` …: the compartments the resource is in; a deletion carries those of the version before. */
+  readonly compartments: readonly string[]
+  /** The resource as it is served, id and meta included. Empty for a deletion. */
+  readonly body: Uint8Array
+}
+
+/** The next version of a resource: its versionId is `expected + 1`. */
+export type Write = Omit<ResourceVersion, 'versionId'> & {
+  /** The head's versionId, 0 where there is none. */
+  readonly expected: number
+}
+
+/**
+ * Serialises commits that stand for the same condition. A guard nobody holds, or held by `replaces`, is bound to `holder` by the
+ * commit; one held by any other resource is a conflict. Guards may be forgotten an hour after they were bound.
+ */
+export type Guard = { readonly tenant: string; readonly guard: string; readonly holder: ResourceKey; readonly replaces?: ResourceKey }
+
+export type CommitResult =
+  | { readonly kind: 'committed' }
+  /** `writes[index]` expected another head. `current`, where known, is the head it met. */
+  | { readonly kind: 'conflict'; readonly index: number; readonly current?: ResourceVersion }
+  /** `guards[index]` is held by `holder`. */
+  | { readonly kind: 'guarded'; readonly index: number; readonly holder: ResourceKey }
+
+/** One resource, one type, or everything of a tenant. */
+export type HistoryScope =
+  | { readonly tenant: string; readonly type?: undefined; readonly id?: undefined }
+  | { readonly tenant: string; readonly type: string; readonly id?: undefined }
+  | ResourceKey
+
+export type HistoryWindow = {
+  /** Only versions with lastUpdated ≥ since. */
+  readonly since?: number
+  /** Only versions with lastUpdated < before. */
+  readonly before?: number
+  /** Leaves out versions that were superseded at or before this instant. */
+  readonly currentAt?: number
+}
+
+/** The place of a version in the order of a history: descending by lastUpdated, then ascending by type and id (code units), then descending by versionId. */
+export type HistoryPosition = { readonly lastUpdated: number; readonly type: string; readonly id: string; readonly versionId: number }
+
+export type HistoryPage = { readonly versions: readonly ResourceVersion[]; readonly more: boolean }
+
+export type ScanRequest = {
+  readonly tenant: string
+  readonly type: string
+  /** Segment `index` of `of`: the segments of one `of` are disjoint and together complete. */
+  readonly segment: { readonly index: number; readonly of: number }
+  /** Each resource's version with the highest lastUpdated ≤ asOf. */
+  readonly asOf: number
+  /** Only versions with lastUpdated > since. */
+  readonly since?: number
+  readonly cursor?: string
+  readonly limit: number
+}
+
+/** Live versions only, in no promised order, each resource at most once over all pages. No `cursor`: this was the last page. */
+export type ScanPage = { readonly versions: readonly ResourceVersion[]; readonly cursor?: string }
+
+export interface ResourceReader {
+  /** The heads, in the order of the keys; undefined for a resource that never was; a deleted head comes back with `deleted: true`. */
+  current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]>
+  /** These versions, in the order asked. */
+  versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]>
+  /** At most `limit` versions strictly after `after` in the order of HistoryPosition. */
+  history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
+  scan(request: ScanRequest): Promise<ScanPage>
+}
+
+export interface ResourceWriter {
+  /** Writes name distinct resources of one tenant, guards distinct guards; else RangeError. */
+  commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult>
+}

@@ -1,0 +1,57 @@
+/**
+ * Finds resources by plan.
+ *
+ * Guarantees
+ * - `apply` is idempotent and order-tolerant: replays and reorderings end at each resource's highest version.
+ * - `find` returns live resources the plan's predicate holds on (search/evaluate.ts is its meaning), in the plan's order, at most
+ *   `limit`, strictly after `after`. Deleted resources and other tenants are never found.
+ * - What `caughtUp` reported as visible is seen by every later `find`.
+ * - The index never decides what a value means: it compares keys by code point and numbers by value.
+ */
+import type { Plan, Position } from '../search/plan.ts'
+
+export type OrderKey = { readonly low: string | number; readonly high: string | number }
+
+/** What search/extract.ts makes of a resource version: dumb values only. */
+export type IndexDocument = {
+  readonly tenant: string
+  readonly type: string
+  readonly id: string
+  readonly version: number
+  /** Milliseconds since 1970, UTC. */
+  readonly lastUpdated: number
+  readonly deleted: boolean
+  /** Matched exactly, by prefix, by range or by containment; each at most 8,000 characters. */
+  readonly keys: Readonly<Record<string, readonly string[]>>
+  /** Half-open intervals in milliseconds. */
+  readonly spans: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
+  readonly numbers: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
+  readonly points: Readonly<Record<string, readonly (readonly [latitude: number, longitude: number])[]>>
+  /** Sort values by parameter code: ascending by low, descending by high. */
+  readonly order: Readonly<Record<string, OrderKey>>
+  /** Parameter codes that had a value. */
+  readonly present: readonly string[]
+  readonly compartments: readonly string[]
+  /** The number of the parameter registry it was extracted with. */
+  readonly registry: number
+  /** The resource, for indexes that keep it so that a search needs no second read. */
+  readonly body: Uint8Array
+}
+
+export type Hit = {
+  readonly type: string
+  readonly id: string
+  readonly version: number
+  readonly position: Position
+  /** Absent where the index does not keep bodies: read the version from the store. */
+  readonly body?: Uint8Array
+}
+
+export type HitPage = { readonly hits: readonly Hit[]; readonly more: boolean; readonly total?: number }
+
+export interface SearchIndex {
+  apply(documents: readonly IndexDocument[]): Promise<void>
+  find(plan: Plan): Promise<HitPage>
+  /** Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. */
+  caughtUp(tokens: readonly string[], patience: number): Promise<boolean>
+}

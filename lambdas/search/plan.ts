@@ -1,0 +1,44 @@
+/**
+ * The search plan: what a FHIR search means once every FHIR rule has been applied. Back ends receive only these shapes.
+ * Strings are compared by code point; intervals are half-open; `low` and `high` of spans are milliseconds since 1970, ±Infinity where open.
+ */
+
+export type Predicate =
+  | { readonly kind: 'all' | 'some'; readonly of: readonly Predicate[] }
+  | { readonly kind: 'not'; readonly of: Predicate }
+  /** Some key of the field is one of these. */
+  | { readonly kind: 'key'; readonly field: string; readonly oneOf: readonly string[] }
+  /** Some key of the field lies in [from, to); no `to`: up to the end. */
+  | { readonly kind: 'keyRange'; readonly field: string; readonly from: string; readonly to?: string }
+  /** Some key of the field has `text` in it. */
+  | { readonly kind: 'contains'; readonly field: string; readonly text: string }
+  /** Some interval of the field lies within, or has a point in common with, [low, high). A number is a point: low = high, within and intersects then mean low ≤ x < high. */
+  | { readonly kind: 'span' | 'number'; readonly field: string; readonly relation: 'within' | 'intersects'; readonly low: number; readonly high: number }
+  | { readonly kind: 'near'; readonly field: string; readonly latitude: number; readonly longitude: number; readonly metres: number }
+  /** The parameter had a value. */
+  | { readonly kind: 'present'; readonly field: string }
+  /** The tests hold on one entry. */
+  | { readonly kind: 'tuple'; readonly field: string; readonly tests: readonly Predicate[] }
+  | { readonly kind: 'compartment'; readonly oneOf: readonly string[] }
+
+export type SortKey = { readonly param: string; readonly descending: boolean }
+
+/** The sort values of the last hit of a page, then its type and id. */
+export type Position = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
+
+export type Plan = {
+  readonly tenant: string
+  readonly types: readonly string[]
+  readonly where: Predicate
+  /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
+  readonly order: readonly SortKey[]
+  readonly limit: number
+  readonly after?: Position
+  readonly skip?: number
+  /** `estimate`: exact up to 10,000, absent above. */
+  readonly total: 'none' | 'estimate' | 'accurate'
+}
+
+export const all = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
+export const some = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
+export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
