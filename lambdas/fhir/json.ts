@@ -1,0 +1,126 @@
+/**
+ * JSON as FHIR needs it: decimals keep their text, and what JSON.parse would pass over in silence is refused.
+ * https://hl7.org/fhir/R4/json.html, https://hl7.org/fhir/R4/datatypes.html#decimal
+ *
+ * A number whose text a double would not give back (1.10, 1e3, thirty digits) stands in the tree as a string: U+0000, then the text.
+ * U+0000 is refused in input, so nothing else looks like that.
+ */
+import { findFault } from './json-fault.ts'
+import { fhirError } from './outcome.ts'
+
+const DEEPEST = 64
+
+/** The tree of a JSON text. FhirError 400 with line and column: not JSON, a key twice, `__proto__`, U+0000, nested deeper than 64. */
+export function parseJson(text: string): unknown {
+  const scanned = scan(text)
+  if (scanned.deepest > DEEPEST) throw fhirError(400, 'structure', `The JSON is nested deeper than ${DEEPEST} levels`)
+  if (text.includes('\\u0000') && /(?:^|[^\\])(?:\\\\)*\\u0000/.test(text))
+    throw fhirError(400, 'value', 'The character U+0000 is not allowed in FHIR strings')
+  let tree: unknown
+  try {
+    tree = JSON.parse(scanned.text)
+  } catch {
+    throw faulty(text)
+  }
+  if (countMembers(tree) !== scanned.members) throw faulty(text)
+  return tree
+}
+
+/** Decodes and parses. FhirError 400 where the bytes are not UTF-8. */
+export function parseJsonBytes(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = UTF8.decode(bytes)
+  } catch {
+    throw fhirError(400, 'structure', 'The body is not valid UTF-8')
+  }
+  return parseJson(text)
+}
+
+/** The JSON text of a tree; preserved decimals become numbers again. */
+export function writeJson(tree: unknown, indent?: number): string {
+  const text = JSON.stringify(tree, undefined, indent)
+  return text.includes('"\\u0000') ? text.replace(/"\\u0000([^"]*)"/g, '$1') : text
+}
+
+export const isDecimal = (value: unknown): value is string => typeof value === 'string' && value.charCodeAt(0) === 0
+
+/** The text of a preserved decimal or a number. */
+export const decimalText = (value: string | number): string => (typeof value === 'number' ? String(value) : value.slice(1))
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+function faulty(text: string): Error {
+  const { line, column, reason } = findFault(text)
+  return fhirError(400, 'structure', `The body is not valid JSON: ${reason} (line ${line}, column ${column})`)
+}
+
+type Scan = { readonly text: string; readonly members: number; readonly deepest: number }
+
+const QUOTE = 34
+const MINUS = 45
+const COLON = 58
+
+/** One pass over the text: counts members, measures the depth and marks the numbers that need their text kept. */
+function scan(text: string): Scan {
+  let members = 0
+  let depth = 0
+  let deepest = 0
+  let out = ''
+  let copied = 0
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    if (c === QUOTE) i = endOfString(text, i)
+    else if (c === COLON) members++
+    else if (c === 123 || c === 91) {
+      if (++depth > deepest) deepest = depth
+    } else if (c === 125 || c === 93) depth--
+    else if (c === MINUS || (c >= 48 && c <= 57)) {
+      const end = endOfNumber(text, i)
+      const token = text.slice(i, end)
+      if (losesText(token)) {
+        out += `${text.slice(copied, i)}"\\u0000${token}"`
+        copied = end
+      }
+      i = end - 1
+    }
+  }
+  return { text: copied === 0 ? text : out + text.slice(copied), members, deepest }
+}
+
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(end - 1 - backslashes) === 92) backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+  return text.length
+}
+
+function endOfNumber(text: string, start: number): number {
+  let end = start + 1
+  for (; end < text.length; end++) {
+    const c = text.charCodeAt(end)
+    // digits . + - e E
+    if (!((c >= 48 && c <= 57) || c === 46 || c === 43 || c === 45 || c === 101 || c === 69)) break
+  }
+  return end
+}
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** Malformed tokens are left for JSON.parse to refuse. */
+const losesText = (token: string): boolean => String(Number(token)) !== token && NUMBER.test(token)
+
+/** How many members the objects of the tree have; NaN where one is named `__proto__`. */
+function countMembers(tree: unknown): number {
+  if (typeof tree !== 'object' || tree === null) return 0
+  let count = 0
+  if (Array.isArray(tree)) {
+    for (const item of tree) count += countMembers(item)
+    return count
+  }
+  for (const key in tree) count += key === '__proto__' ? Number.NaN : 1 + countMembers((tree as Record<string, unknown>)[key])
+  return count
+}
+
