@@ -1,0 +1,40 @@
+/** The compartments a resource is in. https://hl7.org/fhir/R4/compartmentdefinition.html */
+import definitions from './definitions/compartments.json' with { type: 'json' }
+import type { Element, Resource } from './resource.ts'
+
+/** By resource type: where references are that put a resource into a compartment, and which kinds of compartment that can be. */
+export type Compartments = Readonly<
+  Record<string, readonly { readonly path: readonly string[]; readonly compartments: readonly string[] }[]>
+>
+
+/** `Patient/1`, `Encounter/2` …, each once. Only relative references count; the five kinds of compartment hold themselves. */
+export function compartmentsOf(resource: Resource): readonly string[] {
+  const found: string[] = []
+  if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
+  for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, found)
+  return found
+}
+
+/** Patient, Encounter, RelatedPerson, Practitioner, Device. */
+export const OWNERS: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Patient', 'Practitioner', 'RelatedPerson'])
+
+const PATHS = new Map(Object.entries(definitions as Compartments))
+
+function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: string[]): void {
+  if (Array.isArray(focus)) for (const item of focus) collect(item, path, at, compartments, found)
+  else if (typeof focus === 'object' && focus !== null) {
+    if (at < path.length) collect((focus as Element)[path[at]!], path, at + 1, compartments, found)
+    else add((focus as Element).reference, compartments, found)
+  }
+}
+
+function add(reference: unknown, compartments: readonly string[], found: string[]): void {
+  if (typeof reference !== 'string') return
+  const slash = reference.indexOf('/')
+  if (slash <= 0) return
+  const type = reference.slice(0, slash)
+  if (!compartments.includes(type)) return
+  const version = reference.indexOf('/', slash + 1)
+  const key = version < 0 ? reference : reference.slice(0, version)
+  if (!found.includes(key)) found.push(key)
+}

@@ -1,0 +1,48 @@
+/** Compiled FHIRPath is data: branches of a static type, each a list of steps. compile.ts makes them; steps.ts evaluates them. */
+
+/** The type of what comes out (with a code's one system after a space), then the way to it. */
+export type Branch = readonly [type: string, ...steps: Step[]]
+
+export type Step =
+  /** A member; lists are opened. `status?`: a primitive, which may have only extensions. */
+  | string
+  | readonly ['where', Expression]
+  /** Resources of one type. */
+  | readonly ['type', string]
+  /** Extensions with one url. */
+  | readonly ['url', string]
+  | readonly ['value', Expression]
+  | readonly ['resource' | 'root' | 'children' | 'descendants']
+  | readonly ['first' | 'last' | 'distinct', readonly Branch[]]
+  | readonly ['skip' | 'take' | 'item', number, readonly Branch[]]
+  | readonly ['intersect' | 'exclude', readonly Branch[], readonly Branch[]]
+
+/** An expression of at most one value. */
+export type Expression =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly [
+      'exists' | 'empty' | 'count' | 'one' | 'true' | 'hasValue' | 'isDistinct' | 'allTrue' | 'allFalse' | 'anyTrue',
+      readonly Branch[],
+    ]
+  /** The one Reference refers to this type. */
+  | readonly ['refers', string, readonly Branch[]]
+  /** The first branch that has something decides: true, false, or the type of resource to compare with. */
+  | readonly ['is', readonly (readonly [Branch, boolean | string])[]]
+  | readonly ['all', readonly (readonly [Branch, Expression])[]]
+  | readonly ['=' | '!=' | '~' | '!~', readonly Branch[], readonly Branch[]]
+  | readonly ['in', Expression, readonly Branch[]]
+  | readonly ['and' | 'or' | 'implies', Expression, Expression]
+  | readonly ['iif', Expression, Expression, Expression]
+  | readonly ['operator', string, readonly Expression[]]
+
+/** What %resource and %rootResource stand for. */
+export type Scope = { readonly resource: unknown; readonly root: unknown }
+
+/** The items an expression has at a focus. */
+export type Collect = (focus: unknown, scope: Scope) => readonly unknown[]
+
+/** The one value an expression has at a focus, or undefined. */
+export type Evaluate = (focus: unknown, scope: Scope) => unknown

@@ -1,0 +1,72 @@
+/** Equality and order of FHIRPath values. http://hl7.org/fhirpath/N1/#equality */
+import { decimalText, isDecimal } from '../json.ts'
+
+/** Stands for a primitive that has extensions and no value. */
+export const NO_VALUE = Object.freeze({})
+
+/** A single item that is not a boolean counts as true. http://hl7.org/fhirpath/N1/#singleton-evaluation-of-collections */
+export const truth = (value: unknown): boolean | undefined => (value === undefined || typeof value === 'boolean' ? value : true)
+
+/** The number of a number or a preserved decimal. */
+export function asNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  return isDecimal(value) ? Number(decimalText(value)) : undefined
+}
+
+export function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a === 'object' && typeof b === 'object') return a !== null && b !== null && sameMembers(a, b)
+  const number = asNumber(a)
+  return number !== undefined && number === asNumber(b)
+}
+
+function sameMembers(a: object, b: object): boolean {
+  const keys = Object.keys(a)
+  if (Array.isArray(a) !== Array.isArray(b) || keys.length !== Object.keys(b).length) return false
+  return keys.every((key) => Object.hasOwn(b, key) && same(a[key as never], b[key as never]))
+}
+
+export const sameLists = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((value, index) => same(value, b[index]))
+
+/** Equivalence: strings without regard to case and white space, lists without regard to order. */
+export function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a.length !== b.length) return false
+  const left = [...b]
+  return a.every((value) => {
+    const at = left.findIndex((other) => same(loosely(value), loosely(other)))
+    if (at >= 0) left.splice(at, 1)
+    return at >= 0
+  })
+}
+
+const loosely = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : value)
+
+export function allDifferent(values: readonly unknown[]): boolean {
+  if (values.every((value) => typeof value !== 'object' && !isDecimal(value))) return new Set(values).size === values.length
+  return values.every((value, index) => !values.slice(0, index).some((other) => same(value, other)))
+}
+
+/** Negative, zero or positive; undefined where the two cannot be ordered: different kinds, units or precisions. */
+export function compare(a: unknown, b: unknown): number | undefined {
+  const [x, y] = [asNumber(a), asNumber(b)]
+  if (x !== undefined || y !== undefined) return x === undefined || y === undefined ? undefined : x - y
+  if (typeof a === 'string' && typeof b === 'string') return DATE.test(a) && DATE.test(b) ? compareDates(a, b) : a < b ? -1 : a > b ? 1 : 0
+  if (isQuantity(a) && isQuantity(b))
+    return a.system === b.system && a.code === b.code && a.unit === b.unit ? compare(a.value, b.value) : undefined
+  return undefined
+}
+
+const DATE = /^\d{4}(-|$)/
+
+function compareDates(a: string, b: string): number | undefined {
+  if (a.length > 10 && b.length > 10) return Date.parse(a) - Date.parse(b)
+  const length = Math.min(a.length, b.length, 10)
+  const [x, y] = [a.slice(0, length), b.slice(0, length)]
+  if (x !== y) return x < y ? -1 : 1
+  return a.length === b.length ? 0 : undefined
+}
+
+type QuantityLike = { readonly value?: unknown; readonly unit?: unknown; readonly system?: unknown; readonly code?: unknown }
+
+const isQuantity = (value: unknown): value is QuantityLike => typeof value === 'object' && value !== null && 'value' in value

@@ -1,0 +1,125 @@
+/** Evaluates compiled expressions of at most one value. http://hl7.org/fhirpath/N1/#operations */
+import type { Branch, Collect, Evaluate, Expression } from './branch.ts'
+import { alike, allDifferent, NO_VALUE, same, sameLists, truth } from './compare.ts'
+import { OPERATORS } from './operators.ts'
+import { refersTo } from './refers.ts'
+import { finds, gather as gatherWith } from './walk.ts'
+
+export function evaluator(expression: Expression): Evaluate {
+  if (expression === null) return () => undefined
+  if (typeof expression !== 'object') return () => expression
+  switch (expression[0]) {
+    case 'refers':
+      return refers(expression[1], gather(expression[2]))
+    case 'is':
+      return typeTest(expression[1])
+    case 'all':
+      return everyItem(expression[1])
+    case '=':
+    case '!=':
+    case '~':
+    case '!~':
+      return equality(expression[0], gather(expression[1]), gather(expression[2]))
+    case 'in': {
+      const [item, list] = [evaluator(expression[1]), gather(expression[2])]
+      return (focus, scope) => {
+        const value = item(focus, scope)
+        return value === undefined ? undefined : list(focus, scope).some((other) => same(other, value))
+      }
+    }
+    case 'and':
+    case 'or':
+    case 'implies':
+      return logic(expression[0], evaluator(expression[1]), evaluator(expression[2]))
+    case 'iif': {
+      const [test, yes, no] = [evaluator(expression[1]), evaluator(expression[2]), evaluator(expression[3])]
+      return (focus, scope) => (truth(test(focus, scope)) === true ? yes(focus, scope) : no(focus, scope))
+    }
+    case 'operator':
+      return operation(expression[1], expression[2])
+    default:
+      return condense(expression[0], expression[1])
+  }
+}
+
+const gather = (branches: readonly Branch[]): Collect => gatherWith(branches, evaluator)
+
+function operation(name: string, operands: readonly Expression[]): Evaluate {
+  const operator = OPERATORS[name]!
+  const [a, b] = operands.map(evaluator)
+  if (operands.length === 1) return (focus, scope) => operator(a!(focus, scope))
+  if (operands.length === 2) return (focus, scope) => operator(a!(focus, scope), b!(focus, scope))
+  const evaluate = operands.map(evaluator)
+  return (focus, scope) => operator(...evaluate.map((operand) => operand(focus, scope)))
+}
+
+type Condensing = Extract<Expression, readonly [string, readonly Branch[]]>[0]
+
+/** What becomes of a whole collection. */
+function condense(name: Condensing, branches: readonly Branch[]): Evaluate {
+  if (name === 'exists') return finds(branches, evaluator)
+  if (name === 'empty') {
+    const found = finds(branches, evaluator)
+    return (focus, scope) => !found(focus, scope)
+  }
+  const [collect, reduce] = [gather(branches), CONDENSE[name]]
+  return (focus, scope) => reduce(collect(focus, scope))
+}
+
+const CONDENSE: Readonly<Record<Exclude<Condensing, 'exists' | 'empty'>, (items: readonly unknown[]) => unknown>> = {
+  count: (items) => items.length,
+  one: (items) => (items.length === 1 && items[0] !== NO_VALUE ? items[0] : undefined),
+  true: (items) => (items.length === 0 ? undefined : items.length === 1 ? truth(items[0]) : true),
+  hasValue: (items) => items.length === 1 && typeof items[0] !== 'object',
+  isDistinct: allDifferent,
+  allTrue: (items) => items.every((item) => item === true),
+  allFalse: (items) => items.every((item) => item === false),
+  anyTrue: (items) => items.some((item) => item === true),
+}
+
+function refers(type: string, collect: Collect): Evaluate {
+  return (focus, scope) => {
+    const items = collect(focus, scope)
+    return items.length === 1 ? refersTo(items[0], type, scope.resource) : undefined
+  }
+}
+
+function typeTest(cases: readonly (readonly [Branch, boolean | string])[]): Evaluate {
+  const tests = cases.map(([branch, verdict]) => [gather([branch]), verdict] as const)
+  return (focus, scope) => {
+    for (const [collect, verdict] of tests) {
+      const items = collect(focus, scope)
+      if (items.length > 0)
+        return typeof verdict === 'boolean' ? verdict : (items[0] as { resourceType?: unknown }).resourceType === verdict
+    }
+    return undefined
+  }
+}
+
+function everyItem(cases: readonly (readonly [Branch, Expression])[]): Evaluate {
+  const tests = cases.map(([branch, test]) => [gather([branch]), evaluator(test)] as const)
+  return (focus, scope) => tests.every(([collect, test]) => collect(focus, scope).every((item) => truth(test(item, scope)) === true))
+}
+
+function equality(name: '=' | '!=' | '~' | '!~', left: Collect, right: Collect): Evaluate {
+  const equal = name.endsWith('=') ? sameLists : alike
+  const wanted = !name.startsWith('!')
+  return (focus, scope) => {
+    const [a, b] = [left(focus, scope), right(focus, scope)]
+    if (a.length === 0 || b.length === 0 || a[0] === NO_VALUE || b[0] === NO_VALUE) return undefined
+    return equal(a, b) === wanted
+  }
+}
+
+/** Three-valued. http://hl7.org/fhirpath/N1/#boolean-logic */
+function logic(name: 'and' | 'or' | 'implies', left: Evaluate, right: Evaluate): Evaluate {
+  const decisive = name !== 'and'
+  return (focus, scope) => {
+    const raw = truth(left(focus, scope))
+    const a = name === 'implies' && raw !== undefined ? !raw : raw
+    if (a === decisive) return decisive
+    const b = truth(right(focus, scope))
+    if (b === decisive) return decisive
+    return a === undefined || b === undefined ? undefined : !decisive
+  }
+}

@@ -1,0 +1,87 @@
+/** The FHIRPath functions and operators on single values. An empty operand is undefined and gives undefined. http://hl7.org/fhirpath/N1/#functions */
+
+import { decimalText, isDecimal } from '../json.ts'
+import { asNumber, compare } from './compare.ts'
+
+export type Operator = (...operands: readonly unknown[]) => unknown
+
+const text = (apply: (text: string, ...rest: readonly string[]) => unknown): Operator => {
+  return (value, ...rest) => {
+    if (typeof value !== 'string' || !rest.every((operand) => typeof operand === 'string')) return undefined
+    return apply(value, ...rest)
+  }
+}
+
+const numeric = (apply: (a: number, b: number) => number): Operator => {
+  return (left, right) => {
+    const [a, b] = [asNumber(left), asNumber(right)]
+    if (a === undefined || b === undefined) return undefined
+    const result = apply(a, b)
+    return Number.isFinite(result) ? result : undefined
+  }
+}
+
+const ordered = (test: (order: number) => boolean): Operator => {
+  return (left, right) => {
+    const order = compare(left, right)
+    return order === undefined ? undefined : test(order)
+  }
+}
+
+const toText = (value: unknown): string | undefined => {
+  if (typeof value === 'number' || isDecimal(value)) return decimalText(value)
+  return typeof value === 'string' || typeof value === 'boolean' ? String(value) : undefined
+}
+
+const add = numeric((a, b) => a + b)
+
+export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
+  Object.assign(Object.create(null) as Record<string, Operator>, {
+    not: (value) => (typeof value === 'boolean' ? !value : undefined),
+    xor: (a, b) => (typeof a === 'boolean' && typeof b === 'boolean' ? a !== b : undefined),
+    '<': ordered((order) => order < 0),
+    '<=': ordered((order) => order <= 0),
+    '>': ordered((order) => order > 0),
+    '>=': ordered((order) => order >= 0),
+    '+': (a, b) => (typeof a === 'string' && typeof b === 'string' && !isDecimal(a) && !isDecimal(b) ? a + b : add(a, b)),
+    '-': numeric((a, b) => a - b),
+    '*': numeric((a, b) => a * b),
+    '/': numeric((a, b) => a / b),
+    div: numeric((a, b) => Math.trunc(a / b)),
+    mod: numeric((a, b) => a % b),
+    '&': (a, b) => (toText(a) ?? '') + (toText(b) ?? ''),
+    startsWith: text((value, start) => value.startsWith(start!)),
+    endsWith: text((value, end) => value.endsWith(end!)),
+    contains: text((value, part) => value.includes(part!)),
+    indexOf: text((value, part) => value.indexOf(part!)),
+    matches: text((value, pattern) => regex(pattern!).test(value)),
+    replaceMatches: text((value, pattern, by) => value.replace(regex(pattern!, 'g'), by!)),
+    replace: text((value, part, by) => value.replaceAll(part!, by!)),
+    upper: text((value) => value.toUpperCase()),
+    lower: text((value) => value.toLowerCase()),
+    length: text((value) => value.length),
+    substring: (value, start, length) => {
+      if (typeof value !== 'string' || typeof start !== 'number' || start < 0 || start >= value.length) return undefined
+      return typeof length === 'number' ? value.slice(start, start + Math.max(length, 0)) : value.slice(start)
+    },
+    toInteger: (value) =>
+      typeof value === 'string' && /^[+-]?\d+$/.test(value) ? Number(value) : Number.isInteger(value) ? value : undefined,
+    toDecimal: (value) => (typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : asNumber(value)),
+    toString: toText,
+  } satisfies Record<string, Operator>),
+)
+
+const regexes = new Map<string, RegExp>()
+
+/** Patterns are literals of expressions, so there are few of them. */
+function regex(pattern: string, flags = ''): RegExp {
+  const key = `${flags}/${pattern}`
+  const known = regexes.get(key)
+  if (known !== undefined) {
+    known.lastIndex = 0
+    return known
+  }
+  const made = new RegExp(pattern, flags)
+  regexes.set(key, made)
+  return made
+}

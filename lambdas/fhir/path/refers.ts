@@ -1,0 +1,34 @@
+/** Which type of resource a Reference refers to, as its text says. https://hl7.org/fhir/R4/references.html#literal */
+import type { Element } from '../resource.ts'
+
+/** `resource` is the one whose contained resources a `#id` is looked up in. */
+export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetType(reference, resource) === type
+
+function targetType(value: unknown, resource: unknown): string | undefined {
+  if (typeof value === 'string') return typeOfUrl(value)
+  if (typeof value !== 'object' || value === null) return undefined
+  const { reference, type } = value as { readonly reference?: unknown; readonly type?: unknown }
+  if (typeof reference === 'string') {
+    const found = reference.startsWith('#') ? typeOfContained(reference.slice(1), resource) : typeOfUrl(reference)
+    if (found !== undefined) return found
+  }
+  return typeof type === 'string' ? type : undefined
+}
+
+function typeOfContained(id: string, resource: unknown): string | undefined {
+  const contained = (resource as Element | null)?.contained
+  if (!Array.isArray(contained)) return undefined
+  const type: unknown = contained.find((one) => one?.id === id)?.resourceType
+  return typeof type === 'string' ? type : undefined
+}
+
+/** `Patient/1`, `https://host/fhir/Patient/1/_history/2`, `Patient?identifier=x`. */
+export function typeOfUrl(url: string): string | undefined {
+  if (!url.includes(':')) {
+    const query = url.indexOf('?')
+    if (query > 0) return url.slice(0, query)
+  }
+  const history = url.indexOf('/_history/')
+  const end = url.lastIndexOf('/', (history < 0 ? url.length : history) - 1)
+  return end > 0 ? url.slice(url.lastIndexOf('/', end - 1) + 1, end) : undefined
+}

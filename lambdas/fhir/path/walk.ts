@@ -1,0 +1,150 @@
+/** Walks along the steps of a branch. */
+import type { Element } from '../resource.ts'
+import type { Branch, Collect, Evaluate, Expression, Scope, Step } from './branch.ts'
+import { NO_VALUE, same, truth } from './compare.ts'
+
+/** Walks on from a focus. Without `found` it stops at the first item and returns true. */
+export type Walk = (focus: unknown, scope: Scope, found: unknown[] | undefined) => boolean
+
+/** How the expressions inside steps are evaluated. */
+export type Evaluator = (expression: Expression) => Evaluate
+
+const END: Walk = (focus, _scope, found) => {
+  found?.push(focus)
+  return found === undefined
+}
+
+export function chain(steps: readonly Step[], evaluator: Evaluator): Walk {
+  let walk = END
+  for (let i = steps.length - 1; i >= 0; i--) walk = link(steps[i]!, walk, evaluator)
+  return walk
+}
+
+function link(step: Step, next: Walk, evaluator: Evaluator): Walk {
+  if (typeof step === 'string') return step.endsWith('?') ? primitive(step.slice(0, -1), next) : member(step, next)
+  switch (step[0]) {
+    case 'where': {
+      const test = evaluator(step[1])
+      return (focus, scope, found) => truth(test(focus, scope)) === true && next(focus, scope, found)
+    }
+    case 'type':
+      return (focus, scope, found) => (focus as Element).resourceType === step[1] && next(focus, scope, found)
+    case 'url':
+      return (focus, scope, found) => (focus as Element).url === step[1] && next(focus, scope, found)
+    case 'value': {
+      const evaluate = evaluator(step[1])
+      return (focus, scope, found) => {
+        const value = evaluate(focus, scope)
+        return value !== undefined && next(value, scope, found)
+      }
+    }
+    case 'resource':
+    case 'root': {
+      const which = step[0]
+      return (_focus, scope, found) => next(scope[which], scope, found)
+    }
+    default: {
+      const collect = collector(step, evaluator)
+      return (focus, scope, found) => {
+        for (const item of collect(focus, scope)) if (next(item, scope, found)) return true
+        return false
+      }
+    }
+  }
+}
+
+function member(key: string, next: Walk): Walk {
+  return (focus, scope, found) => {
+    if (typeof focus !== 'object') return false
+    const value = (focus as Element)[key]
+    return value !== undefined && value !== null && open(value, next, scope, found)
+  }
+}
+
+function primitive(key: string, next: Walk): Walk {
+  const companion = `_${key}`
+  return (focus, scope, found) => {
+    if (typeof focus !== 'object') return false
+    const value = (focus as Element)[key]
+    if (value !== undefined && value !== null) return open(value, next, scope, found)
+    return (focus as Element)[companion] !== undefined && next(NO_VALUE, scope, found)
+  }
+}
+
+function open(value: unknown, next: Walk, scope: Scope, found: unknown[] | undefined): boolean {
+  if (!Array.isArray(value)) return next(value, scope, found)
+  for (const item of value) if (item !== null && next(item, scope, found)) return true
+  return false
+}
+
+/** The items at the ends of the branches. */
+export function gather(branches: readonly Branch[], evaluator: Evaluator): Collect {
+  const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
+  return (focus, scope) => {
+    const found: unknown[] = []
+    for (const walk of walks) walk(focus, scope, found)
+    return found
+  }
+}
+
+/** Whether the branches have an item. */
+export function finds(branches: readonly Branch[], evaluator: Evaluator): (focus: unknown, scope: Scope) => boolean {
+  const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
+  return (focus, scope) => {
+    for (const walk of walks) if (walk(focus, scope, undefined)) return true
+    return false
+  }
+}
+
+type Collecting = Extract<Step, readonly [string, ...unknown[]]>
+
+function collector(step: Collecting, evaluator: Evaluator): Collect {
+  switch (step[0]) {
+    case 'descendants':
+      return (focus) => descendantsOf(focus, [])
+    case 'skip':
+    case 'take':
+    case 'item': {
+      const [name, count, branches] = step
+      const collect = gather(branches, evaluator)
+      const [start, end] = name === 'skip' ? [count, undefined] : name === 'take' ? [0, count] : [count, count + 1]
+      return (focus, scope) => collect(focus, scope).slice(start, end)
+    }
+    case 'intersect':
+    case 'exclude': {
+      const [left, right] = [gather(step[1], evaluator), gather(step[2], evaluator)]
+      const wanted = step[0] === 'intersect'
+      return (focus, scope) => {
+        const others = right(focus, scope)
+        return left(focus, scope).filter((item) => others.some((other) => same(item, other)) === wanted)
+      }
+    }
+    case 'first':
+    case 'last':
+    case 'distinct':
+      return picker(step[0], gather(step[1], evaluator))
+    default:
+      return childrenOf
+  }
+}
+
+function picker(name: 'first' | 'last' | 'distinct', collect: Collect): Collect {
+  if (name === 'first') return (focus, scope) => collect(focus, scope).slice(0, 1)
+  if (name === 'last') return (focus, scope) => collect(focus, scope).slice(-1)
+  return (focus, scope) => collect(focus, scope).filter((item, index, all) => !all.slice(0, index).some((other) => same(item, other)))
+}
+
+function childrenOf(focus: unknown): readonly unknown[] {
+  if (typeof focus !== 'object' || focus === null) return []
+  return Object.values(focus)
+    .flat()
+    .filter((child) => child !== null)
+}
+
+function descendantsOf(focus: unknown, found: unknown[]): readonly unknown[] {
+  for (const child of childrenOf(focus)) {
+    found.push(child)
+    descendantsOf(child, found)
+  }
+  return found
+}

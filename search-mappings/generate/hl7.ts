@@ -1,0 +1,104 @@
+/** HL7's definitions of R4, as the package hl7.fhir.r4.examples holds them. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type StructureDefinition = {
+  readonly type: string
+  readonly kind: 'resource' | 'complex-type' | 'primitive-type' | 'logical'
+  readonly abstract?: boolean
+  readonly derivation?: 'specialization' | 'constraint'
+  readonly snapshot?: { readonly element: readonly ElementDefinition[] }
+}
+
+export type ElementDefinition = {
+  readonly path: string
+  readonly min: number
+  readonly max: string
+  readonly contentReference?: string
+  readonly isSummary?: boolean
+  readonly type?: readonly ElementType[]
+  readonly constraint?: readonly Constraint[]
+  readonly binding?: { readonly strength: string; readonly valueSet?: string }
+}
+
+export type ElementType = {
+  readonly code: string
+  readonly extension?: readonly { readonly url: string; readonly valueUrl?: string; readonly valueUri?: string }[]
+  readonly targetProfile?: readonly string[]
+}
+
+export type Constraint = { readonly key: string; readonly severity: string; readonly human: string; readonly expression?: string }
+
+export type SearchParameterResource = {
+  readonly id: string
+  readonly url: string
+  readonly code: string
+  readonly type: string
+  readonly base?: readonly string[]
+  readonly expression?: string | undefined
+  readonly target?: readonly string[]
+  readonly component?: readonly { readonly definition: string; readonly expression: string }[]
+}
+
+export type Concept = { readonly code: string; readonly concept?: readonly Concept[] }
+export type CodeSystem = { readonly url: string; readonly content: string; readonly concept?: readonly Concept[] }
+export type Inclusion = {
+  readonly system?: string
+  readonly valueSet?: readonly string[]
+  readonly concept?: readonly Concept[]
+  readonly filter?: readonly { readonly property: string; readonly op: string; readonly value: string }[]
+}
+export type ValueSet = { readonly compose?: { readonly include: readonly Inclusion[]; readonly exclude?: readonly Inclusion[] } }
+export type CompartmentDefinition = {
+  readonly code: string
+  readonly resource: readonly { readonly code: string; readonly param?: readonly string[] }[]
+}
+
+export const PACKAGE = join(import.meta.dirname, '../../node_modules/hl7.fhir.r4.examples')
+
+const read = <T>(file: string): T => JSON.parse(readFileSync(join(PACKAGE, file), 'utf8')) as T
+
+/** In the order of their names, whatever the file system's is. */
+const files = (type: string): readonly string[] =>
+  readdirSync(PACKAGE)
+    .filter((file) => file.startsWith(`${type}-`))
+    .sort()
+
+/** The types themselves, without profiles, extensions and logical models. */
+export function structures(): readonly StructureDefinition[] {
+  return files('StructureDefinition')
+    .filter((file) => !file.slice('StructureDefinition-'.length).includes('-'))
+    .map((file) => read<StructureDefinition>(file))
+    .filter((type) => type.derivation !== 'constraint' && type.kind !== 'logical' && type.snapshot !== undefined)
+}
+
+/** Without the three that are examples of how to write one. */
+export const searchParameterResources = (): readonly SearchParameterResource[] =>
+  files('SearchParameter')
+    .filter((file) => !file.startsWith('SearchParameter-example'))
+    .map((file) => read<SearchParameterResource>(file))
+
+export const compartmentDefinitions = (): readonly CompartmentDefinition[] =>
+  files('CompartmentDefinition')
+    .filter((file) => !file.includes('-example'))
+    .map((file) => read<CompartmentDefinition>(file))
+
+export function valueSet(url: string): ValueSet | undefined {
+  const file = `ValueSet-${url.slice(url.lastIndexOf('/') + 1)}.json`
+  return existsSync(join(PACKAGE, file)) ? read<ValueSet>(file) : undefined
+}
+
+/** Most files are named by the end of the url; some of HL7's are not. */
+export function codeSystem(url: string): CodeSystem | undefined {
+  const file = `CodeSystem-${url.slice(url.lastIndexOf('/') + 1)}.json`
+  const found = existsSync(join(PACKAGE, file)) ? read<CodeSystem>(file) : undefined
+  if (found?.url === url) return found
+  others ??= new Map(
+    files('CodeSystem')
+      .map((name) => read<CodeSystem>(name))
+      .map((system) => [system.url, system]),
+  )
+  return others.get(url)
+}
+
+let others: ReadonlyMap<string, CodeSystem> | undefined

@@ -1,0 +1,66 @@
+/** Search parameters with their expressions compiled, by resource type. https://hl7.org/fhir/R4/searchparameter.html */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Branch, Step } from '../../lambdas/fhir/path/branch.ts'
+import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
+import type { ComponentMapping, Mapping } from '../mapping.ts'
+import { type SearchParameterResource, searchParameterResources } from './hl7.ts'
+
+/** `Resource` holds the parameters of every type. A parameter without an expression, or whose expression fits nothing, is left out. */
+export function searchParameters(resourceTypes: readonly string[], fhirpath: Compiler): ReadonlyMap<string, readonly Mapping[]> {
+  const all = searchParameterResources()
+  const byUrl = new Map(all.map((parameter) => [parameter.url, parameter]))
+  return new Map(
+    ['Resource', ...resourceTypes].map((type) => {
+      const overridden = overridesOf(type)
+      const mappings = all
+        .filter((parameter) => parameter.base?.includes(type))
+        .map((parameter) => ({ ...parameter, expression: overridden[parameter.code] ?? parameter.expression }))
+        .flatMap((parameter) => mappingOf(parameter, type, { byUrl, fhirpath, everyType: resourceTypes.length }))
+      return [type, mappings.sort((a, b) => (a.code < b.code ? -1 : 1))]
+    }),
+  )
+}
+
+/** Code → expression, where HL7's cannot be used as it is. */
+function overridesOf(type: string): Readonly<Record<string, string>> {
+  const file = join(import.meta.dirname, '../overrides', `${type}.json`)
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>) : {}
+}
+
+type Known = { readonly byUrl: ReadonlyMap<string, SearchParameterResource>; readonly fhirpath: Compiler; readonly everyType: number }
+
+function mappingOf(
+  { code, type, url, expression, target, component = [] }: SearchParameterResource,
+  base: string,
+  known: Known,
+): readonly Mapping[] {
+  if (expression === undefined) return []
+  const values = known.fhirpath.branches(expression, base).map(withoutCompanion)
+  if (values.length === 0) return []
+  const shown = own(expression, base)
+  const components = component.map(({ definition, expression: part }): ComponentMapping => {
+    const { code: name, type: kind, target: to } = known.byUrl.get(definition)!
+    const starts = [...new Set(values.map(([start]) => start))]
+    const ways = starts.map((start) => [start, known.fhirpath.branches(part, start).map(withoutCompanion)] as const)
+    return { code: name, type: kind, url: definition, expression: part, ...targetsOf(to, known), values: Object.fromEntries(ways) }
+  })
+  return [{ code, type, url, expression: shown, ...targetsOf(target, known), values, ...(components.length === 0 ? {} : { components }) }]
+}
+
+const targetsOf = (target: readonly string[] | undefined, { everyType }: Known): { targets?: readonly string[] } => {
+  if (target === undefined) return {}
+  return { targets: target.length >= everyType ? ['*'] : [...target].sort() }
+}
+
+/** Of an expression for many types, the part for this one. */
+function own(expression: string, base: string): string {
+  const parts = expression.split(' | ')
+  const mine = parts.filter((part) => part.replace(/^\(/, '').startsWith(`${base}.`))
+  return mine.length === 0 ? expression : mine.join(' | ')
+}
+
+/** A value is searched for only where there is one. */
+function withoutCompanion([type, ...steps]: Branch): Branch {
+  return [type, ...steps.map((step): Step => (typeof step === 'string' ? step.replace(/\?$/, '') : step))]
+}
