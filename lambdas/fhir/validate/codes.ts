@@ -1,0 +1,43 @@
+/** Required bindings: a code that is not in the value set is an error. https://hl7.org/fhir/R4/terminologies.html#required */
+import type { CodeSet } from '../path/definitions.ts'
+import type { Element } from '../resource.ts'
+
+export type Codes = {
+  readonly has: (code: string) => boolean
+  readonly hasCoding: (system: unknown, code: unknown) => boolean
+  /** What to say about one that is not in it. */
+  readonly fault: string
+}
+
+const MADE = new WeakMap<CodeSet, Codes>()
+
+/** Up to how many codes are named in a finding. */
+const FEW = 12
+
+export function codesOf(set: CodeSet): Codes {
+  const known = MADE.get(set)
+  if (known !== undefined) return known
+  const bySystem = new Map(Object.entries(set.codes).map(([system, codes]) => [system, new Set(codes)]))
+  const all = new Set(Object.values(set.codes).flat())
+  const named = all.size <= FEW ? `: ${[...all].join(', ')}` : ''
+  const codes: Codes = {
+    has: (code) => all.has(code),
+    hasCoding: (system, code) => typeof system === 'string' && typeof code === 'string' && bySystem.get(system)?.has(code) === true,
+    fault: `The code is not in the value set ${set.url}${named}`,
+  }
+  MADE.set(set, codes)
+  return codes
+}
+
+/** What is wrong with a Coding or CodeableConcept, or undefined. */
+export function codingFault(type: string, value: Element, codes: Codes): string | undefined {
+  if (type === 'Coding') return value.code === undefined || codes.hasCoding(value.system, value.code) ? undefined : codes.fault
+  const codings = value.coding
+  if (!Array.isArray(codings) || codings.length === 0)
+    return value.extension === undefined ? `A coding is required. ${codes.fault}` : undefined
+  for (const coding of codings as readonly (Element | null)[]) if (codes.hasCoding(coding?.system, coding?.code)) return undefined
+  return codes.fault
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6838, with parameters. */
+export const isMimeType = (text: string): boolean => /^[^\s;/]+(\/[^\s;]+)?\s*(;.*)?$/.test(text)

@@ -1,0 +1,41 @@
+/** What a validation has found so far, and where it is. https://hl7.org/fhir/R4/operationoutcome.html */
+import type { Issue, IssueCode } from '../outcome.ts'
+
+const MOST = 100
+
+/** Collects issues; the path is kept as a stack and written out only for a finding. */
+export class Findings {
+  readonly issues: Issue[] = []
+  private readonly path: (string | number)[] = []
+
+  enter(step: string | number): void {
+    this.path.push(step)
+  }
+
+  leave(): void {
+    this.path.pop()
+  }
+
+  get depth(): number {
+    return this.path.length
+  }
+
+  /** `below`: an element that is not there. */
+  report(code: IssueCode, text: string, below?: string): void {
+    if (this.issues.length > MOST) return
+    if (this.issues.length === MOST)
+      this.issues.push({ severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` })
+    else this.issues.push({ severity: 'error', code, text, expression: this.expression(below) })
+  }
+
+  private expression(below?: string): string {
+    const steps = below === undefined ? this.path : [...this.path, below]
+    return steps.reduce<string>(
+      (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${named(step)}`),
+      '',
+    )
+  }
+}
+
+/** Names that FHIRPath could not read stand in backticks. */
+export const named = (name: string): string => (/^\w{1,64}$/.test(name) ? name : `\`${name.slice(0, 64).replace(/[\\`]/g, '\\$&')}\``)

@@ -1,0 +1,55 @@
+/** Whether a narrative is the XHTML that FHIR allows: txt-1 and txt-2. https://hl7.org/fhir/R4/narrative.html#xhtml */
+
+/** What is wrong with the content of Narrative.div, or undefined. */
+export function narrativeFault(source: string): string | undefined {
+  const text = source.replace(/^\s*<\?xml[^>]*\?>/, '').trim()
+  const open: string[] = []
+  let hasContent = false
+  let end = 0
+  PIECE.lastIndex = 0
+  for (let piece = PIECE.exec(text); piece !== null; piece = PIECE.exec(text)) {
+    hasContent ||= text.slice(end, piece.index).trim() !== ''
+    end = PIECE.lastIndex
+    const [whole, closing, name, attributes = '', alone] = piece
+    if (whole === '<') return 'The narrative is not well-formed XHTML'
+    if (name === undefined) continue
+    if (open.length === 0 && (piece.index !== 0 || name !== 'div' || closing === '/')) return 'The narrative must be one div element'
+    if (closing === '/') {
+      if (open.pop() !== name) return 'The elements of the narrative are not closed in order'
+      continue
+    }
+    const fault = tagFault(name, attributes)
+    if (fault !== undefined) return fault
+    hasContent ||= name === 'img'
+    if (alone === '') open.push(name)
+  }
+  if (open.length > 0 || end !== text.length || end === 0) return 'The narrative is not well-formed XHTML'
+  return hasContent ? undefined : 'The narrative has no content (txt-2)'
+}
+
+/** A comment, a tag, or a < that is neither. */
+const PIECE = /<!--[\s\S]*?-->|<(\/?)([A-Za-z][\w:]*)((?:\s+[\w:-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*)\s*(\/?)>|</g
+
+const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:"[^"]*"|'[^']*')/g
+
+function tagFault(name: string, attributes: string): string | undefined {
+  if (!ELEMENTS.has(name)) return `The element ${name.slice(0, 32)} is not allowed in a narrative (txt-1)`
+  if (attributes === '') return undefined
+  for (const [, attribute] of attributes.matchAll(ATTRIBUTE))
+    if (!ATTRIBUTES.has(attribute!) && !attribute!.startsWith('xmlns'))
+      return `The attribute ${attribute!.slice(0, 32)} is not allowed in a narrative (txt-1)`
+  return undefined
+}
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
+
+const ELEMENTS = words(
+  'a abbr acronym area b big blockquote br caption cite code col colgroup dd dfn div dl dt em h1 h2 h3 h4 h5 h6 hr i img li map ol p pre q samp ' +
+    'small span strong sub sup table tbody td tfoot th thead tr tt ul var',
+)
+
+const ATTRIBUTES = words(
+  'abbr accesskey align alt axis bgcolor border cellhalign cellpadding cellspacing cellvalign char charoff charset cite class color colspan compact ' +
+    'coords dir frame headers height href hreflang hspace id lang longdesc name nowrap rel rev rowspan rules scope shape span src start style summary ' +
+    'tabindex title type valign value vspace width xml:lang xmlns',
+)

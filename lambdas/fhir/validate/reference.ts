@@ -1,0 +1,41 @@
+/** What a Reference may say: its type is one the element allows, and `#id` is contained. https://hl7.org/fhir/R4/references.html */
+import { typeOfUrl } from '../path/refers.ts'
+import type { Element } from '../resource.ts'
+import type { Findings } from './findings.ts'
+import { isResourceType } from './shape.ts'
+
+/** `targets`: the types the element allows, or undefined for any. `owner`: the resource whose contained resources `#id` names. */
+export function checkReference(value: Element, targets: ReadonlySet<string> | undefined, owner: Element, findings: Findings): void {
+  const { reference, type } = value
+  const target = typeof reference === 'string' ? targetOf(reference, owner, findings) : undefined
+  if (typeof type === 'string') {
+    if (target !== undefined && type !== target) {
+      findings.report('value', `The reference is not to a ${named(type)}, as its type says`)
+      return
+    }
+    if (!isResourceType(type) && !type.includes('/')) {
+      findings.report('value', 'The type of the reference is no resource type')
+      return
+    }
+  }
+  const known = target ?? type
+  if (typeof known === 'string' && isResourceType(known) && targets !== undefined && !targets.has(known))
+    findings.report('value', `A reference to ${known} is not allowed here, only to ${[...targets].join(', ')}`)
+}
+
+const named = (type: string): string => (isResourceType(type) ? type : 'resource')
+
+function targetOf(reference: string, owner: Element, findings: Findings): string | undefined {
+  if (reference.startsWith('#')) return reference.length === 1 ? undefined : containedType(reference.slice(1), owner, findings)
+  const type = typeOfUrl(reference)
+  if (type === undefined || isResourceType(type)) return type
+  if (!reference.includes(':')) findings.report('value', 'The reference is to a resource type that does not exist')
+  return undefined
+}
+
+function containedType(id: string, { contained }: Element, findings: Findings): string | undefined {
+  const found = Array.isArray(contained) ? (contained as readonly (Element | null)[]).find((one) => one?.id === id) : undefined
+  if (found === undefined) findings.report('invariant', 'A reference to a contained resource must be to one that is there (ref-1)')
+  const type = found?.resourceType
+  return typeof type === 'string' && isResourceType(type) ? type : undefined
+}
