@@ -1,9 +1,9 @@
 /** The registry of search parameters: what can be searched, and which values of a resource a parameter sees. https://hl7.org/fhir/R4/searchparameter-registry.html */
-import { mappings } from '../../search-mappings/all.ts'
+import { mappings, mappingsNumber } from '../../search-mappings/all.ts'
 import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts'
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
-import type { Element } from '../fhir/resource.ts'
+import type { Element, Resource } from '../fhir/resource.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
 
@@ -32,28 +32,69 @@ export type Component = {
   readonly values: (base: TypedValue, resource: Element) => readonly TypedValue[]
 }
 
-/** All parameters of a resource type by code, those of every resource (`_id` …) first. `Resource`: these alone. Empty for an unknown type. */
-export function parametersOf(type: string): readonly SearchParameter[] {
-  return [...registered(type).values()]
+/** All parameters of a resource type, those of every resource (`_id` …) first. `Resource`: these alone. Empty for an unknown type. */
+export const parametersOf = (type: string): readonly SearchParameter[] => registered(type).list
+
+export const searchParameter = (type: string, code: string): SearchParameter | undefined => registered(type).byCode.get(code)
+
+/** The parameters that can have a value in a resource, as its members show: a fraction of all, for extraction. */
+export function parametersIn(resource: Resource): readonly SearchParameter[] {
+  const { always, byMember } = registered(resource.resourceType)
+  const found = [...always]
+  for (const member in resource) for (const parameter of byMember.get(member) ?? []) if (!found.includes(parameter)) found.push(parameter)
+  return found
 }
 
-export const searchParameter = (type: string, code: string): SearchParameter | undefined => registered(type).get(code)
+/** Changes when a parameter, or where its values are, changes. */
+export const registryNumber: number = mappingsNumber
 
-type ByCode = ReadonlyMap<string, SearchParameter>
+type Registered = {
+  readonly list: readonly SearchParameter[]
+  readonly byCode: ReadonlyMap<string, SearchParameter>
+  /** By the members of a resource their values start from. */
+  readonly byMember: ReadonlyMap<string, readonly SearchParameter[]>
+  readonly always: readonly SearchParameter[]
+}
 
-const REGISTRY = new Map<string, ByCode>()
+const REGISTRY = new Map<string, Registered>()
 
-function registered(type: string): ByCode {
+const NONE: Registered = { list: [], byCode: new Map(), byMember: new Map(), always: [] }
+
+function registered(type: string): Registered {
   const known = REGISTRY.get(type)
   if (known !== undefined) return known
   if (!Object.hasOwn(mappings, type)) return NONE
-  const own = (mappings[type] as readonly Mapping[]).map((mapping) => [mapping.code, parameterOf(mapping)] as const)
-  const parameters: ByCode = new Map([...(type === 'Resource' ? [] : registered('Resource')), ...own])
-  REGISTRY.set(type, parameters)
-  return parameters
+  const found = register([...mappingsOf('Resource'), ...(type === 'Resource' ? [] : mappingsOf(type))])
+  REGISTRY.set(type, found)
+  return found
 }
 
-const NONE: ByCode = new Map()
+const mappingsOf = (type: string): readonly Mapping[] => mappings[type] as readonly Mapping[]
+
+function register(own: readonly Mapping[]): Registered {
+  const byMember = new Map<string, SearchParameter[]>()
+  const always: SearchParameter[] = []
+  const list = own.map((mapping) => {
+    const parameter = parameterOf(mapping)
+    const members = startsOf(mapping)
+    if (members === undefined) always.push(parameter)
+    for (const member of members ?? []) byMember.set(member, [...(byMember.get(member) ?? []), parameter])
+    return parameter
+  })
+  return { list, byCode: new Map(list.map((parameter) => [parameter.code, parameter])), byMember, always }
+}
+
+/** The members of the resource the values start from, or undefined where that cannot be said. */
+function startsOf({ values, components = [] }: Pick<Mapping, 'values' | 'components'>): ReadonlySet<string> | undefined {
+  const starts = new Set<string>()
+  for (const [type, first] of values) {
+    const below = first === undefined ? components.at(-1)?.values[type] : undefined
+    const members = typeof first === 'string' ? [first] : below === undefined ? undefined : startsOf({ values: below })
+    if (members === undefined) return undefined
+    for (const member of members) starts.add(member)
+  }
+  return starts
+}
 
 function parameterOf({ code, type, url, expression, targets, values, components = [] }: Mapping): SearchParameter {
   const evaluate = lazily(() => prepare(values))

@@ -105,7 +105,9 @@ function equality(name: '=' | '!=' | '~' | '!~', left: Collect, right: Collect):
   const equal = name.endsWith('=') ? sameLists : alike
   const wanted = !name.startsWith('!')
   return (focus, scope) => {
-    const [a, b] = [left(focus, scope), right(focus, scope)]
+    const a = left(focus, scope)
+    const b = right(focus, scope)
+    if (equal === alike && (a.length === 0 || b.length === 0)) return (a.length === b.length) === wanted
     if (a.length === 0 || b.length === 0 || a[0] === NO_VALUE || b[0] === NO_VALUE) return undefined
     return equal(a, b) === wanted
   }

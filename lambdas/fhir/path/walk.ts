@@ -79,12 +79,20 @@ function open(value: unknown, next: Walk, scope: Scope, found: unknown[] | undef
 
 /** The items at the ends of the branches. */
 export function gather(branches: readonly Branch[], evaluator: Evaluator): Collect {
+  const only = branches.length === 1 ? branches[0]!.slice(1) : undefined
+  if (only?.length === 0) return (focus) => [focus]
+  const constant = only?.length === 1 ? literalOf(only[0]!) : undefined
+  if (constant !== undefined) return () => constant
   const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
   return (focus, scope) => {
     const found: unknown[] = []
     for (const walk of walks) walk(focus, scope, found)
     return found
   }
+}
+
+function literalOf(step: Step): readonly unknown[] | undefined {
+  return typeof step !== 'string' && step[0] === 'value' && step[1] !== null && typeof step[1] !== 'object' ? [step[1]] : undefined
 }
 
 /** Whether the branches have an item. */
