@@ -152,7 +152,6 @@ import VisionPrescription from './VisionPrescription.json' with { type: 'json' }
 export const mappingsNumber = 864970213
 
 export const mappings: Readonly<Record<string, unknown>> = {
-  Resource,
   Account,
   ActivityDefinition,
   AdverseEvent,
@@ -272,6 +271,7 @@ export const mappings: Readonly<Record<string, unknown>> = {
   ResearchElementDefinition,
   ResearchStudy,
   ResearchSubject,
+  Resource,
   RiskAssessment,
   RiskEvidenceSynthesis,
   Schedule,

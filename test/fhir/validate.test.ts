@@ -1,0 +1,96 @@
+/** FHIR R4, validation: structure, cardinality, value domains, bindings and invariants. https://hl7.org/fhir/R4/validation.html */
+import { describe, expect, it } from '@jest/globals'
+import { validate } from '../../lambdas/fhir/validate/validate.ts'
+import { changed } from '../fixtures/validation/changed.ts'
+import { invalid } from '../fixtures/validation/invalid.ts'
+import { seeds } from '../fixtures/validation/seeds.ts'
+import { valid } from '../fixtures/validation/valid.ts'
+
+describe('a valid resource', () => {
+  it.each(Object.entries(seeds))('has no findings: %s', (_name, seed) => {
+    expect(validate(seed)).toEqual([])
+  })
+
+  it.each(valid.map((row) => [...row, (JSON.stringify(row[2]) ?? 'nothing').slice(0, 60)] as const))(
+    'may be unusual: %s %s',
+    (seed, pointers, value) => {
+      expect(validate(changed(seed, pointers, value))).toEqual([])
+    },
+  )
+})
+
+describe.each(Object.entries(invalid))('%s', (_category, rows) => {
+  it.each(rows)('%s %s is found', (seed, pointers, value, code, expression) => {
+    const issues = validate(changed(seed, pointers, value))
+    expect(issues).toContainEqual(expect.objectContaining({ severity: 'error', code, expression }))
+    expect(issues.length).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('the corpus', () => {
+  it('has 12 seeds, 12 kinds of fault, at least 160 invalid and 40 valid cases', () => {
+    expect(Object.keys(seeds)).toHaveLength(12)
+    expect(Object.keys(invalid)).toHaveLength(12)
+    expect(Object.values(invalid).flat().length).toBeGreaterThanOrEqual(160)
+    expect(valid.length).toBeGreaterThanOrEqual(40)
+  })
+})
+
+describe('findings', () => {
+  it('names every one of them', () => {
+    const issues = validate(changed('patient', '/gender /birthDate /foo', ['M', '1974-13', 1]))
+    expect(issues.map(({ code, expression }) => `${code} ${expression}`).sort()).toEqual([
+      'code-invalid Patient.gender',
+      'structure Patient.foo',
+      'value Patient.birthDate',
+    ])
+  })
+
+  it('names the codes of a small value set, and never the value itself', () => {
+    const [issue] = validate(changed('patient', '/gender', 'SECRET'))
+    expect(issue?.text).toBe(
+      'The code is not in the value set http://hl7.org/fhir/ValueSet/administrative-gender: male, female, other, unknown',
+    )
+  })
+
+  it('stops listing after 100', () => {
+    const issues = validate({ resourceType: 'Patient', name: Array.from({ length: 500 }, () => ({ foo: 1 })) })
+    expect(issues).toHaveLength(101)
+    expect(issues.at(-1)).toEqual({
+      severity: 'information',
+      code: 'informational',
+      text: 'There are more findings; the first 100 are listed',
+    })
+  })
+
+  it('says where an own property of a hostile name stands', () => {
+    const hostile = JSON.parse('{"resourceType":"Patient","__proto__":{"a":1},"hasOwnProperty":1,"x`y\\\\":2}') as unknown
+    expect(validate(hostile).map(({ expression }) => expression)).toEqual([
+      'Patient.__proto__',
+      'Patient.hasOwnProperty',
+      'Patient.`x\\`y\\\\`',
+    ])
+  })
+})
+
+describe('references', () => {
+  it('may be to any type when the targets are not checked', () => {
+    const resource = changed('patient', '/managingOrganization/reference', 'Patient/1')
+    expect(validate(resource, { referenceTargets: false })).toEqual([])
+    expect(validate(resource)).toHaveLength(1)
+  })
+})
+
+describe('input that is no resource', () => {
+  it.each([null, undefined, 1, 'x', true, [], [{}], {}, { resourceType: null }, { resourceType: {} }])('is one finding: %j', (input) => {
+    expect(validate(input)).toEqual([expect.objectContaining({ severity: 'error', code: 'structure' })])
+  })
+
+  it('may be nested without end', () => {
+    let extension: unknown = { url: 'x', valueCode: 'y' }
+    for (let depth = 0; depth < 5_000; depth++) extension = { url: 'x', extension: [extension] }
+    expect(validate({ resourceType: 'Patient', extension: [extension] })).toContainEqual(
+      expect.objectContaining({ text: 'This is nested too deep' }),
+    )
+  })
+})
