@@ -1,0 +1,35 @@
+/** The version log as a change feed, on a connection of its own: usable from any thread. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
+import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
+import { openForReading } from './schema.ts'
+
+const HEAVIEST = 64_000
+
+export class SqliteChangeFeed implements ChangeFeed {
+  readonly #db: DatabaseSync
+  readonly #changes
+
+  constructor(file: string) {
+    this.#db = openForReading(file)
+    this.#changes = this.#db.prepare(
+      `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? ORDER BY v.seq LIMIT ?`,
+    )
+  }
+
+  changes(after: number, limit: number): readonly Change[] {
+    const found: Change[] = []
+    let weight = 0
+    for (const row of this.#changes.iterate(after, limit)) {
+      const { seq } = row as unknown as VersionRow
+      found.push({ position: seq, version: versionOf(row as unknown as VersionRow) })
+      weight += (row as unknown as VersionRow).body.length
+      if (weight > limit * HEAVIEST) break
+    }
+    return found
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}

@@ -1,0 +1,107 @@
+/** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
+import { backup, type DatabaseSync } from 'node:sqlite'
+import type {
+  CommitResult,
+  Guard,
+  HistoryPage,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  ResourceKey,
+  ResourceReader,
+  ResourceVersion,
+  ResourceWriter,
+  ScanPage,
+  ScanRequest,
+  VersionKey,
+  Write,
+} from '../../ports/resource-store.ts'
+import { HistoryReader } from './history.ts'
+import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
+import { scanPage } from './scan.ts'
+import { openForReading, openForWriting } from './schema.ts'
+import { Writer } from './writer.ts'
+
+export type SqliteStoreOptions = {
+  readonly file: string
+  /** Told when versions were acknowledged: the change feed has more. */
+  readonly onCommit?: () => void
+}
+
+export class SqliteResourceStore implements ResourceReader, ResourceWriter {
+  readonly #db: DatabaseSync
+  readonly #writer: Writer
+  readonly #history: HistoryReader
+  readonly #current
+  readonly #version
+
+  private constructor({ file, onCommit }: SqliteStoreOptions) {
+    // Makes the file and recovers its log before anybody reads.
+    openForWriting(file).close()
+    this.#db = openForReading(file)
+    this.#history = new HistoryReader(this.#db)
+    this.#current = this.#db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
+      WHERE t.tenant = ? AND t.type = ? AND k.id = ? ORDER BY k.vid DESC LIMIT 1`)
+    this.#version = this.#db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
+      WHERE t.tenant = ? AND t.type = ? AND k.id = ? AND k.vid = ?`)
+    const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
+    this.#writer = new Writer(file, seq ?? 0, onCommit)
+  }
+
+  /** `file`: made when missing. StoreFileError where it is something else. */
+  static async open(options: SqliteStoreOptions): Promise<SqliteResourceStore> {
+    return new SqliteResourceStore(options)
+  }
+
+  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return keys.map(({ tenant, type, id }) => rowOf(this.#current.get(tenant, type, id)))
+  }
+
+  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return keys.map(({ tenant, type, id, versionId }) => rowOf(this.#version.get(tenant, type, id, versionId)))
+  }
+
+  async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
+    return this.#history.page(scope, window, after, limit)
+  }
+
+  async scan(request: ScanRequest): Promise<ScanPage> {
+    return scanPage(this.#db, request)
+  }
+
+  async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+    checkDistinct(writes, guards)
+    const result = await this.#writer.commit(writes, guards)
+    if (result.kind !== 'conflict') return result
+    const [current] = await this.current([writes[result.index]!])
+    return current === undefined ? result : { ...result, current }
+  }
+
+  /** The position of the last acknowledged version in the change feed. */
+  lastPosition(): number {
+    return this.#writer.position
+  }
+
+  /** The newest instant a version was stamped with; 0 when there is none. */
+  newest(): number {
+    return this.#history.newest()
+  }
+
+  /** A consistent copy, while everything goes on. */
+  async backup(file: string): Promise<void> {
+    await backup(this.#db, file)
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close()
+    this.#db.close()
+  }
+}
+
+const rowOf = (row: unknown): ResourceVersion | undefined => (row === undefined ? undefined : versionOf(row as VersionRow))
+
+function checkDistinct(writes: readonly Write[], guards: readonly Guard[]): void {
+  if (new Set([...writes, ...guards].map(({ tenant }) => tenant)).size > 1) throw new RangeError('a commit has one tenant')
+  if (new Set(writes.map(({ type, id }) => `${type}/${id}`)).size < writes.length) throw new RangeError('a commit writes a resource once')
+  if (new Set(guards.map(({ guard }) => guard)).size < guards.length) throw new RangeError('a commit has a guard once')
+}

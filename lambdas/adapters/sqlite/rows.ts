@@ -1,0 +1,28 @@
+/** Rows of the version log as versions of the port. */
+import type { ResourceVersion } from '../../ports/resource-store.ts'
+
+export type VersionRow = {
+  readonly seq: number
+  readonly tenant: string
+  readonly type: string
+  readonly id: string
+  readonly vid: number
+  readonly lastUpdated: number
+  readonly deleted: number
+  readonly compartments: string
+  readonly body: Uint8Array
+}
+
+/** Columns of a VersionRow from `version v JOIN kind t`. */
+export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body'
+
+export const versionOf = ({ tenant, type, id, vid, lastUpdated, deleted, compartments, body }: VersionRow): ResourceVersion => ({
+  tenant,
+  type,
+  id,
+  versionId: vid,
+  lastUpdated,
+  deleted: deleted === 1,
+  compartments: compartments === '' ? [] : compartments.split(' '),
+  body,
+})
