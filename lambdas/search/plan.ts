@@ -13,7 +13,13 @@ export type Predicate =
   /** Some key of the field has `text` in it. */
   | { readonly kind: 'contains'; readonly field: string; readonly text: string }
   /** Some interval of the field lies within, or has a point in common with, [low, high). A number is a point: low = high, within and intersects then mean low ≤ x < high. */
-  | { readonly kind: 'span' | 'number'; readonly field: string; readonly relation: 'within' | 'intersects'; readonly low: number; readonly high: number }
+  | {
+      readonly kind: 'span' | 'number'
+      readonly field: string
+      readonly relation: 'within' | 'intersects'
+      readonly low: number
+      readonly high: number
+    }
   | { readonly kind: 'near'; readonly field: string; readonly latitude: number; readonly longitude: number; readonly metres: number }
   /** The parameter had a value. */
   | { readonly kind: 'present'; readonly field: string }

@@ -1,0 +1,59 @@
+/** Turns a resource version into what an index holds: dumb values only. */
+import type { Resource } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { IndexDocument } from '../ports/search-index.ts'
+import { Fields } from './fields.ts'
+import { parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
+import type { SearchType } from './types/search-type.ts'
+import { SEARCH_TYPES } from './types/search-types.ts'
+
+/** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
+export const EXTRACTOR = 1
+
+export function extract(version: ResourceVersion, resource: Resource | undefined): IndexDocument {
+  const { tenant, type, id, versionId, lastUpdated, deleted, compartments, body } = version
+  const fields = new Fields()
+  const present: string[] = []
+  if (!deleted && resource !== undefined)
+    for (const { parameter, searchType } of extractorsOf(type)) {
+      const values = parameter.values(resource)
+      if (values.length === 0) continue
+      present.push(parameter.code)
+      for (const value of values) searchType.extract(fields, parameter.code, value)
+    }
+  const { keys, spans, numbers, points, order } = fields
+  return {
+    tenant,
+    type,
+    id,
+    version: versionId,
+    lastUpdated,
+    deleted,
+    keys,
+    spans,
+    numbers,
+    points,
+    order,
+    present,
+    compartments,
+    registry: registryNumber,
+    body,
+  }
+}
+
+type Extractor = { readonly parameter: SearchParameter; readonly searchType: SearchType }
+
+const EXTRACTORS = new Map<string, readonly Extractor[]>()
+
+/** The parameters of a type that are searched by, with how. */
+export function extractorsOf(type: string): readonly Extractor[] {
+  let found = EXTRACTORS.get(type)
+  if (found === undefined) {
+    found = parametersOf(type).flatMap((parameter) => {
+      const searchType = SEARCH_TYPES[parameter.type]
+      return searchType === undefined ? [] : [{ parameter, searchType }]
+    })
+    EXTRACTORS.set(type, found)
+  }
+  return found
+}

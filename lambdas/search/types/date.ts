@@ -1,0 +1,71 @@
+/** Date parameters. https://hl7.org/fhir/R4/search.html#date */
+import { dateRange } from '../../fhir/date-range.ts'
+import { isElement } from '../../fhir/resource.ts'
+import type { Fields } from '../fields.ts'
+import { all, not, type Predicate, some } from '../plan.ts'
+import { prefixOf } from './prefix.ts'
+import { malformed, type SearchType } from './search-type.ts'
+
+const { POSITIVE_INFINITY: FOREVER, NEGATIVE_INFINITY: EVER } = Number
+
+export const date: SearchType = {
+  modifiers: [],
+  extract(fields, name, { type, value }) {
+    if (typeof value === 'string') addRange(fields, name, dateRange(value), dateRange(value))
+    // A Timing is not indexed: the specification's table.
+    else if (type === 'Period' && isElement(value)) addRange(fields, name, rangeOf(value.start), rangeOf(value.end))
+  },
+  lower(parameter, value, _modifier, now) {
+    const [prefix, text] = prefixOf(value)
+    const range = dateRange(text.replace(' ', '+'))
+    if (range === undefined)
+      throw malformed(parameter, 'a date: YYYY, YYYY-MM, YYYY-MM-DD or an instant, perhaps after a prefix such as ge')
+    return compare(parameter.code, prefix, range.low, range.high, now)
+  },
+}
+
+const rangeOf = (value: unknown) => (typeof value === 'string' ? dateRange(value) : undefined)
+
+function addRange(fields: Fields, name: string, start: ReturnType<typeof dateRange>, end: ReturnType<typeof dateRange>): void {
+  if (start === undefined && end === undefined) return
+  const low = start?.low ?? EVER
+  const high = end?.high ?? FOREVER
+  if (low >= high) return
+  fields.span(name, low, high)
+  fields.sort(name, Math.max(low, -MOST), Math.min(high, MOST))
+}
+
+/** Beyond every instant a Date can hold. */
+const MOST = 8_640_000_000_000_001
+
+function compare(field: string, prefix: string, low: number, high: number, now: number): Predicate {
+  const test = (relation: 'within' | 'intersects', from: number, to: number): Predicate => ({
+    kind: 'span',
+    field,
+    relation,
+    low: from,
+    high: to,
+  })
+  switch (prefix) {
+    case 'eq':
+      return test('within', low, high)
+    case 'ne':
+      return all({ kind: 'present', field }, not(test('within', low, high)))
+    case 'gt':
+      return test('intersects', high, FOREVER)
+    case 'lt':
+      return test('intersects', EVER, low)
+    case 'ge':
+      return some(test('intersects', high, FOREVER), test('within', low, high))
+    case 'le':
+      return some(test('intersects', EVER, low), test('within', low, high))
+    case 'sa':
+      return test('within', high, FOREVER)
+    case 'eb':
+      return test('within', EVER, low)
+    default: {
+      const slack = Math.abs(now - low) / 10
+      return test('intersects', low - slack, high + slack)
+    }
+  }
+}

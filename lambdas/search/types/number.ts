@@ -1,0 +1,85 @@
+/** Number parameters. https://hl7.org/fhir/R4/search.html#number */
+import { decimalText, isDecimal } from '../../fhir/json.ts'
+import { isElement } from '../../fhir/resource.ts'
+import { all, not, type Predicate } from '../plan.ts'
+import { prefixOf } from './prefix.ts'
+import { malformed, type SearchType } from './search-type.ts'
+
+const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
+const FORM = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?$/
+
+export const number: SearchType = {
+  modifiers: [],
+  extract(fields, name, { type, value }) {
+    const [low, high] =
+      type === 'Range' && isElement(value) ? [boundOf(value.low, LEAST), boundOf(value.high, MOST)] : [numberOf(value), numberOf(value)]
+    if (low === undefined || high === undefined) return
+    fields.number(name, low, high)
+    if (low <= high) fields.sort(name, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
+  },
+  lower(parameter, value) {
+    const [prefix, text] = prefixOf(value)
+    if (!FORM.test(text)) throw malformed(parameter, 'a number, perhaps after a prefix such as ge')
+    return compareNumber(parameter.code, prefix, text)
+  },
+}
+
+/** A number of a resource, whichever way json.ts keeps it. */
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === 'number' ? value : isDecimal(value) ? Number(decimalText(value)) : Number.NaN
+  return Number.isFinite(number) ? number : undefined
+}
+
+const boundOf = (quantity: unknown, open: number): number | undefined => (isElement(quantity) ? numberOf(quantity.value) : open)
+
+/** eq and ne take the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
+function compareNumber(field: string, prefix: string, text: string): Predicate {
+  const exact = Number(text)
+  const [low, high] = impliedRange(text)
+  const within = (from: number, to: number): Predicate => ({ kind: 'number', field, relation: 'within', low: from, high: to })
+  const reaches = (from: number, to: number): Predicate => ({ kind: 'number', field, relation: 'intersects', low: from, high: to })
+  switch (prefix) {
+    case 'eq':
+      return within(low, high)
+    case 'ne':
+      return all({ kind: 'present', field }, not(within(low, high)))
+    case 'gt':
+      return reaches(above(exact), MOST)
+    case 'ge':
+      return reaches(exact, MOST)
+    case 'lt':
+      return reaches(LEAST, exact)
+    case 'le':
+      return reaches(LEAST, above(exact))
+    case 'sa':
+      return within(above(exact), MOST)
+    case 'eb':
+      return within(LEAST, exact)
+    default: {
+      const slack = Math.abs(exact) / 10
+      return reaches(Math.min(low, exact - slack), Math.max(high, above(exact + slack)))
+    }
+  }
+}
+
+/** https://hl7.org/fhir/R4/search.html#number: half a unit of the last digit around the number. */
+export function impliedRange(text: string): readonly [low: number, high: number] {
+  const [, digits = '', exponent = '0'] = /^[+-]?([\d.]+)(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const decimals = digits.includes('.') ? digits.length - digits.indexOf('.') - 1 : 0
+  const power = Number(exponent) - decimals
+  // Half a unit as text: adding floating-point halves would blur the bounds (0.1 + 0.05).
+  const half = Number(`5e${power - 1}`)
+  const round = (x: number): number => Number(x.toPrecision(15))
+  return [round(Number(text) - half), round(Number(text) + half)]
+}
+
+const BITS = new DataView(new ArrayBuffer(8))
+
+/** The next double above. */
+function above(x: number): number {
+  if (!Number.isFinite(x)) return x
+  if (x === 0) return Number.MIN_VALUE
+  BITS.setFloat64(0, x)
+  BITS.setBigInt64(0, BITS.getBigInt64(0) + (x > 0 ? 1n : -1n))
+  return BITS.getFloat64(0)
+}

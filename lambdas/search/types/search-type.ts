@@ -1,0 +1,35 @@
+/** What a parameter type is: how its values get into the index, and what a value of a query means. Both halves stand in one file per type. */
+import type { FhirError } from '../../fhir/outcome.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import type { Fields } from '../fields.ts'
+import type { SearchParameter, TypedValue } from '../parameters.ts'
+import type { Predicate } from '../plan.ts'
+
+export type SearchType = {
+  readonly modifiers: readonly string[]
+  /** `name`: the parameter's code, which names its fields. */
+  readonly extract: (fields: Fields, name: string, value: TypedValue) => void
+  /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
+  readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, now: number) => Predicate
+}
+
+export const malformed = (parameter: SearchParameter, expected: string): FhirError =>
+  fhirError(400, 'value', `The value of the parameter ${parameter.code} is not ${expected}`)
+
+/** `\,` `\|` `\$` `\\` stand for the character. https://hl7.org/fhir/R4/search.html#escaping */
+export const unescapeValue = (text: string): string => (text.includes('\\') ? text.replace(/\\([,|$\\])/g, '$1') : text)
+
+/** Parts between unescaped separators, still escaped. */
+export function splitValue(text: string, separator: ',' | '|' | '$'): readonly string[] {
+  if (!text.includes('\\')) return text.split(separator)
+  const parts = ['']
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i]!
+    if (c === separator) parts.push('')
+    else parts[parts.length - 1] += c === '\\' && i + 1 < text.length ? c + text[++i]! : c
+  }
+  return parts
+}
+
+/** Keys that begin with the text. */
+export const prefixed = (field: string, text: string): Predicate => ({ kind: 'keyRange', field, from: text, to: `${text}\u{10ffff}` })

@@ -1,0 +1,11 @@
+/** The parameter types this server searches by. */
+import type { ParameterType } from '../parameters.ts'
+import { date } from './date.ts'
+import { number } from './number.ts'
+import { reference } from './reference.ts'
+import type { SearchType } from './search-type.ts'
+import { string } from './string.ts'
+import { token } from './token.ts'
+import { uri } from './uri.ts'
+
+export const SEARCH_TYPES: Readonly<Partial<Record<ParameterType, SearchType>>> = { token, string, date, reference, uri, number }

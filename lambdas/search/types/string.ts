@@ -1,0 +1,51 @@
+/** String parameters. https://hl7.org/fhir/R4/search.html#string */
+
+import { fhirError } from '../../fhir/outcome.ts'
+import { type Element, isElement } from '../../fhir/resource.ts'
+import type { Fields } from '../fields.ts'
+import { fold, LONGEST } from '../fold.ts'
+import type { SearchParameter } from '../parameters.ts'
+import { prefixed, type SearchType, unescapeValue } from './search-type.ts'
+
+/** The searchable parts of the two types with parts. https://hl7.org/fhir/R4/search.html#string */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  HumanName: ['text', 'family', 'given', 'prefix', 'suffix'],
+  Address: ['text', 'line', 'city', 'district', 'state', 'country', 'postalCode'],
+}
+
+const LONGEST_CONTAINS = 400
+
+export const string: SearchType = {
+  modifiers: ['exact', 'contains'],
+  extract(fields, name, { type, value }) {
+    for (const text of stringsOf(type, value)) extractText(fields, name, text)
+  },
+  lower(parameter, value, modifier) {
+    const { code } = parameter
+    const text = unescapeValue(value)
+    if (modifier !== undefined && isAddress(parameter))
+      throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :${modifier} is not supported`)
+    if (modifier === 'exact') return { kind: 'key', field: `${code}:exact`, oneOf: [text] }
+    if (modifier !== 'contains') return prefixed(code, fold(text))
+    if (text.length > LONGEST_CONTAINS) throw fhirError(400, 'too-long', `:contains takes at most ${LONGEST_CONTAINS} characters`)
+    return { kind: 'contains', field: code, text: fold(text) }
+  },
+}
+
+/** The strings a value holds. */
+export function stringsOf(type: string, value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value]
+  if (!isElement(value)) return []
+  return (PARTS[type] ?? []).flatMap((part) => (value as Element)[part]).filter((text): text is string => typeof text === 'string')
+}
+
+/** The whole address; its parts (address-city …) are plain strings. */
+export const isAddress = ({ code, type }: SearchParameter): boolean => type === 'string' && code === 'address'
+
+function extractText(fields: Fields, name: string, text: string): void {
+  if (text.length > LONGEST) return
+  const folded = fold(text)
+  fields.key(name, folded)
+  fields.key(`${name}:exact`, text)
+  fields.sort(name, folded.slice(0, 1000))
+}

@@ -1,0 +1,89 @@
+/** Token parameters. https://hl7.org/fhir/R4/search.html#token */
+import { type Element, isElement } from '../../fhir/resource.ts'
+import type { Fields } from '../fields.ts'
+import { fold } from '../fold.ts'
+import { not, type Predicate } from '../plan.ts'
+import { malformed, prefixed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
+
+/** Before values that are compared without case, so that they never equal a value that is compared with it. */
+const FOLDED = '\u0001'
+const SPECIAL = 'http://terminology.hl7.org/CodeSystem/special-values'
+
+export const token: SearchType = {
+  modifiers: ['not', 'text', 'of-type'],
+  extract(fields, name, { type, value, system }) {
+    if (isElement(value)) extractElement(fields, name, type, value)
+    else if (typeof value === 'boolean') add(fields, name, SPECIAL, String(value), false)
+    else if (typeof value === 'string') add(fields, name, system ?? '', value, type === 'code', system !== undefined)
+  },
+  lower(parameter, value, modifier) {
+    const { code } = parameter
+    if (modifier === 'not') return not(lowerToken(code, value))
+    if (modifier === 'text') return prefixed(`${code}:text`, fold(unescapeValue(value)))
+    if (modifier !== 'of-type') return lowerToken(code, value)
+    const parts = splitValue(value, '|').map(unescapeValue)
+    if (parts.length !== 3 || parts.some((part) => part === '')) throw malformed(parameter, 'of the form system|code|value')
+    return { kind: 'key', field: `${code}:of-type`, oneOf: [ofType(parts[0]!, parts[1]!, parts[2]!)] }
+  },
+}
+
+function extractElement(fields: Fields, name: string, type: string, value: Element): void {
+  switch (type) {
+    case 'CodeableConcept':
+      for (const coding of listOf(value.coding)) extractCoding(fields, name, coding)
+      return addText(fields, name, value.text)
+    case 'Coding':
+      return extractCoding(fields, name, value)
+    case 'Identifier':
+      return extractIdentifier(fields, name, value)
+    case 'ContactPoint':
+      return typeof value.value === 'string' ? add(fields, name, textOf(value.system), value.value, true) : undefined
+    default:
+      return undefined
+  }
+}
+
+function extractCoding(fields: Fields, name: string, coding: Element): void {
+  addText(fields, name, coding.display)
+  if (typeof coding.code === 'string') add(fields, name, textOf(coding.system), coding.code, false)
+  else if (typeof coding.system === 'string') fields.key(name, `${coding.system}|`)
+}
+
+function extractIdentifier(fields: Fields, name: string, identifier: Element): void {
+  const { value, type } = identifier
+  if (typeof value !== 'string') return
+  add(fields, name, textOf(identifier.system), value, true)
+  if (!isElement(type)) return
+  addText(fields, name, type.text)
+  for (const { system, code } of listOf(type.coding))
+    if (typeof code === 'string') fields.key(`${name}:of-type`, ofType(textOf(system), code, value))
+}
+
+/** `implied`: the system is that of the binding, and the value is also found as one without a system. */
+function add(fields: Fields, name: string, system: string, code: string, folded: boolean, implied = false): void {
+  const text = folded ? FOLDED + code.toLowerCase() : code
+  fields.key(name, `${system}|${text}`)
+  if (implied) fields.key(name, `|${text}`)
+  fields.key(`${name}:code`, text)
+  if (system.length + code.length <= 1000) fields.sort(name, `${system}\u0000${code}`)
+}
+
+const ofType = (system: string, code: string, value: string): string => `${system}|${code}|${value.toLowerCase()}`
+
+const addText = (fields: Fields, name: string, text: unknown): void => {
+  if (typeof text === 'string') fields.key(`${name}:text`, fold(text))
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const listOf = (value: unknown): readonly Element[] => (Array.isArray(value) ? value.filter(isElement) : [])
+
+function lowerToken(name: string, value: string): Predicate {
+  const parts = splitValue(value, '|')
+  if (parts.length === 1) return { kind: 'key', field: `${name}:code`, oneOf: bothForms('', unescapeValue(value)) }
+  const system = unescapeValue(parts[0]!)
+  const code = parts.slice(1).map(unescapeValue).join('|')
+  if (code === '') return prefixed(name, `${system}|`)
+  return { kind: 'key', field: name, oneOf: bothForms(`${system}|`, code) }
+}
+
+const bothForms = (system: string, code: string): readonly string[] => [system + code, system + FOLDED + code.toLowerCase()]

@@ -1,0 +1,33 @@
+/** Uri parameters. https://hl7.org/fhir/R4/search.html#uri */
+import { some } from '../plan.ts'
+import { malformed, prefixed, type SearchType, unescapeValue } from './search-type.ts'
+
+const MOST_ANCESTORS = 64
+
+export const uri: SearchType = {
+  modifiers: ['below', 'above'],
+  extract(fields, name, { value }) {
+    if (typeof value !== 'string') return
+    const [url = '', version] = value.split('|', 2)
+    fields.key(name, value)
+    if (version !== undefined) fields.key(name, url)
+    fields.sort(name, `${url}\u0000${version ?? ''}`.slice(0, 1000))
+  },
+  lower(parameter, value, modifier) {
+    const { code } = parameter
+    const text = unescapeValue(value)
+    if (text === '') throw malformed(parameter, 'a URI')
+    if (modifier === 'below')
+      return some({ kind: 'key', field: code, oneOf: [text] }, prefixed(code, text.endsWith('/') ? text : `${text}/`))
+    return { kind: 'key', field: code, oneOf: modifier === 'above' ? ancestorsOf(text) : [text] }
+  },
+}
+
+/** `http://a/b/c` → itself, `http://a/b/`, `http://a/b`, `http://a/`, `http://a`. */
+function ancestorsOf(text: string): readonly string[] {
+  const found = [text]
+  const root = text.indexOf('//') + 2
+  for (let at = text.lastIndexOf('/'); at >= root && found.length < MOST_ANCESTORS; at = text.lastIndexOf('/', at - 1))
+    found.push(text.slice(0, at + 1), text.slice(0, at))
+  return found
+}
