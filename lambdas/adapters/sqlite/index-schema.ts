@@ -1,0 +1,27 @@
+/**
+ * The index's file: postings clustered by field, value and document. It can be made again from the store at any time, so nothing
+ * in it is flushed to disk on its own account; the position up to which it follows the store is part of each of its transactions.
+ */
+import { DatabaseSync } from 'node:sqlite'
+
+export const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
+  CREATE TABLE IF NOT EXISTS kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type));
+  CREATE TABLE IF NOT EXISTS document (doc INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, deleted INTEGER NOT NULL, held TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS live (kind INTEGER, id TEXT, doc INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS gone (kind INTEGER, id TEXT, doc INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS posting (field INTEGER, value TEXT, doc INTEGER, PRIMARY KEY (field, value, doc)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS span (field INTEGER, low, high, doc INTEGER, PRIMARY KEY (field, low, high, doc)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS sorting (doc INTEGER, field INTEGER, low, high, PRIMARY KEY (doc, field)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`
+
+/**
+ * Write-ahead log without flushes of its own: a killed process loses nothing that SQLite was handed, and after a power failure the
+ * file is as of some earlier commit, from whose position the index goes on.
+ */
+export function openIndex(file: string): DatabaseSync {
+  const db = new DatabaseSync(file)
+  db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -96000; PRAGMA temp_store = MEMORY;
+    PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; ${SCHEMA}`)
+  return db
+}

@@ -1,0 +1,161 @@
+/** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { IndexDocument } from '../../ports/search-index.ts'
+import { COMPARTMENT } from './compile-plan.ts'
+
+type Posting = readonly [field: number, value: string, doc: number]
+type Span = readonly [field: number, low: number, high: number, doc: number]
+type Row = { readonly doc: number; readonly version: number; readonly held: string }
+
+const ROWS_AT_ONCE = 64
+
+export class IndexWriter {
+  readonly #db: DatabaseSync
+  readonly #fields = new Map<string, number>()
+  readonly #kinds = new Map<string, number>()
+  readonly #statements
+  #nextDoc: number
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#statements = {
+      known: db.prepare(
+        `SELECT doc, version, held FROM document WHERE doc = coalesce((SELECT doc FROM live WHERE kind = ?1 AND id = ?2), (SELECT doc FROM gone WHERE kind = ?1 AND id = ?2))`,
+      ),
+      put: db.prepare('INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?, ?)'),
+      live: db.prepare('INSERT OR REPLACE INTO live VALUES (?, ?, ?)'),
+      gone: db.prepare('INSERT OR REPLACE INTO gone VALUES (?, ?, ?)'),
+      notLive: db.prepare('DELETE FROM live WHERE kind = ? AND id = ?'),
+      notGone: db.prepare('DELETE FROM gone WHERE kind = ? AND id = ?'),
+      posting: db.prepare('DELETE FROM posting WHERE field = ? AND value = ? AND doc = ?'),
+      span: db.prepare('DELETE FROM span WHERE field = ? AND low = ? AND high = ? AND doc = ?'),
+      sorting: db.prepare('DELETE FROM sorting WHERE doc = ?'),
+      field: db.prepare('SELECT field FROM field WHERE kind = ? AND name = ?'),
+      addField: db.prepare('INSERT INTO field (kind, name) VALUES (?, ?)'),
+      kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
+      addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
+    }
+    this.#nextDoc = ((db.prepare('SELECT max(doc) AS doc FROM document').get() as { doc: number | null }).doc ?? 0) + 1
+  }
+
+  /** Within the caller's transaction. */
+  apply(documents: readonly IndexDocument[]): void {
+    const postings: Posting[] = []
+    const spans: Span[] = []
+    const sortings: SQLInputValue[][] = []
+    for (const document of newestOf(documents)) this.#put(document, postings, spans, sortings)
+    postings.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[2] - b[2]))
+    spans.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    this.#insert('posting', 3, postings)
+    this.#insert('span', 4, spans)
+    this.#insert('sorting', 4, sortings)
+  }
+
+  /** Forgets what it knows by heart: the transaction was rolled back. */
+  reset(): void {
+    this.#fields.clear()
+    this.#kinds.clear()
+    this.#nextDoc = ((this.#db.prepare('SELECT max(doc) AS doc FROM document').get() as { doc: number | null }).doc ?? 0) + 1
+  }
+
+  #put(document: IndexDocument, postings: Posting[], spans: Span[], sortings: SQLInputValue[][]): void {
+    const { tenant, type, id, version, deleted } = document
+    const kind = this.#kindOf(tenant, type)
+    const known = this.#statements.known.get(kind, id) as Row | undefined
+    if (known !== undefined && known.version >= version) return
+    const doc = known?.doc ?? this.#nextDoc++
+    if (known !== undefined) this.#remove(doc, known.held)
+    const held = deleted ? '' : this.#collect(kind, doc, document, postings, spans, sortings)
+    this.#statements.put.run(doc, kind, id, version, deleted ? 1 : 0, held)
+    this.#statements[deleted ? 'gone' : 'live'].run(kind, id, doc)
+    if (known !== undefined) this.#statements[deleted ? 'notLive' : 'notGone'].run(kind, id)
+  }
+
+  #collect(kind: number, doc: number, document: IndexDocument, postings: Posting[], spans: Span[], sortings: SQLInputValue[][]): string {
+    const firstPosting = postings.length
+    const firstSpan = spans.length
+    for (const name in document.keys) {
+      const field = this.#fieldOf(kind, name)
+      for (const key of document.keys[name]!) postings.push([field, key, doc])
+    }
+    if (document.compartments.length > 0) {
+      const field = this.#fieldOf(kind, COMPARTMENT)
+      for (const compartment of document.compartments) postings.push([field, compartment, doc])
+    }
+    for (const ranges of [document.spans, document.numbers])
+      for (const name in ranges) {
+        const field = this.#fieldOf(kind, name)
+        for (const [low, high] of ranges[name]!) spans.push([field, low, high, doc])
+      }
+    for (const param of document.present) {
+      const order = document.order[param]
+      sortings.push([doc, this.#fieldOf(kind, param), order?.low ?? null, order?.high ?? null])
+    }
+    // Infinity is no JSON, so that bounds are kept as text.
+    return JSON.stringify([
+      postings.slice(firstPosting).map(([field, value]) => [field, value]),
+      spans.slice(firstSpan).map(([field, low, high]) => [field, String(low), String(high)]),
+    ])
+  }
+
+  #remove(doc: number, held: string): void {
+    if (held === '') return
+    const [postings, spans] = JSON.parse(held) as [[number, string][], [number, string, string][]]
+    for (const [field, value] of postings) this.#statements.posting.run(field, value, doc)
+    for (const [field, low, high] of spans) this.#statements.span.run(field, Number(low), Number(high), doc)
+    this.#statements.sorting.run(doc)
+  }
+
+  #insert(table: 'posting' | 'span' | 'sorting', columns: number, rows: readonly (readonly SQLInputValue[])[]): void {
+    const whole = rows.length - (rows.length % ROWS_AT_ONCE)
+    for (let i = 0; i < whole; i += ROWS_AT_ONCE)
+      this.#insertion(table, columns, ROWS_AT_ONCE).run(...rows.slice(i, i + ROWS_AT_ONCE).flat())
+    for (let i = whole; i < rows.length; i++) this.#insertion(table, columns, 1).run(...rows[i]!)
+  }
+
+  readonly #insertions = new Map<string, StatementSync>()
+
+  #insertion(table: string, columns: number, rows: number): StatementSync {
+    const name = `${table} ${rows}`
+    let statement = this.#insertions.get(name)
+    if (statement === undefined) {
+      const row = `(${Array(columns).fill('?').join(', ')})`
+      statement = this.#db.prepare(`INSERT OR IGNORE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
+      this.#insertions.set(name, statement)
+    }
+    return statement
+  }
+
+  #fieldOf(kind: number, name: string): number {
+    const key = `${kind} ${name}`
+    let field = this.#fields.get(key)
+    if (field === undefined) {
+      const row = this.#statements.field.get(kind, name) as { readonly field: number } | undefined
+      field = row?.field ?? Number(this.#statements.addField.run(kind, name).lastInsertRowid)
+      this.#fields.set(key, field)
+    }
+    return field
+  }
+
+  #kindOf(tenant: string, type: string): number {
+    const key = `${tenant} ${type}`
+    let kind = this.#kinds.get(key)
+    if (kind === undefined) {
+      const row = this.#statements.kind.get(tenant, type) as { readonly kind: number } | undefined
+      kind = row?.kind ?? Number(this.#statements.addKind.run(tenant, type).lastInsertRowid)
+      this.#kinds.set(key, kind)
+    }
+    return kind
+  }
+}
+
+/** Of several versions of a resource in one batch only the highest. */
+function newestOf(documents: readonly IndexDocument[]): Iterable<IndexDocument> {
+  const newest = new Map<string, IndexDocument>()
+  for (const document of documents) {
+    const key = `${document.tenant} ${document.type}/${document.id}`
+    const before = newest.get(key)
+    if (before === undefined || before.version < document.version) newest.set(key, document)
+  }
+  return newest.values()
+}

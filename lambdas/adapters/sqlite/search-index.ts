@@ -1,0 +1,71 @@
+/** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
+import type { Plan } from '../../search/plan.ts'
+import { IndexReader } from './index-reader.ts'
+import { openIndex } from './index-schema.ts'
+import { IndexWriter } from './index-writer.ts'
+
+export class SqliteSearchIndex implements SearchIndex {
+  readonly #db: DatabaseSync
+  readonly #reader: IndexReader
+  readonly #writer: IndexWriter
+  readonly #about
+  readonly #setAbout
+
+  constructor(file: string) {
+    this.#db = openIndex(file)
+    this.#reader = new IndexReader(this.#db)
+    this.#writer = new IndexWriter(this.#db)
+    this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
+    this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
+  }
+
+  async apply(documents: readonly IndexDocument[]): Promise<void> {
+    this.applyNow(documents)
+    this.commit()
+  }
+
+  /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. */
+  applyNow(documents: readonly IndexDocument[]): void {
+    if (!this.#db.isTransaction) this.#db.exec('BEGIN')
+    try {
+      this.#writer.apply(documents)
+    } catch (error) {
+      this.#db.exec('ROLLBACK')
+      this.#writer.reset()
+      throw error
+    }
+  }
+
+  commit(): void {
+    if (this.#db.isTransaction) this.#db.exec('COMMIT')
+  }
+
+  async find(plan: Plan): Promise<HitPage> {
+    return this.findNow(plan)
+  }
+
+  findNow(plan: Plan): HitPage {
+    return this.#reader.find(plan)
+  }
+
+  async caughtUp(): Promise<boolean> {
+    return true
+  }
+
+  /** A note of the index about itself, part of its transaction. */
+  note(name: string): string | number | undefined {
+    return (this.#about.get(name) as { readonly value: string | number } | undefined)?.value
+  }
+
+  setNote(name: string, value: string | number): void {
+    if (!this.#db.isTransaction) this.#db.exec('BEGIN')
+    this.#setAbout.run(name, value)
+  }
+
+  close(): void {
+    this.commit()
+    this.#db.close()
+  }
+}

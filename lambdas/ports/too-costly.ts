@@ -1,0 +1,2 @@
+/** A search used up its budget: nothing was found out. */
+export class TooCostly extends Error {}
