@@ -123,4 +123,3 @@ function countMembers(tree: unknown): number {
   for (const key in tree) count += key === '__proto__' ? Number.NaN : 1 + countMembers((tree as Record<string, unknown>)[key])
   return count
 }
-

@@ -11,4 +11,4 @@ export const isId = (text: string): boolean => /^[A-Za-z0-9\-.]{1,64}$/.test(tex
 
 export const isElement = (value: unknown): value is Element => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const isResource = (value: unknown): value is Resource => isElement(value) && typeof value['resourceType'] === 'string'
+export const isResource = (value: unknown): value is Resource => isElement(value) && typeof value.resourceType === 'string'

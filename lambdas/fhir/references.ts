@@ -1,0 +1,54 @@
+/**
+ * Replaces references in a resource: what a transaction does with fullUrls and conditional references.
+ * https://hl7.org/fhir/R4/http.html#trules
+ */
+import { isElement, type Resource } from './resource.ts'
+
+/** The resource with every reference `replace` knows another text for; the same object where there is none. */
+export const replaceReferences = (resource: Resource, replace: (reference: string) => string | undefined): Resource =>
+  walk(resource, replace, true) as Resource
+
+/** All distinct references to other resources by search (`Patient?identifier=1`). https://hl7.org/fhir/R4/http.html#trules */
+export function conditionalReferences(resources: readonly Resource[]): readonly string[] {
+  const found = new Set<string>()
+  for (const resource of resources)
+    replaceReferences(resource, (reference) => {
+      if (/^[A-Z][A-Za-z]*\?/.test(reference)) found.add(reference)
+      return undefined
+    })
+  return [...found]
+}
+
+function walk(tree: unknown, replace: (reference: string) => string | undefined, isResource: boolean): unknown {
+  if (typeof tree !== 'object' || tree === null) return tree
+  if (Array.isArray(tree)) return walkItems(tree, replace)
+  let copy: Record<string, unknown> | undefined
+  for (const name in tree) {
+    const before = (tree as Record<string, unknown>)[name]
+    const after =
+      typeof before === 'string'
+        ? replaced(name, before, isResource, replace)
+        : walk(before, replace, name === 'resource' || name === 'contained')
+    if (after === before) continue
+    copy ??= { ...tree }
+    copy[name] = after
+  }
+  return copy ?? tree
+}
+
+function walkItems(items: readonly unknown[], replace: (reference: string) => string | undefined): readonly unknown[] {
+  let copy: unknown[] | undefined
+  for (let i = 0; i < items.length; i++) {
+    const after = walk(items[i], replace, isElement(items[i]) && typeof (items[i] as { resourceType?: unknown }).resourceType === 'string')
+    if (after === items[i]) continue
+    copy ??= [...items]
+    copy[i] = after
+  }
+  return copy ?? items
+}
+
+/** Elements of type Reference, uri and url can hold one; a resource's own `url`, canonicals and narrative stay. */
+const replaced = (name: string, value: string, isResource: boolean, replace: (reference: string) => string | undefined): string =>
+  name === 'reference' || name === 'valueUri' || name === 'valueUrl' || (name === 'url' && !isResource && value.startsWith('urn:'))
+    ? (replace(value) ?? value)
+    : value

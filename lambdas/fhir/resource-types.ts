@@ -1,0 +1,8 @@
+/** The resource types of R4. https://hl7.org/fhir/R4/resourcelist.html */
+import types from './definitions/resource-types.json' with { type: 'json' }
+
+export const resourceTypes: readonly string[] = types
+
+const KNOWN: ReadonlySet<string> = new Set(types)
+
+export const isResourceType = (name: string): boolean => KNOWN.has(name)

@@ -1,0 +1,110 @@
+/** Entries of a batch or transaction: what they ask for, and how they are answered. https://hl7.org/fhir/R4/bundle.html#transaction */
+import { STATUS_CODES } from 'node:http'
+import type { BundleEntry } from '../fhir/bundle.ts'
+import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
+import { isElement, isResource, type Resource } from '../fhir/resource.ts'
+import type { FhirRequest, FhirResponse } from './interaction.ts'
+
+export type EntryRequest = {
+  readonly index: number
+  readonly fullUrl?: string
+  readonly method: string
+  /** Relative to the base, without a slash before it: `Patient/1`, `Patient?identifier=1`. */
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly resource?: Resource
+}
+
+export type Perform = {
+  /** The entry as the pipeline of its interaction leaves it to the interaction. */
+  readonly prepare: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirRequest>
+  readonly run: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirResponse>
+}
+
+/** In which order methods are processed. https://hl7.org/fhir/R4/http.html#trules */
+export const METHODS = ['DELETE', 'POST', 'PUT', 'PATCH', 'GET', 'HEAD'] as const
+
+export function entriesOf(bundle: Resource): readonly EntryRequest[] {
+  const { entry = [] } = bundle as { readonly entry?: unknown }
+  if (!Array.isArray(entry)) throw fhirError(400, 'structure', 'The entries of a Bundle are an array', 'Bundle.entry')
+  return entry.map(entryOf)
+}
+
+const HEADERS = {
+  ifMatch: 'if-match',
+  ifNoneMatch: 'if-none-match',
+  ifModifiedSince: 'if-modified-since',
+  ifNoneExist: 'if-none-exist',
+} as const
+
+function entryOf(entry: unknown, index: number): EntryRequest {
+  const at = `Bundle.entry[${index}]`
+  if (!isElement(entry)) throw fhirError(400, 'structure', 'An entry is an object', at)
+  const { request, resource, fullUrl } = entry
+  if (!isElement(request)) throw fhirError(400, 'required', 'An entry of a batch or transaction has a request', `${at}.request`)
+  const { method, url } = request
+  if (!METHODS.some((known) => known === method))
+    throw fhirError(400, 'value', 'The method of an entry is GET, HEAD, POST, PUT, DELETE or PATCH', `${at}.request.method`)
+  if (typeof url !== 'string') throw fhirError(400, 'required', 'The request of an entry has a url', `${at}.request.url`)
+  if (resource !== undefined && !isResource(resource))
+    throw fhirError(400, 'structure', 'The resource of an entry has a resourceType', `${at}.resource`)
+  const headers = Object.entries(HEADERS).flatMap(([name, header]) => (typeof request[name] === 'string' ? [[header, request[name]]] : []))
+  return {
+    index,
+    method: method as string,
+    url: url.replace(/^\//, ''),
+    headers: Object.fromEntries(headers),
+    ...(typeof fullUrl === 'string' ? { fullUrl } : {}),
+    ...(resource === undefined ? {} : { resource: withId(resource, method, fullUrl) }),
+  }
+}
+
+/** A POSTed resource without an id takes that of its fullUrl. */
+function withId(resource: Resource, method: unknown, fullUrl: unknown): Resource {
+  const [, id] = /^urn:uuid:([A-Za-z0-9-]{1,64})$/.exec(String(fullUrl)) ?? []
+  return resource.id !== undefined || method !== 'POST' || id === undefined ? resource : { ...resource, id }
+}
+
+/** The answer to one entry. Bodies of writes are left out unless the client asked for them: it has just sent them. */
+export function responseEntry(
+  { status, headers = {}, body }: FhirResponse,
+  { method }: EntryRequest,
+  { preferences }: FhirRequest,
+): BundleEntry {
+  const { location, etag, 'last-modified': lastModified } = headers
+  const reads = method === 'GET'
+  const isOutcome = isResource(body) && body.resourceType === 'OperationOutcome'
+  const response = {
+    status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+    ...(location === undefined ? {} : { location }),
+    ...(etag === undefined ? {} : { etag }),
+    ...(lastModified === undefined ? {} : { lastModified: new Date(lastModified).toISOString() }),
+    ...(isOutcome ? { outcome: body } : {}),
+  }
+  const shown =
+    (reads || preferences.return === 'representation') && !isOutcome && (body instanceof Uint8Array || isResource(body)) ? body : undefined
+  return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
+}
+
+/** The error, its places told from the Bundle. */
+export function withinEntry(error: FhirError, index: number): FhirError {
+  const at = `Bundle.entry[${index}]`
+  const place = ({ expression }: Issue): string => {
+    if (expression === undefined) return at
+    return expression.startsWith('Bundle.entry[') ? expression : `${at}.resource${expression.replace(/^[^.[]*/, '')}`
+  }
+  return new FhirError(
+    error.status,
+    error.issues.map((issue) => ({ ...issue, expression: place(issue) })),
+    error.headers,
+  )
+}
+
+/** Runs a step of an entry; what it throws names the entry. */
+export async function forEntry<T>({ index }: EntryRequest, step: () => Promise<T>): Promise<T> {
+  try {
+    return await step()
+  } catch (thrown) {
+    throw thrown instanceof FhirError ? withinEntry(thrown, index) : thrown
+  }
+}

@@ -1,0 +1,25 @@
+/** FHIR batch and transaction: one request, many interactions. https://hl7.org/fhir/R4/http.html#transaction */
+
+import { fhirError } from '../fhir/outcome.ts'
+import { batch } from './batch.ts'
+import { entriesOf, type Perform } from './bundle-entry.ts'
+import type { Interaction } from './interaction.ts'
+import { bodyOf } from './resource-body.ts'
+import { transaction } from './transaction.ts'
+import type { WritePorts } from './writing.ts'
+
+/** `perform` runs an entry through the pipeline of its own interaction. */
+export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
+  const runs = { batch: batch(perform), transaction: transaction(ports, perform) }
+  return async (request) => {
+    const { resourceType, type } = bodyOf(request)
+    if (resourceType !== 'Bundle') throw fhirError(400, 'invalid', 'The body of a POST to the base is a Bundle', 'resourceType')
+    if (type !== 'batch' && type !== 'transaction')
+      throw fhirError(400, 'value', 'The type of the Bundle is batch or transaction', 'Bundle.type')
+    const entries = entriesOf(bodyOf(request))
+    if (entries.length > ports.choices.maxTransactionEntries)
+      throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')
+    const responses = await runs[type](entries, request)
+    return { status: 200, body: { kind: 'bundle', type: `${type}-response`, link: [], entries: responses } }
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * FHIR capabilities, made from the route table, the R4 types and the parameter registry: it cannot claim what is not there.
+ * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
+ */
+
+import type { Element, Resource } from '../fhir/resource.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
+import { instant } from '../fhir/version.ts'
+import { parametersOf } from '../search/parameters.ts'
+import { isSearchable } from '../search/query.ts'
+import type { Choices, Interaction, Ports } from './interaction.ts'
+import { type InteractionCode, ROUTES } from './routes.ts'
+
+export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
+  const started = instant(clock.now())
+  const resources = resourceTypes.map((type) => resourceOf(type, choices))
+  return async ({ baseUrl }) => ({ status: 200, body: statement(baseUrl, started, resources) })
+}
+
+const statement = (baseUrl: string, date: string, resource: readonly Element[]): Resource => ({
+  resourceType: 'CapabilityStatement',
+  status: 'active',
+  date,
+  kind: 'instance',
+  software: { name: 'FHIR R4 server' },
+  implementation: { description: 'FHIR R4 server', url: baseUrl },
+  fhirVersion: '4.0.1',
+  format: ['application/fhir+json', 'json'],
+  patchFormat: ['application/json-patch+json', 'application/fhir+json'],
+  rest: [{ mode: 'server', resource, interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })) }],
+})
+
+const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)
+
+/** https://hl7.org/fhir/R4/valueset-type-restful-interaction.html */
+const TYPE: readonly InteractionCode[] = [
+  'read',
+  'vread',
+  'update',
+  'patch',
+  'delete',
+  'history-instance',
+  'history-type',
+  'create',
+  'search-type',
+]
+
+/** https://hl7.org/fhir/R4/valueset-system-restful-interaction.html */
+const SYSTEM: readonly { readonly code: string; readonly route: InteractionCode }[] = [
+  { code: 'transaction', route: 'bundle' },
+  { code: 'batch', route: 'bundle' },
+  { code: 'search-system', route: 'search-system' },
+  { code: 'history-system', route: 'history-system' },
+]
+
+const resourceOf = (type: string, { versioning }: Choices): Element => ({
+  type,
+  interaction: TYPE.filter((code) => isRouted(code) && (versioning || code !== 'vread')).map((code) => ({ code })),
+  versioning: versioning ? 'versioned-update' : 'no-version',
+  readHistory: versioning,
+  updateCreate: true,
+  conditionalCreate: true,
+  conditionalRead: 'full-support',
+  conditionalUpdate: true,
+  conditionalDelete: 'single',
+  referencePolicy: ['literal', 'local'],
+  searchParam: parametersOf(type)
+    .filter(isSearchable)
+    .map(({ code, type: kind, url }) => ({ name: code, definition: url, type: kind })),
+})

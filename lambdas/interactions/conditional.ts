@@ -1,0 +1,57 @@
+/**
+ * The search behind a conditional interaction. Always strict: a criterion that is unknown, or none at all, is an error.
+ * https://hl7.org/fhir/R4/http.html#ccreate, #cond-update, #3.1.0.7.1
+ */
+import { createHash } from 'node:crypto'
+import { parseJsonBytes } from '../fhir/json.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { Guard, ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { evaluate } from '../search/evaluate.ts'
+import { extract } from '../search/extract.ts'
+import type { Plan, Predicate } from '../search/plan.ts'
+import { type Pairs, parseSearch } from '../search/query.ts'
+import type { Ports } from './interaction.ts'
+
+export type Criteria = { readonly tenant: string; readonly type: string; readonly pairs: Pairs; readonly where: Predicate }
+export type Match = ResourceKey & { readonly versionId: number }
+
+/** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
+export function criteriaOf(tenant: string, type: string, pairs: Pairs): Criteria {
+  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true })
+  if (used.length === 0) throw fhirError(400, 'required', 'A conditional interaction needs at least one search criterion')
+  return { tenant, type, pairs, where }
+}
+
+/** The text of a search (`identifier=s|1&active=true`) as pairs. */
+export const pairsOf = (text: string): Pairs => [...new URLSearchParams(text.replace(/^\?/, ''))]
+
+/** Up to two matches: none, one, or too many. `held` counts when it matches, though the index may not know it yet. */
+export async function matchesOf(
+  { index, resources }: Pick<Ports, 'index' | 'resources'>,
+  criteria: Criteria,
+  held?: ResourceKey,
+): Promise<readonly Match[]> {
+  const { tenant, type, where } = criteria
+  const plan: Plan = { tenant, types: [type], where, order: [], limit: 2, total: 'none' }
+  const { hits } = await index.find(plan)
+  const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
+  if (held === undefined || matches.some(({ id }) => id === held.id)) return matches
+  const [head] = await resources.current([held])
+  return head !== undefined && holdsOn(where, head) ? [...matches, head] : matches
+}
+
+const holdsOn = (where: Predicate, head: ResourceVersion): boolean =>
+  !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource))
+
+/** Binds a write that found no match to its criteria. */
+export const guardOf = ({ tenant, type, pairs }: Criteria, holder: ResourceKey, held?: ResourceKey): Guard => ({
+  tenant,
+  guard: createHash('sha256')
+    .update(JSON.stringify([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]))
+    .digest('base64url'),
+  holder,
+  ...(held === undefined ? {} : { replaces: held }),
+})
+
+export const tooManyMatches = (): FhirError => fhirError(412, 'multiple-matches', 'More than one resource matches the criteria')

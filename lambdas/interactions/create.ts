@@ -1,0 +1,45 @@
+/** FHIR create and conditional create. https://hl7.org/fhir/R4/http.html#create */
+import { fhirError } from '../fhir/outcome.ts'
+import { isId, type Resource } from '../fhir/resource.ts'
+import type { ResourceKey } from '../ports/resource-store.ts'
+import { criteriaOf, guardOf, matchesOf, pairsOf, tooManyMatches } from './conditional.ts'
+import type { FhirRequest, Interaction } from './interaction.ts'
+import { malformedId, typeOf } from './key.ts'
+import { save, unchanged } from './next-version.ts'
+import { bodyOf } from './resource-body.ts'
+import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
+
+export const creation: WriteInteraction = {
+  async locate(ports, request, held) {
+    const type = typeOf(request)
+    const { ifNoneExist } = request.preconditions
+    if (ifNoneExist === undefined) return { kind: 'target', key: newKey(ports, request) }
+    const criteria = criteriaOf(request.tenant, type, pairsOf(ifNoneExist))
+    const matches = await matchesOf(ports, criteria, held)
+    if (matches.length > 1) throw tooManyMatches()
+    const [version] = matches.length === 1 ? await ports.resources.versions(matches) : []
+    if (version !== undefined) return { kind: 'answer', response: unchanged(request, version), key: version }
+    const key = newKey(ports, request)
+    return { kind: 'target', key, guard: guardOf(criteria, key, held) }
+  },
+  async change({ clock }, request, target, head) {
+    const { type, id } = target.key
+    if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
+    return save(clock, request, target, head, bodyOf(request))
+  },
+}
+
+export const create = (ports: WritePorts): Interaction => writing(ports, creation)
+
+function newKey({ choices, clock }: WritePorts, request: FhirRequest): ResourceKey {
+  const resource: Resource = bodyOf(request)
+  const { tenant } = request
+  const type = typeOf(request)
+  if (resource.id === undefined) {
+    if (choices.clientIds === 'required')
+      throw fhirError(400, 'required', `A ${type} is created with an id of the client's choice`, `${type}.id`)
+    return { tenant, type, id: clock.newId() }
+  }
+  if (!isId(resource.id)) throw malformedId(`${type}.id`)
+  return { tenant, type, id: resource.id }
+}

@@ -1,0 +1,30 @@
+/** Answers that show a stored version, and the errors of versions that are not to be shown. https://hl7.org/fhir/R4/http.html#read */
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { etag, lastModified } from '../fhir/version.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import type { FhirRequest, FhirResponse } from './interaction.ts'
+
+export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
+  fhirError(404, 'not-found', `There is no resource ${type}/${id}`)
+
+export const gone = ({ type, id }: ResourceKey, status: 404 | 410): FhirError =>
+  fhirError(status, 'deleted', `The resource ${type}/${id} was deleted`)
+
+export const versionHeaders = ({ versionId, lastUpdated }: Pick<ResourceVersion, 'versionId' | 'lastUpdated'>): Record<string, string> => ({
+  etag: etag(versionId),
+  'last-modified': lastModified(lastUpdated),
+})
+
+export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<ResourceVersion, 'type' | 'id' | 'versionId'>): string =>
+  `${baseUrl}/${type}/${id}/_history/${versionId}`
+
+/** 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
+export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, ifModifiedSince } }: FhirRequest): FhirResponse {
+  const headers = versionHeaders(version)
+  // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
+  const known =
+    ifNoneMatch !== undefined
+      ? ifNoneMatch === '*' || ifNoneMatch === version.versionId
+      : ifModifiedSince !== undefined && Math.floor(version.lastUpdated / 1000) * 1000 <= ifModifiedSince
+  return known ? { status: 304, headers } : { status: 200, headers, body: version.body }
+}

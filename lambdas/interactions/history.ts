@@ -1,0 +1,113 @@
+/** FHIR history of a resource, a type or everything. https://hl7.org/fhir/R4/http.html#history */
+import type { BundleEntry, Link } from '../fhir/bundle.ts'
+import { dateRange } from '../fhir/date-range.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import { etag, instant } from '../fhir/version.ts'
+import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
+import { openCursor, sealCursor } from './cursor.ts'
+import { notFound } from './found.ts'
+import type { FhirRequest, Interaction, Ports } from './interaction.ts'
+import { keyOf } from './key.ts'
+import { HEAVIEST_PAGE, pageSize, queryText } from './page.ts'
+
+type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
+
+export const history =
+  ({ resources, clock, seal, choices }: HistoryPorts): Interaction =>
+  async (request) => {
+    const scope = scopeOf(request)
+    const asked = parametersOf(request)
+    const after = asked.cursor === undefined ? undefined : openCursor<HistoryPosition>(seal, clock, asked.cursor, pathOf(request))
+    if (scope.id !== undefined && (await resources.current([scope]))[0] === undefined) throw notFound(scope)
+    const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
+    const page = await resources.history(scope, window, after, asked.count)
+    const versions = lightEnough(page.versions)
+    const last = versions.at(-1)
+    const more = last !== undefined && (page.more || versions.length < page.versions.length)
+    const next = more ? sealCursor(seal, clock, positionOf(last), pathOf(request)) : undefined
+    return {
+      status: 200,
+      body: {
+        kind: 'bundle',
+        type: 'history',
+        link: linksOf(request, asked, next),
+        entries: versions.map((version) => entryOf(version, request.baseUrl)),
+      },
+    }
+  }
+
+const scopeOf = (request: FhirRequest): HistoryScope =>
+  request.id !== undefined
+    ? keyOf(request)
+    : request.type !== undefined
+      ? { tenant: request.tenant, type: request.type }
+      : { tenant: request.tenant }
+
+const pathOf = ({ type, id }: FhirRequest): string => `/${[type, id, '_history'].filter((part) => part !== undefined).join('/')}`
+
+type Asked = {
+  readonly count: number
+  readonly window: HistoryWindow
+  readonly cursor?: string
+  readonly shown: readonly (readonly [string, string])[]
+}
+
+const READ_BY_EVERY_INTERACTION = new Set(['_format', '_pretty', '_summary', '_elements'])
+
+function parametersOf({ parameters, preferences }: FhirRequest): Asked {
+  let count = pageSize(undefined)
+  let window: HistoryWindow = {}
+  let cursor: string | undefined
+  const shown: (readonly [string, string])[] = []
+  for (const [name, value] of parameters) {
+    if (name === '_count') count = pageSize(value)
+    else if (name === '_since') window = { ...window, since: dateOf(name, value).low }
+    else if (name === '_at') window = { ...window, before: dateOf(name, value).high, currentAt: dateOf(name, value).low }
+    else if (name === '_cursor') cursor = value
+    else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
+      throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
+    else if (!READ_BY_EVERY_INTERACTION.has(name)) continue
+    if (name !== '_cursor') shown.push([name, value])
+  }
+  return { count: Math.max(count, 1), window, shown, ...(cursor === undefined ? {} : { cursor }) }
+}
+
+function dateOf(name: string, value: string): { readonly low: number; readonly high: number } {
+  const range = dateRange(value)
+  if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
+  return range
+}
+
+/** As many of the versions as a page may weigh, at least one. */
+function lightEnough(versions: readonly ResourceVersion[]): readonly ResourceVersion[] {
+  let weight = 0
+  const end = versions.findIndex(({ body }, i) => {
+    weight += body.length
+    return i > 0 && weight > HEAVIEST_PAGE
+  })
+  return end === -1 ? versions : versions.slice(0, end)
+}
+
+const positionOf = ({ lastUpdated, type, id, versionId }: ResourceVersion): HistoryPosition => ({ lastUpdated, type, id, versionId })
+
+function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefined): readonly Link[] {
+  const url = (extra: readonly (readonly [string, string])[]): string => {
+    const query = queryText([...shown, ...extra])
+    return `${request.baseUrl}${pathOf(request)}${query === '' ? '' : `?${query}`}`
+  }
+  return [{ relation: 'self', url: url([]) }, ...(next === undefined ? [] : [{ relation: 'next' as const, url: url([['_cursor', next]]) }])]
+}
+
+/** https://hl7.org/fhir/R4/bundle.html#history */
+function entryOf({ type, id, versionId, lastUpdated, deleted, body }: ResourceVersion, baseUrl: string): BundleEntry {
+  const [method, url, status] = deleted
+    ? ['DELETE', `${type}/${id}`, '204']
+    : versionId === 1
+      ? ['POST', type, '201']
+      : ['PUT', `${type}/${id}`, '200']
+  return {
+    fullUrl: `${baseUrl}/${type}/${id}`,
+    ...(deleted ? {} : { resource: body }),
+    more: { request: { method, url }, response: { status, etag: etag(versionId), lastModified: instant(lastUpdated) } },
+  }
+}

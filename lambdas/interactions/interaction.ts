@@ -1,0 +1,76 @@
+/** What an interaction gets and gives: HTTP is already behind it, stores are ports. */
+
+import type { BundlePage } from '../fhir/bundle.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
+import type { Seal } from '../ports/seal.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
+import type { Pairs } from '../search/query.ts'
+import type { InteractionCode } from './routes.ts'
+
+/** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */
+export type Preconditions = {
+  readonly ifMatch?: number
+  /** `*`: no version at all. */
+  readonly ifNoneMatch?: number | '*'
+  readonly ifModifiedSince?: number
+  /** The search of If-None-Exist. */
+  readonly ifNoneExist?: string
+}
+
+/** The Prefer header. https://hl7.org/fhir/R4/http.html#ops, https://hl7.org/fhir/R4/search.html#errors */
+export type Preferences = {
+  readonly return?: 'minimal' | 'representation' | 'OperationOutcome'
+  readonly handling?: 'strict' | 'lenient'
+  readonly pagination?: 'offset-skip' | 'offset-page'
+}
+
+export type FhirRequest = {
+  readonly interaction: InteractionCode
+  readonly tenant: string
+  readonly type?: string
+  readonly id?: string
+  readonly versionId?: string
+  /** Parameters of the URL and, for a form, of the body, decoded, in order. */
+  readonly parameters: Pairs
+  /** The parameters came in a body: paging links must not show them. */
+  readonly posted: boolean
+  /** The body, parsed and checked; a patch document is whatever JSON it is. */
+  readonly resource?: Resource
+  readonly patch?: unknown
+  readonly preconditions: Preconditions
+  readonly preferences: Preferences
+  /** Media type asked for when it is not JSON (Binary), else absent. */
+  readonly rawAccept?: string
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+}
+
+export type FhirResponse = {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
+  readonly body?: Resource | BundlePage | Uint8Array
+}
+
+export type Interaction = (request: FhirRequest) => Promise<FhirResponse>
+
+/** How this server answers where the specification leaves a choice; runtime/config.ts documents each. */
+export type Choices = {
+  readonly clientIds: 'required' | 'optional'
+  readonly conditionalUpdateIdMismatch: 'accept' | 'reject'
+  readonly noOpUpdates: 'version' | 'ignore'
+  readonly versioning: boolean
+  readonly maxTransactionEntries: number
+}
+
+/** What interactions may need; each names its own with Pick. */
+export type Ports = {
+  readonly resources: ResourceReader
+  readonly writer: ResourceWriter
+  readonly index: SearchIndex
+  readonly clock: Clock
+  readonly seal: Seal
+  readonly choices: Choices
+}

@@ -1,0 +1,21 @@
+/** The resource a request names. */
+import { fhirError } from '../fhir/outcome.ts'
+import { isId } from '../fhir/resource.ts'
+import type { ResourceKey } from '../ports/resource-store.ts'
+import type { FhirRequest } from './interaction.ts'
+
+/** FhirError 400 where the id is none. https://hl7.org/fhir/R4/datatypes.html#id */
+export function keyOf({ tenant, type, id }: FhirRequest): ResourceKey {
+  if (type === undefined || id === undefined) throw new TypeError('the route of this interaction names a type and an id')
+  if (!isId(id)) throw malformedId()
+  return { tenant, type, id }
+}
+
+export const malformedId = (expression?: string): Error =>
+  fhirError(400, 'value', 'A logical id has 1 to 64 characters: letters, digits, - and .', expression)
+
+/** The type of a request whose route names one. */
+export function typeOf({ type }: FhirRequest): string {
+  if (type === undefined) throw new TypeError('the route of this interaction names a type')
+  return type
+}

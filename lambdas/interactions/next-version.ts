@@ -1,0 +1,99 @@
+/** The version a write adds to a resource, and the answer to the client. https://hl7.org/fhir/R4/http.html#create, #update */
+import { compartmentsOf } from '../fhir/compartment.ts'
+import { writeJson } from '../fhir/json.ts'
+import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { etag, stamp } from '../fhir/version.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import { longStrings } from '../search/long-strings.ts'
+import { locationOf, versionHeaders } from './found.ts'
+import type { FhirRequest, FhirResponse } from './interaction.ts'
+import type { Change, Target } from './writing.ts'
+
+const LARGEST_BODY = 20_000_000
+
+/** lastUpdated rises strictly, even when the head was stamped by a machine whose clock is ahead. */
+const stampAfter = (clock: Clock, head: ResourceVersion | undefined): number => Math.max(clock.now(), (head?.lastUpdated ?? -1) + 1)
+
+/** Saves the resource as the version after `head`. */
+export function save(
+  clock: Clock,
+  request: FhirRequest,
+  { key, guard }: Target,
+  head: ResourceVersion | undefined,
+  resource: Resource,
+): Change {
+  const expected = head?.versionId ?? 0
+  const lastUpdated = stampAfter(clock, head)
+  const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
+  const body = new TextEncoder().encode(writeJson(stamped))
+  if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
+  const write: Write = { ...key, expected, lastUpdated, deleted: false, compartments: compartmentsOf(stamped), body }
+  const created = head === undefined || head.deleted
+  return {
+    kind: 'change',
+    write,
+    guards: guard === undefined ? [] : [guard],
+    response: saved(request, write, created, warningsOf(stamped, body)),
+  }
+}
+
+/** Deletes the resource: a version without content. */
+export function remove(clock: Clock, key: ResourceKey, head: ResourceVersion): Change {
+  const write: Write = {
+    ...key,
+    expected: head.versionId,
+    lastUpdated: stampAfter(clock, head),
+    deleted: true,
+    compartments: head.compartments,
+    body: new Uint8Array(),
+  }
+  return { kind: 'change', write, guards: [], response: { status: 204, headers: { etag: etag(head.versionId + 1) } } }
+}
+
+/** The resource as it is already: If-None-Exist found it, or the update changed nothing. */
+export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse =>
+  saved(request, { ...version, expected: version.versionId - 1 }, false, [])
+
+function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boolean, warnings: readonly Issue[]): FhirResponse {
+  const version = { ...write, versionId: write.expected + 1 }
+  const response = {
+    status: created ? 201 : 200,
+    headers: { ...versionHeaders(version), location: locationOf(baseUrl, version) },
+  }
+  if (warnings.length > 0) return { ...response, body: outcome(warnings) }
+  switch (preferences.return) {
+    case 'minimal':
+      return response
+    case 'OperationOutcome':
+      return {
+        ...response,
+        body: outcome([
+          { severity: 'information', code: 'informational', text: `${created ? 'Created' : 'Updated'} ${version.type}/${version.id}` },
+        ]),
+      }
+    default:
+      return { ...response, body: write.body }
+  }
+}
+
+const LONGEST_SEARCHABLE = 8_000
+
+/** https://hl7.org/fhir/R4/operationoutcome.html: a string that search will pass over is stored, with a warning. */
+const warningsOf = (resource: Resource, body: Uint8Array): readonly Issue[] =>
+  body.length <= LONGEST_SEARCHABLE
+    ? []
+    : longStrings(resource).map((expression) => ({
+        severity: 'warning',
+        code: 'value',
+        expression,
+        text: `The string is longer than ${LONGEST_SEARCHABLE} characters: it is stored, but search does not find it`,
+      }))
+
+/** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
+export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: ResourceVersion | undefined): void {
+  if (ifMatch === undefined || (head !== undefined && !head.deleted && head.versionId === ifMatch)) return
+  const is = head === undefined ? 'does not exist' : head.deleted ? 'is deleted' : `is at version ${head.versionId}`
+  throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names version ${ifMatch}, but the resource ${is}` }])
+}

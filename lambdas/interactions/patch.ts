@@ -1,0 +1,48 @@
+/** FHIR patch and conditional patch, by JSON Patch or FHIRPath Patch. https://hl7.org/fhir/R4/http.html#patch */
+import { fhirPathPatch } from '../fhir/fhirpath-patch.ts'
+import { parseJsonBytes } from '../fhir/json.ts'
+import { jsonPatch } from '../fhir/json-patch.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
+import { isElement, isResource, type Resource } from '../fhir/resource.ts'
+import { validate } from '../fhir/validate/validate.ts'
+import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
+import { gone, notFound } from './found.ts'
+import type { Interaction } from './interaction.ts'
+import { keyOf, typeOf } from './key.ts'
+import { checkIfMatch, save } from './next-version.ts'
+import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
+
+export const patching: WriteInteraction = {
+  async locate(ports, request) {
+    if (request.id !== undefined) return { kind: 'target', key: keyOf(request) }
+    const [match, second] = await matchesOf(ports, criteriaOf(request.tenant, typeOf(request), request.parameters))
+    if (second !== undefined) throw tooManyMatches()
+    if (match === undefined) throw fhirError(404, 'not-found', 'No resource matches the criteria')
+    const { versionId, ...key } = match
+    return { kind: 'target', key, matched: versionId }
+  },
+  async change({ clock }, request, target, head) {
+    if (head === undefined) throw notFound(target.key)
+    if (head.deleted) throw gone(target.key, 404)
+    checkIfMatch(request, head)
+    const current = parseJsonBytes(head.body) as Resource
+    return save(clock, request, target, head, checked(current, await patched(current, request.patch)))
+  },
+}
+
+export const patch = (ports: WritePorts): Interaction => writing(ports, patching)
+
+async function patched(resource: Resource, document: unknown): Promise<unknown> {
+  if (Array.isArray(document)) return jsonPatch(resource, document)
+  if (isElement(document) && document.resourceType === 'Parameters') return fhirPathPatch(resource, document)
+  throw fhirError(400, 'structure', 'A patch is a JSON Patch (an array of operations) or a FHIRPath Patch (a Parameters resource)')
+}
+
+/** The result must be a valid resource of the same type and id. */
+function checked(before: Resource, after: unknown): Resource {
+  if (!isResource(after) || after.resourceType !== before.resourceType || after.id !== before.id)
+    throw fhirError(422, 'invariant', 'A patch may not change the id or the type of the resource')
+  const issues = validate(after)
+  if (issues.length > 0) throw new FhirError(422, issues)
+  return after
+}

@@ -1,0 +1,46 @@
+/**
+ * Every route of the server, as data: it drives the local server, the CapabilityStatement and the deployed API alike. Imports nothing.
+ * https://hl7.org/fhir/R4/http.html
+ *
+ * In a path `{type}` is a resource type, `{id}` a logical id, `{versionId}` a version. A static segment wins over a variable one.
+ */
+
+export type InteractionCode =
+  | 'read'
+  | 'vread'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'create'
+  | 'history-instance'
+  | 'history-type'
+  | 'history-system'
+  | 'search-type'
+  | 'search-system'
+  | 'bundle'
+  | 'capabilities'
+
+export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
+
+const route = (method: string, path: string, interaction: InteractionCode): Route => ({ method, path, interaction })
+
+export const ROUTES: readonly Route[] = [
+  route('GET', '/metadata', 'capabilities'),
+  route('POST', '/', 'bundle'),
+  route('GET', '/', 'search-system'),
+  route('POST', '/_search', 'search-system'),
+  route('GET', '/_history', 'history-system'),
+  route('GET', '/{type}', 'search-type'),
+  route('POST', '/{type}/_search', 'search-type'),
+  route('GET', '/{type}/_history', 'history-type'),
+  route('POST', '/{type}', 'create'),
+  route('PUT', '/{type}', 'update'),
+  route('PATCH', '/{type}', 'patch'),
+  route('DELETE', '/{type}', 'delete'),
+  route('GET', '/{type}/{id}', 'read'),
+  route('PUT', '/{type}/{id}', 'update'),
+  route('PATCH', '/{type}/{id}', 'patch'),
+  route('DELETE', '/{type}/{id}', 'delete'),
+  route('GET', '/{type}/{id}/_history', 'history-instance'),
+  route('GET', '/{type}/{id}/_history/{versionId}', 'vread'),
+]

@@ -1,0 +1,151 @@
+/** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
+import type { BundleEntry } from '../fhir/bundle.ts'
+import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
+import { conditionalReferences, replaceReferences } from '../fhir/references.ts'
+import type { ResourceKey } from '../ports/resource-store.ts'
+import { type EntryRequest, forEntry, METHODS, type Perform, responseEntry } from './bundle-entry.ts'
+import { criteriaOf, matchesOf, pairsOf } from './conditional.ts'
+import { creation } from './create.ts'
+import { deletion } from './delete.ts'
+import type { FhirRequest, FhirResponse } from './interaction.ts'
+import { patching } from './patch.ts'
+import { updating } from './update.ts'
+import {
+  type Answer,
+  ATTEMPTS,
+  type Change,
+  lostTooManyRaces,
+  movedOn,
+  type Target,
+  type WriteInteraction,
+  type WritePorts,
+} from './writing.ts'
+
+type Step = { readonly entry: EntryRequest; readonly request: FhirRequest; readonly interaction: WriteInteraction }
+type Located = Step & { readonly target: Target | Answer }
+type Changed = { readonly entry: EntryRequest; readonly change: Change | Answer }
+
+const WRITES: Readonly<Record<string, WriteInteraction>> = { create: creation, update: updating, patch: patching, delete: deletion }
+
+export const transaction =
+  (ports: WritePorts, perform: Perform) =>
+  async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly BundleEntry[]> => {
+    const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
+    const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
+    const writes = await Promise.all(ordered.slice(0, ordered.length - reads.length).map((entry) => stepOf(perform, entry, request)))
+    const responses = new Map<number, FhirResponse>()
+    for (const { entry, change } of await commit(ports, writes)) responses.set(entry.index, change.response)
+    for (const entry of reads) responses.set(entry.index, await readAfter(perform, entry, request))
+    return entries.map((entry) => responseEntry(responses.get(entry.index)!, entry, request))
+  }
+
+const stepOf = (perform: Perform, entry: EntryRequest, outer: FhirRequest): Promise<Step> =>
+  forEntry(entry, async () => {
+    const request = await perform.prepare(entry, outer)
+    const interaction = WRITES[request.interaction]
+    if (interaction === undefined)
+      throw fhirError(400, 'not-supported', `${entry.method} ${request.interaction} cannot be part of a transaction`)
+    return { entry, request, interaction }
+  })
+
+async function commit(ports: WritePorts, steps: readonly Step[]): Promise<readonly Changed[]> {
+  const held = new Map<number, ResourceKey>()
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const changed = await plan(ports, steps, held)
+    if (changed === 'moved on') continue
+    const changes = changed.flatMap(({ change }) => (change.kind === 'change' ? [change] : []))
+    if (changes.length === 0) return changed
+    const guards = changes.flatMap(({ guards }) => guards)
+    const result = await ports.writer.commit(
+      changes.map(({ write }) => write),
+      guards,
+    )
+    if (result.kind === 'committed') return changed
+    held.clear()
+    if (result.kind === 'guarded') {
+      const guarded = changed.findIndex(({ change }) => change.kind === 'change' && change.guards.includes(guards[result.index]!))
+      held.set(steps[guarded]!.entry.index, result.holder)
+    }
+  }
+  throw lostTooManyRaces()
+}
+
+/** All changes, made on heads read after everything was located. */
+async function plan(
+  ports: WritePorts,
+  steps: readonly Step[],
+  held: ReadonlyMap<number, ResourceKey>,
+): Promise<readonly Changed[] | 'moved on'> {
+  const located = await Promise.all(steps.map((step) => locate(ports, step, held.get(step.entry.index))))
+  refuseTwice(located)
+  const resolved = await withReferences(ports, located)
+  const targets = resolved.flatMap(({ target }) => (target.kind === 'target' ? [target] : []))
+  const heads = await ports.resources.current(targets.map(({ key }) => key))
+  if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
+  const headOf = new Map(targets.map((target, i) => [target, heads[i]]))
+  const changed: Changed[] = []
+  for (const { entry, request, interaction, target } of resolved) {
+    const change =
+      target.kind === 'answer' ? target : await forEntry(entry, () => interaction.change(ports, request, target, headOf.get(target)))
+    changed.push({ entry, change })
+  }
+  return changed
+}
+
+const locate = (ports: WritePorts, step: Step, held: ResourceKey | undefined): Promise<Located> =>
+  forEntry(step.entry, async () => ({ ...step, target: await step.interaction.locate(ports, step.request, held) }))
+
+function refuseTwice(located: readonly Located[]): void {
+  const seen = new Set<string>()
+  for (const { entry, target } of located) {
+    if (target.key === undefined) continue
+    const name = `${target.key.type}/${target.key.id}`
+    if (seen.has(name))
+      throw fhirError(400, 'duplicate', `Two entries of the transaction are about ${name}`, `Bundle.entry[${entry.index}]`)
+    seen.add(name)
+  }
+}
+
+/** The steps with fullUrls of the Bundle and conditional references replaced by the resources they mean. */
+async function withReferences(ports: WritePorts, located: readonly Located[]): Promise<readonly Located[]> {
+  const known = new Map<string, string>()
+  for (const { entry, target } of located)
+    if (entry.fullUrl !== undefined && target.key !== undefined) known.set(entry.fullUrl, `${target.key.type}/${target.key.id}`)
+  for (const { entry, request } of located)
+    for (const reference of conditionalReferences(request.resource === undefined ? [] : [request.resource]))
+      if (!known.has(reference)) known.set(reference, await forEntry(entry, () => referenced(ports, request.tenant, reference)))
+  if (known.size === 0) return located
+  return located.map((step) => {
+    const { resource, patch } = step.request
+    return {
+      ...step,
+      request: {
+        ...step.request,
+        ...(resource === undefined ? {} : { resource: replaceReferences(resource, (reference) => known.get(reference)) }),
+        ...(patch === undefined ? {} : { patch: replaceReferences(patch as never, (reference) => known.get(reference)) }),
+      },
+    }
+  })
+}
+
+async function referenced(ports: WritePorts, tenant: string, reference: string): Promise<string> {
+  const [type = '', query = ''] = reference.split('?', 2)
+  const matches = await matchesOf(ports, criteriaOf(tenant, type, pairsOf(query)))
+  if (matches.length !== 1)
+    throw fhirError(
+      412,
+      matches.length === 0 ? 'not-found' : 'multiple-matches',
+      `A conditional reference to ${type} has ${matches.length === 0 ? 'no match' : 'several matches'}`,
+    )
+  return `${type}/${matches[0]!.id}`
+}
+
+/** A read sees what the transaction wrote; by then it cannot undo it, so its failure is its own answer. */
+async function readAfter({ run }: Perform, entry: EntryRequest, request: FhirRequest): Promise<FhirResponse> {
+  try {
+    return await run(entry, request)
+  } catch (thrown) {
+    if (thrown instanceof FhirError) return { status: thrown.status, body: outcome(thrown.issues) }
+    throw thrown
+  }
+}

@@ -1,0 +1,69 @@
+/** FHIR update, update-as-create and conditional update. https://hl7.org/fhir/R4/http.html#update */
+import { parseJsonBytes, writeJson } from '../fhir/json.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { isId } from '../fhir/resource.ts'
+import { stamp } from '../fhir/version.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { criteriaOf, guardOf, matchesOf, tooManyMatches } from './conditional.ts'
+import type { FhirRequest, Interaction } from './interaction.ts'
+import { keyOf, malformedId, typeOf } from './key.ts'
+import { checkIfMatch, save, unchanged } from './next-version.ts'
+import { bodyOf } from './resource-body.ts'
+import { type Answer, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+
+export const updating: WriteInteraction = {
+  async locate(ports, request, held) {
+    if (request.id === undefined) return locateByCriteria(ports, request, held)
+    const key = keyOf(request)
+    const resource = bodyOf(request)
+    if (resource.id === undefined) throw fhirError(400, 'required', 'An update carries the id of the URL in its body', `${key.type}.id`)
+    if (resource.id !== key.id) throw fhirError(400, 'invalid', 'The id of the body is not the id of the URL', `${key.type}.id`)
+    return { kind: 'target', key }
+  },
+  async change({ clock, choices }, request, target, head) {
+    checkIfMatch(request, head)
+    const live = head !== undefined && !head.deleted
+    if (live && isConditional(request) && target.matched === undefined)
+      throw fhirError(422, 'duplicate', `Nothing matches the criteria, but ${target.key.type}/${target.key.id} exists already`)
+    if (live && request.preconditions.ifNoneMatch === '*')
+      throw new FhirError(412, [
+        {
+          severity: 'error',
+          code: 'conflict',
+          text: `If-None-Match: * asks for a new resource, but ${target.key.type}/${target.key.id} exists`,
+        },
+      ])
+    const resource = bodyOf(request)
+    if (live && choices.noOpUpdates === 'ignore' && sameContent(head, resource))
+      return { kind: 'answer', response: unchanged(request, head), key: head }
+    return save(clock, request, target, head, resource)
+  },
+}
+
+export const update = (ports: WritePorts): Interaction => writing(ports, updating)
+
+const isConditional = (request: FhirRequest): boolean => request.id === undefined
+
+async function locateByCriteria(ports: WritePorts, request: FhirRequest, held: ResourceKey | undefined): Promise<Target | Answer> {
+  const { tenant } = request
+  const type = typeOf(request)
+  const { id } = bodyOf(request)
+  if (id !== undefined && !isId(id)) throw malformedId(`${type}.id`)
+  const criteria = criteriaOf(tenant, type, request.parameters)
+  const [match, second] = await matchesOf(ports, criteria, held)
+  if (second !== undefined) throw tooManyMatches()
+  if (match === undefined) {
+    const key = { tenant, type, id: id ?? ports.clock.newId() }
+    return { kind: 'target', key, guard: guardOf(criteria, key, held) }
+  }
+  if (id !== undefined && id !== match.id && ports.choices.conditionalUpdateIdMismatch === 'reject')
+    throw fhirError(400, 'invalid', 'The id of the body is not the id of the resource that matches', `${type}.id`)
+  return { kind: 'target', key: { tenant, type, id: match.id }, matched: match.versionId }
+}
+
+function sameContent(head: ResourceVersion, resource: Resource): boolean {
+  const { lastUpdated, versionId, id } = head
+  const current = parseJsonBytes(head.body) as Resource
+  return writeJson(stamp(resource, id, versionId, lastUpdated)) === writeJson(stamp(current, id, versionId, lastUpdated))
+}

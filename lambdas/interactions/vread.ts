@@ -1,0 +1,18 @@
+/** FHIR vread. https://hl7.org/fhir/R4/http.html#vread */
+import { fhirError } from '../fhir/outcome.ts'
+import { versionNumber } from '../fhir/version.ts'
+import { found, gone, notFound } from './found.ts'
+import type { Interaction, Ports } from './interaction.ts'
+import { keyOf } from './key.ts'
+
+export const vread =
+  ({ resources, choices }: Pick<Ports, 'resources' | 'choices'>): Interaction =>
+  async (request) => {
+    const key = keyOf(request)
+    if (!choices.versioning) throw fhirError(404, 'not-supported', 'Versions are not served: the setting `versioning` is off')
+    const versionId = versionNumber(request.versionId ?? '')
+    const [version] = versionId === undefined ? [] : await resources.versions([{ ...key, versionId }])
+    if (version === undefined) throw notFound({ type: key.type, id: `${key.id}/_history/${request.versionId}` })
+    if (version.deleted) throw gone(key, 410)
+    return found(version, request)
+  }

@@ -1,0 +1,59 @@
+/**
+ * How a write happens: find the resource it means, read its head, make the next version, commit it if the head is still that one.
+ * A lost race starts over, so that what a write decided was decided on the version it follows.
+ */
+import { fhirError } from '../fhir/outcome.ts'
+import type { Guard, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import type { FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
+
+export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'index' | 'clock' | 'choices'>
+
+/** There is nothing to write; `key` is the resource the answer is about. */
+export type Answer = { readonly kind: 'answer'; readonly response: FhirResponse; readonly key?: ResourceKey }
+
+/** The resource a write means. */
+export type Target = {
+  readonly kind: 'target'
+  readonly key: ResourceKey
+  /** Found by criteria: the version that matched. Another head by now means: search again. */
+  readonly matched?: number
+  /** Nothing matched the criteria: no other write under the same criteria may come between. */
+  readonly guard?: Guard
+}
+
+export type Change = { readonly kind: 'change'; readonly write: Write; readonly guards: readonly Guard[]; readonly response: FhirResponse }
+
+/** The two halves of a writing interaction; a transaction runs them for all its entries before it commits once. */
+export type WriteInteraction = {
+  /** `held`: the resource that holds the guard of these criteria, when a commit just met it. */
+  readonly locate: (ports: WritePorts, request: FhirRequest, held?: ResourceKey) => Promise<Target | Answer>
+  readonly change: (ports: WritePorts, request: FhirRequest, target: Target, head: ResourceVersion | undefined) => Promise<Change | Answer>
+}
+
+/** So many times a write starts over before it answers 409. */
+export const ATTEMPTS = 100
+
+export const writing =
+  (ports: WritePorts, { locate, change }: WriteInteraction): Interaction =>
+  async (request) => {
+    let held: ResourceKey | undefined
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const target = await locate(ports, request, held)
+      if (target.kind === 'answer') return target.response
+      const [head] = await ports.resources.current([target.key])
+      if (movedOn(target, head)) continue
+      const changed = await change(ports, request, target, head)
+      if (changed.kind === 'answer') return changed.response
+      const result = await ports.writer.commit([changed.write], changed.guards)
+      if (result.kind === 'committed') return changed.response
+      held = result.kind === 'guarded' ? result.holder : undefined
+    }
+    throw lostTooManyRaces()
+  }
+
+/** The resource that matched has another version by now. */
+export const movedOn = ({ matched }: Target, head: ResourceVersion | undefined): boolean =>
+  matched !== undefined && head?.versionId !== matched
+
+export const lostTooManyRaces = (): Error =>
+  fhirError(409, 'conflict', 'Other writes to the same resources kept coming first: nothing was written, try again')
