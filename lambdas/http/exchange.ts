@@ -1,0 +1,37 @@
+/** One request on its way through the pipeline. Steps replace `fhir` and `shape` as they learn more. */
+import type { MiddlewareObj } from '@middy/core'
+import type { FhirRequest, FhirResponse } from '../interactions/interaction.ts'
+import type { InteractionCode } from '../interactions/routes.ts'
+
+export type HttpRequest = {
+  /** HEAD comes as GET: the server leaves the body out. */
+  readonly method: string
+  /** Below the base, beginning with a slash, percent-encoded. */
+  readonly path: string
+  /** Without the question mark, percent-encoded. */
+  readonly query: string
+  /** Names in lower case; a repeated header joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  /** The body was longer than the server reads, and is not here. */
+  readonly bodyTooLong?: boolean
+}
+
+export type HttpResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array }
+
+/** `fallback` answers what no route matches. */
+export type Code = InteractionCode | 'fallback'
+
+/** How the client wants the body. https://hl7.org/fhir/R4/http.html#general */
+export type Shape = { readonly pretty: boolean; readonly summary?: string; readonly elements?: readonly string[] }
+
+export type Exchange = {
+  readonly http: HttpRequest
+  readonly interaction: Code
+  readonly requestId: string
+  fhir: FhirRequest
+  shape: Shape
+}
+
+/** What a pipeline is made of. `after` and `onError` run in reverse order. */
+export type Step = MiddlewareObj<Exchange, FhirResponse | HttpResponse>

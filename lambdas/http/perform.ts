@@ -1,0 +1,61 @@
+/** Runs the entries of a Bundle: each through the steps its own interaction has for entries. */
+
+import { parseJsonBytes } from '../fhir/json.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import type { EntryRequest, Perform } from '../interactions/bundle-entry.ts'
+import type { FhirRequest, Interaction } from '../interactions/interaction.ts'
+import type { InteractionCode } from '../interactions/routes.ts'
+import type { Exchange } from './exchange.ts'
+import { entryPipeline, type Steps } from './pipeline.ts'
+import { matchRoute } from './route-table.ts'
+import { exchangeOf } from './server.ts'
+
+export function performer(interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>, steps: Steps): Perform {
+  const running = new Map<InteractionCode, ReturnType<typeof entryPipeline<Awaited<ReturnType<Interaction>>>>>()
+  const preparing = new Map<InteractionCode, ReturnType<typeof entryPipeline<FhirRequest>>>()
+  for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][]) {
+    running.set(code, entryPipeline(code, steps, interaction))
+    preparing.set(
+      code,
+      entryPipeline(code, steps, (request) => Promise.resolve(request)),
+    )
+  }
+  const through = <T>(
+    chains: ReadonlyMap<InteractionCode, (exchange: Exchange) => Promise<T>>,
+    entry: EntryRequest,
+    outer: FhirRequest,
+  ): Promise<T> => {
+    const exchange = exchangeOfEntry(entry, outer)
+    const chain = chains.get(exchange.fhir.interaction)
+    if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
+    return chain(exchange)
+  }
+  return {
+    run: async (entry, outer) => through(running, entry, outer),
+    prepare: async (entry, outer) => through(preparing, entry, outer),
+  }
+}
+
+const NO_BODY = new Uint8Array()
+
+function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer: FhirRequest): Exchange {
+  const [path = '', query = ''] = splitOnce(url.startsWith(outer.baseUrl) ? url.slice(outer.baseUrl.length) : url)
+  const matched = matchRoute(method === 'HEAD' ? 'GET' : method, path)
+  const exchange = exchangeOf({ method, path, query, headers, body: NO_BODY }, matched.interaction, '', matched, outer.baseUrl)
+  const isPatch = matched.interaction === 'patch'
+  const body = resource === undefined ? {} : isPatch ? { patch: patchOf(resource) } : { resource }
+  exchange.fhir = { ...exchange.fhir, ...body, tenant: outer.tenant, preferences: outer.preferences }
+  return exchange
+}
+
+const splitOnce = (url: string): readonly string[] => {
+  const at = url.indexOf('?')
+  return at === -1 ? [url] : [url.slice(0, at), url.slice(at + 1)]
+}
+
+/** A JSON Patch travels in a Bundle as a Binary, a FHIRPath Patch as Parameters. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction */
+function patchOf(resource: { readonly resourceType: string; readonly data?: unknown }): unknown {
+  if (resource.resourceType !== 'Binary') return resource
+  if (typeof resource.data !== 'string') throw fhirError(400, 'required', 'The Binary of a patch has data', 'Binary.data')
+  return parseJsonBytes(Buffer.from(resource.data, 'base64'))
+}

@@ -1,0 +1,38 @@
+/** Steps of requests that only read: read, vread, history, metadata, and what no route matches. */
+import type { AuditLog } from '../../ports/audit-log.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Steps } from '../pipeline.ts'
+import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
+import { checkType } from '../steps/check-type.ts'
+import { describeErrors } from '../steps/describe-errors.ts'
+import { negotiateFormat } from '../steps/negotiate-format.ts'
+import { parsePreconditions } from '../steps/parse-preconditions.ts'
+import { parsePreferences } from '../steps/parse-preferences.ts'
+import { recordAudit } from '../steps/record-audit.ts'
+import { resolveTenant } from '../steps/resolve-tenant.ts'
+import { shapeBody } from '../steps/shape-body.ts'
+import { writeResponse } from '../steps/write-response.ts'
+
+/** What the steps themselves need. */
+export type StepParts = {
+  readonly audit: AuditLog
+  readonly clock: Clock
+  readonly origins: Origins
+  /** Bytes. */
+  readonly maxBody: number
+  /** Gets errors of the machine. */
+  readonly report: (error: unknown, requestId: string) => void
+}
+
+export const readingSteps = ({ audit, clock, origins, report }: StepParts): Steps => ({
+  recordAudit: recordAudit(audit, clock),
+  allowOrigins: allowOrigins(origins),
+  writeResponse,
+  describeErrors: describeErrors(report),
+  negotiateFormat,
+  resolveTenant,
+  checkType,
+  parsePreferences,
+  parsePreconditions,
+  shapeBody,
+})

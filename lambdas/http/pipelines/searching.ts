@@ -1,0 +1,7 @@
+/** Steps of searches. */
+import type { Steps } from '../pipeline.ts'
+import { limitBody } from '../steps/limit-body.ts'
+import { parseForm } from '../steps/parse-form.ts'
+import { readingSteps, type StepParts } from './reading.ts'
+
+export const searchingSteps = (parts: StepParts): Steps => ({ ...readingSteps(parts), limitBody: limitBody(parts.maxBody), parseForm })

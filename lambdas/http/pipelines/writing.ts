@@ -1,0 +1,15 @@
+/** Steps of requests that write: create, update, patch, delete, and Bundles of all of them. */
+import type { Steps } from '../pipeline.ts'
+import { limitBody } from '../steps/limit-body.ts'
+import { parsePatch } from '../steps/parse-patch.ts'
+import { parseResource } from '../steps/parse-resource.ts'
+import { validateResource } from '../steps/validate-resource.ts'
+import { readingSteps, type StepParts } from './reading.ts'
+
+export const writingSteps = (parts: StepParts): Steps => ({
+  ...readingSteps(parts),
+  limitBody: limitBody(parts.maxBody),
+  parseResource: parseResource(() => parts.clock.newId()),
+  parsePatch,
+  validateResource,
+})

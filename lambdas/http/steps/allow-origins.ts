@@ -1,0 +1,34 @@
+/** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
+import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
+
+const EXPOSED = 'ETag, Location, Content-Location, Last-Modified, X-Progress, X-Index-Token, X-Request-Id, Retry-After'
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
+
+/** `*` for every origin, or a list. */
+export type Origins = '*' | readonly string[]
+
+export const allowOrigins = (origins: Origins): Step => {
+  const decorate: NonNullable<Step['after']> = (request) => {
+    const response = request.response as HttpResponse
+    request.response = { ...response, headers: { ...response.headers, ...corsHeaders(request.event.http, origins) } }
+  }
+  return { after: decorate, onError: decorate }
+}
+
+/** Answers a preflight request. */
+export const preflight = (http: HttpRequest, origins: Origins): HttpResponse => ({
+  status: 204,
+  headers: {
+    ...corsHeaders(http, origins),
+    'access-control-allow-methods': METHODS,
+    'access-control-allow-headers': http.headers['access-control-request-headers'] ?? '*',
+    'access-control-max-age': '600',
+    allow: METHODS,
+  },
+})
+
+function corsHeaders({ headers: { origin } }: HttpRequest, origins: Origins): Record<string, string> {
+  if (origin === undefined) return {}
+  if (origins !== '*' && !origins.includes(origin)) return { vary: 'Origin' }
+  return { 'access-control-allow-origin': origins === '*' ? '*' : origin, 'access-control-expose-headers': EXPOSED, vary: 'Origin' }
+}

@@ -1,0 +1,55 @@
+/** Which format and shape the client wants: Accept, _format, _pretty, _summary, _elements. https://hl7.org/fhir/R4/http.html#general */
+import { fhirError } from '../../fhir/outcome.ts'
+import type { Exchange, Shape, Step } from '../exchange.ts'
+import { acceptedTypes, isJsonType, takesJson } from '../media-types.ts'
+
+export const negotiateFormat: Step = {
+  before({ event: exchange }) {
+    const asked = exchange.fhir.parameters.length === 0 ? NOTHING_ASKED : lastOf(exchange.fhir.parameters)
+    exchange.shape = shapeOf(asked)
+    const format = asked.get('_format')
+    if (format !== undefined) return checkFormat(format)
+    const { accept } = exchange.http.headers
+    if (accept === undefined || accept === 'application/fhir+json') return
+    const types = acceptedTypes(accept)
+    const raw = rawOf(exchange, types)
+    if (raw !== undefined) exchange.fhir = { ...exchange.fhir, rawAccept: raw }
+    else if (!takesJson(types)) throw fhirError(406, 'not-supported', 'The server answers in JSON: application/fhir+json')
+  },
+}
+
+const NOTHING_ASKED: ReadonlyMap<string, string> = new Map()
+const lastOf = (pairs: readonly (readonly [string, string])[]): ReadonlyMap<string, string> => new Map(pairs)
+
+function checkFormat(format: string): void {
+  // A plus sign that was not percent-encoded arrives as a space.
+  const type = format.replace(' ', '+').split(';')[0]!.trim().toLowerCase()
+  if (type !== 'json' && !isJsonType(type)) throw fhirError(406, 'not-supported', 'The server answers in JSON: _format=json')
+}
+
+/** A Binary is served as what it is, to a client that names such a type and not JSON. https://hl7.org/fhir/R4/binary.html#rest */
+function rawOf({ fhir, interaction }: Exchange, types: readonly string[]): string | undefined {
+  if (fhir.type !== 'Binary' || (interaction !== 'read' && interaction !== 'vread') || types.some(isJsonType)) return undefined
+  return types.find((type) => type !== '*/*' && type !== 'application/*')
+}
+
+const SUMMARIES = new Set(['true', 'false', 'text', 'data', 'count'])
+
+function shapeOf(asked: ReadonlyMap<string, string>): Shape {
+  if (asked.size === 0) return PLAIN
+  const summary = asked.get('_summary')
+  if (summary !== undefined && !SUMMARIES.has(summary))
+    throw fhirError(400, 'value', 'The value of _summary is true, false, text, data or count')
+  const elements = asked
+    .get('_elements')
+    ?.split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+  return {
+    pretty: asked.get('_pretty') === 'true',
+    ...(summary === undefined || summary === 'false' ? {} : { summary }),
+    ...(elements === undefined || elements.length === 0 ? {} : { elements }),
+  }
+}
+
+const PLAIN: Shape = { pretty: false }

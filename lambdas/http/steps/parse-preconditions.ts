@@ -1,0 +1,37 @@
+/** If-Match, If-None-Match, If-Modified-Since, If-None-Exist. https://hl7.org/fhir/R4/http.html#concurrency */
+import { fhirError } from '../../fhir/outcome.ts'
+import { versionOfEtag } from '../../fhir/version.ts'
+import type { Preconditions } from '../../interactions/interaction.ts'
+import type { Step } from '../exchange.ts'
+
+export const parsePreconditions: Step = {
+  before({ event: exchange }) {
+    const { headers } = exchange.http
+    const match = headers['if-match']
+    const noneMatch = headers['if-none-match']
+    const modifiedSince = headers['if-modified-since']
+    const noneExist = headers['if-none-exist']
+    if (match === undefined && noneMatch === undefined && modifiedSince === undefined && noneExist === undefined) return
+    exchange.fhir = {
+      ...exchange.fhir,
+      preconditions: {
+        ...(match === undefined ? {} : { ifMatch: version('If-Match', match) }),
+        ...(noneMatch === undefined ? {} : { ifNoneMatch: noneMatch.trim() === '*' ? '*' : version('If-None-Match', noneMatch) }),
+        ...(modifiedSince === undefined ? {} : sinceOf(modifiedSince)),
+        ...(noneExist === undefined ? {} : { ifNoneExist: noneExist }),
+      },
+    }
+  },
+}
+
+function version(header: string, value: string): number {
+  const versionId = versionOfEtag(value)
+  if (versionId === undefined) throw fhirError(400, 'value', `The value of ${header} is not an ETag of this server, such as W/"1"`)
+  return versionId
+}
+
+/** A date that cannot be read is passed over: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3 */
+function sinceOf(value: string): Pick<Preconditions, 'ifModifiedSince'> {
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? {} : { ifModifiedSince: at }
+}

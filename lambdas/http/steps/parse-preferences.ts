@@ -1,0 +1,27 @@
+/** The Prefer header: what to return, how to take unknown parameters, how to page. https://www.rfc-editor.org/rfc/rfc7240 */
+import type { Preferences } from '../../interactions/interaction.ts'
+import type { Step } from '../exchange.ts'
+
+export const parsePreferences: Step = {
+  before({ event: exchange }) {
+    const { prefer } = exchange.http.headers
+    if (prefer !== undefined) exchange.fhir = { ...exchange.fhir, preferences: preferencesOf(prefer) }
+  },
+}
+
+const KNOWN: { readonly [Name in keyof Preferences]-?: readonly NonNullable<Preferences[Name]>[] } = {
+  return: ['minimal', 'representation', 'OperationOutcome'],
+  handling: ['strict', 'lenient'],
+  pagination: ['offset-skip', 'offset-page'],
+}
+
+/** Of a preference given twice the first counts; one that is not known is passed over, as RFC 7240 asks. */
+function preferencesOf(header: string): Preferences {
+  const found: Record<string, string> = {}
+  for (const part of header.split(/[,;]/)) {
+    const [name = '', value = ''] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
+    const values: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name as keyof Preferences] : undefined
+    if (values?.includes(value)) found[name] ??= value
+  }
+  return found
+}

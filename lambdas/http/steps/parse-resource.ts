@@ -1,0 +1,46 @@
+/** The body as a resource: JSON, or for a Binary any type of content. https://hl7.org/fhir/R4/http.html#mime-type */
+import { parseJsonBytes } from '../../fhir/json.ts'
+import { fhirError } from '../../fhir/outcome.ts'
+import { isResource, type Resource } from '../../fhir/resource.ts'
+import type { Exchange, Step } from '../exchange.ts'
+import { isJsonType, mediaTypeOf } from '../media-types.ts'
+
+/** `newId` names a Binary that is POSTed as it is and so cannot carry an id. */
+export const parseResource = (newId: () => string): Step => ({
+  before({ event: exchange }) {
+    exchange.fhir = { ...exchange.fhir, resource: isRawBinary(exchange) ? binaryOf(exchange, newId) : resourceOf(exchange) }
+  },
+})
+
+const isRawBinary = ({ fhir: { type }, http: { headers } }: Exchange): boolean =>
+  type === 'Binary' && !isJsonType(mediaTypeOf(headers['content-type'] ?? 'application/octet-stream').type)
+
+/** https://hl7.org/fhir/R4/binary.html#rest */
+function binaryOf({ fhir, http: { body, headers } }: Exchange, newId: () => string): Resource {
+  const securityContext = headers['x-security-context']
+  return {
+    resourceType: 'Binary',
+    id: fhir.id ?? newId(),
+    contentType: headers['content-type'] ?? 'application/octet-stream',
+    ...(securityContext === undefined ? {} : { securityContext: { reference: securityContext } }),
+    ...(body.length === 0 ? {} : { data: Buffer.from(body.buffer, body.byteOffset, body.length).toString('base64') }),
+  }
+}
+
+function resourceOf({ http: { body, headers } }: Exchange): Resource {
+  checkJson(headers['content-type'])
+  if (body.length === 0) throw fhirError(400, 'required', 'The request needs a resource as its body')
+  const tree = parseJsonBytes(body)
+  if (!isResource(tree)) throw fhirError(400, 'structure', 'The body is not a resource: a JSON object with a resourceType', 'resourceType')
+  return tree
+}
+
+/** FhirError 415 for a type that is not JSON, or not UTF-8. */
+export function checkJson(contentType: string | undefined, more: readonly string[] = []): void {
+  if (contentType === undefined || contentType === 'application/fhir+json') return
+  const { type, parameters } = mediaTypeOf(contentType)
+  if (!isJsonType(type) && !more.includes(type))
+    throw fhirError(415, 'not-supported', `Send the body as ${more[0] ?? 'application/fhir+json'}`)
+  const charset = parameters.get('charset') ?? 'utf-8'
+  if (charset !== 'utf-8' && charset !== 'utf8') throw fhirError(415, 'not-supported', 'Bodies are read in UTF-8 only')
+}

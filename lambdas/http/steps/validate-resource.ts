@@ -1,0 +1,12 @@
+/** A resource that is written has the structure R4 gives its type: 400 with every finding. https://hl7.org/fhir/R4/validation.html */
+import { FhirError } from '../../fhir/outcome.ts'
+import { validate } from '../../fhir/validate/validate.ts'
+import type { Step } from '../exchange.ts'
+
+export const validateResource: Step = {
+  before({ event: { fhir } }) {
+    if (fhir.resource === undefined) return
+    const issues = validate(fhir.resource)
+    if (issues.length > 0) throw new FhirError(400, issues)
+  },
+}
