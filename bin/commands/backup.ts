@@ -1,0 +1,16 @@
+/** `fhir backup`: a consistent copy of a data folder's resources, also while its server runs. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { backupStore } from '../../lambdas/runtime/backup.ts'
+
+export const backupCommand = new Command('backup')
+  .description('copy all resources with their histories into one file; the server may go on running')
+  .argument('<file>', 'file to write; must not exist')
+  .option('--data <folder>', 'data folder of the server', '.data')
+  .action(async (file: string, { data }: { readonly data: string }) => {
+    if (existsSync(file)) throw new Error(`${file} exists already`)
+    if (!existsSync(join(data, 'store.db'))) throw new Error(`There is no data in ${data}`)
+    await backupStore(data, file)
+    process.stdout.write(`${data} is saved in ${file}\n`)
+  })

@@ -1,0 +1,118 @@
+/** `fhir start`: the embedded server. */
+import { readdirSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { Command, InvalidArgumentError } from 'commander'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { load } from '../../lambdas/runtime/load/load.ts'
+import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+
+type Options = {
+  readonly port: number
+  readonly host: string
+  readonly baseUrl?: string
+  readonly data: string
+  readonly memory?: boolean
+  readonly sample?: boolean
+}
+
+const SAMPLE = fileURLToPath(new URL('../../test/fixtures/sample', import.meta.url))
+
+export const startCommand = new Command('start')
+  .description('start the server')
+  .option('--port <number>', 'port to listen on', port, 8080)
+  .option('--host <address>', 'loopback address to listen on', '127.0.0.1')
+  .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)')
+  .option('--data <folder>', 'folder that keeps everything', '.data')
+  .option('--memory', 'keep nothing: a private folder, removed on exit')
+  .option('--sample', 'load a few real patients first')
+  .option('--open', 'no authentication, loopback only: so far the only mode, and the default')
+  .action(start)
+
+function port(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 0 to 65535.')
+  return Number(text)
+}
+
+async function start(options: Options): Promise<void> {
+  if (!/^(?:localhost|127(?:\.\d+){3}|::1)$/.test(options.host))
+    throw new Error('Without authentication the server listens on loopback addresses only')
+  const address = options.host.includes(':') ? `[${options.host}]` : options.host
+  const baseUrl = (options.baseUrl ?? `http://${address}:${options.port}/fhir`).replace(/\/+$/, '')
+  if (!URL.canParse(baseUrl)) throw new Error(`The base URL ${baseUrl} is not a URL`)
+  const embedded = await openEmbedded({
+    config: readConfig(),
+    baseUrl,
+    ...(options.memory ? {} : { dataFolder: options.data }),
+    report: (error, requestId) => process.stderr.write(`${new Date().toISOString()} request ${requestId}: ${stackOf(error)}\n`),
+  })
+  try {
+    await listen(embedded, options)
+    stopOnSignals(embedded)
+    if (options.sample) await loadSample(embedded)
+  } catch (error) {
+    await embedded.close()
+    throw error
+  }
+  process.stdout.write(greeting(baseUrl, options))
+}
+
+/** Where it failed, without the message, which may hold what was being worked on. */
+const stackOf = (error: unknown): string =>
+  error instanceof Error
+    ? `${error.name}\n${(error.stack ?? '')
+        .split('\n')
+        .filter((line) => /^\s+at /.test(line))
+        .join('\n')}`
+    : typeof error
+
+function listen({ server }: Embedded, { port, host }: Options): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        new Error(
+          error.code === 'EADDRINUSE'
+            ? `Port ${port} is taken: choose another with --port`
+            : `Cannot listen on ${host}:${port} (${error.code})`,
+        ),
+      ),
+    )
+    server.listen(port, host, resolve)
+  })
+}
+
+function stopOnSignals(embedded: Embedded): void {
+  let stopping = false
+  const stop = (): void => {
+    if (stopping) return
+    stopping = true
+    embedded.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
+  }
+  process.on('SIGTERM', stop).on('SIGINT', stop)
+}
+
+async function loadSample({ server }: Embedded): Promise<void> {
+  const { address, port, family } = server.address() as AddressInfo
+  const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/fhir`
+  const { failures } = await load(sourcesOf([SAMPLE]), { base, concurrency: 1, onProgress: () => undefined })
+  if (failures.length > 0) throw new Error(`The sample could not be loaded: ${failures[0]!.reason}`)
+}
+
+function greeting(base: string, { memory, data, sample }: Options): string {
+  const id = readdirSync(SAMPLE)[0]!.replace(/\..*$/, '')
+  const patient = `${base}/Patient/${sample ? id : 'example'}`
+  return `FHIR R4 server at ${base}
+Open mode: no authentication, loopback only. ${memory ? 'Nothing is kept.' : `Everything is kept in ${data}.`}
+
+  curl ${patient}
+  curl '${base}/Observation?patient=${sample ? id : 'example'}&category=laboratory&_sort=-date&_count=3'
+  curl ${patient}/_history
+  curl -X PATCH ${patient} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'
+
+Stop it with Ctrl-C.
+`
+}

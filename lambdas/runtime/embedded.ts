@@ -1,0 +1,125 @@
+/** The embedded home: the whole server in one process, on SQLite and files. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
+import { openDataFolder } from '../adapters/filesystem/data-folder.ts'
+import { AesSeal } from '../adapters/in-process/seal.ts'
+import { Searcher } from '../adapters/in-process/searcher.ts'
+import { SystemClock } from '../adapters/in-process/system-clock.ts'
+import { SqliteResourceStore } from '../adapters/sqlite/resource-store.ts'
+import { nodeServer } from '../http/node-server.ts'
+import { performer } from '../http/perform.ts'
+import type { StepParts } from '../http/pipelines/reading.ts'
+import { searchingSteps } from '../http/pipelines/searching.ts'
+import { writingSteps } from '../http/pipelines/writing.ts'
+import { type Serve, server } from '../http/server.ts'
+import { bundle } from '../interactions/bundle.ts'
+import { capabilities } from '../interactions/capabilities.ts'
+import { create } from '../interactions/create.ts'
+import { deleteResource } from '../interactions/delete.ts'
+import { history } from '../interactions/history.ts'
+import type { Ports } from '../interactions/interaction.ts'
+import { patch } from '../interactions/patch.ts'
+import { read } from '../interactions/read.ts'
+import type { InteractionCode } from '../interactions/routes.ts'
+import { search } from '../interactions/search.ts'
+import { update } from '../interactions/update.ts'
+import { vread } from '../interactions/vread.ts'
+import type { Config } from './config.ts'
+
+export type EmbeddedOptions = {
+  readonly config: Config
+  /** Absent: a private folder, gone when the server closes. */
+  readonly dataFolder?: string
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  readonly report: (error: unknown, requestId: string) => void
+}
+
+export type Embedded = {
+  /** Listens on nothing yet. */
+  readonly server: Server
+  readonly store: SqliteResourceStore
+  readonly searcher: Searcher
+  /** Finishes what is under way, then closes the stores. */
+  readonly close: () => Promise<void>
+}
+
+export async function openEmbedded({ config, dataFolder, baseUrl, report }: EmbeddedOptions): Promise<Embedded> {
+  const folder = dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
+  const data = openDataFolder(folder)
+  const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
+  const searcher = new Searcher({
+    thread: new URL('./searcher-thread.ts', import.meta.url),
+    store: data.path('store.db'),
+    index: data.path('index.db'),
+    acknowledged: () => store.lastPosition(),
+    budget: config.searchBudget,
+    report: (error) => report(error, ''),
+  })
+  const clock = new SystemClock(store.newest())
+  const audit = new FilesystemAuditLog({
+    folder: data.path('audit'),
+    retentionDays: config.auditRetentionDays,
+    onError: (error) => report(error, ''),
+  })
+  const ports: Ports = { resources: store, writer: store, index: searcher, clock, seal: new AesSeal(data.key()), choices: config }
+  const parts: StepParts = {
+    audit,
+    clock,
+    report,
+    maxBody: config.maxBodyBytes,
+    origins: config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins,
+  }
+  const http = nodeServer(serveOf(ports, parts, baseUrl), {
+    basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
+    maxBody: config.maxBodyBytes,
+    maxRequests: config.maxRequests,
+    newRequestId: () => clock.newId(),
+    loopbackOnly: true,
+  })
+  return {
+    server: http,
+    store,
+    searcher,
+    async close() {
+      await closeServer(http)
+      await searcher.close()
+      await store.close()
+      await audit.close()
+      data.unlock()
+      if (dataFolder === undefined) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function serveOf(ports: Ports, parts: StepParts, baseUrl: string): Serve {
+  const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
+  const histories = history(ports)
+  const searches = search(ports)
+  const single = {
+    read: read(ports),
+    vread: vread(ports),
+    create: create(ports),
+    update: update(ports),
+    patch: patch(ports),
+    delete: deleteResource(ports),
+    'history-instance': histories,
+    'history-type': histories,
+    'history-system': histories,
+    'search-type': searches,
+    'search-system': searches,
+    capabilities: capabilities(ports),
+  } satisfies Partial<Record<InteractionCode, unknown>>
+  return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, origins: parts.origins, baseUrl })
+}
+
+/** Requests under way are answered; idle connections are closed. */
+const closeServer = (http: Server): Promise<void> =>
+  new Promise((resolve) => {
+    if (!http.listening) return resolve()
+    http.close(() => resolve())
+    http.closeIdleConnections()
+  })
