@@ -1,0 +1,140 @@
+/** The import rules of this repository, and the proof that they hold. The README's map draws the same picture. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+
+/** Folder → what it may import besides itself. `node:*`: the modules of Node. The longest folder that fits is the rule of a file. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'lambdas/fhir': ['fast-json-patch'],
+  'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings'],
+  'lambdas/ports': ['lambdas/fhir', 'lambdas/search'],
+  'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:crypto', 'node:http'],
+  'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports'],
+  'lambdas/http': [
+    'lambdas/fhir',
+    'lambdas/search',
+    'lambdas/interactions',
+    'lambdas/ports',
+    '@middy/core',
+    'node:http',
+    'node:util',
+    'node:zlib',
+  ],
+  'lambdas/adapters/sqlite': ['lambdas/ports', 'lambdas/search/plan.ts', 'node:*'],
+  'lambdas/adapters/filesystem': ['lambdas/ports', 'node:*'],
+  'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'node:*'],
+  'lambdas/adapters/dynamodb': ['lambdas/ports', '@aws-sdk/client-dynamodb', '@aws-sdk/lib-dynamodb', 'node:*'],
+  'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
+  'lambdas/runtime': ['lambdas', 'node:*'],
+  'search-mappings': ['lambdas/fhir', 'node:*'],
+  bin: ['lambdas/runtime', 'commander', 'cli-progress', 'node:*'],
+  test: ['lambdas', 'bin', 'search-mappings', '*'],
+}
+
+const LONGEST_FILE = 300
+const GENERATED = 'search-mappings/all.ts'
+const FORBIDDEN_NAMES = /(?:^|\/)(?:utils?|helpers?|common|shared|services?|managers?|misc|index)(?:\.ts|\/)/
+
+const folders = Object.keys(MAY_IMPORT).sort((a, b) => b.length - a.length)
+const folderOf = (path: string): string | undefined => folders.find((folder) => path.startsWith(`${folder}/`))
+const sources = ['bin', 'lib', 'lambdas', 'search-mappings', 'test']
+  .flatMap((top) => {
+    try {
+      return readdirSync(top, { recursive: true, encoding: 'utf8' }).map((path) => join(top, path))
+    } catch {
+      return []
+    }
+  })
+  .filter((path) => path.endsWith('.ts'))
+
+const importsOf = (path: string): readonly string[] =>
+  [
+    ...readFileSync(path, 'utf8').matchAll(
+      /(?:^|\n)\s*(?:import|export)\b[^'"\n]*?(?:\{[^}]*\}[^'"\n]*?)?from\s+'([^']+)'|\bimport\('([^']+)'\)|new URL\('(\.[^']+\.ts)', import\.meta/g,
+    ),
+  ].map(([, from, lazy, thread]) => {
+    const target = (from ?? lazy ?? thread)!
+    return target.startsWith('.') ? relative('.', resolve(dirname(path), target)) : target
+  })
+
+const isAllowed = (folder: string, target: string): boolean =>
+  [folder, ...MAY_IMPORT[folder]!].some((allowed) =>
+    allowed.endsWith('*') ? target.startsWith(allowed.slice(0, -1)) : target === allowed || target.startsWith(`${allowed}/`),
+  )
+
+describe('the map', () => {
+  it('gives every source file a folder with a rule', () => {
+    expect(sources.filter((path) => folderOf(path) === undefined && path !== 'test/architecture.test.ts')).toEqual([])
+  })
+
+  it('is kept by every import', () => {
+    const broken = sources
+      .filter((path) => folderOf(path) !== undefined)
+      .flatMap((path) =>
+        importsOf(path)
+          .filter((target) => !isAllowed(folderOf(path)!, target))
+          .map((target) => `${path} → ${target}`),
+      )
+    expect(broken).toEqual([])
+  })
+
+  it('loads fhirpath only where it is asked for', () => {
+    const eager = sources.filter((path) => !path.startsWith('test/') && /from 'fhirpath/.test(readFileSync(path, 'utf8')))
+    expect(eager).toEqual([])
+  })
+
+  it('has no cycles', () => {
+    const graph = new Map(sources.map((path) => [path, importsOf(path).filter((target) => target.endsWith('.ts'))]))
+    const done = new Set<string>()
+    const cycles: string[] = []
+    const visit = (path: string, way: readonly string[]): void => {
+      if (way.includes(path)) {
+        cycles.push([...way.slice(way.indexOf(path)), path].join(' → '))
+        return
+      }
+      if (done.has(path)) return
+      for (const next of graph.get(path) ?? []) visit(next, [...way, path])
+      done.add(path)
+    }
+    for (const path of runtimeImportsOnly(graph)) visit(path, [])
+    expect(cycles).toEqual([])
+  })
+
+  it(`has no file longer than ${LONGEST_FILE} lines`, () => {
+    expect(sources.filter((path) => !path.startsWith('test/') && path !== GENERATED && readFileSync(path, 'utf8').split('\n').length > LONGEST_FILE)).toEqual([])
+  })
+
+  it('has no drawers', () => expect(sources.filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]))
+
+  it('reads the environment in one place', () => {
+    const readers = sources.filter((path) => !path.startsWith('test/') && /process\.env/.test(readFileSync(path, 'utf8')))
+    expect(readers).toEqual(['lambdas/runtime/config.ts'])
+  })
+
+  it('takes time and randomness from the clock', () => {
+    const takers = sources.filter(
+      (path) =>
+        /^lambdas\/(?:fhir|search|interactions|indexing|http)\//.test(path) &&
+        /Date\.now\(|Math\.random\(|randomUUID/.test(readFileSync(path, 'utf8')),
+    )
+    expect(takers).toEqual([])
+  })
+})
+
+function* runtimeImportsOnly(graph: Map<string, readonly string[]>): Iterable<string> {
+  for (const path of graph.keys()) {
+    const types = [...readFileSync(path, 'utf8').matchAll(/import type [^'"]*?from\s+'(\.[^']+)'/g)].map(([, target]) =>
+      relative('.', resolve(dirname(path), target!)),
+    )
+    const values = new Set(
+      [...readFileSync(path, 'utf8').matchAll(/(?:import|export) (?!type\b)[^'"]*?from\s+'(\.[^']+)'/g)].map(([, target]) =>
+        relative('.', resolve(dirname(path), target!)),
+      ),
+    )
+    graph.set(
+      path,
+      (graph.get(path) ?? []).filter((target) => !types.includes(target) || values.has(target)),
+    )
+  }
+  yield* graph.keys()
+}
