@@ -149,7 +149,7 @@ import VerificationResult from './VerificationResult.json' with { type: 'json' }
 import VisionPrescription from './VisionPrescription.json' with { type: 'json' }
 
 /** Changes when a mapping does. */
-export const mappingsNumber = 864970213
+export const mappingsNumber = 2775475016
 
 export const mappings: Readonly<Record<string, unknown>> = {
   Account,

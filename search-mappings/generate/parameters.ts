@@ -50,13 +50,14 @@ function mappingOf(
 
 const targetsOf = (target: readonly string[] | undefined, { everyType }: Known): { targets?: readonly string[] } => {
   if (target === undefined) return {}
-  return { targets: target.length >= everyType ? ['*'] : [...target].sort() }
+  // HL7's list of all types leaves out Parameters, which is never stored.
+  return { targets: target.length >= everyType - 1 ? ['*'] : [...target].sort() }
 }
 
 /** Of an expression for many types, the part for this one. */
 function own(expression: string, base: string): string {
   const parts = expression.split(' | ')
-  const mine = parts.filter((part) => part.replace(/^\(/, '').startsWith(`${base}.`))
+  const mine = parts.filter((part) => part === base || part.replace(/^\(/, '').startsWith(`${base}.`))
   return mine.length === 0 ? expression : mine.join(' | ')
 }
 

@@ -21,6 +21,7 @@ import {
 } from './compiled.ts'
 import type { Definitions } from './definitions.ts'
 import { compileCall, wholeNumber } from './functions.ts'
+import { type MembersOf, membersIn } from './members.ts'
 import { type Ast, parse } from './parse.ts'
 import { Unsupported } from './tokens.ts'
 
@@ -28,18 +29,18 @@ export type Compiler = {
   /** The values an expression has on a type; empty where its names fit nothing. */
   readonly branches: (expression: string, type: string) => readonly Branch[]
   /** The truth of an expression on a type. */
-  readonly test: (expression: string, type: string) => Expression
+  readonly test: (expression: string | Ast, type: string) => Expression
 }
 
 export function compiler(definitions: Definitions): Compiler {
   const resourceTypes = new Set(definitions.resourceTypes)
   const isResource = (type: string): boolean => resourceTypes.has(type)
-  const membersOf = members(definitions)
-  const compiled = (text: string, type: string): Compiled => {
+  const membersOf = membersIn(definitions)
+  const compiled = (expression: string | Ast, type: string): Compiled => {
     const self: readonly Item[] = [{ type, steps: [], many: false }]
     const owner = type.split('.')[0]!
     const context: Context = { isType, isResource, membersOf, resource: isResource(owner) ? owner : ANY }
-    return compileAst(parse(text), self, self, context)
+    return compileAst(typeof expression === 'string' ? parse(expression) : expression, self, self, context)
   }
   return {
     branches: (expression, type) => branchesOf(compiled(expression, type)),
@@ -48,30 +49,9 @@ export function compiler(definitions: Definitions): Compiler {
 }
 
 type Context = Pick<Compile, 'isType' | 'isResource'> & {
-  readonly membersOf: (type: string, name: string) => readonly Member[]
+  readonly membersOf: MembersOf
   /** The type of %resource. */
   readonly resource: string
-}
-
-type Member = { readonly key: string; readonly type: string; readonly list: boolean; readonly system?: string }
-
-/** Members by their FHIRPath name: `value` stands for all of valueString, valueQuantity … */
-function members({ shapes, codeSets }: Definitions): Context['membersOf'] {
-  const known = new Map<string, Map<string, Member[]>>()
-  return (type, name) => {
-    let byName = known.get(type)
-    if (byName === undefined) {
-      byName = new Map()
-      for (const [key, element] of Object.entries(shapes[type]?.elements ?? {})) {
-        const systems = element.type === 'code' && typeof element.codes === 'number' ? Object.keys(codeSets[element.codes]!.codes) : []
-        const member = { key, type: element.type, list: element.list === true, ...(systems.length === 1 ? { system: systems[0]! } : {}) }
-        const group = element.choice ?? key
-        byName.set(group, [...(byName.get(group) ?? []), member])
-      }
-      known.set(type, byName)
-    }
-    return byName.get(name) ?? []
-  }
 }
 
 function compileAst(ast: Ast, focus: readonly Item[], self: readonly Item[], context: Context): Compiled {

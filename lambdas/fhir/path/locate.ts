@@ -1,0 +1,140 @@
+/**
+ * Where in a resource a FHIRPath expression points to, for FHIRPath Patch. https://hl7.org/fhir/R4/fhirpatch.html
+ * Paths of members, indexers, where(), extension(), ofType(), first(), last(), skip() and take(). Loads the definitions of R4: not for a hot path.
+ */
+import { R4 } from '../definitions/r4.ts'
+import { type Element, isElement } from '../resource.ts'
+import { compiler } from './compile.ts'
+import { isPrimitive } from './compiled.ts'
+import { type Member, membersIn } from './members.ts'
+import { type Ast, type Call, parse } from './parse.ts'
+import { prepareTest } from './steps.ts'
+import { Unsupported } from './tokens.ts'
+
+/** `holder[member]`, or `holder[member][index]` where the element repeats. */
+export type Place = {
+  /** The FHIR type, or the path of a backbone element. */
+  readonly type: string
+  /** Undefined where a primitive has only extensions. */
+  readonly value: unknown
+  /** The object the value is in; the resource itself has none. */
+  readonly holder?: Record<string, unknown>
+  readonly member: string
+  readonly index?: number
+}
+
+/** A repeating element: `holder[member]` is its array, or absent. */
+export type List = { readonly type: string; readonly holder: Record<string, unknown>; readonly member: string }
+
+/** What an element of a type can be called in JSON: one, or the forms of a choice. Empty: there is no such element. */
+export const elementNamed: (type: string, name: string) => readonly Member[] = membersIn(R4)
+
+/** The places an expression points to. Throws Unsupported for an expression that is wrong or no path. */
+export const locate = (expression: string, resource: Element): readonly Place[] => at(parse(expression), rootOf(resource), resource)
+
+/** The lists an expression names, with items in them or not. */
+export function locateLists(expression: string, resource: Element): readonly List[] {
+  const ast = parse(expression)
+  if (ast.kind !== 'dot' || ast.step.kind !== 'name') throw new Unsupported('the path of a list ends with its name')
+  const { name } = ast.step
+  return at(ast.of, rootOf(resource), resource).flatMap(({ value, type }) => {
+    if (!isElement(value)) return []
+    return elementNamed(type, name).flatMap((member) => (member.list ? [{ type: member.type, holder: value, member: member.key }] : []))
+  })
+}
+
+const rootOf = (resource: Element): readonly Place[] => [{ type: String(resource.resourceType), value: resource, member: '' }]
+
+function at(ast: Ast, focus: readonly Place[], resource: Element): readonly Place[] {
+  switch (ast.kind) {
+    case 'this':
+      return focus
+    case 'name':
+      return /^[A-Z]/.test(ast.name) ? focus.filter(({ type }) => isNamed(type, ast.name)) : named(ast.name, focus)
+    case 'dot': {
+      const of = at(ast.of, focus, resource)
+      return ast.step.kind === 'name' ? named(ast.step.name, of) : called(ast.step, of, resource)
+    }
+    case 'call':
+      return called(ast, focus, resource)
+    case 'index':
+      return at(ast.of, focus, resource).slice(numberIn(ast.index)).slice(0, 1)
+    case 'as':
+      return at(ast.of, focus, resource).filter(({ type }) => isNamed(type, ast.type))
+    default:
+      throw new Unsupported('this is no path to an element')
+  }
+}
+
+const isNamed = (type: string, name: string): boolean =>
+  type === name || (R4.resourceTypes.includes(type) && (name === 'Resource' || name === 'DomainResource'))
+
+function called(call: Call, places: readonly Place[], resource: Element): readonly Place[] {
+  switch (call.name) {
+    case 'where':
+      return where(call, places, resource)
+    case 'extension':
+      return where(call, named('extension', places), resource)
+    case 'ofType':
+    case 'as':
+      return places.filter(({ type }) => isNamed(type, call.type!))
+    case 'first':
+    case 'single':
+      return places.slice(0, 1)
+    case 'last':
+      return places.slice(-1)
+    case 'tail':
+      return places.slice(1)
+    case 'skip':
+      return places.slice(numberIn(call.args[0]))
+    case 'take':
+      return places.slice(0, numberIn(call.args[0]))
+    default:
+      throw new Unsupported(`${call.name}() in a path`)
+  }
+}
+
+/** `extension(url)` is short for `extension.where(url = …)`. */
+function where({ name, args }: Call, places: readonly Place[], resource: Element): readonly Place[] {
+  const [argument] = args
+  if (argument === undefined || args.length > 1) throw new Unsupported(`${name}() takes one argument`)
+  const criterion: Ast =
+    name === 'where' ? argument : { kind: 'operator', operator: '=', left: { kind: 'name', name: 'url' }, right: argument }
+  const scope = { resource, root: resource }
+  return places.filter(
+    ({ type, value }) => value !== undefined && value !== null && prepareTest(r4.test(criterion, type))(value, scope) === true,
+  )
+}
+
+const r4 = compiler(R4)
+
+function numberIn(ast: Ast | undefined): number {
+  if (ast?.kind !== 'literal' || typeof ast.value !== 'number' || !Number.isInteger(ast.value))
+    throw new Unsupported('an index is a whole number')
+  return ast.value
+}
+
+function named(name: string, places: readonly Place[]): readonly Place[] {
+  return places.flatMap((place): readonly Place[] => {
+    const holder = isPrimitive(place.type) ? companionOf(place) : place.value
+    if (!isElement(holder)) return []
+    return elementNamed(isPrimitive(place.type) ? 'Element' : place.type, name).flatMap((member) => placesIn(holder, member))
+  })
+}
+
+/** Ids and extensions of a primitive are in the member beside it. https://hl7.org/fhir/R4/json.html#primitive */
+function companionOf({ holder, member, index }: Place): unknown {
+  const beside = holder?.[`_${member}`]
+  return index === undefined ? beside : Array.isArray(beside) ? beside[index] : undefined
+}
+
+function placesIn(holder: Record<string, unknown>, { key, type, list }: Member): readonly Place[] {
+  const value = holder[key]
+  const beside = isPrimitive(type) ? holder[`_${key}`] : undefined
+  if (value === undefined && beside === undefined) return []
+  if (!list) return [{ type: typeOf(type, value), value, holder, member: key }]
+  const values: readonly unknown[] = Array.isArray(value) ? value : Array.isArray(beside) ? beside.map(() => undefined) : []
+  return values.map((item, index) => ({ type: typeOf(type, item), value: item, holder, member: key, index }))
+}
+
+const typeOf = (type: string, value: unknown): string => (type === 'Resource' && isElement(value) ? String(value.resourceType) : type)

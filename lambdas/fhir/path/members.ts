@@ -1,0 +1,34 @@
+/** The members of a type by their FHIRPath names: `value` stands for all of valueString, valueQuantity … */
+import type { Definitions } from './definitions.ts'
+
+export type Member = {
+  readonly key: string
+  readonly type: string
+  readonly list: boolean
+  /** The code system of a code whose binding takes only one. */
+  readonly system?: string
+}
+
+export type MembersOf = (type: string, name: string) => readonly Member[]
+
+export function membersIn({ shapes, codeSets }: Pick<Definitions, 'shapes' | 'codeSets'>): MembersOf {
+  const known = new Map<string, Map<string, Member[]>>()
+  const namesOf = (type: string): Map<string, Member[]> => {
+    const byName = new Map<string, Member[]>()
+    if (!Object.hasOwn(shapes, type)) return byName
+    for (const [key, { type: of, list = false, choice, codes }] of Object.entries(shapes[type]!.elements)) {
+      const systems = of === 'code' && typeof codes === 'number' ? Object.keys(codeSets[codes]!.codes) : []
+      const name = choice ?? key
+      byName.set(name, [...(byName.get(name) ?? []), { key, type: of, list, ...(systems.length === 1 ? { system: systems[0]! } : {}) }])
+    }
+    return byName
+  }
+  return (type, name) => {
+    let byName = known.get(type)
+    if (byName === undefined) {
+      byName = namesOf(type)
+      known.set(type, byName)
+    }
+    return byName.get(name) ?? []
+  }
+}

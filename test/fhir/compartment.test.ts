@@ -1,0 +1,55 @@
+/** FHIR R4, compartments: which Patient, Encounter, Practitioner, RelatedPerson and Device a resource belongs to. https://hl7.org/fhir/R4/compartmentdefinition.html */
+import { describe, expect, it } from '@jest/globals'
+import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
+
+const reference = (to: string) => ({ reference: to })
+
+describe('a resource is in the compartments', () => {
+  it.each([
+    [
+      'of what it refers to by the parameters of the definition',
+      {
+        resourceType: 'Observation',
+        subject: reference('Patient/1'),
+        encounter: reference('Encounter/2'),
+        performer: [reference('Practitioner/3'), reference('Organization/4')],
+      },
+      ['Patient/1', 'Encounter/2', 'Practitioner/3'],
+    ],
+    ['each once', { resourceType: 'Observation', subject: reference('Patient/1'), performer: [reference('Patient/1')] }, ['Patient/1']],
+    [
+      'of itself',
+      {
+        resourceType: 'Patient',
+        id: '1',
+        generalPractitioner: [reference('Practitioner/5')],
+        link: [{ other: reference('RelatedPerson/2') }],
+      },
+      ['Patient/1', 'Practitioner/5', 'RelatedPerson/2'],
+    ],
+    ['of a version', { resourceType: 'Condition', subject: reference('Patient/1/_history/2') }, ['Patient/1']],
+    [
+      'through elements that repeat',
+      { resourceType: 'Group', member: [{ entity: reference('Patient/1') }, { entity: reference('Device/2') }] },
+      ['Device/2', 'Patient/1'],
+    ],
+    [
+      'never by an absolute url, a contained resource, a search or a text',
+      {
+        resourceType: 'Observation',
+        subject: reference('http://host/fhir/Patient/1'),
+        performer: [reference('#p'), reference('Patient?name=x'), { display: 'Patient/1' }],
+      },
+      [],
+    ],
+    [
+      'never by what is no reference',
+      { resourceType: 'Observation', subject: 'Patient/1', performer: { reference: 5 }, encounter: null },
+      [],
+    ],
+    ['none, if its type is in no definition', { resourceType: 'Organization', id: '1', partOf: reference('Organization/2') }, []],
+    ['none, if its type is unknown', { resourceType: 'constructor', id: '1' }, []],
+  ])('%s', (_sentence, resource, expected) => {
+    expect([...compartmentsOf(resource)].sort()).toEqual([...expected].sort())
+  })
+})

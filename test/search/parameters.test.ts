@@ -1,0 +1,159 @@
+/** FHIR R4, search parameters: the registry. https://hl7.org/fhir/R4/searchparameter-registry.html */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
+import { parametersIn, parametersOf, searchParameter } from '../../lambdas/search/parameters.ts'
+import { searchParameterResources } from '../../search-mappings/generate/hl7.ts'
+import { seeds } from '../fixtures/validation/seeds.ts'
+
+const MAPPINGS = join(import.meta.dirname, '../../search-mappings')
+
+const valuesAt = (resource: Resource, code: string) => searchParameter(resource.resourceType, code)?.values(resource)
+
+describe('the registry', () => {
+  it('has parameters for each of the 146 types, those of every resource first', () => {
+    for (const type of resourceTypes)
+      expect(
+        parametersOf(type)
+          .slice(0, 6)
+          .map(({ code }) => code),
+      ).toEqual(['_id', '_lastUpdated', '_profile', '_security', '_source', '_tag'])
+    expect(parametersOf('Resource')).toHaveLength(6)
+    expect(parametersOf('Observation')).toHaveLength(49)
+  })
+
+  it('knows nothing of what is no type and no parameter', () => {
+    expect(parametersOf('Patent')).toEqual([])
+    expect(parametersOf('constructor')).toEqual([])
+    expect(searchParameter('Patient', 'toString')).toBeUndefined()
+    expect(searchParameter('Patient', 'colour')).toBeUndefined()
+  })
+
+  it('has each code once for a type', () => {
+    for (const type of resourceTypes) {
+      const codes = parametersOf(type).map(({ code }) => code)
+      expect(new Set(codes).size).toBe(codes.length)
+    }
+  })
+
+  it('has every parameter of R4 but those without an expression', () => {
+    const missing = searchParameterResources().flatMap(({ base = [], code, expression }) =>
+      base
+        .filter((type) => type !== 'DomainResource' && searchParameter(type, code) === undefined)
+        .map((type) => `${type} ${code} ${expression}`),
+    )
+    expect(missing).toEqual([
+      'Resource _content undefined',
+      'Resource _query undefined',
+      'Resource _filter undefined',
+      'Patient age undefined',
+      'Patient birthOrderBoolean undefined',
+    ])
+  })
+
+  it('has a file for each type, and no others', () => {
+    const files = readdirSync(MAPPINGS).filter((file) => file.endsWith('.json'))
+    expect(files.sort()).toEqual([...resourceTypes, 'Resource'].map((type) => `${type}.json`).sort())
+  })
+
+  it('knows what a reference may point to', () => {
+    expect(searchParameter('Observation', 'encounter')?.targets).toEqual(['Encounter', 'EpisodeOfCare'])
+    expect(searchParameter('Observation', 'focus')?.targets).toEqual(resourceTypes)
+    expect(searchParameter('Observation', 'status')?.targets).toEqual([])
+  })
+})
+
+describe('the values of a parameter', () => {
+  it.each([
+    ['patient', '_id', [{ type: 'id', value: 'p1' }]],
+    ['patient', '_lastUpdated', [{ type: 'instant', value: '2024-02-29T10:15:30.123+01:00' }]],
+    ['patient', '_profile', [{ type: 'canonical', value: 'http://example.org/profile' }]],
+    [
+      'patient',
+      'given',
+      [
+        { type: 'string', value: 'Peter' },
+        { type: 'string', value: 'James' },
+      ],
+    ],
+    ['patient', 'phone', [{ type: 'ContactPoint', value: { system: 'phone', value: '1', rank: 1 } }]],
+    ['patient', 'email', []],
+    ['patient', 'gender', [{ type: 'code', value: 'male', system: 'http://hl7.org/fhir/administrative-gender' }]],
+    ['patient', 'deceased', [{ type: 'boolean', value: false }]],
+    ['observation', 'patient', [{ type: 'Reference', value: { reference: 'Patient/p1' } }]],
+    ['observation', 'date', [{ type: 'dateTime', value: '2024-03-01T08:00:00Z' }]],
+    ['encounter', 'length', [{ type: 'Duration', value: seeds['encounter']!['length'] }]],
+    ['condition', 'onset-date', [{ type: 'dateTime', value: '2024' }]],
+    ['condition', 'abatement-age', [{ type: 'Age', value: seeds['condition']!['abatementAge'] }]],
+    ['questionnaire', 'url', [{ type: 'uri', value: 'http://example.org/q' }]],
+    ['bundle', 'type', [{ type: 'code', value: 'transaction', system: 'http://hl7.org/fhir/bundle-type' }]],
+  ])('have their types: %s %s', (seed, code, expected) => {
+    expect(valuesAt(seeds[seed]!, code)).toEqual(expected)
+  })
+
+  it('start from an extension where HL7 defines the parameter so', () => {
+    const url = 'http://hl7.org/fhir/StructureDefinition/patient-mothersMaidenName'
+    const resource = {
+      resourceType: 'Patient',
+      extension: [
+        { url, valueString: 'Smith' },
+        { url: 'http://x', valueString: 'y' },
+      ],
+    }
+    expect(valuesAt(resource, 'mothersMaidenName')).toEqual([{ type: 'string', value: 'Smith' }])
+  })
+})
+
+describe('a composite', () => {
+  it('has the elements it holds on, and its components at each', () => {
+    const parameter = searchParameter('Observation', 'component-code-value-quantity')!
+    const [first, second] = parameter.values(seeds['observation']!)
+    expect(first?.type).toBe('Observation.component')
+    expect(parameter.components.map(({ code, type }) => [code, type])).toEqual([
+      ['component-code', 'token'],
+      ['component-value-quantity', 'quantity'],
+    ])
+    expect(parameter.components[1]!.values(second!, seeds['observation']!)).toEqual([
+      { type: 'Quantity', value: { value: 80.5, unit: 'mmHg' } },
+    ])
+  })
+
+  it('may start from the resource and from its parts', () => {
+    const parameter = searchParameter('Observation', 'combo-code-value-quantity')!
+    expect(parameter.values(seeds['observation']!).map(({ type }) => type)).toEqual([
+      'Observation',
+      'Observation.component',
+      'Observation.component',
+    ])
+  })
+
+  it('may look elsewhere in the resource', () => {
+    const variant = { start: 1, end: 2 }
+    const resource = { resourceType: 'MolecularSequence', referenceSeq: { referenceSeqId: { text: 'x' } }, variant: [variant] }
+    const parameter = searchParameter('MolecularSequence', 'referenceseqid-variant-coordinate')!
+    const [base] = parameter.values(resource)
+    expect(parameter.components.map((component) => component.values(base!, resource))).toEqual([
+      [{ type: 'CodeableConcept', value: { text: 'x' } }],
+      [{ type: 'integer', value: 1 }],
+      [{ type: 'integer', value: 2 }],
+    ])
+  })
+})
+
+describe('the parameters that can have a value in a resource', () => {
+  it.each(Object.entries(seeds))('are among all, and leave none out: %s', (_name, resource) => {
+    const some = new Set(parametersIn(resource))
+    const all = parametersOf(resource.resourceType)
+    const left = all.filter((parameter) => !some.has(parameter))
+    const found = left.filter(({ values, components }) =>
+      values(resource).some(
+        (base) => components.length === 0 || components.every((component) => component.values(base, resource).length > 0),
+      ),
+    )
+    expect(found).toEqual([])
+    expect([...some].every((parameter) => all.includes(parameter))).toBe(true)
+    expect(left.length).toBeGreaterThan(0)
+  })
+})
