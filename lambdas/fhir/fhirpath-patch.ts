@@ -1,7 +1,160 @@
-/** FHIRPath Patch. https://hl7.org/fhir/R4/fhirpatch.html */
-import { fhirError } from './outcome.ts'
-import type { Element, Resource } from './resource.ts'
+/** FHIRPath Patch on a resource. https://hl7.org/fhir/R4/fhirpatch.html */
+import { type FhirError, fhirError } from './outcome.ts'
+import type { List, Place } from './path/locate.ts'
+import { type Element, isElement, type Resource } from './resource.ts'
 
-export async function fhirPathPatch(_resource: Resource, _document: Element): Promise<unknown> {
-  throw fhirError(501, 'not-supported', 'FHIRPath Patch')
+type Paths = typeof import('./path/locate.ts')
+
+/** A new tree. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming the operation. */
+export async function fhirPathPatch(resource: Resource, parameters: Element): Promise<Resource> {
+  const paths = await import('./path/locate.ts')
+  const tree = structuredClone(resource)
+  operationsOf(parameters).forEach((operation, i) => {
+    apply(paths, tree, operation, `Parameters.parameter[${i}]`)
+  })
+  return tree
 }
+
+/** The parts of an operation by name; a part's value is whatever its value[x] holds. */
+type Operation = ReadonlyMap<string, Element>
+
+function operationsOf({ parameter }: Element): readonly Operation[] {
+  if (!Array.isArray(parameter) || parameter.length === 0)
+    throw fhirError(400, 'required', 'A FHIRPath Patch has operations', 'Parameters.parameter')
+  return parameter.map((each: unknown, i) => {
+    if (!isElement(each) || each.name !== 'operation' || !Array.isArray(each.part))
+      throw fhirError(400, 'structure', 'The parameters of a FHIRPath Patch are operations with parts', `Parameters.parameter[${i}]`)
+    return new Map(each.part.filter(isElement).map((part) => [String(part.name), part]))
+  })
+}
+
+function apply(paths: Paths, tree: Resource, operation: Operation, at: string): void {
+  const path = text(operation, 'path', at)
+  switch (text(operation, 'type', at)) {
+    case 'add':
+      return add(paths, only(placesOf(paths, path, tree, at), at), operation, at)
+    case 'insert':
+      return insert(paths, only(listsOf(paths, path, tree, at), at), operation, at)
+    case 'delete':
+      return remove(placesOf(paths, path, tree, at), at)
+    case 'replace':
+      return replace(paths, only(placesOf(paths, path, tree, at), at), operation, at)
+    case 'move':
+      return move(only(listsOf(paths, path, tree, at), at), operation, at)
+    default:
+      throw fhirError(400, 'value', 'The type of an operation is add, insert, delete, replace or move', at)
+  }
+}
+
+const placesOf = (paths: Paths, path: string, tree: Resource, at: string): readonly Place[] => located(() => paths.locate(path, tree), at)
+const listsOf = (paths: Paths, path: string, tree: Resource, at: string): readonly List[] =>
+  located(() => paths.locateLists(path, tree), at)
+
+function located<T>(locate: () => T, at: string): T {
+  try {
+    return locate()
+  } catch {
+    throw fhirError(400, 'value', 'The path of the operation is not a FHIRPath that leads to an element', at)
+  }
+}
+
+function only<T>(found: readonly T[], at: string): T {
+  const [first, second] = found
+  if (first === undefined || second !== undefined)
+    throw doesNotApply(`its path leads to ${first === undefined ? 'no element' : 'several elements'}`, at)
+  return first
+}
+
+function add(paths: Paths, { value, type }: Place, operation: Operation, at: string): void {
+  if (!isElement(value)) throw doesNotApply('its path leads to no element that has elements', at)
+  const name = text(operation, 'name', at)
+  const given = valuePart(operation, at)
+  const member = memberFor(paths, type, name, given, at)
+  const added = contentOf(paths, given, member.type, at)
+  const holder = value as Record<string, unknown>
+  const before = holder[member.key]
+  holder[member.key] = member.list ? [...(Array.isArray(before) ? before : []), added] : added
+}
+
+function insert(paths: Paths, { type, holder, member }: List, operation: Operation, at: string): void {
+  const items = itemsOf(holder, member)
+  const index = integer(operation, 'index', at)
+  if (index > items.length) throw doesNotApply('its index is beyond the end of the list', at)
+  holder[member] = items.toSpliced(index, 0, contentOf(paths, valuePart(operation, at), type, at))
+}
+
+function remove(places: readonly Place[], at: string): void {
+  if (places.length === 0) return
+  const { holder, member, index } = only(places, at)
+  if (holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
+  const items = itemsOf(holder, member)
+  if (index === undefined || items.length === 1) {
+    delete holder[member]
+    delete holder[`_${member}`]
+  } else holder[member] = items.toSpliced(index, 1)
+}
+
+function replace(paths: Paths, { type, holder, member, index }: Place, operation: Operation, at: string): void {
+  if (holder === undefined) throw doesNotApply('a resource cannot be replaced by itself', at)
+  const value = contentOf(paths, valuePart(operation, at), type, at)
+  holder[member] = index === undefined ? value : itemsOf(holder, member).with(index, value)
+}
+
+function move({ holder, member }: List, operation: Operation, at: string): void {
+  const items = itemsOf(holder, member)
+  const [source, destination] = [integer(operation, 'source', at), integer(operation, 'destination', at)]
+  if (source >= items.length || destination >= items.length) throw doesNotApply('source or destination is beyond the end of the list', at)
+  holder[member] = items.toSpliced(source, 1).toSpliced(destination, 0, items[source])
+}
+
+const itemsOf = (holder: Readonly<Record<string, unknown>>, member: string): readonly unknown[] => {
+  const items = holder[member]
+  return Array.isArray(items) ? items : items === undefined ? [] : [items]
+}
+
+/** The element `name` of a type; of a choice the form the value's type asks for. */
+function memberFor(paths: Paths, type: string, name: string, given: Element, at: string): ReturnType<Paths['elementNamed']>[number] {
+  const forms = paths.elementNamed(type, name)
+  const kind = valueKey(given)?.slice('value'.length).toLowerCase()
+  const member = forms.length === 1 ? forms[0] : forms.find((form) => form.type.toLowerCase() === kind)
+  if (member === undefined) throw doesNotApply(`there is no element ${name} of that type in ${type}`, at)
+  return member
+}
+
+const valueKey = (part: Element): string | undefined => Object.keys(part).find((key) => key.startsWith('value') && key !== 'value')
+
+/** value[x], a resource, or parts that are the elements of a nameless type. */
+function contentOf(paths: Paths, part: Element, type: string, at: string): unknown {
+  const key = valueKey(part)
+  if (key !== undefined) return part[key]
+  if (isElement(part.resource)) return part.resource
+  if (!Array.isArray(part.part)) throw fhirError(400, 'required', 'The value of an operation has a value[x], a resource or parts', at)
+  const built: Record<string, unknown> = {}
+  for (const each of part.part.filter(isElement)) {
+    const member = memberFor(paths, type, String(each.name), each, at)
+    const value = contentOf(paths, each, member.type, at)
+    built[member.key] = member.list ? [...itemsOf(built, member.key), value] : value
+  }
+  return built
+}
+
+function valuePart(operation: Operation, at: string): Element {
+  const part = operation.get('value')
+  if (part === undefined) throw fhirError(400, 'required', 'The operation has no value', at)
+  return part
+}
+
+function text(operation: Operation, name: string, at: string): string {
+  const part = operation.get(name)
+  const value = part?.valueString ?? part?.valueCode
+  if (typeof value !== 'string') throw fhirError(400, 'required', `The operation has no ${name}`, at)
+  return value
+}
+
+function integer(operation: Operation, name: string, at: string): number {
+  const value = operation.get(name)?.valueInteger
+  if (typeof value !== 'number' || value < 0) throw fhirError(400, 'required', `The operation has no ${name}, or a negative one`, at)
+  return value
+}
+
+const doesNotApply = (why: string, at: string): FhirError => fhirError(422, 'processing', `The operation does not apply: ${why}`, at)

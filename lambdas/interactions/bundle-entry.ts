@@ -1,6 +1,6 @@
 /** Entries of a batch or transaction: what they ask for, and how they are answered. https://hl7.org/fhir/R4/bundle.html#transaction */
 import { STATUS_CODES } from 'node:http'
-import type { BundleEntry } from '../fhir/bundle.ts'
+import { type BundleEntry, bundleTree, isBundlePage } from '../fhir/bundle.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { isElement, isResource, type Resource } from '../fhir/resource.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
@@ -81,10 +81,11 @@ export function responseEntry(
     ...(lastModified === undefined ? {} : { lastModified: new Date(lastModified).toISOString() }),
     ...(isOutcome ? { outcome: body } : {}),
   }
-  const shown =
-    (reads || preferences.return === 'representation') && !isOutcome && (body instanceof Uint8Array || isResource(body)) ? body : undefined
+  const shown = (reads || preferences.return === 'representation') && !isOutcome ? resourceOf(body) : undefined
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
 }
+
+const resourceOf = (body: FhirResponse['body']): Uint8Array | Resource | undefined => (isBundlePage(body) ? bundleTree(body) : body)
 
 /** The error, its places told from the Bundle. */
 export function withinEntry(error: FhirError, index: number): FhirError {

@@ -34,6 +34,7 @@ port.on('message', (message: SearcherMessage) => {
     case 'find':
       return reply(message.number, message.plan, message.position)
     case 'close':
+      clearTimeout(idle)
       index.close()
       feed.close()
       return port.close()

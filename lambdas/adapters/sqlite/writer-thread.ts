@@ -79,6 +79,7 @@ function pagesWritten(bytes: number): boolean {
 }
 
 function close(): void {
+  clearTimeout(idle)
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
   db.close()
   port.close()

@@ -1,0 +1,213 @@
+/** FHIR batch and transaction. https://hl7.org/fhir/R4/http.html#transaction */
+import { describe, expect, it } from '@jest/globals'
+import { issues, newId, patient, type Tree, withServer } from './server.ts'
+
+const { get, put, post } = withServer()
+
+const bundle = (type: string, ...entry: Tree[]): Tree => ({ resourceType: 'Bundle', type, entry })
+const putEntry = (resource: Tree, more = {}): Tree => ({
+  resource,
+  request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` },
+  ...more,
+})
+const observation = (id: string, subject: string): Tree => ({
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  code: { text: 'x' },
+  subject: { reference: subject },
+})
+const statuses = (answer: { body: Tree }): string[] => answer.body.entry.map(({ response }: Tree) => response.status)
+
+describe('transaction', () => {
+  it('does all kinds of writes and answers in the order of the request', async () => {
+    const [a, b, c, d] = [newId(), newId(), newId(), newId()]
+    for (const id of [a, b, c]) await put(`/Patient/${id}`, patient(id))
+    const answer = await post(
+      '/',
+      bundle(
+        'transaction',
+        { request: { method: 'GET', url: `Patient/${b}` } },
+        putEntry(patient(b, { active: true })),
+        { resource: patient(d), request: { method: 'POST', url: 'Patient' } },
+        { request: { method: 'DELETE', url: `Patient/${a}` } },
+        {
+          resource: {
+            resourceType: 'Parameters',
+            parameter: [
+              {
+                name: 'operation',
+                part: [
+                  { name: 'type', valueCode: 'add' },
+                  { name: 'path', valueString: 'Patient' },
+                  { name: 'name', valueString: 'active' },
+                  { name: 'value', valueBoolean: true },
+                ],
+              },
+            ],
+          },
+          request: { method: 'PATCH', url: `Patient/${c}` },
+        },
+      ),
+    )
+    expect([answer.status, answer.body.type]).toEqual([200, 'transaction-response'])
+    expect(statuses(answer)).toEqual(['200 OK', '200 OK', '201 Created', '204 No Content', '200 OK'])
+    expect(answer.body.entry[0].resource.active).toBe(true)
+    expect(answer.body.entry[2].response).toEqual({
+      status: '201 Created',
+      location: expect.stringMatching(new RegExp(`Patient/${d}/_history/1$`)),
+      etag: 'W/"1"',
+      lastModified: expect.stringMatching(/Z$/),
+    })
+    expect((await get(`/Patient/${c}`)).body.active).toBe(true)
+    expect((await get(`/Patient/${a}`)).status).toBe(404)
+  })
+  it('is all or nothing, and names the entry', async () => {
+    const [a, b] = [newId(), newId()]
+    await put(`/Patient/${a}`, patient(a))
+    const answer = await post(
+      '/',
+      bundle('transaction', putEntry(patient(b)), { resource: patient(a), request: { method: 'POST', url: 'Patient' } }),
+    )
+    expect([answer.status, issues(answer)]).toEqual([409, ['error conflict Bundle.entry[1]']])
+    expect((await get(`/Patient/${b}`)).status).toBe(404)
+    const invalid = await post('/', bundle('transaction', putEntry(patient(b)), putEntry(patient(newId(), { gender: 'x', nope: 1 }))))
+    expect([invalid.status, [...issues(invalid)].sort()]).toEqual([
+      400,
+      ['error code-invalid Bundle.entry[1].resource.gender', 'error structure Bundle.entry[1].resource.nope'],
+    ])
+    expect((await get(`/Patient/${b}`)).status).toBe(404)
+  })
+  it('resolves fullUrls wherever a reference can stand, and takes ids from them', async () => {
+    const id = crypto.randomUUID()
+    const o = newId()
+    const answer = await post(
+      '/',
+      bundle(
+        'transaction',
+        { resource: observation(o, `urn:uuid:${id}`), request: { method: 'POST', url: 'Observation' } },
+        {
+          fullUrl: `urn:uuid:${id}`,
+          resource: { resourceType: 'Patient', active: true, link: [{ other: { reference: `urn:uuid:${id}` }, type: 'seealso' }] },
+          request: { method: 'POST', url: 'Patient' },
+        },
+      ),
+    )
+    expect(statuses(answer)).toEqual(['201 Created', '201 Created'])
+    expect((await get(`/Observation/${o}`)).body.subject.reference).toBe(`Patient/${id}`)
+    expect((await get(`/Patient/${id}`)).body.link[0].other.reference).toBe(`Patient/${id}`)
+  })
+  it('resolves conditional references and conditional creates', async () => {
+    const [p, o, value] = [newId(), newId(), newId()]
+    await put(`/Patient/${p}`, patient(p, { identifier: [{ system: 'urn:test', value }] }))
+    const fullUrl = `urn:uuid:${crypto.randomUUID()}`
+    const answer = await post(
+      '/',
+      bundle(
+        'transaction',
+        { resource: observation(o, `Patient?identifier=urn:test|${value}`), request: { method: 'POST', url: 'Observation' } },
+        { fullUrl, resource: patient(newId()), request: { method: 'POST', url: 'Patient', ifNoneExist: `identifier=urn:test|${value}` } },
+        { resource: observation(newId(), fullUrl), request: { method: 'POST', url: 'Observation' } },
+      ),
+    )
+    expect(statuses(answer)).toEqual(['201 Created', '200 OK', '201 Created'])
+    expect((await get(`/Observation/${o}`)).body.subject.reference).toBe(`Patient/${p}`)
+    const dangling = await post(
+      '/',
+      bundle('transaction', {
+        resource: observation(newId(), 'Patient?identifier=urn:test|nobody'),
+        request: { method: 'POST', url: 'Observation' },
+      }),
+    )
+    expect([dangling.status, issues(dangling)]).toEqual([412, ['error not-found Bundle.entry[0]']])
+  })
+  it('follows ifMatch', async () => {
+    const id = newId()
+    await put(`/Patient/${id}`, patient(id))
+    const wrong = await post(
+      '/',
+      bundle('transaction', { resource: patient(id), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"7"' } }),
+    )
+    expect([wrong.status, issues(wrong)]).toEqual([412, ['error conflict Bundle.entry[0]']])
+    expect(
+      statuses(
+        await post(
+          '/',
+          bundle('transaction', { resource: patient(id), request: { method: 'PUT', url: `Patient/${id}`, ifMatch: 'W/"1"' } }),
+        ),
+      ),
+    ).toEqual(['200 OK'])
+  })
+  it('refuses two entries for one resource', async () => {
+    const id = newId()
+    const answer = await post('/', bundle('transaction', putEntry(patient(id)), { request: { method: 'DELETE', url: `Patient/${id}` } }))
+    expect([answer.status, issues(answer)[0]]).toEqual([400, expect.stringMatching(/^error duplicate Bundle.entry\[\d]$/)])
+  })
+  it('commits 1,000 entries at once, and refuses more than 5,000', async () => {
+    const ids = Array.from({ length: 1000 }, newId)
+    const answer = await post('/', bundle('transaction', ...ids.map((id) => putEntry(patient(id)))))
+    expect(new Set(statuses(answer))).toEqual(new Set(['201 Created']))
+    const stamps = new Set<string>()
+    for (const id of [ids[0], ids[500], ids[999]]) stamps.add((await get(`/Patient/${id}`)).body.meta.versionId)
+    expect(stamps).toEqual(new Set(['1']))
+    expect(
+      (await post('/', bundle('transaction', ...Array.from({ length: 5001 }, () => ({ request: { method: 'GET', url: 'Patient/x' } })))))
+        .status,
+    ).toBe(413)
+  })
+  it('keeps two that write the same resources apart', async () => {
+    const ids = Array.from({ length: 20 }, newId)
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, i) =>
+        post('/', bundle('transaction', ...ids.map((id) => putEntry(patient(id, { multipleBirthInteger: i }))))),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
+    const order = await Promise.all(
+      ids.map(async (id) =>
+        (await get(`/Patient/${id}/_history`)).body.entry.map(({ resource }: Tree) => resource.multipleBirthInteger).join(),
+      ),
+    )
+    expect(new Set(order).size).toBe(1)
+  })
+})
+
+describe('batch', () => {
+  it('lets every entry succeed or fail for itself', async () => {
+    const id = newId()
+    const answer = await post(
+      '/',
+      bundle(
+        'batch',
+        putEntry(patient(id)),
+        { request: { method: 'GET', url: `Patient/${newId()}` } },
+        putEntry(patient(newId(), { nope: 1 })),
+        { request: { method: 'GET', url: `Patient?_id=${id}` } },
+        { request: { method: 'GET', url: 'nowhere/at/all/x/y' } },
+      ),
+    )
+    expect([answer.status, answer.body.type]).toEqual([200, 'batch-response'])
+    expect(statuses(answer)).toEqual(['201 Created', '404 Not Found', '400 Bad Request', '200 OK', '404 Not Found'])
+    expect(answer.body.entry[2].response.outcome.issue[0].expression).toEqual(['Bundle.entry[2].resource.nope'])
+    expect(answer.body.entry[3].resource.total).toBe(1)
+  })
+})
+
+describe('a Bundle that is none', () => {
+  it.each([
+    [{ resourceType: 'Patient', id: 'x', active: true }, 'resourceType'],
+    [{ resourceType: 'Bundle', type: 'searchset' }, 'Bundle.type'],
+    [{ resourceType: 'Bundle', type: 'transaction', entry: {} }, 'Bundle.entry'],
+    [{ resourceType: 'Bundle', type: 'transaction', entry: [1] }, 'Bundle.entry[0]'],
+    [{ resourceType: 'Bundle', type: 'transaction', entry: [{}] }, 'Bundle.entry[0].request'],
+    [{ resourceType: 'Bundle', type: 'batch', entry: [{ request: { method: 'BREW', url: 'x' } }] }, 'Bundle.entry[0].request.method'],
+    [{ resourceType: 'Bundle', type: 'batch', entry: [{ request: { method: 'GET' } }] }, 'Bundle.entry[0].request.url'],
+    [
+      { resourceType: 'Bundle', type: 'batch', entry: [{ resource: 3, request: { method: 'PUT', url: 'Patient/1' } }] },
+      'Bundle.entry[0].resource',
+    ],
+  ])('%j', async (body, place) => {
+    const answer = await post('/', body)
+    expect([answer.status, answer.body.issue[0].expression]).toEqual([400, [place]])
+  })
+})

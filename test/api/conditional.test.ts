@@ -1,0 +1,122 @@
+/** Specification 4.1: conditional create, update, patch and delete. */
+import { describe, expect, it } from '@jest/globals'
+import { issues, newId, patient, withServer } from './server.ts'
+
+const { get, put, post, patch, delete: remove } = withServer()
+
+const identified = (id: string | undefined, value: string, more = {}) => ({
+  resourceType: 'Patient',
+  ...(id === undefined ? {} : { id }),
+  identifier: [{ system: 'urn:test', value }],
+  ...more,
+})
+
+describe('If-None-Exist', () => {
+  it('creates when nothing matches, answers 200 with the match, 412 for several', async () => {
+    const value = newId()
+    const [a, b] = [newId(), newId()]
+    const header = { 'if-none-exist': `identifier=urn:test|${value}` }
+    expect((await post('/Patient', identified(a, value), header)).status).toBe(201)
+    const again = await post('/Patient', identified(b, value), header)
+    expect([again.status, again.body.id, again.headers.get('etag')]).toEqual([200, a, 'W/"1"'])
+    expect(again.headers.get('location')).toMatch(new RegExp(`Patient/${a}/_history/1$`))
+    await put(`/Patient/${b}`, identified(b, value))
+    const several = await post('/Patient', identified(newId(), value), header)
+    expect([several.status, issues(several)]).toEqual([412, ['error multiple-matches']])
+  })
+  it('creates one resource however many ask at once', async () => {
+    const value = newId()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => post('/Patient', identified(newId(), value), { 'if-none-exist': `identifier=urn:test|${value}` })),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1)
+    expect((await get(`/Patient?identifier=urn:test|${value}`)).body.total).toBe(1)
+  })
+  it('creates again when the match was deleted or changed', async () => {
+    const value = newId()
+    const header = { 'if-none-exist': `identifier=urn:test|${value}` }
+    const [a, b, c] = [newId(), newId(), newId()]
+    await post('/Patient', identified(a, value), header)
+    await remove(`/Patient/${a}`)
+    expect((await post('/Patient', identified(b, value), header)).status).toBe(201)
+    await put(`/Patient/${b}`, identified(b, 'other'))
+    expect((await post('/Patient', identified(c, value), header)).status).toBe(201)
+  })
+  it.each(['', 'nonsense=1', '_count=1', 'identifier=', 'birthdate=x'])('refuses the criteria %j', async (criteria) => {
+    expect((await post('/Patient', patient(newId()), { 'if-none-exist': criteria })).status).toBe(400)
+  })
+})
+
+describe('update by search', () => {
+  it('creates when nothing matches: with the id of the body, or one of its own', async () => {
+    const [value, id] = [newId(), newId()]
+    const own = await put(`/Patient?identifier=urn:test|${value}`, identified(id, value))
+    expect([own.status, own.body.id]).toEqual([201, id])
+    const other = newId()
+    const chosen = await put(`/Patient?identifier=urn:test|${other}`, identified(undefined, other))
+    expect(chosen.status).toBe(201)
+    expect(chosen.body.id).toMatch(/^[0-9a-f-]{36}$/)
+  })
+  it('answers 422 when nothing matches, but the id exists', async () => {
+    const id = newId()
+    await put(`/Patient/${id}`, patient(id))
+    expect((await put(`/Patient?identifier=urn:test|${newId()}`, patient(id))).status).toBe(422)
+  })
+  it('applies to the one match, whatever id the body has', async () => {
+    const [value, id] = [newId(), newId()]
+    await put(`/Patient/${id}`, identified(id, value))
+    for (const body of [
+      identified(id, value, { active: true }),
+      identified(undefined, value, { active: false }),
+      identified('another', value),
+    ]) {
+      const answer = await put(`/Patient?identifier=urn:test|${value}`, body)
+      expect([answer.status, answer.body.id]).toEqual([200, id])
+    }
+    expect((await get(`/Patient/${id}`)).body.meta.versionId).toBe('4')
+  })
+  it('answers 412 for several matches', async () => {
+    const value = newId()
+    for (const id of [newId(), newId()]) await put(`/Patient/${id}`, identified(id, value))
+    expect((await put(`/Patient?identifier=urn:test|${value}`, identified(undefined, value))).status).toBe(412)
+  })
+  it('never creates two when two race', async () => {
+    const value = newId()
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => put(`/Patient?identifier=urn:test|${value}`, identified(undefined, value))),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect((await get(`/Patient?identifier=urn:test|${value}`)).body.total).toBe(1)
+  })
+  it('is strict: no criterion, an unknown one or a result parameter is 400', async () => {
+    for (const query of ['', '?', '?nonsense=1', '?_sort=name', '?_summary=count'])
+      expect((await put(`/Patient${query}`, patient(newId()))).status).toBe(400)
+  })
+})
+
+describe('patch and delete by search', () => {
+  it('patch: 404 without a match, 200 with one, 412 with several', async () => {
+    const [value, a, b] = [newId(), newId(), newId()]
+    const operations = [{ op: 'add', path: '/active', value: true }]
+    expect((await patch(`/Patient?identifier=urn:test|${value}`, operations)).status).toBe(404)
+    await put(`/Patient/${a}`, identified(a, value))
+    const answer = await patch(`/Patient?identifier=urn:test|${value}`, operations)
+    expect([answer.status, answer.body.active]).toEqual([200, true])
+    await put(`/Patient/${b}`, identified(b, value))
+    expect((await patch(`/Patient?identifier=urn:test|${value}`, operations)).status).toBe(412)
+  })
+  it('delete: 204 for none and for one, 412 for several', async () => {
+    const [value, a, b] = [newId(), newId(), newId()]
+    expect((await remove(`/Patient?identifier=urn:test|${value}`)).status).toBe(204)
+    for (const id of [a, b]) await put(`/Patient/${id}`, identified(id, value))
+    expect((await remove(`/Patient?identifier=urn:test|${value}`)).status).toBe(412)
+    await remove(`/Patient/${b}`)
+    expect((await remove(`/Patient?identifier=urn:test|${value}`)).status).toBe(204)
+    expect((await get(`/Patient/${a}`)).status).toBe(404)
+  })
+  it('are strict', async () => {
+    expect((await remove('/Patient')).status).toBe(400)
+    expect((await remove('/Patient?nonsense=1')).status).toBe(400)
+  })
+})

@@ -1,0 +1,95 @@
+/** FHIR history: of a resource, a type and everything; windows and pages. Specification 3.2, 4.1, 9. */
+import { describe, expect, it } from '@jest/globals'
+import { newId, patient, type Tree, withServer } from './server.ts'
+
+const { get, put, delete: remove } = withServer()
+
+const pages = async (path: string): Promise<Tree[][]> => {
+  const found: Tree[][] = []
+  for (let next: string | undefined = path; next !== undefined; ) {
+    const { body }: { body: Tree } = await get(next)
+    found.push(body.entry ?? [])
+    next = body.link.find(({ relation }: Tree) => relation === 'next')?.url
+  }
+  return found
+}
+
+describe('of a resource', () => {
+  it('lists all versions, newest first, deletions without content', async () => {
+    const id = newId()
+    await put(`/Patient/${id}`, patient(id, { active: true }))
+    await put(`/Patient/${id}`, patient(id, { active: false }))
+    await remove(`/Patient/${id}`)
+    await put(`/Patient/${id}`, patient(id))
+    const { body } = await get(`/Patient/${id}/_history`)
+    expect([body.resourceType, body.type]).toEqual(['Bundle', 'history'])
+    expect(
+      body.entry.map(({ request, response, resource }: Tree) => [request.method, response.status, response.etag, resource?.meta.versionId]),
+    ).toEqual([
+      ['PUT', '200', 'W/"4"', '4'],
+      ['DELETE', '204', 'W/"3"', undefined],
+      ['PUT', '200', 'W/"2"', '2'],
+      ['POST', '201', 'W/"1"', '1'],
+    ])
+  })
+  it('is 404 for a resource that never was, and there for a deleted one', async () => {
+    const id = newId()
+    expect((await get(`/Patient/${id}/_history`)).status).toBe(404)
+    await put(`/Patient/${id}`, patient(id))
+    await remove(`/Patient/${id}`)
+    expect((await get(`/Patient/${id}/_history`)).body.entry).toHaveLength(2)
+  })
+  it('pages by cursor: every version once', async () => {
+    const id = newId()
+    for (let i = 0; i < 7; i++) await put(`/Patient/${id}`, patient(id))
+    const found = await pages(`/Patient/${id}/_history?_count=3`)
+    expect(found.map((page) => page.map(({ resource }) => Number(resource.meta.versionId)))).toEqual([[7, 6, 5], [4, 3, 2], [1]])
+  })
+  it('_since and _at choose a time', async () => {
+    const id = newId()
+    const times: string[] = []
+    for (let i = 0; i < 3; i++) {
+      times.push((await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated)
+      await new Promise((resolve) => setTimeout(resolve, 15))
+    }
+    const versions = async (query: string) =>
+      (await get(`/Patient/${id}/_history?${query}`)).body.entry?.map(({ resource }: Tree) => resource.meta.versionId)
+    expect(await versions(`_since=${times[1]}`)).toEqual(['3', '2'])
+    expect(await versions(`_at=${times[1]}`)).toEqual(['2'])
+    expect(await versions(`_at=${new Date(Date.parse(times[1]!) + 5).toISOString()}`)).toEqual(['2'])
+    expect(await versions(`_at=${times[0]!.slice(0, 4)}`)).toEqual(['3', '2', '1'])
+    expect(await versions('_at=2000')).toBeUndefined()
+    expect((await get(`/Patient/${id}/_history?_since=yesterday`)).status).toBe(400)
+  })
+})
+
+describe('of a type and of everything', () => {
+  it('gives every version of the type once, newest first, while writes go on', async () => {
+    const ids = Array.from({ length: 30 }, newId)
+    const since = (await put(`/Basic/${ids[0]}`, { resourceType: 'Basic', id: ids[0], code: { text: 'x' } })).body.meta.lastUpdated
+    await Promise.all(ids.slice(1).map((id) => put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' } })))
+    const found = await pages(`/Basic/_history?_count=7&_since=${since}`)
+    const seen = found.flat().map(({ resource }) => resource.id)
+    expect([...seen].sort()).toEqual([...ids].sort())
+    const stamps = found.flat().map(({ resource }) => resource.meta.lastUpdated)
+    expect(stamps).toEqual([...stamps].sort().reverse())
+  })
+  it('mixes types in the system history', async () => {
+    const id = newId()
+    const since = (await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated
+    await put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' } })
+    const found = (await pages(`/_history?_count=1&_since=${since}`))
+      .flat()
+      .map(({ resource }) => `${resource.resourceType}/${resource.id}`)
+    expect(found).toEqual(expect.arrayContaining([`Patient/${id}`, `Basic/${id}`]))
+    expect(new Set(found).size).toBe(found.length)
+  })
+  it('refuses a cursor that was changed, or made for another history', async () => {
+    const id = newId()
+    for (let i = 0; i < 3; i++) await put(`/Patient/${id}`, patient(id))
+    const { body } = await get(`/Patient/${id}/_history?_count=1`)
+    const next: string = body.link.find(({ relation }: Tree) => relation === 'next').url
+    expect((await get(`${next}x`)).status).toBe(400)
+    expect((await get(next.replace(`/Patient/${id}/`, '/Patient/'))).status).toBe(400)
+  })
+})

@@ -1,0 +1,93 @@
+/** A server for a test file: FHIR_BASE_URL where it is set, else an embedded one in a private folder. And a client that speaks to it. */
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll } from '@jest/globals'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there
+export type Tree = any
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly body: Tree; readonly text: string }
+
+export type Client = {
+  readonly base: () => string
+  readonly send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
+  readonly get: (path: string, headers?: Record<string, string>) => Promise<Answer>
+  readonly put: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
+  readonly post: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
+  readonly patch: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
+  readonly delete: (path: string, headers?: Record<string, string>) => Promise<Answer>
+}
+
+/** Started before the tests of the file, closed after them. `settings`: environment variables. */
+export function withServer(settings: Readonly<Record<string, string>> = {}): Client {
+  let base = process.env.FHIR_BASE_URL ?? ''
+  let embedded: Embedded | undefined
+  beforeAll(async () => {
+    if (base !== '') return
+    const started = await startServer(settings)
+    embedded = started.embedded
+    base = started.base
+  })
+  afterAll(() => embedded?.close())
+  return clientOf(() => base)
+}
+
+export async function startServer(
+  settings: Readonly<Record<string, string>> = {},
+  dataFolder?: string,
+): Promise<{ readonly embedded: Embedded; readonly base: string }> {
+  const baseUrl = 'http://127.0.0.1/fhir'
+  const embedded = await openEmbedded({
+    config: readConfig(settings),
+    baseUrl,
+    ...(dataFolder === undefined ? {} : { dataFolder }),
+    report: (error) => {
+      throw error
+    },
+  })
+  await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
+  return { embedded, base: `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir` }
+}
+
+export function clientOf(base: () => string): Client {
+  const send: Client['send'] = async (method, path, body, headers = {}) => {
+    const isText = typeof body === 'string' || body instanceof Uint8Array
+    const response = await fetch(path.startsWith('http') ? path.replace(/^http:\/\/127\.0\.0\.1\/fhir/, base()) : base() + path, {
+      method,
+      headers: {
+        ...(body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
+          ? {}
+          : { 'content-type': 'application/fhir+json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined,
+    }
+  }
+  return {
+    base,
+    send,
+    get: (path, headers) => send('GET', path, undefined, headers),
+    put: (path, body, headers) => send('PUT', path, body, headers),
+    post: (path, body, headers) => send('POST', path, body, headers),
+    patch: (path, body, headers) => send('PATCH', path, body, { 'content-type': 'application/json-patch+json', ...headers }),
+    delete: (path, headers) => send('DELETE', path, undefined, headers),
+  }
+}
+
+let counter = 0
+/** An id no other test uses. */
+export const newId = (): string => `t-${process.pid}-${Date.now().toString(36)}-${++counter}`
+
+export const patient = (id: string, more: Record<string, unknown> = {}): Tree => ({ resourceType: 'Patient', id, ...more })
+
+/** The codes of an OperationOutcome, `severity code expression`. */
+export const issues = ({ body }: Answer): readonly string[] =>
+  (body?.issue ?? []).map(({ severity, code, expression }: Tree) => [severity, code, ...(expression ?? [])].join(' '))
