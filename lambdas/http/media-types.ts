@@ -39,4 +39,4 @@ export const acceptedTypes = (accept: string): readonly string[] =>
     .map(({ type }) => type)
 
 export const takesJson = (types: readonly string[]): boolean =>
-  types.length === 0 || types.some((type) => isJsonType(type) || type === '*/*' || type === 'application/*')
+  types.some((type) => isJsonType(type) || type === '*/*' || type === 'application/*')

@@ -2,6 +2,7 @@
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { etag, lastModified } from '../fhir/version.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { rawBinary } from './binary.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 
 export const notFound = ({ type, id }: { readonly type: string; readonly id: string }): FhirError =>
@@ -19,12 +20,13 @@ export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<Resour
   `${baseUrl}/${type}/${id}/_history/${versionId}`
 
 /** 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
-export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, ifModifiedSince } }: FhirRequest): FhirResponse {
+export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, ifModifiedSince }, rawAccept }: FhirRequest): FhirResponse {
   const headers = versionHeaders(version)
   // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined
       ? ifNoneMatch === '*' || ifNoneMatch === version.versionId
       : ifModifiedSince !== undefined && Math.floor(version.lastUpdated / 1000) * 1000 <= ifModifiedSince
-  return known ? { status: 304, headers } : { status: 200, headers, body: version.body }
+  if (known) return { status: 304, headers }
+  return rawAccept === undefined ? { status: 200, headers, body: version.body } : rawBinary(version, headers, rawAccept)
 }

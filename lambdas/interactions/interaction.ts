@@ -41,8 +41,8 @@ export type FhirRequest = {
   readonly patch?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
-  /** Media type asked for when it is not JSON (Binary), else absent. */
-  readonly rawAccept?: string
+  /** The media types the client takes, best first, when it wants a Binary as what it is. */
+  readonly rawAccept?: readonly string[]
   /** Without a slash at the end. */
   readonly baseUrl: string
 }

@@ -24,6 +24,7 @@ let position = positionOf(index)
 let committed = position
 let wanted = position
 let working = false
+let closed = false
 let idle: NodeJS.Timeout | undefined
 
 port.on('message', (message: SearcherMessage) => {
@@ -34,6 +35,7 @@ port.on('message', (message: SearcherMessage) => {
     case 'find':
       return reply(message.number, message.plan, message.position)
     case 'close':
+      closed = true
       clearTimeout(idle)
       index.close()
       feed.close()
@@ -70,7 +72,7 @@ function work(): void {
 
 function slice(): void {
   working = false
-  if (position >= wanted) return
+  if (closed || position >= wanted) return
   step()
   if (position < wanted) work()
 }

@@ -10,10 +10,9 @@ export const negotiateFormat: Step = {
     const format = asked.get('_format')
     if (format !== undefined) return checkFormat(format)
     const { accept } = exchange.http.headers
-    if (accept === undefined || accept === 'application/fhir+json') return
+    if (accept === undefined || accept === '' || accept === 'application/fhir+json') return
     const types = acceptedTypes(accept)
-    const raw = rawOf(exchange, types)
-    if (raw !== undefined) exchange.fhir = { ...exchange.fhir, rawAccept: raw }
+    if (wantsRaw(exchange, types)) exchange.fhir = { ...exchange.fhir, rawAccept: types }
     else if (!takesJson(types)) throw fhirError(406, 'not-supported', 'The server answers in JSON: application/fhir+json')
   },
 }
@@ -28,10 +27,11 @@ function checkFormat(format: string): void {
 }
 
 /** A Binary is served as what it is, to a client that names such a type and not JSON. https://hl7.org/fhir/R4/binary.html#rest */
-function rawOf({ fhir, interaction }: Exchange, types: readonly string[]): string | undefined {
-  if (fhir.type !== 'Binary' || (interaction !== 'read' && interaction !== 'vread') || types.some(isJsonType)) return undefined
-  return types.find((type) => type !== '*/*' && type !== 'application/*')
-}
+const wantsRaw = ({ fhir, interaction }: Exchange, types: readonly string[]): boolean =>
+  fhir.type === 'Binary' &&
+  (interaction === 'read' || interaction === 'vread') &&
+  !types.some(isJsonType) &&
+  types.some((type) => type !== '*/*' && type !== 'application/*')
 
 const SUMMARIES = new Set(['true', 'false', 'text', 'data', 'count'])
 

@@ -1,0 +1,39 @@
+/** Binary: any content, raw and as a resource. https://hl7.org/fhir/R4/binary.html */
+import { expect, it } from '@jest/globals'
+import { newId, withServer } from './server.ts'
+
+const { base, get, send } = withServer()
+
+const bytes = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
+
+it('is stored raw and read raw, byte for byte, or as a resource', async () => {
+  const id = newId()
+  const stored = await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
+  expect([stored.status, stored.body.contentType]).toEqual([201, 'image/png'])
+  const raw = await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'image/png' } })
+  expect([raw.headers.get('content-type'), raw.headers.get('etag')]).toEqual(['image/png', 'W/"1"'])
+  expect(new Uint8Array(await raw.arrayBuffer())).toEqual(bytes)
+  const resource = await get(`/Binary/${id}`, { accept: 'application/fhir+json' })
+  expect(Buffer.from(resource.body.data, 'base64')).toEqual(Buffer.from(bytes))
+})
+it('gets an id when it is POSTed raw', async () => {
+  const answer = await send('POST', '/Binary', 'hello', { 'content-type': 'text/plain; charset=utf-8' })
+  expect(answer.status).toBe(201)
+  const raw = await fetch(`${base()}/Binary/${answer.body.id}`, { headers: { accept: 'text/plain' } })
+  expect([await raw.text(), raw.headers.get('content-type')]).toEqual(['hello', 'text/plain; charset=utf-8'])
+})
+it('is served as what it is to a browser, and refused to a client that wants another type', async () => {
+  const id = newId()
+  await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
+  expect(
+    (await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'image/avif,image/webp,*/*;q=0.8' } })).headers.get('content-type'),
+  ).toBe('image/png')
+  expect((await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'application/pdf' } })).status).toBe(406)
+})
+it('names its security context', async () => {
+  const answer = await send('PUT', `/Binary/${newId()}`, undefined, {
+    'content-type': 'application/pdf',
+    'x-security-context': 'Patient/1',
+  })
+  expect([answer.status, answer.body.securityContext]).toEqual([201, { reference: 'Patient/1' }])
+})

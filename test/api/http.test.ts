@@ -1,0 +1,195 @@
+/** The protocol: formats, limits, errors, CORS, bad input. Specification 2.5, 7; never a 500, never a partial write. */
+import { describe, expect, it } from '@jest/globals'
+import { issues, newId, patient, withServer } from './server.ts'
+
+const { base, get, put, post, send } = withServer({ FHIR_MAX_BODY_BYTES: '100000' })
+
+describe('routes', () => {
+  it('answers 404 with an OperationOutcome where there is nothing', async () => {
+    for (const path of ['/Patient/1/2/3/4', '/_nothing', '/$nothing', '/Patient/1/nothing']) {
+      const answer = await get(path)
+      expect([path, answer.status, answer.body.resourceType]).toEqual([path, 404, 'OperationOutcome'])
+    }
+  })
+  it('answers 405 with Allow for a method that does not fit', async () => {
+    const answer = await send('DELETE', '/metadata')
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+  })
+  it('refuses paths that are not percent-encoded', async () => expect((await get('/Patient/%ff')).status).toBe(400))
+})
+
+describe('formats', () => {
+  it.each(['application/fhir+json', 'application/json', '*/*', 'text/html, */*;q=0.1', 'application/*'])('Accept: %s', async (accept) => {
+    const answer = await get('/metadata', { accept })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/fhir+json; charset=utf-8'])
+  })
+  it.each(['application/fhir+xml', 'text/turtle', 'application/json;q=0'])('does not speak %s', async (accept) => {
+    const answer = await get('/metadata', { accept })
+    expect([answer.status, issues(answer)]).toEqual([406, ['error not-supported']])
+  })
+  it('_format wins over Accept', async () => {
+    expect((await get('/metadata?_format=json', { accept: 'application/fhir+xml' })).status).toBe(200)
+    expect((await get('/metadata?_format=application/fhir%2Bjson')).status).toBe(200)
+    expect((await get('/metadata?_format=application/fhir+json')).status).toBe(200)
+    expect((await get('/metadata?_format=xml')).status).toBe(406)
+  })
+  it('_pretty indents', async () => {
+    const id = newId()
+    await put(`/Patient/${id}`, patient(id))
+    expect((await get(`/Patient/${id}?_pretty=true`)).text.split('\n').length).toBeGreaterThan(5)
+  })
+  it('reads JSON only', async () => {
+    for (const type of ['application/fhir+xml', 'text/plain', 'application/x-www-form-urlencoded', 'application/fhir+json; charset=latin1'])
+      expect((await post('/Patient', patient(newId()), { 'content-type': type })).status).toBe(415)
+    expect((await post('/Patient', patient(newId()), { 'content-type': 'application/json; charset=UTF-8' })).status).toBe(201)
+  })
+  it('compresses for clients that take it', async () => {
+    expect((await get('/metadata', { 'accept-encoding': 'gzip' })).headers.get('content-encoding')).toBe('gzip')
+    expect((await get('/metadata', { 'accept-encoding': 'identity' })).headers.get('content-encoding')).toBeNull()
+    expect((await get('/metadata', { 'accept-encoding': 'gzip;q=0' })).headers.get('content-encoding')).toBeNull()
+  })
+})
+
+describe('_summary and _elements', () => {
+  const id = newId()
+  const resource = patient(id, {
+    text: { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' },
+    active: true,
+    name: [{ family: 'a' }],
+    photo: [{ title: 'p' }],
+  })
+  const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
+  it.each([
+    ['_summary=true', ['active', 'id', 'meta', 'name', 'resourceType']],
+    ['_summary=text', ['id', 'meta', 'resourceType', 'text']],
+    ['_summary=data', ['active', 'id', 'meta', 'name', 'photo', 'resourceType']],
+    ['_elements=photo', ['id', 'meta', 'photo', 'resourceType']],
+    ['_elements=Patient.photo,name', ['id', 'meta', 'name', 'photo', 'resourceType']],
+  ])('%s', async (query, elements) => {
+    await put(`/Patient/${id}`, resource)
+    const { body } = await get(`/Patient/${id}?${query}`)
+    expect(Object.keys(body).sort()).toEqual(elements)
+    expect(body.meta.tag).toEqual([SUBSETTED])
+  })
+  it('_summary=false is everything, another word is 400', async () => {
+    await put(`/Patient/${id}`, resource)
+    expect((await get(`/Patient/${id}?_summary=false`)).body.photo).toBeDefined()
+    expect((await get(`/Patient/${id}?_summary=some`)).status).toBe(400)
+  })
+  it('shape search entries too', async () => {
+    await put(`/Patient/${id}`, resource)
+    const { body } = await get(`/Patient?_id=${id}&_elements=photo`)
+    expect(Object.keys(body.entry[0].resource).sort()).toEqual(['id', 'meta', 'photo', 'resourceType'])
+  })
+})
+
+describe('browsers', () => {
+  it('may ask first', async () => {
+    const answer = await send('OPTIONS', '/Patient/1', undefined, {
+      origin: 'http://localhost:3000',
+      'access-control-request-headers': 'if-match',
+    })
+    expect([answer.status, answer.headers.get('access-control-allow-origin'), answer.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      '*',
+      'if-match',
+    ])
+    expect(answer.headers.get('access-control-allow-methods')).toContain('PATCH')
+  })
+  it('may read the headers of FHIR, of errors too', async () => {
+    for (const path of ['/metadata', '/Patient/nobody', '/nothing/at/all/there/x']) {
+      const { headers } = await get(path, { origin: 'http://localhost:3000' })
+      expect(headers.get('access-control-expose-headers')).toContain('ETag')
+    }
+  })
+  it('are refused from foreign origins while the server is open', async () => {
+    expect((await get('/metadata', { origin: 'http://evil.example' })).status).toBe(403)
+    expect((await get('/metadata', { origin: 'http://localhost.evil.example' })).status).toBe(403)
+  })
+})
+
+describe('X-Request-Id', () => {
+  it('comes back, or is made', async () => {
+    expect((await get('/metadata', { 'x-request-id': 'abc-1' })).headers.get('x-request-id')).toBe('abc-1')
+    expect((await get('/nothing')).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    expect((await get('/metadata', { 'x-request-id': 'a b<script>' })).headers.get('x-request-id')).not.toContain('script')
+  })
+})
+
+describe('bad bodies', () => {
+  const id = newId()
+  const bad: readonly (readonly [string, string | Uint8Array, number, string])[] = [
+    ['nothing', '', 400, 'required'],
+    ['no JSON', '{"resourceType":"Patient"', 400, 'structure'],
+    ['no object', '[]', 400, 'structure'],
+    ['no resource', '{"a":1}', 400, 'structure'],
+    ['an unknown type', '{"resourceType":"Kangaroo","id":"x"}', 400, 'structure'],
+    ['a key twice', `{"resourceType":"Patient","id":"${id}","active":true,"active":false}`, 400, 'structure'],
+    ['__proto__', `{"resourceType":"Patient","id":"${id}","__proto__":{"a":1}}`, 400, 'structure'],
+    ['constructor', `{"resourceType":"Patient","id":"${id}","constructor":{"prototype":1}}`, 400, 'structure'],
+    ['invalid UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]), 400, 'structure'],
+    ['U+0000', `{"resourceType":"Patient","id":"${id}","name":[{"family":"a\\u0000"}]}`, 400, 'value'],
+    ['a control character', `{"resourceType":"Patient","id":"${id}","name":[{"family":"a\\u0007"}]}`, 400, 'value'],
+    ['a raw control character', `{"resourceType":"Patient","id":"${id}","name":[{"family":"a\u0007"}]}`, 400, 'structure'],
+    [
+      'deep nesting',
+      `{"resourceType":"Patient","id":"${id}","extension":${'[{"extension":'.repeat(200)}[]${'}]'.repeat(200)}}`,
+      400,
+      'structure',
+    ],
+    ['too long', `{"resourceType":"Patient","id":"${id}","name":[{"family":"${'x'.repeat(100000)}"}]}`, 413, 'too-long'],
+  ]
+  it.each(bad)('%s', async (_, body, status, code) => {
+    const answer = await post('/Patient', body)
+    expect([answer.status, answer.body.issue[0].severity, answer.body.issue[0].code]).toEqual([status, 'error', code])
+    expect(answer.body.issue[0].details.text).toEqual(expect.any(String))
+    expect((await get(`/Patient/${id}`)).status).toBe(404)
+  })
+  it('names every finding with its place', async () => {
+    const answer = await put(`/Patient/${id}`, {
+      resourceType: 'Patient',
+      id,
+      gender: 'x',
+      birthDate: '2020-13-01',
+      name: { family: 'a' },
+      contact: [{ nope: 1 }],
+    })
+    expect(answer.status).toBe(400)
+    expect([...issues(answer)].sort()).toEqual(
+      expect.arrayContaining([
+        'error code-invalid Patient.gender',
+        'error structure Patient.contact[0].nope',
+        'error structure Patient.name',
+        'error value Patient.birthDate',
+      ]),
+    )
+  })
+  it('keeps every digit of a decimal', async () => {
+    for (const value of ['1.10', '0.000', '1e3', '123456789012345678901234567890.123', '1E-10']) {
+      const text = `{"resourceType":"Observation","id":"${id}","status":"final","code":{"text":"x"},"valueQuantity":{"value":${value}}}`
+      expect((await put(`/Observation/${id}`, text)).status).toBeLessThan(300)
+      for (const path of [
+        `/Observation/${id}`,
+        `/Observation/${id}?_pretty=true`,
+        `/Observation/${id}?_elements=valueQuantity`,
+        `/Observation?_id=${id}&_elements=value`,
+      ])
+        expect((await get(path)).text).toMatch(new RegExp(`"value": ?${value.replace(/[.+]/g, '\\$&')}[},\\s]`))
+    }
+  })
+})
+
+it('publishes what it can do, and nothing more', async () => {
+  const { body } = await get('/metadata')
+  const answer = await get('/metadata')
+  expect([answer.status, body.fhirVersion, body.rest[0].resource.length]).toEqual([200, '4.0.1', 146])
+  const named = body.rest[0].resource.find(({ type }: { type: string }) => type === 'Patient')
+  expect(named.searchParam.map(({ name }: { name: string }) => name)).toEqual(
+    expect.arrayContaining(['_id', 'family', 'birthdate', 'general-practitioner']),
+  )
+  for (const { name, type } of named.searchParam) {
+    const value = type === 'date' ? '2020' : type === 'number' ? '1' : 'x'
+    expect([name, (await get(`/Patient?${name}=${value}`, { prefer: 'handling=strict' })).status]).toEqual([name, 200])
+  }
+  expect(base()).toContain('/fhir')
+})
