@@ -56,7 +56,7 @@ function meaning(expression: string, base: string, focus: unknown): unknown[] {
   let evaluate = compiled.get(key)
   if (evaluate === undefined) {
     const text = asCompiled(expression)
-    evaluate = fhirpath.compile(base === '' ? text : { base, expression: text }, model, {
+    evaluate = fhirpath.compile(base === '' ? text : { base, expression: text }, model as never, {
       userInvocationTable: RESOLVE,
       async: false,
     }) as Compiled

@@ -51,20 +51,38 @@ export function allDifferent(values: readonly unknown[]): boolean {
 export function compare(a: unknown, b: unknown): number | undefined {
   const [x, y] = [asNumber(a), asNumber(b)]
   if (x !== undefined || y !== undefined) return x === undefined || y === undefined ? undefined : x - y
-  if (typeof a === 'string' && typeof b === 'string') return DATE.test(a) && DATE.test(b) ? compareDates(a, b) : a < b ? -1 : a > b ? 1 : 0
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (DATE.test(a) && DATE.test(b)) return compareDates(a, b)
+    if (TIME.test(a) && TIME.test(b)) return compareTimes(a, b)
+    return a < b ? -1 : a > b ? 1 : 0
+  }
   if (isQuantity(a) && isQuantity(b))
     return a.system === b.system && a.code === b.code && a.unit === b.unit ? compare(a.value, b.value) : undefined
   return undefined
 }
 
 const DATE = /^\d{4}(-|$)/
+const TIME = /^T?\d\d:\d\d/
+const OFFSET = /(Z|[+-]\d\d:\d\d)$/
 
 function compareDates(a: string, b: string): number | undefined {
-  if (a.length > 10 && b.length > 10) return Date.parse(a) - Date.parse(b)
+  const [timeA, timeB] = [a.slice(11), b.slice(11)]
+  if (timeA !== '' && timeB !== '') {
+    if (OFFSET.test(timeA) !== OFFSET.test(timeB)) return undefined
+    return compareTimes(timeA, timeB) === undefined ? undefined : Date.parse(a) - Date.parse(b)
+  }
   const length = Math.min(a.length, b.length, 10)
   const [x, y] = [a.slice(0, length), b.slice(0, length)]
   if (x !== y) return x < y ? -1 : 1
   return a.length === b.length ? 0 : undefined
+}
+
+/** Hours and minutes may be compared with seconds only where they differ; seconds with and without a fraction are one precision. */
+function compareTimes(a: string, b: string): number | undefined {
+  const [x, y] = [a, b].map((text) => text.replace(/^T/, '').replace(OFFSET, '').split(':').map(Number)) as [number[], number[]]
+  const at = x.findIndex((part, index) => part !== y[index])
+  if (at >= 0 && y[at] !== undefined) return x[at]! - y[at]
+  return x.length === y.length ? 0 : undefined
 }
 
 type QuantityLike = { readonly value?: unknown; readonly unit?: unknown; readonly system?: unknown; readonly code?: unknown }

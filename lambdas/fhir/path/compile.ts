@@ -135,6 +135,18 @@ function ofPrimitive(name: string, item: Item): readonly Item[] {
   return [{ type: name === 'id' ? 'string' : 'Extension', steps: [...item.steps.slice(0, -1), companion, name], many: true }]
 }
 
+/** Dates are equal when they are the same moment; of different precisions they are neither equal nor unequal. */
+function equality(name: '=' | '!=' | '~' | '!~', left: Compiled, right: Compiled): Compiled {
+  const [a, b] = [left, right].map((side) => itemsOf(side).map(({ type }) => type)) as [string[], string[]]
+  const areTimes = a.some(isTime) && b.some(isTime)
+  const isLoose = name.endsWith('~')
+  if (isLoose && (areTimes || [...a, ...b].includes('decimal'))) throw new Unsupported(`${name} of decimals and dates`)
+  if (!areTimes) return value([name, branchesOf(left), branchesOf(right)], 'boolean')
+  return value(['operator', name === '=' ? 'sameTime' : 'otherTime', [expressionOf(left), expressionOf(right)]], 'boolean')
+}
+
+const isTime = (type: string): boolean => type === 'date' || type === 'dateTime' || type === 'instant' || type === 'time'
+
 /** `resolve() is Patient` asks what the reference says it refers to. */
 function typeTest(of: Ast, type: string, down: (ast: Ast) => Compiled, tools: Compile): Expression {
   if (of.kind === 'call' && of.name === 'resolve') return ['refers', type, branchesOf(down({ kind: 'this' }))]
@@ -145,7 +157,7 @@ function typeTest(of: Ast, type: string, down: (ast: Ast) => Compiled, tools: Co
 function operator(name: string, left: Compiled, right: Compiled): Compiled {
   switch (name) {
     case '|':
-      return { items: [...itemsOf(left), ...itemsOf(right)] }
+      return { items: [...itemsOf(left), ...itemsOf(right)], united: true }
     case 'and':
     case 'or':
     case 'implies':
@@ -156,7 +168,7 @@ function operator(name: string, left: Compiled, right: Compiled): Compiled {
     case '!=':
     case '~':
     case '!~':
-      return value([name, branchesOf(left), branchesOf(right)], 'boolean')
+      return equality(name, left, right)
     case 'in':
       return value(['in', expressionOf(left), branchesOf(right)], 'boolean')
     case 'contains':

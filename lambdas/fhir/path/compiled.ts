@@ -12,7 +12,10 @@ export type Item = {
   readonly many: boolean
 }
 
-export type Compiled = { readonly items: readonly Item[] } | { readonly value: Expression; readonly type: string }
+/** `united`: by `|`, which takes duplicates out; they matter only where items are counted. */
+export type Compiled =
+  | { readonly items: readonly Item[]; readonly united?: boolean }
+  | { readonly value: Expression; readonly type: string }
 
 /** What the functions need of the compiler. */
 export type Compile = {

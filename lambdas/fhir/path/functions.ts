@@ -26,7 +26,7 @@ export function compileCall(call: Call, input: Compiled, self: readonly Item[], 
   if (known !== undefined) return known({ input, items: itemsOf(input), call, self, compile })
   if (!OPERATOR_FUNCTIONS.has(call.name)) throw new Unsupported(`${call.name}()`)
   const operands = call.args.map((ast) => expressionOf(compile.argument(ast, self)))
-  return value(['operator', call.name, [expressionOf(input), ...operands]], RESULT[call.name] ?? 'string')
+  return value(['operator', call.name, [expressionOf(input), ...operands]], RESULT.get(call.name) ?? 'string')
 }
 
 type At = {
@@ -37,8 +37,8 @@ type At = {
   readonly compile: Compile
 }
 
-const condense = (name: 'count' | 'hasValue' | 'isDistinct' | 'allTrue' | 'allFalse' | 'anyTrue', type = 'boolean') => {
-  return ({ input }: At): Compiled => value([name, branchesOf(input)], type)
+const condense = (name: 'hasValue' | 'isDistinct' | 'allTrue' | 'allFalse' | 'anyTrue') => {
+  return ({ input }: At): Compiled => value([name, branchesOf(input)], 'boolean')
 }
 
 const picked = (name: 'first' | 'last' | 'distinct') => {
@@ -71,7 +71,8 @@ const FUNCTIONS: Readonly<Record<string, (at: At) => Compiled>> = Object.freeze(
         : value(['exists', matching(at).map(branch)], 'boolean'),
     empty: ({ input }) => value(['empty', branchesOf(input)], 'boolean'),
     not: ({ input }) => value(['operator', 'not', [testOf(input)]], 'boolean'),
-    count: condense('count', 'integer'),
+    count: ({ input }) =>
+      value(['count', 'items' in input && input.united === true ? [['*', ['distinct', branchesOf(input)]]] : branchesOf(input)], 'integer'),
     hasValue: condense('hasValue'),
     isDistinct: condense('isDistinct'),
     allTrue: condense('allTrue'),
@@ -92,12 +93,12 @@ const FUNCTIONS: Readonly<Record<string, (at: At) => Compiled>> = Object.freeze(
     }),
     children: ({ items }) => ({ items: items.map((item) => onward(item, ['children'], { type: '*', many: true })) }),
     descendants: ({ items }) => ({ items: items.map((item) => onward(item, ['descendants'], { type: '*', many: true })) }),
-    union: (at) => ({ items: [...at.items, ...itemsOf(argument(at))] }),
+    union: (at) => ({ items: [...at.items, ...itemsOf(argument(at))], united: true }),
     combine: (at) => ({ items: [...at.items, ...itemsOf(argument(at))] }),
     intersect: (at) => ({ items: pick(at.items, (branches) => ['intersect', branches, branchesOf(argument(at))], true) }),
     exclude: (at) => ({ items: pick(at.items, (branches) => ['exclude', branches, branchesOf(argument(at))], true) }),
-    iif: ({ call, self, compile }) => {
-      const [test, yes, no] = call.args.map((ast) => compile.argument(ast, self))
+    iif: ({ items, call, compile }) => {
+      const [test, yes, no] = call.args.map((ast) => compile.argument(ast, items))
       if (test === undefined || yes === undefined) throw new Unsupported('iif()')
       return value(['iif', testOf(test), expressionOf(yes), no === undefined ? null : expressionOf(no)], 'type' in yes ? yes.type : '*')
     },
@@ -107,16 +108,11 @@ const FUNCTIONS: Readonly<Record<string, (at: At) => Compiled>> = Object.freeze(
 
 const OPERATOR_FUNCTIONS: ReadonlySet<string> = new Set(Object.keys(OPERATORS).filter((name) => /^[a-z]{4,}/i.test(name) && name !== 'not'))
 
-const RESULT: Readonly<Record<string, string>> = {
-  startsWith: 'boolean',
-  endsWith: 'boolean',
-  contains: 'boolean',
-  matches: 'boolean',
-  indexOf: 'integer',
-  length: 'integer',
-  toInteger: 'integer',
-  toDecimal: 'decimal',
-}
+const RESULT: ReadonlyMap<string, string> = new Map([
+  ...['startsWith', 'endsWith', 'contains', 'matches'].map((name) => [name, 'boolean'] as const),
+  ...['indexOf', 'length', 'toInteger'].map((name) => [name, 'integer'] as const),
+  ['toDecimal', 'decimal'],
+])
 
 const criterion = ({ call, compile }: At, item: Item): Expression => testOf(compile.argument(only(call), itself(item)))
 

@@ -1,7 +1,7 @@
 /** The FHIRPath functions and operators on single values. An empty operand is undefined and gives undefined. http://hl7.org/fhirpath/N1/#functions */
 
 import { decimalText, isDecimal } from '../json.ts'
-import { asNumber, compare } from './compare.ts'
+import { asNumber, compare, truth } from './compare.ts'
 
 export type Operator = (...operands: readonly unknown[]) => unknown
 
@@ -17,7 +17,8 @@ const numeric = (apply: (a: number, b: number) => number): Operator => {
     const [a, b] = [asNumber(left), asNumber(right)]
     if (a === undefined || b === undefined) return undefined
     const result = apply(a, b)
-    return Number.isFinite(result) ? result : undefined
+    // Fifteen digits are what a double has for sure: 1.8 - 1.2 is 0.6.
+    return Number.isFinite(result) ? Number(result.toPrecision(15)) : undefined
   }
 }
 
@@ -37,8 +38,10 @@ const add = numeric((a, b) => a + b)
 
 export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
   Object.assign(Object.create(null) as Record<string, Operator>, {
-    not: (value) => (typeof value === 'boolean' ? !value : undefined),
-    xor: (a, b) => (typeof a === 'boolean' && typeof b === 'boolean' ? a !== b : undefined),
+    not: (value) => (value === undefined ? undefined : truth(value) === false),
+    xor: (a, b) => (a === undefined || b === undefined ? undefined : truth(a) !== truth(b)),
+    sameTime: ordered((order) => order === 0),
+    otherTime: ordered((order) => order !== 0),
     '<': ordered((order) => order < 0),
     '<=': ordered((order) => order <= 0),
     '>': ordered((order) => order > 0),
@@ -54,8 +57,8 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
     endsWith: text((value, end) => value.endsWith(end!)),
     contains: text((value, part) => value.includes(part!)),
     indexOf: text((value, part) => value.indexOf(part!)),
-    matches: text((value, pattern) => regex(pattern!).test(value)),
-    replaceMatches: text((value, pattern, by) => value.replace(regex(pattern!, 'g'), by!)),
+    matches: text((value, pattern) => regex(pattern!, 's').test(value)),
+    replaceMatches: text((value, pattern, by) => (pattern === '' ? value : value.replace(regex(pattern!, 'g'), by!))),
     replace: text((value, part, by) => value.replaceAll(part!, by!)),
     upper: text((value) => value.toUpperCase()),
     lower: text((value) => value.toLowerCase()),
@@ -64,9 +67,14 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
       if (typeof value !== 'string' || typeof start !== 'number' || start < 0 || start >= value.length) return undefined
       return typeof length === 'number' ? value.slice(start, start + Math.max(length, 0)) : value.slice(start)
     },
-    toInteger: (value) =>
-      typeof value === 'string' && /^[+-]?\d+$/.test(value) ? Number(value) : Number.isInteger(value) ? value : undefined,
-    toDecimal: (value) => (typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : asNumber(value)),
+    toInteger: (value) => {
+      if (typeof value === 'boolean') return Number(value)
+      return typeof value === 'string' && /^[+-]?\d+$/.test(value) ? Number(value) : Number.isInteger(value) ? value : undefined
+    },
+    toDecimal: (value) => {
+      if (typeof value === 'boolean') return Number(value)
+      return typeof value === 'string' && /^[+-]?\d+(\.\d+)?$/.test(value) ? Number(value) : asNumber(value)
+    },
     toString: toText,
   } satisfies Record<string, Operator>),
 )

@@ -65,7 +65,7 @@ export function parse(text: string): Ast {
     if (token.kind === 'word' && (token.text === 'true' || token.text === 'false')) return literal(token.text === 'true', 'boolean')
     if (token.kind === 'word' || token.kind === 'quoted') return nameOrCall()
     if (token.kind === 'string' || token.kind === 'date') return literal(token.text, token.kind === 'date' ? 'dateTime' : 'string')
-    if (token.kind === 'number') return literal(Number(token.text), token.text.includes('.') ? 'decimal' : 'integer')
+    if (token.kind === 'number') return literal(numberOf(token.text), token.text.includes('.') ? 'decimal' : 'integer')
     at++
     if (token.kind === 'environment') return { kind: 'environment', name: token.text }
     if (token.text === '$this') return { kind: 'this' }
@@ -152,3 +152,6 @@ const STRENGTH: Readonly<Record<string, number | undefined>> = Object.freeze(
     mod: 10,
   }),
 )
+
+/** A decimal keeps its text, as json.ts keeps it: 1.0 is not 1 when it is written. */
+const numberOf = (text: string): number | string => (String(Number(text)) === text ? Number(text) : `\u0000${text}`)

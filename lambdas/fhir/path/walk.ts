@@ -124,7 +124,8 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
       const wanted = step[0] === 'intersect'
       return (focus, scope) => {
         const others = right(focus, scope)
-        return left(focus, scope).filter((item) => others.some((other) => same(item, other)) === wanted)
+        const found = left(focus, scope).filter((item) => others.some((other) => same(item, other)) === wanted)
+        return wanted ? distinct(found) : found
       }
     }
     case 'first':
@@ -139,8 +140,11 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
 function picker(name: 'first' | 'last' | 'distinct', collect: Collect): Collect {
   if (name === 'first') return (focus, scope) => collect(focus, scope).slice(0, 1)
   if (name === 'last') return (focus, scope) => collect(focus, scope).slice(-1)
-  return (focus, scope) => collect(focus, scope).filter((item, index, all) => !all.slice(0, index).some((other) => same(item, other)))
+  return (focus, scope) => distinct(collect(focus, scope))
 }
+
+const distinct = (items: readonly unknown[]): readonly unknown[] =>
+  items.filter((item, index) => !items.slice(0, index).some((other) => same(item, other)))
 
 function childrenOf(focus: unknown): readonly unknown[] {
   if (typeof focus !== 'object' || focus === null) return []
