@@ -1,0 +1,732 @@
+/** What lambdas/ports/resource-store.ts promises, as tests: every adapter runs this suite. Each test works in a tenant of its own. */
+import { createHash, randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type {
+  CommitResult,
+  Guard,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  ResourceKey,
+  ResourceReader,
+  ResourceVersion,
+  ResourceWriter,
+  ScanRequest,
+  VersionKey,
+  Write,
+} from '../../lambdas/ports/resource-store.ts'
+
+export type ResourceStoreUnderTest = {
+  readonly reader: ResourceReader
+  readonly writer: ResourceWriter
+  readonly close: () => Promise<void>
+}
+
+export type ResourceStoreSizes = {
+  /** Writes of the largest commit; no other test writes more than 300 versions. */
+  readonly largestCommit?: number
+  /** Clients that update one resource at the same time. */
+  readonly racers?: number
+  /** Bytes. */
+  readonly largestBody?: number
+  /** Milliseconds one test may take. */
+  readonly timeout?: number
+}
+
+export function resourceStoreContract(name: string, create: () => Promise<ResourceStoreUnderTest>, sizes: ResourceStoreSizes = {}): void {
+  const { largestCommit = 5000, racers = 50, largestBody = 20_000_000, timeout = 60_000 } = sizes
+  let reader: ResourceReader
+  let writer: ResourceWriter
+  let close = async () => {}
+
+  beforeAll(async () => {
+    const created = await create()
+    reader = created.reader
+    writer = created.writer
+    close = created.close
+  }, timeout)
+  afterAll(() => close(), timeout)
+
+  const commit = (...writes: readonly Write[]): Promise<CommitResult> => writer.commit(writes, [])
+  const head = async (key: ResourceKey): Promise<ResourceVersion | undefined> => (await reader.current([key]))[0]
+
+  describe(`${name}: versions`, () => {
+    it('are undefined for a resource that never was', async () => {
+      const key = patient(newTenant(), 'nobody')
+      expect(await reader.current([key])).toEqual([undefined])
+      expect(await reader.versions([{ ...key, versionId: 1 }])).toEqual([undefined])
+      expect(await reader.current([])).toEqual([])
+      expect(await reader.versions([])).toEqual([])
+    })
+
+    it('come back as they were written', async () => {
+      const write = writeOf(patient(newTenant(), 'a'), {
+        compartments: ['Patient/a', 'Practitioner/b.c-D'],
+        body: bytes('{"resourceType":"Patient"}'),
+      })
+      expect(await commit(write)).toEqual({ kind: 'committed' })
+      expect(await head(write)).toEqual(versionOf(write))
+    })
+
+    it('are numbered 1, 2, 3 … without gaps', async () => {
+      const key = patient(newTenant(), 'a')
+      for (let expected = 0; expected < 5; expected++) expect(await commit(writeOf(key, { expected }))).toEqual({ kind: 'committed' })
+      expect(await head(key)).toEqual(versionOf(writeOf(key, { expected: 4 })))
+      const asked = [5, 1, 6, 3].map((versionId) => ({ ...key, versionId }))
+      const wanted = [4, 0, undefined, 2].map((n) => (n === undefined ? undefined : versionOf(writeOf(key, { expected: n }))))
+      expect(await reader.versions(asked)).toEqual(wanted)
+    })
+
+    it('are answered in the order of the keys, unknown and repeated ones included', async () => {
+      const tenant = newTenant()
+      const [a, b, c] = [patient(tenant, 'a'), patient(tenant, 'b'), patient(tenant, 'c')]
+      await commit(writeOf(a), writeOf(c))
+      expect((await reader.current([c, b, a, c])).map((version) => version?.id)).toEqual(['c', undefined, 'a', 'c'])
+      const asked: VersionKey[] = [c, b, a, c].map((key) => ({ ...key, versionId: 1 }))
+      expect((await reader.versions(asked)).map((version) => version?.id)).toEqual(['c', undefined, 'a', 'c'])
+    })
+
+    it('are answered for 250 keys at once', async () => {
+      const tenant = newTenant()
+      const keys = numbers(250).map((n) => patient(tenant, `p${n}`))
+      await inHundreds(keys.map((key) => writeOf(key)))
+      expect((await reader.current(keys)).map((version) => version?.id)).toEqual(keys.map(({ id }) => id))
+      expect((await reader.versions(keys.map((key) => ({ ...key, versionId: 1 })))).map((version) => version?.id)).toEqual(
+        keys.map(({ id }) => id),
+      )
+    })
+
+    it('go on over deletions: a deletion is a version without a body, the next write is the next number', async () => {
+      const key = patient(newTenant(), 'a')
+      const compartments = ['Patient/a']
+      await commit(writeOf(key, { compartments }))
+      const deletion = deletionOf(key, { expected: 1, compartments })
+      expect(await commit(deletion)).toEqual({ kind: 'committed' })
+      expect(await head(key)).toEqual({ ...versionOf(deletion), versionId: 2, deleted: true, body: new Uint8Array(), compartments })
+      expect(await commit(writeOf(key, { expected: 2 }))).toEqual({ kind: 'committed' })
+      expect(await head(key)).toMatchObject({ versionId: 3, deleted: false })
+      expect((await reader.versions([{ ...key, versionId: 2 }]))[0]).toMatchObject({ deleted: true })
+    })
+  })
+
+  describe(`${name}: races`, () => {
+    it(
+      `of ${racers} clients updating one resource end with ${racers} versions more, none lost`,
+      async () => {
+        const key = patient(newTenant(), 'contended')
+        await commit(writeOf(key))
+        await Promise.all(numbers(racers).map((racer) => updateUntilDone(key, `racer ${racer}`)))
+        const last = await head(key)
+        expect(last?.versionId).toBe(racers + 1)
+        const all = await reader.versions(numbers(racers + 1).map((n) => ({ ...key, versionId: n + 1 })))
+        const bodies = all.slice(1).map((version) => text(version?.body))
+        expect(bodies.toSorted()).toEqual(
+          numbers(racers)
+            .map((racer) => `racer ${racer}`)
+            .toSorted(),
+        )
+        const instants = all.map((version) => version?.lastUpdated ?? 0)
+        expect(instants).toEqual([...new Set(instants)].toSorted((a, b) => a - b))
+      },
+      timeout,
+    )
+
+    it('of creates of one resource have exactly one winner, and the others are told what they met', async () => {
+      const key = patient(newTenant(), 'wanted')
+      const results = await Promise.all(numbers(20).map((racer) => commit(writeOf(key, { body: bytes(`racer ${racer}`) }))))
+      const winner = results.findIndex(({ kind }) => kind === 'committed')
+      const won = versionOf(writeOf(key, { body: bytes(`racer ${winner}`) }))
+      const lost = { kind: 'conflict', index: 0, current: won }
+      expect(results).toEqual(numbers(20).map((racer) => (racer === winner ? { kind: 'committed' } : lost)))
+      expect(await head(key)).toEqual(won)
+    })
+
+    it('are lost by who expects another head than there is', async () => {
+      const key = patient(newTenant(), 'a')
+      expect(await commit(writeOf(key, { expected: 1 }))).toEqual({ kind: 'conflict', index: 0 })
+      await commit(writeOf(key))
+      await commit(deletionOf(key, { expected: 1 }))
+      const current = versionOf(deletionOf(key, { expected: 1 }))
+      for (const expected of [0, 1, 3]) expect(await commit(writeOf(key, { expected }))).toEqual({ kind: 'conflict', index: 0, current })
+      expect(await head(key)).toEqual(current)
+    })
+  })
+
+  describe(`${name}: a commit`, () => {
+    for (const size of [...new Set([2, 25, 100, 101, 150, largestCommit])]) {
+      it(
+        `of ${size} writes is all there`,
+        async () => {
+          const writes = manyWrites(newTenant(), size)
+          expect(await commit(...writes)).toEqual({ kind: 'committed' })
+          for (const some of chunks(writes, 500)) expect(await reader.current(some)).toEqual(some.map(versionOf))
+        },
+        timeout,
+      )
+    }
+
+    for (const [size, where] of [
+      [2, 1],
+      [40, 0],
+      [100, 57],
+      [150, 149],
+    ] as const) {
+      it(
+        `of ${size} writes that meets another head at entry ${where} writes nothing and names the entry`,
+        async () => {
+          const writes = manyWrites(newTenant(), size)
+          const other = writeOf(writes[where]!, { body: bytes('was here first') })
+          await commit(other)
+          expect(await commit(...writes)).toEqual({ kind: 'conflict', index: where, current: versionOf(other) })
+          const heads = await reader.current(writes)
+          expect(heads.filter((version) => version !== undefined)).toEqual([versionOf(other)])
+        },
+        timeout,
+      )
+    }
+
+    it('creates, updates and deletes resources of several types at once', async () => {
+      const tenant = newTenant()
+      const [updated, deleted] = [patient(tenant, 'updated'), keyOf(tenant, 'Observation', 'deleted')]
+      await commit(writeOf(updated), writeOf(deleted))
+      const created = writeOf(keyOf(tenant, 'Encounter', 'created'))
+      await commit(writeOf(updated, { expected: 1 }), created, deletionOf(deleted, { expected: 1 }))
+      const heads = await reader.current([updated, created, deleted])
+      expect(heads.map((version) => [version?.type, version?.versionId, version?.deleted])).toEqual([
+        ['Patient', 2, false],
+        ['Encounter', 1, false],
+        ['Observation', 2, true],
+      ])
+    })
+
+    it(
+      'is never seen in part, and what was seen is never unseen',
+      async () => {
+        const tenant = newTenant()
+        const keys = numbers(6).map((n) => keyOf(tenant, n % 2 === 0 ? 'Patient' : 'Observation', `shared-${n}`))
+        await commit(...keys.map((key) => writeOf(key, { body: bytes('0') })))
+        let done = false
+        const writers = Promise.all(numbers(4).map((w) => commitTogether(keys, 10, `${w}`))).finally(() => {
+          done = true
+        })
+        const torn: string[] = []
+        while (!done) {
+          torn.push(...(await lookForTears(keys)))
+          await setImmediate()
+        }
+        await writers
+        expect(torn).toEqual([])
+        const last = await reader.current(keys)
+        expect(last.map((version) => version?.versionId)).toEqual(keys.map(() => 41))
+        expect(new Set(last.map((version) => text(version?.body))).size).toBe(1)
+        for (const n of numbers(41)) {
+          const group = await reader.versions(keys.map((key) => ({ ...key, versionId: n + 1 })))
+          expect(new Set(group.map((version) => text(version?.body))).size).toBe(1)
+        }
+      },
+      timeout,
+    )
+
+    it('that names a resource twice, a guard twice, or two tenants is a RangeError and writes nothing', async () => {
+      const tenant = newTenant()
+      const [a, b] = [patient(tenant, 'a'), patient(tenant, 'b')]
+      const guard: Guard = { tenant, guard: 'g', holder: a }
+      await expect(writer.commit([writeOf(a), writeOf(b), writeOf(a)], [])).rejects.toThrow(RangeError)
+      await expect(writer.commit([writeOf(a)], [guard, { ...guard, holder: b }])).rejects.toThrow(RangeError)
+      await expect(writer.commit([writeOf(a), writeOf(patient(newTenant(), 'a'))], [])).rejects.toThrow(RangeError)
+      await expect(writer.commit([writeOf(a)], [{ ...guard, tenant: newTenant() }])).rejects.toThrow(RangeError)
+      expect(await reader.current([a, b])).toEqual([undefined, undefined])
+    })
+  })
+
+  describe(`${name}: guards`, () => {
+    it('let one of the commits that race for them win; the others are told the holder', async () => {
+      const tenant = newTenant()
+      const keys = numbers(10).map((n) => patient(tenant, `p${n}`))
+      const results = await Promise.all(keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'identifier=1', holder: key }])))
+      const winner = results.findIndex(({ kind }) => kind === 'committed')
+      const guarded = { kind: 'guarded', index: 0, holder: keys[winner] }
+      expect(results).toEqual(keys.map((_, n) => (n === winner ? { kind: 'committed' } : guarded)))
+      expect((await reader.current(keys)).map((version) => version !== undefined)).toEqual(keys.map((_, n) => n === winner))
+    })
+
+    it('do not hinder other guards, nor the same one of another tenant', async () => {
+      for (const tenant of [newTenant(), newTenant()])
+        for (const guard of ['x', 'X', 'x ']) {
+          const holder = patient(tenant, `p${guard.codePointAt(0)}-${guard.length}`)
+          expect(await writer.commit([writeOf(holder)], [{ tenant, guard, holder }])).toEqual({ kind: 'committed' })
+        }
+    })
+
+    it('that one of several commits cannot have leave nothing of it, neither writes nor the other guards', async () => {
+      const tenant = newTenant()
+      const [a, b, c] = [patient(tenant, 'a'), patient(tenant, 'b'), patient(tenant, 'c')]
+      await writer.commit([writeOf(a)], [{ tenant, guard: 'taken', holder: a }])
+      const guards = [
+        { tenant, guard: 'free', holder: b },
+        { tenant, guard: 'taken', holder: b },
+      ]
+      expect(await writer.commit([writeOf(b)], guards)).toEqual({ kind: 'guarded', index: 1, holder: a })
+      expect(await head(b)).toBeUndefined()
+      expect(await writer.commit([writeOf(c)], [{ tenant, guard: 'free', holder: c }])).toEqual({ kind: 'committed' })
+    })
+
+    it('are not bound by a commit that meets another head', async () => {
+      const tenant = newTenant()
+      const [a, b] = [patient(tenant, 'a'), patient(tenant, 'b')]
+      await commit(writeOf(a))
+      expect(await writer.commit([writeOf(a)], [{ tenant, guard: 'g', holder: a }])).toMatchObject({ kind: 'conflict', index: 0 })
+      expect(await writer.commit([writeOf(b)], [{ tenant, guard: 'g', holder: b }])).toEqual({ kind: 'committed' })
+    })
+
+    it('bind again for who holds them', async () => {
+      const tenant = newTenant()
+      const holder = patient(tenant, 'a')
+      for (const expected of [0, 1])
+        expect(await writer.commit([writeOf(holder, { expected })], [{ tenant, guard: 'g', holder }])).toEqual({ kind: 'committed' })
+    })
+
+    it('are taken over only by who names the holder, and of several who do by one', async () => {
+      const tenant = newTenant()
+      const old = patient(tenant, 'old')
+      await writer.commit([writeOf(old)], [{ tenant, guard: 'g', holder: old }])
+      const wrong = patient(tenant, 'wrong')
+      const mistaken = await writer.commit([writeOf(wrong)], [{ tenant, guard: 'g', holder: wrong, replaces: patient(tenant, 'another') }])
+      expect(mistaken).toEqual({ kind: 'guarded', index: 0, holder: old })
+      const keys = numbers(8).map((n) => patient(tenant, `new${n}`))
+      const results = await Promise.all(
+        keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'g', holder: key, replaces: old }])),
+      )
+      const winner = results.findIndex(({ kind }) => kind === 'committed')
+      expect(results).toEqual(
+        keys.map((_, n) => (n === winner ? { kind: 'committed' } : { kind: 'guarded', index: 0, holder: keys[winner] })),
+      )
+    })
+
+    it(
+      'are all bound, or none, by a commit of 60 writes with 60 guards',
+      async () => {
+        const tenant = newTenant()
+        const commitOf = (prefix: string) => {
+          const keys = numbers(60).map((n) => patient(tenant, `${prefix}${n}`))
+          return { keys, writes: keys.map((key) => writeOf(key)), guards: keys.map((holder, n) => ({ tenant, guard: `g${n}`, holder })) }
+        }
+        const [a, b] = [commitOf('a'), commitOf('b')]
+        const results = await Promise.all([a, b].map(({ writes, guards }) => writer.commit(writes, guards)))
+        const [won, lost] = results[0]?.kind === 'committed' ? [a, b] : [b, a]
+        expect(results.map(({ kind }) => kind).toSorted()).toEqual(['committed', 'guarded'])
+        expect((await reader.current(lost.keys)).every((version) => version === undefined)).toBe(true)
+        expect((await reader.current(won.keys)).every((version) => version?.versionId === 1)).toBe(true)
+      },
+      timeout,
+    )
+  })
+
+  describe(`${name}: history`, () => {
+    const tenant = newTenant()
+    const all: ResourceVersion[] = []
+    beforeAll(async () => {
+      all.push(...(await writeALife(tenant)))
+    }, timeout)
+
+    const scopes: readonly (readonly [string, HistoryScope])[] = [
+      ['of a resource', keyOf(tenant, 'Patient', 'p1')],
+      ['of a type', { tenant, type: 'Observation' }],
+      ['of everything', { tenant }],
+    ]
+    const windows: readonly (readonly [string, HistoryWindow])[] = [
+      ['without a window', {}],
+      ['since an instant, itself included', { since: at(7) }],
+      ['before an instant, itself excluded', { before: at(7) }],
+      ['between two instants', { since: at(3), before: at(11) }],
+      ['leaving out what was superseded at an instant', { currentAt: at(6) }],
+      ['as it was at an instant', { before: at(6) + 1, currentAt: at(6) }],
+      ['as it was before it was written', { before: at(0), currentAt: at(0) }],
+      ['since the future', { since: at(1000) }],
+    ]
+
+    for (const [what, scope] of scopes)
+      for (const [how, window] of windows)
+        it(`${what} ${how} is complete, newest first, page by page`, async () => {
+          const wanted = historyOf(all, scope, window)
+          for (const limit of [1000, 7, wanted.length || 1]) {
+            const found = await pages(scope, window, limit)
+            expect(found.map(nameOf)).toEqual(wanted.map(nameOf))
+          }
+          expect(await pages(scope, window, 1000)).toEqual(wanted)
+        })
+
+    it('goes on one version at a time, also among those of one instant', async () => {
+      const wanted = historyOf(all, { tenant, type: 'Observation' }, {})
+      expect((await pages({ tenant, type: 'Observation' }, {}, 1)).map(nameOf)).toEqual(wanted.map(nameOf))
+    })
+
+    it('goes on after a position that no version has', async () => {
+      const between: HistoryPosition = { lastUpdated: at(5), type: 'Observation', id: 'o1zzz', versionId: 1 }
+      const wanted = historyOf(all, { tenant }, {}).filter((version) => byPosition(between, version) < 0)
+      const found = await reader.history({ tenant }, {}, between, 1000)
+      expect(found.versions.map(nameOf)).toEqual(wanted.map(nameOf))
+    })
+
+    it('says whether there is more', async () => {
+      const scope = { tenant, type: 'Patient' }
+      const count = historyOf(all, scope, {}).length
+      expect(await reader.history(scope, {}, undefined, count)).toMatchObject({ more: false })
+      expect(await reader.history(scope, {}, undefined, count - 1)).toMatchObject({ more: true })
+    })
+
+    it('of what never was is empty', async () => {
+      const empty = { versions: [], more: false }
+      expect(await reader.history({ tenant, type: 'Patient', id: 'nobody' }, {}, undefined, 10)).toEqual(empty)
+      expect(await reader.history({ tenant, type: 'Nothing' }, {}, undefined, 10)).toEqual(empty)
+      expect(await reader.history({ tenant: newTenant() }, {}, undefined, 10)).toEqual(empty)
+    })
+
+    it('is the same for who pages through it while others write', async () => {
+      const own = newTenant()
+      const before = await writeALife(own)
+      let written = 0
+      const during = async () => {
+        await commit(writeOf(keyOf(own, 'Observation', `later-${written}`), { lastUpdated: at(500 + written) }))
+        written += 1
+      }
+      for (const scope of [{ tenant: own }, { tenant: own, type: 'Observation' }]) {
+        const window = { before: at(500) }
+        const found = await pages(scope, window, 9, during)
+        expect(found.map(nameOf)).toEqual(historyOf(before, scope, window).map(nameOf))
+      }
+      expect(written).toBeGreaterThan(5)
+    })
+  })
+
+  describe(`${name}: scan`, () => {
+    const tenant = newTenant()
+    const all: ResourceVersion[] = []
+    beforeAll(async () => {
+      all.push(...(await writeALife(tenant)))
+    }, timeout)
+
+    const wantedOf = (type: string, asOf: number, since = -1) =>
+      [...new Set(all.filter((version) => version.type === type).map(({ id }) => id))]
+        .flatMap((id) => historyOf(all, { tenant, type, id }, { before: asOf + 1 }).slice(0, 1))
+        .filter(({ deleted, lastUpdated }) => !deleted && lastUpdated > since)
+        .map(nameOf)
+        .toSorted()
+
+    for (const segments of [1, 2, 5])
+      it(`gives each live resource once over ${segments} segments, whatever the page size`, async () => {
+        for (const type of ['Patient', 'Observation', 'Encounter', 'Nothing'])
+          for (const limit of [1, 4, 1000]) {
+            const found = await Promise.all(
+              numbers(segments).map((index) => scanAll({ tenant, type, segment: { index, of: segments }, asOf: at(400), limit })),
+            )
+            expect(found.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, at(400)))
+          }
+      })
+
+    it('gives whole versions', async () => {
+      const found = await scanAll({ tenant, type: 'Observation', segment: { index: 0, of: 1 }, asOf: at(400), limit: 1000 })
+      const wanted = all.filter((version) => found.map(nameOf).includes(nameOf(version)))
+      expect(found.toSorted(byPosition)).toEqual(wanted.toSorted(byPosition))
+    })
+
+    it('gives what was current at an instant of the past', async () => {
+      for (const instant of [-1, 0, 3, 6, 9, 12])
+        for (const type of ['Patient', 'Observation']) {
+          const found = await scanAll({ tenant, type, segment: { index: 0, of: 1 }, asOf: at(instant), limit: 3 })
+          expect(found.map(nameOf).toSorted()).toEqual(wantedOf(type, at(instant)))
+        }
+    })
+
+    it('gives only what was written after an instant, itself excluded', async () => {
+      for (const since of [0, 4, 8, 100])
+        for (const asOf of [6, 400]) {
+          const found = await scanAll({
+            tenant,
+            type: 'Observation',
+            segment: { index: 0, of: 1 },
+            asOf: at(asOf),
+            since: at(since),
+            limit: 3,
+          })
+          expect(found.map(nameOf).toSorted()).toEqual(wantedOf('Observation', at(asOf), at(since)))
+        }
+    })
+
+    it('gives each resource once, as it was, while it is written on', async () => {
+      const own = newTenant()
+      const keys = numbers(40).map((n) => patient(own, `p${n}`))
+      await inHundreds(keys.map((key) => writeOf(key)))
+      let round = 0
+      const during = async () => {
+        const writes = keys.filter((_, n) => n % 8 === round % 8).map((key) => ({ key, expected: 1 + Math.floor(round / 8) }))
+        await commit(...writes.map(({ key, expected }) => writeOf(key, { expected, lastUpdated: at(500 + round) })))
+        await commit(writeOf(patient(own, `new${round}`), { lastUpdated: at(500 + round) }))
+        round += 1
+      }
+      const found = await scanAll({ tenant: own, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(400), limit: 4 }, during)
+      expect(found.map(nameOf).toSorted()).toEqual(keys.map(({ id }) => `Patient/${id}/1`).toSorted())
+      expect(round).toBeGreaterThan(5)
+    })
+  })
+
+  describe(`${name}: tenants`, () => {
+    it('never see, meet or count each other, whatever they are called', async () => {
+      const tenants = ['', '-', 'A', 'a', '%', "'"].map((suffix) => `${newTenant()}${suffix}`)
+      const nested = [...tenants, `${tenants[1]}-`]
+      for (const [n, tenant] of nested.entries()) {
+        const key = patient(tenant, 'same')
+        for (let expected = 0; expected <= n % 3; expected++)
+          expect(await commit(writeOf(key, { expected, body: bytes(tenant) }))).toEqual({ kind: 'committed' })
+      }
+      for (const [n, tenant] of nested.entries()) {
+        const key = patient(tenant, 'same')
+        expect(await head(key)).toMatchObject({ tenant, versionId: (n % 3) + 1, body: bytes(tenant) })
+        for (const scope of [{ tenant }, { tenant, type: 'Patient' }, key]) {
+          const { versions } = await reader.history(scope, {}, undefined, 100)
+          expect(versions.map((version) => version.tenant)).toEqual(numbers((n % 3) + 1).map(() => tenant))
+        }
+        const found = await scanAll({ tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(400), limit: 10 })
+        expect(found.map((version) => text(version.body))).toEqual([tenant])
+      }
+    })
+  })
+
+  describe(`${name}: names`, () => {
+    it('of every allowed character and length are kept apart, capitals too', async () => {
+      const tenant = newTenant()
+      const ids = [
+        'a',
+        'A',
+        'aa',
+        '.',
+        '..',
+        '-',
+        '--',
+        '0',
+        '00',
+        '1',
+        'a.b-C',
+        'x'.repeat(64),
+        'X'.repeat(64),
+        '3f8e5c0e-6f0a-4b0e-9f4b-0d6f5a1c2b3d',
+      ]
+      const keys = ['Patient', 'MedicinalProductUndesirableEffect'].flatMap((type) => ids.map((id) => keyOf(tenant, type, id)))
+      expect(await commit(...keys.map((key) => writeOf(key, { body: bytes(`${key.type}/${key.id}`) })))).toEqual({ kind: 'committed' })
+      expect((await reader.current(keys)).map((version) => text(version?.body))).toEqual(keys.map(({ type, id }) => `${type}/${id}`))
+      const listed = await pages({ tenant, type: 'Patient' }, {}, 5)
+      expect(listed.map(({ id }) => id)).toEqual(ids.toSorted())
+    })
+  })
+
+  describe(`${name}: bodies`, () => {
+    it('come back byte for byte, whatever the bytes', async () => {
+      const tenant = newTenant()
+      const every = Uint8Array.from({ length: 256 }, (_, n) => n)
+      const bodies = [
+        new Uint8Array(),
+        Uint8Array.of(0),
+        Uint8Array.of(255),
+        every,
+        bytes('{"text":"Zoë 🙂 \\u0000"}'),
+        every.subarray(3, 7),
+      ]
+      const writes = bodies.map((body, n) => writeOf(keyOf(tenant, 'Binary', `b${n}`), { body }))
+      await commit(...writes)
+      for (const [n, version] of (await reader.current(writes)).entries()) expect(same(version?.body, bodies[n])).toBe(true)
+      const { versions } = await reader.history({ tenant }, {}, undefined, 100)
+      expect(versions.map((version) => version.body.length).toSorted()).toEqual(bodies.map((body) => body.length).toSorted())
+    })
+
+    it(
+      `are up to ${largestBody.toLocaleString('en')} bytes long`,
+      async () => {
+        const tenant = newTenant()
+        const lengths = [4_096, 65_536, 350_000, 409_600, 1_000_000, 5_000_000].filter((length) => length < largestBody)
+        for (const [n, length] of [...lengths, largestBody].entries()) {
+          const key = keyOf(tenant, 'Binary', 'large')
+          const body = noise(length)
+          expect(await commit(writeOf(key, { expected: n, body }))).toEqual({ kind: 'committed' })
+          expect(same((await head(key))?.body, body)).toBe(true)
+        }
+        const past = await reader.versions([...lengths.keys()].map((n) => ({ ...keyOf(tenant, 'Binary', 'large'), versionId: n + 1 })))
+        expect(past.map((version, n) => same(version?.body, noise(lengths[n]!)))).toEqual(lengths.map(() => true))
+        const { versions } = await reader.history(keyOf(tenant, 'Binary', 'large'), {}, undefined, 2)
+        expect(same(versions[0]?.body, noise(largestBody))).toBe(true)
+      },
+      timeout,
+    )
+
+    it('that are large go into one commit', async () => {
+      const tenant = newTenant()
+      const writes = numbers(6).map((n) => writeOf(keyOf(tenant, 'Binary', `b${n}`), { body: noise(Math.min(1_200_000, largestBody) + n) }))
+      expect(await commit(...writes)).toEqual({ kind: 'committed' })
+      const heads = await reader.current(writes)
+      expect(heads.map((version, n) => same(version?.body, writes[n]!.body))).toEqual(writes.map(() => true))
+    })
+  })
+
+  async function updateUntilDone(key: ResourceKey, body: string): Promise<void> {
+    for (;;) {
+      const met = (await head(key))!
+      const result = await commit(writeOf(key, { expected: met.versionId, lastUpdated: met.lastUpdated + 1, body: bytes(body) }))
+      if (result.kind === 'committed') return
+    }
+  }
+
+  /** `times` commits of all keys with one body each; conflicts are tried again. */
+  async function commitTogether(keys: readonly ResourceKey[], times: number, by: string): Promise<void> {
+    for (let done = 0; done < times; ) {
+      const heads = await reader.current(keys)
+      const body = bytes(`${by}/${done}`)
+      const result = await commit(
+        ...keys.map((key, n) => writeOf(key, { expected: heads[n]!.versionId, lastUpdated: at(heads[n]!.versionId), body })),
+      )
+      if (result.kind === 'committed') done += 1
+    }
+  }
+
+  /** Two equal readings in a row were true at one moment: all keys then have one version. A later reading is never older. */
+  async function lookForTears(keys: readonly ResourceKey[]): Promise<readonly string[]> {
+    const read = async () => (await reader.current(keys)).map((version) => `${version?.versionId} ${text(version?.body)}`)
+    const [first, second] = [await read(), await read()]
+    const isTorn = first.join() === second.join() && new Set(first).size > 1
+    const one = (await head(keys[0]!))!.versionId
+    const other = (await head(keys.at(-1)!))!.versionId
+    return [...(isTorn ? [`half a commit: ${first.join()}`] : []), ...(other < one ? [`saw ${one}, then ${other}`] : [])]
+  }
+
+  async function pages(scope: HistoryScope, window: HistoryWindow, limit: number, between = async () => {}): Promise<ResourceVersion[]> {
+    const found: ResourceVersion[] = []
+    for (;;) {
+      const { versions, more } = await reader.history(scope, window, found.at(-1), limit)
+      expect(versions.length).toBeLessThanOrEqual(limit)
+      found.push(...versions)
+      if (!more) return found
+      expect(versions.length).toBeGreaterThan(0)
+      await between()
+    }
+  }
+
+  async function scanAll(request: ScanRequest, between = async () => {}): Promise<ResourceVersion[]> {
+    const found: ResourceVersion[] = []
+    for (let cursor: string | undefined; ; ) {
+      const page = await reader.scan(cursor === undefined ? request : { ...request, cursor })
+      expect(page.versions.length).toBeLessThanOrEqual(request.limit)
+      found.push(...page.versions)
+      if (page.cursor === undefined) return found
+      cursor = page.cursor
+      await between()
+    }
+  }
+
+  async function inHundreds(writes: readonly Write[]): Promise<void> {
+    for (const some of chunks(writes, 100)) expect(await commit(...some)).toEqual({ kind: 'committed' })
+  }
+
+  /** 15 rounds over three types: creates, updates, deletions, undeletions, several at one instant. All the versions there are then. */
+  async function writeALife(tenant: string): Promise<readonly ResourceVersion[]> {
+    const heads = new Map<string, number>()
+    const versions: ResourceVersion[] = []
+    const random = dice(7)
+    for (let round = 0; round < 15; round++) {
+      const keys = [
+        ...numbers(3).map((n) => keyOf(tenant, 'Patient', `p${n}`)),
+        ...numbers(9).map((n) => keyOf(tenant, 'Observation', `o${n}`)),
+      ]
+      if (round === 4) keys.push(keyOf(tenant, 'Encounter', 'e'))
+      const writes = keys
+        .filter(({ type, id }) => `${type}/${id}` === 'Patient/p1' || type === 'Encounter' || random(3) === 0)
+        .map((key) => {
+          const expected = heads.get(`${key.type}/${key.id}`) ?? 0
+          heads.set(`${key.type}/${key.id}`, expected + 1)
+          const changes = { expected, lastUpdated: at(round), compartments: ['Patient/p1'] }
+          return expected > 0 && random(4) === 0 ? deletionOf(key, changes) : writeOf(key, { ...changes, body: bytes(`round ${round}`) })
+        })
+      expect(await commit(...writes)).toEqual({ kind: 'committed' })
+      versions.push(...writes.map(versionOf))
+    }
+    return versions
+  }
+}
+
+const newTenant = (): string => `t-${randomUUID()}`
+
+const keyOf = (tenant: string, type: string, id: string): ResourceKey => ({ tenant, type, id })
+
+const patient = (tenant: string, id: string): ResourceKey => keyOf(tenant, 'Patient', id)
+
+/** An instant of the past; a later one for a larger number. */
+const at = (n: number): number => Date.UTC(2024, 1, 29, 12) + n * 1000
+
+function writeOf({ tenant, type, id }: ResourceKey, changes: Partial<Omit<Write, keyof ResourceKey>> = {}): Write {
+  const expected = changes.expected ?? 0
+  return {
+    tenant,
+    type,
+    id,
+    expected,
+    lastUpdated: at(expected),
+    deleted: false,
+    compartments: [],
+    body: bytes(`${id} ${expected + 1}`),
+    ...changes,
+  }
+}
+
+const deletionOf = (key: ResourceKey, changes: Partial<Omit<Write, keyof ResourceKey>>): Write =>
+  writeOf(key, { ...changes, deleted: true, body: new Uint8Array() })
+
+const versionOf = ({ expected, ...rest }: Write): ResourceVersion => ({ ...rest, versionId: expected + 1 })
+
+const manyWrites = (tenant: string, count: number): readonly Write[] =>
+  numbers(count).map((n) =>
+    writeOf(keyOf(tenant, n % 3 === 0 ? 'Patient' : 'Observation', `r${n}`), { compartments: [`Patient/r${n % 7}`] }),
+  )
+
+function historyOf(all: readonly ResourceVersion[], { tenant, type, id }: HistoryScope, window: HistoryWindow): readonly ResourceVersion[] {
+  const { since = 0, before = Number.MAX_SAFE_INTEGER, currentAt } = window
+  const isSuperseded = (version: ResourceVersion) =>
+    all.some((next) => sameKey(next, version) && next.versionId === version.versionId + 1 && next.lastUpdated <= currentAt!)
+  return all
+    .filter(
+      (version) => version.tenant === tenant && (type === undefined || version.type === type) && (id === undefined || version.id === id),
+    )
+    .filter(({ lastUpdated }) => lastUpdated >= since && lastUpdated < before)
+    .filter((version) => currentAt === undefined || !isSuperseded(version))
+    .toSorted(byPosition)
+}
+
+const sameKey = (a: ResourceKey, b: ResourceKey): boolean => a.tenant === b.tenant && a.type === b.type && a.id === b.id
+
+const byPosition = (a: HistoryPosition, b: HistoryPosition): number =>
+  b.lastUpdated - a.lastUpdated || byCodeUnits(a.type, b.type) || byCodeUnits(a.id, b.id) || b.versionId - a.versionId
+
+const byCodeUnits = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const nameOf = ({ type, id, versionId }: ResourceVersion): string => `${type}/${id}/${versionId}`
+
+const numbers = (count: number): readonly number[] => [...Array(count).keys()]
+
+const chunks = <T>(all: readonly T[], size: number): readonly (readonly T[])[] =>
+  numbers(Math.ceil(all.length / size)).map((n) => all.slice(n * size, (n + 1) * size))
+
+const bytes = (content: string): Uint8Array => new TextEncoder().encode(content)
+
+const text = (content: Uint8Array | undefined): string => new TextDecoder().decode(content)
+
+const same = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
+  a !== undefined && b !== undefined && Buffer.compare(a, b) === 0
+
+/** Numbers below `sides` in an order that looks random and is always the same. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed
+  return (sides) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return (state >>> 16) % sides
+  }
+}
+
+/** Bytes that do not compress. */
+const noise = (length: number): Uint8Array => createHash('shake256', { outputLength: length }).update(`${length}`).digest()
