@@ -1,6 +1,7 @@
 /** The registry of search parameters: what can be searched, and which values of a resource a parameter sees. https://hl7.org/fhir/R4/searchparameter-registry.html */
-import { mappings, mappingsNumber } from '../../search-mappings/all.ts'
+import * as all from '../../search-mappings/all.ts'
 import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts'
+import mappingsNumber from '../../search-mappings/number.json' with { type: 'json' }
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element, Resource } from '../fhir/resource.ts'
@@ -46,7 +47,9 @@ export function parametersIn(resource: Resource): readonly SearchParameter[] {
 }
 
 /** Changes when a parameter, or where its values are, changes. */
-export const registryNumber: number = mappingsNumber
+export const registryNumber: number = mappingsNumber.number
+
+const mappings = all as unknown as Readonly<Record<string, readonly Mapping[]>>
 
 type Registered = {
   readonly list: readonly SearchParameter[]
@@ -69,7 +72,7 @@ function registered(type: string): Registered {
   return found
 }
 
-const mappingsOf = (type: string): readonly Mapping[] => mappings[type] as readonly Mapping[]
+const mappingsOf = (type: string): readonly Mapping[] => mappings[type]!
 
 function register(own: readonly Mapping[]): Registered {
   const byMember = new Map<string, SearchParameter[]>()

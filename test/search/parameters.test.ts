@@ -55,7 +55,7 @@ describe('the registry', () => {
 
   it('has a file for each type, and no others', () => {
     const files = readdirSync(MAPPINGS).filter((file) => file.endsWith('.json'))
-    expect(files.sort()).toEqual([...resourceTypes, 'Resource'].map((type) => `${type}.json`).sort())
+    expect(files.sort()).toEqual([...resourceTypes, 'Resource', 'number'].map((type) => `${type}.json`).sort())
   })
 
   it('knows what a reference may point to', () => {
