@@ -100,7 +100,7 @@ function startsOf({ values, components = [] }: Pick<Mapping, 'values' | 'compone
 }
 
 function parameterOf({ code, type, url, expression, targets, values, components = [] }: Mapping): SearchParameter {
-  const evaluate = lazily(() => prepare(values))
+  const evaluate = prepare(values)
   return Object.freeze({
     code,
     type: type as ParameterType,
@@ -108,25 +108,20 @@ function parameterOf({ code, type, url, expression, targets, values, components 
     expression,
     targets: targetsOf(targets),
     components: components.map(componentOf),
-    values: (resource: Element) => evaluate()(resource, resource),
+    values: (resource: Element) => evaluate(resource, resource),
   })
 }
 
 function componentOf({ code, type, url, expression, targets, values }: ComponentMapping): Component {
-  const evaluate = lazily(() => new Map(Object.entries(values).map(([start, branches]) => [start, prepare(branches)])))
+  const evaluate = new Map(Object.entries(values).map(([start, branches]) => [start, prepare(branches)]))
   return Object.freeze({
     code,
     type: type as ParameterType,
     url,
     expression,
     targets: targetsOf(targets),
-    values: (base: TypedValue, resource: Element) => evaluate().get(base.type)?.(base.value, resource) ?? [],
+    values: (base: TypedValue, resource: Element) => evaluate.get(base.type)?.(base.value, resource) ?? [],
   })
 }
 
 const targetsOf = (targets: readonly string[] = []): readonly string[] => (targets[0] === '*' ? resourceTypes : targets)
-
-function lazily<T extends object>(make: () => T): () => T {
-  let made: T | undefined
-  return () => (made ??= make())
-}

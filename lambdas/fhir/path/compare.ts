@@ -66,15 +66,21 @@ const TIME = /^T?\d\d:\d\d/
 const OFFSET = /(Z|[+-]\d\d:\d\d)$/
 
 function compareDates(a: string, b: string): number | undefined {
-  const [timeA, timeB] = [a.slice(11), b.slice(11)]
-  if (timeA !== '' && timeB !== '') {
-    if (OFFSET.test(timeA) !== OFFSET.test(timeB)) return undefined
-    return compareTimes(timeA, timeB) === undefined ? undefined : Date.parse(a) - Date.parse(b)
-  }
+  if (a.length > 11 && b.length > 11) return compareMoments(a, b)
   const length = Math.min(a.length, b.length, 10)
   const [x, y] = [a.slice(0, length), b.slice(0, length)]
   if (x !== y) return x < y ? -1 : 1
   return a.length === b.length ? 0 : undefined
+}
+
+const SECONDS = '2024-05-31T08:15:00'.length
+
+function compareMoments(a: string, b: string): number | undefined {
+  const sameOffset = a.endsWith('Z') ? b.endsWith('Z') : a.slice(-6) === b.slice(-6)
+  if (sameOffset && a.length === b.length) return a < b ? -1 : a > b ? 1 : 0
+  if (OFFSET.test(a.slice(11)) !== OFFSET.test(b.slice(11))) return undefined
+  if ((a.length < SECONDS || b.length < SECONDS) && compareTimes(a.slice(11), b.slice(11)) === undefined) return undefined
+  return Date.parse(a) - Date.parse(b)
 }
 
 /** Hours and minutes may be compared with seconds only where they differ; seconds with and without a fraction are one precision. */

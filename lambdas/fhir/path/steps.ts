@@ -12,13 +12,16 @@ export type TypedValue = { readonly type: string; readonly value: unknown; reado
 export function prepare(branches: readonly Branch[]): (focus: unknown, resource: Element) => readonly TypedValue[] {
   const walks = branches.map(([typed, ...steps]) => {
     const [type, system] = typed.split(' ') as [string, string?]
-    return { type, system, walk: chain(steps, evaluator) }
+    const [first] = steps
+    return { type, system, first: typeof first === 'string' && !first.endsWith('?') ? first : undefined, walk: chain(steps, evaluator) }
   })
   const isPlain = branches.every(([, ...steps]) => steps.every((step) => typeof step === 'string'))
   return (focus, resource) => {
     let typed: TypedValue[] = NOTHING
     const scope = isPlain ? NOWHERE : { resource, root: resource }
-    for (const { type, system, walk } of walks) {
+    for (const { type, system, first, walk } of walks) {
+      // Most parameters have no value in most resources: not even a step is walked then.
+      if (first !== undefined && (focus as Element)[first] === undefined) continue
       walk(focus, scope, values)
       if (values.length === 0) continue
       if (typed === NOTHING) typed = []

@@ -6,18 +6,15 @@ const MOST = 100
 /** Collects issues; the path is kept as a stack and written out only for a finding. */
 export class Findings {
   readonly issues: Issue[] = []
+  depth = 0
   private readonly path: (string | number)[] = []
 
   enter(step: string | number): void {
-    this.path.push(step)
+    this.path[this.depth++] = step
   }
 
   leave(): void {
-    this.path.pop()
-  }
-
-  get depth(): number {
-    return this.path.length
+    this.depth--
   }
 
   /** `below`: an element that is not there. */
@@ -29,7 +26,8 @@ export class Findings {
   }
 
   private expression(below?: string): string {
-    const steps = below === undefined ? this.path : [...this.path, below]
+    const path = this.path.slice(0, this.depth)
+    const steps = below === undefined ? path : [...path, below]
     return steps.reduce<string>(
       (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${named(step)}`),
       '',
