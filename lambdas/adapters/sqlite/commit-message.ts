@@ -13,7 +13,7 @@ export type PackedWrite = {
 
 export type PackedGuard = Omit<Guard, 'tenant'>
 
-export type CommitMessage = { readonly number: number; readonly header: string; readonly bodies: ArrayBuffer }
+export type CommitMessage = { readonly number: number; readonly count: number; readonly header: string; readonly bodies: ArrayBuffer }
 
 /** `undefined` instead of an index: committed. `failed`: the machine broke, nothing of it was written. */
 export type CommitReply = {
@@ -34,7 +34,8 @@ export function pack(number: number, writes: readonly Write[], guards: readonly 
     at += body.length
     return [type, id, expected, lastUpdated, deleted ? 1 : 0, compartments.join(' '), body.length]
   })
-  return { number, header: JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, rows, guards]), bodies: bodies.buffer }
+  const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, rows, guards])
+  return { number, count: writes.length, header, bodies: bodies.buffer }
 }
 
 type Row = readonly [type: string, id: string, expected: number, lastUpdated: number, deleted: number, compartments: string, length: number]

@@ -9,6 +9,7 @@ export class Committer {
   readonly #statements
   readonly #kinds = new Map<string, number>()
   #position: number
+  #newest = 0
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -33,7 +34,7 @@ export class Committer {
     return this.#position
   }
 
-  /** All of them in one transaction; each alone succeeds or meets its conflict. When the machine fails, all of them fail. */
+  /** All of them in one transaction; each alone succeeds or meets its conflict. When that fails, each is tried in one of its own. */
   commitAll(messages: readonly CommitMessage[]): readonly CommitReply[] {
     const before = this.#position
     try {
@@ -45,13 +46,15 @@ export class Committer {
       this.#position = before
       this.#kinds.clear()
       if (this.#db.isTransaction) this.#statements.rollback.run()
+      if (messages.length > 1) return messages.flatMap((message) => this.commitAll([message]))
       const failed = error instanceof Error ? error.message : String(error)
       return messages.map(({ number }) => ({ number, failed }))
     }
   }
 
-  forgetGuards(now: number): void {
-    this.#statements.forget.run(now - HOUR)
+  /** Forgets the guards bound an hour before the newest version. */
+  forgetGuards(): void {
+    this.#statements.forget.run(this.#newest - HOUR)
   }
 
   #commit(message: CommitMessage): Omit<CommitReply, 'number'> {
@@ -62,12 +65,13 @@ export class Committer {
     const held = this.#heldGuard(tenant, guards)
     if (held !== undefined) return held
     for (let i = 0; i < writes.length; i++) this.#append(kinds[i]!, writes[i]!)
-    for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, writes[0]?.lastUpdated ?? 0)
+    for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, this.#newest)
     return {}
   }
 
   #append(kind: number, { id, expected, lastUpdated, deleted, compartments, body }: PackedWrite): void {
     const seq = ++this.#position
+    this.#newest = Math.max(this.#newest, lastUpdated)
     this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
     this.#statements.key.run(kind, id, expected + 1, seq)
   }

@@ -1,99 +1,104 @@
 /** Histories from the version log: of one resource by its key, of types by the index on lastUpdated, merged. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
+import { type Place, Places, resumeIn } from './places.ts'
 import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
 
-const FOREVER = Number.MAX_SAFE_INTEGER
-
-/** The version after this one was stamped after the instant, or there is none. */
-const NOT_SUPERSEDED = `NOT EXISTS (SELECT 1 FROM key n JOIN version w ON w.seq = n.seq
-  WHERE n.kind = v.kind AND n.id = v.id AND n.vid = v.vid + 1 AND w.lastUpdated <= ?)`
+/** Bytes after which a page ends early. */
+export const PAGE_WEIGHT = 16_000_000
+/** Index entries read of a type at first, so that a history of 150 types does not read 150 pages. */
+const STEP = 16
 
 type Kind = { readonly kind: number; readonly type: string }
 
 export class HistoryReader {
   readonly #kinds
   readonly #newest
-  readonly #ofType
-  readonly #ofResource
+  readonly #stamp
+  readonly #head
+  readonly #bySeq
+  readonly #byKey
+  readonly #places: Places
 
   constructor(db: DatabaseSync) {
+    this.#places = new Places(db)
     this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
     this.#newest = db.prepare('SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind)) AS newest FROM kind t')
-    this.#ofType = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind
-      WHERE v.kind = ? AND v.lastUpdated >= ? AND v.lastUpdated <= ? AND (v.lastUpdated < ? OR v.id > ? OR (v.id = ? AND v.vid < ?)) AND ${NOT_SUPERSEDED}
-      ORDER BY v.lastUpdated DESC, v.id, v.vid DESC LIMIT ?`)
-    this.#ofResource = db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
-      WHERE t.tenant = ? AND t.type = ? AND k.id = ? AND k.vid < ? AND v.lastUpdated >= ? AND v.lastUpdated < ? AND ${NOT_SUPERSEDED}
-      ORDER BY k.vid DESC LIMIT ?`)
+    this.#stamp = db.prepare('SELECT v.lastUpdated FROM key k JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ? AND k.vid = ?')
+    this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
+    this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
+    this.#byKey = db.prepare(`SELECT ${COLUMNS} FROM key k JOIN version v ON v.seq = k.seq JOIN kind t ON t.kind = k.kind
+      WHERE k.kind = ? AND k.id = ? AND k.vid BETWEEN ? AND ? ORDER BY k.vid DESC`)
   }
 
+  /** The newest instant a version was stamped with; 0 when there is none. */
   newest(): number {
     return (this.#newest.get() as { readonly newest: number | null }).newest ?? 0
   }
 
   page(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): HistoryPage {
-    const found = scope.id === undefined ? this.#types(scope, window, after, limit + 1) : this.#resource(scope, window, after, limit + 1)
-    return { versions: found.slice(0, limit), more: found.length > limit }
-  }
-
-  #resource(
-    { tenant, type, id }: ResourceKey,
-    { since = 0, before = FOREVER, currentAt = -1 }: HistoryWindow,
-    after: HistoryPosition | undefined,
-    limit: number,
-  ): readonly ResourceVersion[] {
-    const rows = this.#ofResource.all(
-      tenant,
-      type,
-      id,
-      after?.versionId ?? FOREVER,
-      since,
-      before,
-      currentAt,
-      limit,
-    ) as unknown as VersionRow[]
-    return rows.map(versionOf)
-  }
-
-  #types(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): readonly ResourceVersion[] {
     const kinds = this.#kinds.all(scope.tenant, scope.type ?? null) as unknown as Kind[]
-    const found = kinds.flatMap((kind) => this.#kind(kind, window, after, limit))
-    return kinds.length === 1 ? found : found.sort(newestFirst).slice(0, limit)
-  }
-
-  #kind(
-    { kind, type }: Kind,
-    { since = 0, before = FOREVER, currentAt = -1 }: HistoryWindow,
-    after: HistoryPosition | undefined,
-    limit: number,
-  ): readonly ResourceVersion[] {
-    const from = after === undefined ? { upTo: FOREVER, at: FOREVER, id: '', vid: 0 } : resumeIn(type, after)
-    const rows = this.#ofType.all(
-      kind,
-      since,
-      Math.min(from.upTo, before - 1),
-      from.at,
-      from.id,
-      from.id,
-      from.vid,
-      currentAt,
+    return pageOf(
+      scope.id === undefined ? this.#ofKinds(kinds, window, after, limit) : this.#ofResource(kinds, scope, window, after),
       limit,
-    ) as unknown as VersionRow[]
-    return rows.map(versionOf)
+    )
+  }
+
+  /** Instants rise from version to version, so a window is a run of version numbers. */
+  *#ofResource(kinds: readonly Kind[], { id }: ResourceKey, window: HistoryWindow, after?: HistoryPosition): Generator<VersionRow> {
+    const kind = kinds[0]?.kind
+    const head = kind === undefined ? 0 : ((this.#head.get(kind, id) as { readonly vid: number | null }).vid ?? 0)
+    if (kind === undefined || head === 0) return
+    const firstFrom = (instant: number) => this.#firstFrom(kind, id, head, instant)
+    const { since, before, currentAt } = window
+    const low = Math.max(1, since === undefined ? 1 : firstFrom(since), currentAt === undefined ? 1 : firstFrom(currentAt + 1) - 1)
+    const high = Math.min(head, before === undefined ? head : firstFrom(before) - 1, (after?.versionId ?? head + 1) - 1)
+    yield* this.#byKey.iterate(kind, id, low, high) as unknown as Iterable<VersionRow>
+  }
+
+  /** The lowest version stamped at or after an instant; one more than the head when there is none. */
+  #firstFrom(kind: number, id: string, head: number, instant: number): number {
+    let [low, high] = [1, head + 1]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const { lastUpdated } = this.#stamp.get(kind, id, middle) as { readonly lastUpdated: number }
+      if (lastUpdated >= instant) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  *#ofKinds(kinds: readonly Kind[], window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Generator<VersionRow> {
+    const step = kinds.length === 1 ? limit + 1 : STEP
+    const sources = kinds.toSorted(byType).map(({ kind, type }) => {
+      const places = this.#places.after(kind, window, after && resumeIn(type, after), step)
+      return { places, next: places.next().value }
+    })
+    for (;;) {
+      const first = sources.reduce<Place | undefined>(
+        (best, { next }) => (next !== undefined && isBefore(next, best) ? next : best),
+        undefined,
+      )
+      if (first === undefined) return
+      const source = sources.find(({ next }) => next === first)!
+      yield this.#bySeq.get(first.seq) as unknown as VersionRow
+      source.next = source.places.next().value
+    }
   }
 }
 
-/** Where a type resumes after a position: types before the position's have given all of its instant, types after it none. */
-function resumeIn(
-  type: string,
-  { lastUpdated, type: last, id, versionId }: HistoryPosition,
-): { readonly upTo: number; readonly at: number; readonly id: string; readonly vid: number } {
-  if (type === last) return { upTo: lastUpdated, at: lastUpdated, id, vid: versionId }
-  return type > last ? { upTo: lastUpdated, at: lastUpdated, id: '', vid: 0 } : { upTo: lastUpdated - 1, at: lastUpdated, id: '', vid: 0 }
+/** Sources are in the order of their types: of one instant, the first has the first. */
+const isBefore = (place: Place, best: Place | undefined): boolean => best === undefined || place.lastUpdated > best.lastUpdated
+
+const byType = (a: Kind, b: Kind): number => (a.type < b.type ? -1 : 1)
+
+function pageOf(rows: Iterable<VersionRow>, limit: number): HistoryPage {
+  const versions: ResourceVersion[] = []
+  let weight = 0
+  for (const row of rows) {
+    if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
+    versions.push(versionOf(row))
+    weight += row.body.length
+  }
+  return { versions, more: false }
 }
-
-const newestFirst = (a: ResourceVersion, b: ResourceVersion): number =>
-  b.lastUpdated - a.lastUpdated || compare(a.type, b.type) || compare(a.id, b.id) || b.versionId - a.versionId
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

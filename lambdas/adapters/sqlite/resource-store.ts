@@ -1,5 +1,5 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
-import { backup, type DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type {
   CommitResult,
   Guard,
@@ -16,9 +16,10 @@ import type {
   VersionKey,
   Write,
 } from '../../ports/resource-store.ts'
+import { backupStoreFile } from './backup.ts'
 import { HistoryReader } from './history.ts'
-import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
-import { scanPage } from './scan.ts'
+import { COLUMNS, inSnapshot, type VersionRow, versionOf } from './rows.ts'
+import { Scanner } from './scan.ts'
 import { openForReading, openForWriting } from './schema.ts'
 import { Writer } from './writer.ts'
 
@@ -29,17 +30,21 @@ export type SqliteStoreOptions = {
 }
 
 export class SqliteResourceStore implements ResourceReader, ResourceWriter {
+  readonly #file: string
   readonly #db: DatabaseSync
   readonly #writer: Writer
   readonly #history: HistoryReader
+  readonly #scanner: Scanner
   readonly #current
   readonly #version
 
   private constructor({ file, onCommit }: SqliteStoreOptions) {
     // Makes the file and recovers its log before anybody reads.
     openForWriting(file).close()
+    this.#file = file
     this.#db = openForReading(file)
     this.#history = new HistoryReader(this.#db)
+    this.#scanner = new Scanner(this.#db)
     this.#current = this.#db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
       WHERE t.tenant = ? AND t.type = ? AND k.id = ? ORDER BY k.vid DESC LIMIT 1`)
     this.#version = this.#db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
@@ -54,19 +59,19 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   }
 
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return keys.map(({ tenant, type, id }) => rowOf(this.#current.get(tenant, type, id)))
+    return this.#each(keys, ({ tenant, type, id }) => rowOf(this.#current.get(tenant, type, id)))
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return keys.map(({ tenant, type, id, versionId }) => rowOf(this.#version.get(tenant, type, id, versionId)))
+    return this.#each(keys, ({ tenant, type, id, versionId }) => rowOf(this.#version.get(tenant, type, id, versionId)))
   }
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
-    return this.#history.page(scope, window, after, limit)
+    return inSnapshot(this.#db, () => this.#history.page(scope, window, after, limit))
   }
 
   async scan(request: ScanRequest): Promise<ScanPage> {
-    return scanPage(this.#db, request)
+    return inSnapshot(this.#db, () => this.#scanner.page(request))
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
@@ -89,12 +94,16 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
 
   /** A consistent copy, while everything goes on. */
   async backup(file: string): Promise<void> {
-    await backup(this.#db, file)
+    await backupStoreFile(this.#file, file)
   }
 
   async close(): Promise<void> {
     await this.#writer.close()
-    this.#db.close()
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found): readonly Found[] {
+    return keys.length > 1 ? inSnapshot(this.#db, () => keys.map(read)) : keys.map(read)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Rows of the version log as versions of the port. */
+import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 
 export type VersionRow = {
@@ -26,3 +27,13 @@ export const versionOf = ({ tenant, type, id, vid, lastUpdated, deleted, compart
   compartments: compartments === '' ? [] : compartments.split(' '),
   body,
 })
+
+/** Runs a reading of several statements on one state of the store: it sees no commit that ends meanwhile. */
+export function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
+  db.exec('BEGIN')
+  try {
+    return read()
+  } finally {
+    db.exec('COMMIT')
+  }
+}

@@ -1,29 +1,58 @@
-/** The versions of a type that were current at an instant, segment by segment. */
+/** The versions of a type that were current at an instant, segment by segment, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { ScanPage, ScanRequest } from '../../ports/resource-store.ts'
+import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
+import { PAGE_WEIGHT } from './history.ts'
+import { type Place, Places } from './places.ts'
 import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
 
-/** Rows looked at in one step, so that a sparse segment does not hold the thread. */
-const STEP = 2_000
+/** Index entries looked at for one page, so that a sparse segment does not hold the thread. */
+const ENTRIES = 4_000
 
-export function scanPage(db: DatabaseSync, { tenant, type, segment, asOf, since = -1, cursor, limit }: ScanRequest): ScanPage {
-  const statement = db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN version v ON v.kind = t.kind
-    WHERE t.tenant = ?1 AND t.type = ?2 AND v.lastUpdated <= ?3 AND v.lastUpdated > ?4
-      AND (v.lastUpdated > ?5 OR (v.lastUpdated = ?5 AND (v.id, v.vid) > (?6, ?7)))  AND v.lastUpdated >= ?5
-      AND v.deleted = 0 AND NOT EXISTS (SELECT 1 FROM key n JOIN version w ON w.seq = n.seq
-        WHERE n.kind = v.kind AND n.id = v.id AND n.vid = v.vid + 1 AND w.lastUpdated <= ?3)
-    ORDER BY v.lastUpdated, v.id, v.vid LIMIT ${STEP}`)
-  const [lastUpdated, id, vid] = cursor === undefined ? [-1, '', 0] : (JSON.parse(cursor) as [number, string, number])
-  const versions = []
-  let seen = 0
-  for (const row of statement.iterate(tenant, type, asOf, since, lastUpdated, id, vid) as IterableIterator<unknown>) {
-    const version = versionOf(row as VersionRow)
-    seen++
-    if (segmentOf(version.id, segment.of) === segment.index) versions.push(version)
-    if (versions.length === limit || seen === STEP)
-      return { versions, cursor: JSON.stringify([version.lastUpdated, version.id, version.versionId]) }
+/** Where a scan goes on, and the end of the log when it began: what came later is not in it. */
+type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
+
+export class Scanner {
+  readonly #kind
+  readonly #end
+  readonly #live
+  readonly #places: Places
+
+  constructor(db: DatabaseSync) {
+    this.#places = new Places(db)
+    this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
+    this.#end = db.prepare('SELECT max(seq) AS seq FROM version')
+    this.#live = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?1 AND v.deleted = 0
+      AND NOT EXISTS (SELECT 1 FROM key n JOIN version w ON w.seq = n.seq
+        WHERE n.kind = v.kind AND n.id = v.id AND n.vid = v.vid + 1 AND n.seq <= ?2 AND w.lastUpdated <= ?3)`)
   }
-  return { versions }
+
+  page({ tenant, type, segment, asOf, since = -1, cursor, limit }: ScanRequest): ScanPage {
+    const kind = (this.#kind.get(tenant, type) as { readonly kind: number } | undefined)?.kind
+    if (kind === undefined) return { versions: [] }
+    const { end, after } = cursor === undefined ? { end: this.#endOfLog(), after: undefined } : parseCursor(cursor)
+    const versions: ResourceVersion[] = []
+    let [seen, weight] = [0, 0]
+    for (const place of this.#places.after(kind, { since: since + 1, before: asOf + 1 }, after, Math.min(ENTRIES, limit * segment.of))) {
+      if (place.seq <= end && segmentOf(place.id, segment.of) === segment.index) {
+        const row = this.#live.get(place.seq, end, asOf) as VersionRow | undefined
+        if (row !== undefined) versions.push(versionOf(row))
+        weight += row?.body.length ?? 0
+      }
+      if (versions.length === limit || ++seen === ENTRIES || weight > PAGE_WEIGHT) return { versions, cursor: cursorAt(end, place) }
+    }
+    return { versions }
+  }
+
+  #endOfLog(): number {
+    return (this.#end.get() as { readonly seq: number | null }).seq ?? 0
+  }
+}
+
+const cursorAt = (end: number, { lastUpdated, id, vid }: Place): string => JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor)
+
+function parseCursor(text: string): { readonly end: number; readonly after: Omit<Place, 'seq'> } {
+  const [end, lastUpdated, id, vid] = JSON.parse(text) as Cursor
+  return { end, after: { lastUpdated, id, vid } }
 }
 
 /** FNV-1a of the id: the same in every process. http://www.isthe.com/chongo/tech/comp/fnv/ */

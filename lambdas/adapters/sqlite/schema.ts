@@ -2,9 +2,12 @@
  * The store's file: an append-only log of versions whose rowid is the change feed, and a map from keys to the log.
  * Nothing ever moves: a version is written once, where it stays.
  */
+import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
 const SCHEMA_VERSION = 1
+/** Bytes of a page. */
+export const PAGE = 8192
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x46484952
 
@@ -14,36 +17,57 @@ const SCHEMA = `
     seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, vid INTEGER NOT NULL, lastUpdated INTEGER NOT NULL,
     deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL);
   CREATE TABLE key (kind INTEGER, id TEXT, vid INTEGER, seq INTEGER NOT NULL, PRIMARY KEY (kind, id, vid)) WITHOUT ROWID;
-  CREATE INDEX history ON version (kind, lastUpdated, id, vid);
+  CREATE INDEX history ON version (kind, lastUpdated, id DESC, vid);
   CREATE TABLE guard (tenant TEXT, guard TEXT, type TEXT NOT NULL, id TEXT NOT NULL, bound INTEGER NOT NULL, PRIMARY KEY (tenant, guard)) WITHOUT ROWID;
   PRAGMA application_id = ${APPLICATION_ID};
   PRAGMA user_version = ${SCHEMA_VERSION};`
 
-/** A file that is no store of this server, or one of a newer version. */
+/** A file that is no store of this server, is one of a newer version, or is damaged. */
 export class StoreFileError extends Error {}
 
 /** Opens the file for writing; makes the tables of a new one. Every commit is on disk when it returns. */
 export function openForWriting(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
-  db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
-    PRAGMA cache_size = -32000; PRAGMA journal_size_limit = 67108864; PRAGMA busy_timeout = 5000;`)
-  if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)
-  if (pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
-  checkStore(db, file)
-  return db
+  try {
+    db.exec(`PRAGMA page_size = ${PAGE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
+      PRAGMA cache_size = -32000; PRAGMA journal_size_limit = 67108864; PRAGMA busy_timeout = 5000;`)
+    if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)
+    if (pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
+    return checked(db, file)
+  } catch (error) {
+    db.close()
+    throw reasonOf(error, file)
+  }
 }
 
-export function openForReading(file: string): DatabaseSync {
+/** `thoroughly`: every page is looked at, which takes seconds for a large store. */
+export function openForReading(file: string, { thoroughly = false } = {}): DatabaseSync {
+  if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
   const db = new DatabaseSync(file, { readOnly: true })
-  db.exec('PRAGMA cache_size = -32000; PRAGMA mmap_size = 0; PRAGMA busy_timeout = 5000')
-  checkStore(db, file)
+  try {
+    db.exec('PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000')
+    if (thoroughly && pragma(db, 'quick_check') !== 'ok') throw new StoreFileError(`${file} is damaged`)
+    return checked(db, file)
+  } catch (error) {
+    db.close()
+    throw reasonOf(error, file)
+  }
+}
+
+function checked(db: DatabaseSync, file: string): DatabaseSync {
+  if (pragma(db, 'application_id') !== APPLICATION_ID) throw new StoreFileError(`${file} is not a store of this server`)
+  if (Number(pragma(db, 'user_version')) > SCHEMA_VERSION) throw new StoreFileError(`${file} was written by a newer version of this server`)
   return db
 }
 
-/** StoreFileError where the file is no store this program reads. */
-function checkStore(db: DatabaseSync, file: string): void {
-  if (pragma(db, 'application_id') !== APPLICATION_ID) throw new StoreFileError(`${file} is not a store of this server`)
-  if (pragma(db, 'user_version') > SCHEMA_VERSION) throw new StoreFileError(`${file} was written by a newer version of this server`)
+/** What SQLite says of bytes it cannot make sense of. https://www.sqlite.org/rescode.html */
+const NOT_A_DATABASE = 26
+const CORRUPT = 11
+
+function reasonOf(error: unknown, file: string): unknown {
+  const code = (error as { readonly errcode?: number }).errcode
+  if (code === NOT_A_DATABASE) return new StoreFileError(`${file} is not a store of this server`)
+  return code === CORRUPT ? new StoreFileError(`${file} is damaged`) : error
 }
 
-const pragma = (db: DatabaseSync, name: string): number => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0] as number
+const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0]

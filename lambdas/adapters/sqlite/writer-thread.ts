@@ -5,7 +5,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { BatchReply, CommitMessage } from './commit-message.ts'
 import { Committer } from './committer.ts'
-import { openForWriting } from './schema.ts'
+import { openForWriting, PAGE } from './schema.ts'
 
 export type WriterData = { readonly file: string }
 export type WriterMessage = CommitMessage | 'close'
@@ -13,19 +13,19 @@ export type WriterMessage = CommitMessage | 'close'
 const LARGEST_BATCH = 8_000_000
 /** How long a commit waits for company, once there has been some: ms. */
 const GATHERING = 2
-/** Pages in the write-ahead log that make a checkpoint due: small ones, often, so that none takes long. */
-const CHECKPOINT_AT = 1_000
-const HOUR = 60 * 60 * 1000
+/** Bytes in the write-ahead log that make a checkpoint due: small ones, often, so that none takes long. */
+const CHECKPOINT_AT = 4_000_000
+const IDLE = 200
 
 const port = parentPort!
 const { file } = workerData as WriterData
 const db = openForWriting(file)
 const committer = new Committer(db)
-const checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
+const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
 let company = 1
-let commits = 0
+let logged = 0
 let idle: NodeJS.Timeout | undefined
 
 port.on('message', (first: WriterMessage) => {
@@ -36,21 +36,19 @@ port.on('message', (first: WriterMessage) => {
     const replies = committer.commitAll(batch.messages)
     port.postMessage({ replies, position: committer.position } satisfies BatchReply)
     company = batch.messages.length
-    commits += 1
-    if (commits % CHECKPOINT_AT === 0 || batch.bytes > LARGEST_BATCH / 2 || pagesWritten(batch.bytes)) checkpoint.get()
+    logged += batch.bytes
+    if (logged >= CHECKPOINT_AT) checkpoint()
     next = batch.following ?? receive()
   }
   if (next === 'close') return close()
-  idle = setTimeout(() => checkpoint.get(), 200)
+  idle = setTimeout(checkpoint, IDLE)
 })
-
-setInterval(() => committer.forgetGuards(Date.now()), HOUR).unref()
 
 type Batch = { readonly messages: CommitMessage[]; bytes: number; following?: WriterMessage }
 
 /** What is waiting, and what arrives within a moment when the batch before had several commits. */
 function gather(first: CommitMessage): Batch {
-  const batch: Batch = { messages: [first], bytes: first.bodies.byteLength }
+  const batch: Batch = { messages: [first], bytes: bytesOf(first) }
   const until = company > 1 ? performance.now() + GATHERING : 0
   while (batch.bytes < LARGEST_BATCH) {
     const message = receive()
@@ -60,27 +58,31 @@ function gather(first: CommitMessage): Batch {
     }
     if (message !== undefined) {
       batch.messages.push(message)
-      batch.bytes += message.bodies.byteLength
+      batch.bytes += bytesOf(message)
     } else if (batch.messages.length < company && performance.now() < until) Atomics.wait(nap, 0, 0, 0.2)
     else break
   }
   return batch
 }
 
+/** What a commit adds to the log, about: its bodies, and a page for each key. */
+const bytesOf = ({ bodies, count }: CommitMessage): number => bodies.byteLength + count * PAGE
+
 const receive = (): WriterMessage | undefined => (receiveMessageOnPort(port) as { readonly message: WriterMessage } | undefined)?.message
 
-let written = 0
-
-function pagesWritten(bytes: number): boolean {
-  written += bytes
-  if (written < LARGEST_BATCH / 2) return false
-  written = 0
-  return true
+/** Moves the log into the file. Where that fails nothing is lost: the log stays. */
+function checkpoint(): void {
+  logged = 0
+  try {
+    passive.get()
+    committer.forgetGuards()
+  } catch {
+    // A full disk, for instance: commits will tell.
+  }
 }
 
 function close(): void {
-  clearTimeout(idle)
-  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  checkpoint()
   db.close()
   port.close()
 }

@@ -48,6 +48,7 @@ export class Writer {
     return new Promise((resolve, reject) => {
       this.#waiting.set(message.number, { resolve, reject, writes: writes.length, bytes })
       this.#worker ??= this.#start()
+      this.#worker.ref()
       this.#worker.postMessage(message satisfies WriterMessage, [message.bodies])
     })
   }
@@ -59,6 +60,7 @@ export class Writer {
     const worker = this.#worker
     if (worker === undefined) return
     const ended = new Promise((resolve) => worker.once('exit', resolve))
+    worker.ref()
     worker.postMessage('close' satisfies WriterMessage)
     await ended
   }
@@ -88,6 +90,7 @@ export class Writer {
     this.#waiting.delete(number)
     this.#writes -= waiting.writes
     this.#bytes -= waiting.bytes
+    if (this.#waiting.size === 0 && !this.#closed) this.#worker?.unref()
     return waiting
   }
 
