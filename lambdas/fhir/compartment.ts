@@ -9,10 +9,10 @@ export type Compartments = Readonly<
 
 /** `Patient/1`, `Encounter/2` …, each once. Only relative references count; the five kinds of compartment hold themselves. */
 export function compartmentsOf(resource: Resource): readonly string[] {
-  const found: string[] = []
-  if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
+  const found = new Set<string>()
+  if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.add(`${resource.resourceType}/${resource.id}`)
   for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, found)
-  return found
+  return [...found]
 }
 
 /** Patient, Encounter, RelatedPerson, Practitioner, Device. */
@@ -20,7 +20,7 @@ export const OWNERS: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Pati
 
 const PATHS = new Map(Object.entries(definitions as Compartments))
 
-function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: string[]): void {
+function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: Set<string>): void {
   if (Array.isArray(focus)) for (const item of focus) collect(item, path, at, compartments, found)
   else if (typeof focus === 'object' && focus !== null) {
     if (at < path.length) collect((focus as Element)[path[at]!], path, at + 1, compartments, found)
@@ -28,7 +28,7 @@ function collect(focus: unknown, path: readonly string[], at: number, compartmen
   }
 }
 
-function add(reference: unknown, compartments: readonly string[], found: string[]): void {
+function add(reference: unknown, compartments: readonly string[], found: Set<string>): void {
   if (typeof reference !== 'string') return
   const slash = reference.indexOf('/')
   if (slash <= 0) return
@@ -36,5 +36,5 @@ function add(reference: unknown, compartments: readonly string[], found: string[
   if (!compartments.includes(type)) return
   const version = reference.indexOf('/', slash + 1)
   const key = version < 0 ? reference : reference.slice(0, version)
-  if (!found.includes(key)) found.push(key)
+  found.add(key)
 }

@@ -4,6 +4,13 @@ import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 
 const reference = (to: string) => ({ reference: to })
 
+describe('a large Group', () => {
+  it('is in the compartments of all its members', () => {
+    const member = Array.from({ length: 20_000 }, (_, index) => ({ entity: { reference: `Patient/${index}` } }))
+    expect(compartmentsOf({ resourceType: 'Group', member })).toHaveLength(20_000)
+  })
+})
+
 describe('a resource is in the compartments', () => {
   it.each([
     [

@@ -89,7 +89,7 @@ describe('any tree', () => {
         const [other, otherKey] = around[pick(around.length)]!
         const value = structuredClone(pick(2) === 0 ? STRANGE[pick(STRANGE.length)] : other[otherKey])
         const name = pick(3) === 0 ? KEYS[pick(KEYS.length)]! : key
-        if (name !== 'length' || !Array.isArray(parent))
+        if (!Array.isArray(parent) || /^\d+$/.test(name))
           Object.defineProperty(parent, name, { value, enumerable: true, configurable: true, writable: true })
         if (pick(8) === 0) delete parent[key]
       }

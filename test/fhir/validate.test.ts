@@ -86,6 +86,13 @@ describe('input that is no resource', () => {
     expect(validate(input)).toEqual([expect.objectContaining({ severity: 'error', code: 'structure' })])
   })
 
+  it('may ask for more work than is allowed', () => {
+    const coding = Array.from({ length: 2_000 }, (_, index) => ({ code: `c${index}` }))
+    const component = Array.from({ length: 2_000 }, () => ({ code: { coding: [{ code: 'x' }] } }))
+    const [issue] = validate({ resourceType: 'Observation', status: 'final', code: { coding }, valueString: 'x', component })
+    expect(issue).toEqual(expect.objectContaining({ code: 'too-costly', expression: 'Observation' }))
+  })
+
   it('may be nested without end', () => {
     let extension: unknown = { url: 'x', valueCode: 'y' }
     for (let depth = 0; depth < 5_000; depth++) extension = { url: 'x', extension: [extension] }

@@ -38,8 +38,11 @@ export type Expression =
   | readonly ['iif', Expression, Expression, Expression]
   | readonly ['operator', string, readonly Expression[]]
 
-/** What %resource and %rootResource stand for. */
-export type Scope = { readonly resource: unknown; readonly root: unknown }
+/** What %resource and %rootResource stand for. `work`: how many items may still be gathered before TooCostly is thrown; no bound without it. */
+export type Scope = { readonly resource: unknown; readonly root: unknown; readonly work?: { left: number } }
+
+/** The expression takes more work on this resource than was allowed. */
+export class TooCostly extends Error {}
 
 /** The items an expression has at a focus. */
 export type Collect = (focus: unknown, scope: Scope) => readonly unknown[]

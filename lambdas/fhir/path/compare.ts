@@ -42,9 +42,24 @@ export function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
 
 const loosely = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : value)
 
-export function allDifferent(values: readonly unknown[]): boolean {
-  if (values.every((value) => typeof value !== 'object' && !isDecimal(value))) return new Set(values).size === values.length
-  return values.every((value, index) => !values.slice(0, index).some((other) => same(value, other)))
+export const allDifferent = (values: readonly unknown[]): boolean => new Set(values.map(identity)).size === values.length
+
+export function distinct(values: readonly unknown[]): readonly unknown[] {
+  const known = new Set<unknown>()
+  return values.filter((value) => known.size !== known.add(identity(value)).size)
+}
+
+/** The same for values that are the same, and for no others. */
+export function identity(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null) return ordered(value)
+  const number = asNumber(value)
+  return number ?? (typeof value === 'string' ? JSON.stringify(value) : value)
+}
+
+function ordered(value: object): string {
+  if (Array.isArray(value)) return `[${value.map(identity).join()}]`
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([key, item]) => `${JSON.stringify(key)}:${String(identity(item))}`).join()}}`
 }
 
 /** Negative, zero or positive; undefined where the two cannot be ordered: different kinds, units or precisions. */

@@ -1,17 +1,20 @@
 /** Walks along the steps of a branch. */
 import type { Element } from '../resource.ts'
-import type { Branch, Collect, Evaluate, Expression, Scope, Step } from './branch.ts'
-import { NO_VALUE, same, truth } from './compare.ts'
+import { type Branch, type Collect, type Evaluate, type Expression, type Scope, type Step, TooCostly } from './branch.ts'
+import { distinct, identity, NO_VALUE, truth } from './compare.ts'
 
-/** Walks on from a focus. Without `found` it stops at the first item and returns true. */
-export type Walk = (focus: unknown, scope: Scope, found: unknown[] | undefined) => boolean
+/** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
+export type Walk = (focus: unknown, scope: Scope, found: Found | undefined) => boolean
+
+type Found = unknown[] & { limit?: number }
 
 /** How the expressions inside steps are evaluated. */
 export type Evaluator = (expression: Expression) => Evaluate
 
 const END: Walk = (focus, _scope, found) => {
-  found?.push(focus)
-  return found === undefined
+  if (found === undefined) return true
+  found.push(focus)
+  return found.length === found.limit
 }
 
 export function chain(steps: readonly Step[], evaluator: Evaluator): Walk {
@@ -71,24 +74,32 @@ function primitive(key: string, next: Walk): Walk {
   }
 }
 
-function open(value: unknown, next: Walk, scope: Scope, found: unknown[] | undefined): boolean {
+function open(value: unknown, next: Walk, scope: Scope, found: Found | undefined): boolean {
   if (!Array.isArray(value)) return next(value, scope, found)
   for (const item of value) if (item !== null && next(item, scope, found)) return true
   return false
 }
 
 /** The items at the ends of the branches. */
-export function gather(branches: readonly Branch[], evaluator: Evaluator): Collect {
+export function gather(branches: readonly Branch[], evaluator: Evaluator, limit?: number): Collect {
   const only = branches.length === 1 ? branches[0]!.slice(1) : undefined
   if (only?.length === 0) return (focus) => [focus]
   const constant = only?.length === 1 ? literalOf(only[0]!) : undefined
   if (constant !== undefined) return () => constant
   const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
   return (focus, scope) => {
-    const found: unknown[] = []
-    for (const walk of walks) walk(focus, scope, found)
+    const found: Found = []
+    if (limit !== undefined) found.limit = limit
+    for (const walk of walks) if (walk(focus, scope, found)) break
+    spend(scope, found.length)
     return found
   }
+}
+
+function spend({ work }: Scope, items: number): void {
+  if (work === undefined) return
+  work.left -= items
+  if (work.left < 0) throw new TooCostly()
 }
 
 function literalOf(step: Step): readonly unknown[] | undefined {
@@ -104,6 +115,9 @@ export function finds(branches: readonly Branch[], evaluator: Evaluator): (focus
   }
 }
 
+/** What writing out an item costs, against gathering it. */
+const IDENTITY = 20
+
 type Collecting = Extract<Step, readonly [string, ...unknown[]]>
 
 function collector(step: Collecting, evaluator: Evaluator): Collect {
@@ -114,7 +128,7 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
     case 'take':
     case 'item': {
       const [name, count, branches] = step
-      const collect = gather(branches, evaluator)
+      const collect = gather(branches, evaluator, name === 'skip' ? undefined : name === 'take' ? count : count + 1)
       const [start, end] = name === 'skip' ? [count, undefined] : name === 'take' ? [0, count] : [count, count + 1]
       return (focus, scope) => collect(focus, scope).slice(start, end)
     }
@@ -123,28 +137,27 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
       const [left, right] = [gather(step[1], evaluator), gather(step[2], evaluator)]
       const wanted = step[0] === 'intersect'
       return (focus, scope) => {
-        const others = right(focus, scope)
-        const found = left(focus, scope).filter((item) => others.some((other) => same(item, other)) === wanted)
+        const items = right(focus, scope)
+        spend(scope, items.length * IDENTITY)
+        const others = new Set(items.map(identity))
+        const found = left(focus, scope).filter((item) => others.has(identity(item)) === wanted)
         return wanted ? distinct(found) : found
       }
     }
     case 'first':
-    case 'last':
-    case 'distinct':
-      return picker(step[0], gather(step[1], evaluator))
+      return gather(step[1], evaluator, 1)
+    case 'last': {
+      const collect = gather(step[1], evaluator)
+      return (focus, scope) => collect(focus, scope).slice(-1)
+    }
+    case 'distinct': {
+      const collect = gather(step[1], evaluator)
+      return (focus, scope) => distinct(collect(focus, scope))
+    }
     default:
       return childrenOf
   }
 }
-
-function picker(name: 'first' | 'last' | 'distinct', collect: Collect): Collect {
-  if (name === 'first') return (focus, scope) => collect(focus, scope).slice(0, 1)
-  if (name === 'last') return (focus, scope) => collect(focus, scope).slice(-1)
-  return (focus, scope) => distinct(collect(focus, scope))
-}
-
-const distinct = (items: readonly unknown[]): readonly unknown[] =>
-  items.filter((item, index) => !items.slice(0, index).some((other) => same(item, other)))
 
 function childrenOf(focus: unknown): readonly unknown[] {
   if (typeof focus !== 'object' || focus === null) return []

@@ -61,8 +61,9 @@ const uri = matching(/^\S+$/, 'A URI may not contain white space')
 
 /** Four characters for each three bytes, white space anywhere. */
 const base64 = text((value) => {
-  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(value)) return 'This is not base64'
-  return value.replace(/\s+/g, '').length % 4 === 0 ? undefined : 'This is not base64: its length is not a multiple of four'
+  const content = /\s/.test(value) ? value.replace(/\s+/g, '') : value
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(content)) return 'This is not base64'
+  return content.length % 4 === 0 ? undefined : 'This is not base64: its length is not a multiple of four'
 })
 
 const CHECKS: ReadonlyMap<string, PrimitiveCheck> = new Map<string, PrimitiveCheck>([

@@ -4,10 +4,10 @@ import type { Element } from '../resource.ts'
 import type { Findings } from './findings.ts'
 import { isResourceType } from './shape.ts'
 
-/** `targets`: the types the element allows, or undefined for any. `owner`: the resource whose contained resources `#id` names. */
-export function checkReference(value: Element, targets: ReadonlySet<string> | undefined, owner: Element, findings: Findings): void {
+/** `targets`: the types the element allows, or undefined for any. `contained`: the resources `#id` names. */
+export function checkReference(value: Element, targets: ReadonlySet<string> | undefined, contained: Contained, findings: Findings): void {
   const { reference, type } = value
-  const target = typeof reference === 'string' ? targetOf(reference, owner, findings) : undefined
+  const target = typeof reference === 'string' ? targetOf(reference, contained, findings) : undefined
   if (typeof type === 'string') {
     if (target !== undefined && type !== target) {
       findings.report('value', `The reference is not to a ${named(type)}, as its type says`)
@@ -25,16 +25,18 @@ export function checkReference(value: Element, targets: ReadonlySet<string> | un
 
 const named = (type: string): string => (isResourceType(type) ? type : 'resource')
 
-function targetOf(reference: string, owner: Element, findings: Findings): string | undefined {
-  if (reference.startsWith('#')) return reference.length === 1 ? undefined : containedType(reference.slice(1), owner, findings)
+type Contained = ReadonlyMap<unknown, Element>
+
+function targetOf(reference: string, contained: Contained, findings: Findings): string | undefined {
+  if (reference.startsWith('#')) return reference.length === 1 ? undefined : containedType(reference.slice(1), contained, findings)
   const type = typeOfUrl(reference)
   if (type === undefined || isResourceType(type)) return type
   if (!reference.includes(':')) findings.report('value', 'The reference is to a resource type that does not exist')
   return undefined
 }
 
-function containedType(id: string, { contained }: Element, findings: Findings): string | undefined {
-  const found = Array.isArray(contained) ? (contained as readonly (Element | null)[]).find((one) => one?.id === id) : undefined
+function containedType(id: string, contained: Contained, findings: Findings): string | undefined {
+  const found = contained.get(id)
   if (found === undefined) findings.report('invariant', 'A reference to a contained resource must be to one that is there (ref-1)')
   const type = found?.resourceType
   return typeof type === 'string' && isResourceType(type) ? type : undefined

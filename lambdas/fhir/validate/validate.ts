@@ -1,6 +1,6 @@
 /** Whether a resource has the structure R4 gives its type. One walk; every finding is named. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../outcome.ts'
-import type { Scope } from '../path/branch.ts'
+import { type Scope, TooCostly } from '../path/branch.ts'
 import { type Element, isElement } from '../resource.ts'
 import { codingFault, isMimeType } from './codes.ts'
 import { Findings, named } from './findings.ts'
@@ -12,41 +12,68 @@ export type Options = {
   readonly referenceTargets?: boolean
 }
 
+/** How many items the rules of a resource may gather: far beyond any real one. */
+const WORK = 20_000_000
+
 /** Never throws, whatever the tree. */
 export function validate(resource: unknown, { referenceTargets = true }: Options = {}): readonly Issue[] {
   const findings = new Findings()
   if (!isElement(resource)) findings.report('structure', 'A resource is expected')
   else {
     findings.enter(typeOf(resource) ?? 'Resource')
-    checkRoot(resource, { findings, referenceTargets })
+    bounded(findings, () => checkRoot(resource, { findings, referenceTargets, work: { left: WORK } }))
   }
   return findings.issues
 }
 
+function bounded(findings: Findings, check: () => void): void {
+  try {
+    check()
+  } catch (thrown) {
+    if (!(thrown instanceof TooCostly)) throw thrown
+    findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')
+  }
+}
+
 const DEEPEST = 400
 
-type Walk = { readonly findings: Findings; readonly referenceTargets: boolean }
+type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: { left: number } }
 
 /** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
 type Within = Walk & {
   readonly owner: Element
   readonly scope: Scope
   /** The local references met: `#id`, `#`. */
-  readonly local: string[]
+  readonly local: Set<string>
+  /** The contained resources by id. */
+  readonly contained: ReadonlyMap<unknown, Element>
   /** The contained resources that point to their owner. */
   readonly backward: Set<unknown>
 }
 
 function checkRoot(resource: Element, walk: Walk): void {
-  const within = { ...walk, owner: resource, scope: { resource, root: resource }, local: [], backward: new Set() }
+  const within: Within = {
+    ...walk,
+    owner: resource,
+    scope: { resource, root: resource, work: walk.work },
+    local: new Set(),
+    contained: containedIn(resource),
+    backward: new Set(),
+  }
   if (!checkResource(resource, within) || !Array.isArray(resource.contained)) return
   for (const [index, contained] of (resource.contained as readonly unknown[]).entries()) {
     if (isElement(contained)) checkIsUsed(contained, index, within)
   }
 }
 
+const NONE: ReadonlyMap<unknown, Element> = new Map()
+
+function containedIn({ contained }: Element): ReadonlyMap<unknown, Element> {
+  return Array.isArray(contained) ? new Map(contained.filter(isElement).map((one) => [one.id, one])) : NONE
+}
+
 function checkIsUsed(contained: Element, index: number, { findings, local, backward }: Within): void {
-  if (contained.id === undefined || local.includes(`#${String(contained.id)}`) || backward.has(contained)) return
+  if (contained.id === undefined || local.has(`#${String(contained.id)}`) || backward.has(contained)) return
   findings.enter('contained')
   findings.enter(index)
   findings.report('invariant', 'A contained resource must be referred to from the resource, or refer to it (dom-3)')
@@ -76,9 +103,10 @@ function checkContained(resource: Element, within: Within): void {
   if (meta.versionId !== undefined || meta.lastUpdated !== undefined)
     findings.report('invariant', 'A contained resource has no versionId or lastUpdated (dom-4)')
   if (meta.security !== undefined) findings.report('invariant', 'A contained resource has no security labels (dom-5)')
-  const before = local.length
-  checkResource(resource, { ...within, scope: { resource, root: owner } })
-  if (local.includes('#', before)) backward.add(resource)
+  const hadBefore = local.delete('#')
+  checkResource(resource, { ...within, scope: { resource, root: owner, work: within.work } })
+  if (local.has('#')) backward.add(resource)
+  if (hadBefore) local.add('#')
 }
 
 /** `hasValue`: of the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
@@ -170,7 +198,7 @@ function checkValue(value: unknown, member: Member, within: Within): void {
   checkObject(value, shapeOf(member.type), within, false)
   if (member.type === 'Reference') {
     noteLocal(value.reference, within)
-    checkReference(value, within.referenceTargets ? member.targets : undefined, within.owner, findings)
+    checkReference(value, within.referenceTargets ? member.targets : undefined, within.contained, findings)
   } else if (member.codes !== undefined && member.codes !== 'mime') {
     const fault = codingFault(member.type, value, member.codes)
     if (fault !== undefined) findings.report('code-invalid', fault)
@@ -193,7 +221,7 @@ function checkPrimitive(value: unknown, member: Member, fault: string | undefine
 }
 
 function noteLocal(reference: unknown, { local }: Within): void {
-  if (typeof reference === 'string' && reference.charCodeAt(0) === 35) local.push(reference)
+  if (typeof reference === 'string' && reference.charCodeAt(0) === 35) local.add(reference)
 }
 
 const ELEMENT = 'Element'
