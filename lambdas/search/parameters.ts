@@ -4,7 +4,7 @@ import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts
 import mappingsNumber from '../../search-mappings/number.json' with { type: 'json' }
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
-import type { Element, Resource } from '../fhir/resource.ts'
+import type { Element } from '../fhir/resource.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
 
@@ -38,66 +38,28 @@ export const parametersOf = (type: string): readonly SearchParameter[] => regist
 
 export const searchParameter = (type: string, code: string): SearchParameter | undefined => registered(type).byCode.get(code)
 
-/** The parameters that can have a value in a resource, as its members show: a fraction of all, for extraction. */
-export function parametersIn(resource: Resource): readonly SearchParameter[] {
-  const { always, byMember } = registered(resource.resourceType)
-  const found = [...always]
-  for (const member in resource) for (const parameter of byMember.get(member) ?? []) if (!found.includes(parameter)) found.push(parameter)
-  return found
-}
-
 /** Changes when a parameter, or where its values are, changes. */
 export const registryNumber: number = mappingsNumber.number
 
 const mappings = all as unknown as Readonly<Record<string, readonly Mapping[]>>
 
-type Registered = {
-  readonly list: readonly SearchParameter[]
-  readonly byCode: ReadonlyMap<string, SearchParameter>
-  /** By the members of a resource their values start from. */
-  readonly byMember: ReadonlyMap<string, readonly SearchParameter[]>
-  readonly always: readonly SearchParameter[]
-}
+type Registered = { readonly list: readonly SearchParameter[]; readonly byCode: ReadonlyMap<string, SearchParameter> }
 
 const REGISTRY = new Map<string, Registered>()
 
-const NONE: Registered = { list: [], byCode: new Map(), byMember: new Map(), always: [] }
+const NONE: Registered = { list: [], byCode: new Map() }
 
 function registered(type: string): Registered {
   const known = REGISTRY.get(type)
   if (known !== undefined) return known
   if (!Object.hasOwn(mappings, type)) return NONE
-  const found = register([...mappingsOf('Resource'), ...(type === 'Resource' ? [] : mappingsOf(type))])
+  const list = [...mappingsOf('Resource'), ...(type === 'Resource' ? [] : mappingsOf(type))].map(parameterOf)
+  const found = { list, byCode: new Map(list.map((parameter) => [parameter.code, parameter])) }
   REGISTRY.set(type, found)
   return found
 }
 
 const mappingsOf = (type: string): readonly Mapping[] => mappings[type]!
-
-function register(own: readonly Mapping[]): Registered {
-  const byMember = new Map<string, SearchParameter[]>()
-  const always: SearchParameter[] = []
-  const list = own.map((mapping) => {
-    const parameter = parameterOf(mapping)
-    const members = startsOf(mapping)
-    if (members === undefined) always.push(parameter)
-    for (const member of members ?? []) byMember.set(member, [...(byMember.get(member) ?? []), parameter])
-    return parameter
-  })
-  return { list, byCode: new Map(list.map((parameter) => [parameter.code, parameter])), byMember, always }
-}
-
-/** The members of the resource the values start from, or undefined where that cannot be said. */
-function startsOf({ values, components = [] }: Pick<Mapping, 'values' | 'components'>): ReadonlySet<string> | undefined {
-  const starts = new Set<string>()
-  for (const [type, first] of values) {
-    const below = first === undefined ? components.at(-1)?.values[type] : undefined
-    const members = typeof first === 'string' ? [first] : below === undefined ? undefined : startsOf({ values: below })
-    if (members === undefined) return undefined
-    for (const member of members) starts.add(member)
-  }
-  return starts
-}
 
 function parameterOf({ code, type, url, expression, targets, values, components = [] }: Mapping): SearchParameter {
   const evaluate = prepare(values)

@@ -37,9 +37,9 @@ describe('the definitions of R4', () => {
   })
 
   it('spell choices out', () => {
-    const { elements } = R4.shapes['Observation']!
-    expect(elements['valueQuantity']).toEqual({ type: 'Quantity', choice: 'value' })
-    expect(elements['value']).toBeUndefined()
+    const { elements } = R4.shapes.Observation!
+    expect(elements.valueQuantity).toEqual({ type: 'Quantity', choice: 'value' })
+    expect(elements.value).toBeUndefined()
   })
 
   it('check every invariant of R4 but these', () => {

@@ -11,7 +11,7 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { parametersOf, type SearchParameter, type TypedValue } from '../../lambdas/search/parameters.ts'
 import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
 
-const FULL = process.env['FHIR_TEST_FULL'] === '1'
+const FULL = process.env.FHIR_TEST_FULL === '1'
 
 /** Resources of a type that are compared: all, or a few; definitions, which are thousands, always few. */
 const MOST = FULL ? 200 : 3

@@ -46,7 +46,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   'ig-r4': 'name is required',
 }
 
-const FULL = process.env['FHIR_TEST_FULL'] === '1'
+const FULL = process.env.FHIR_TEST_FULL === '1'
 
 /** Definitions are many and alike: a twentieth of them, all other examples, and everything with FHIR_TEST_FULL=1. */
 function chosen(name: string, index: number): boolean {

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { seeds } from '../fixtures/validation/seeds.ts'
 
-const ROUNDS = process.env['FHIR_TEST_FULL'] === '1' ? 200_000 : 5_000
+const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 200_000 : 5_000
 
 /** A small generator of numbers, so that a failure can be repeated. */
 function numbers(seed: number): (below: number) => number {
