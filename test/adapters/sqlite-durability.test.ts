@@ -1,0 +1,192 @@
+/** What the store of the embedded home keeps when the process dies, the disk is full, or the log is torn. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import { openForWriting } from '../../lambdas/adapters/sqlite/schema.ts'
+import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+
+const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-durability-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const program = (name: string): string => fileURLToPath(new URL(`../fixtures/crash/${name}`, import.meta.url))
+
+describe('A process that is killed', () => {
+  const file = join(folder, 'killed.db')
+  const acknowledged = new Map<string, ReadonlySet<string>>()
+
+  for (let kill = 1; kill <= KILLS; kill++)
+    it(`leaves every acknowledged commit and none in part (kill ${kill})`, async () => {
+      const tenant = `t${kill}`
+      acknowledged.set(tenant, await commitUntilKilled(file, tenant))
+      const store = await SqliteResourceStore.open({ file })
+      expect(acknowledged.get(tenant)?.size).toBeGreaterThan(0)
+      expect(faultsOf(await everyVersion(store, tenant), acknowledged.get(tenant)!)).toEqual([])
+      await store.close()
+    })
+
+  it('leaves what the processes before it were told', async () => {
+    const store = await SqliteResourceStore.open({ file })
+    for (const [tenant, names] of acknowledged) expect(faultsOf(await everyVersion(store, tenant), names)).toEqual([])
+    await store.close()
+  })
+})
+
+describe('A commit', () => {
+  it('is on disk when it is acknowledged: SQLite is told to flush', () => {
+    const db = openForWriting(join(folder, 'flush.db'))
+    expect(db.prepare('PRAGMA synchronous').get()).toEqual({ synchronous: 2 })
+    expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
+    db.close()
+  })
+
+  const traces = spawnSync('strace', ['-o', join(folder, 'true'), 'true']).status === 0
+  if (!traces) process.stderr.write('strace does not work here: that acknowledgements follow a flush is not checked\n')
+  const whenTraced = traces ? it : it.skip
+
+  whenTraced('is acknowledged only after a flush that began after it was asked for', () => {
+    const trace = join(folder, 'trace')
+    const options = ['-f', '-s', '40', '-e', 'trace=fsync,fdatasync,write', '-o', trace]
+    const run = spawnSync('strace', [...options, process.execPath, program('commit-and-tell.ts'), join(folder, 'traced.db')])
+    expect(run.status).toBe(0)
+    expect(unflushed(readFileSync(trace, 'utf8').split('\n'))).toEqual({ unflushed: [], acknowledged: 50 })
+  })
+})
+
+describe('A full disk', () => {
+  it('fails commits, loses nothing that was acknowledged, and is over when there is room again', async () => {
+    const file = join(folder, 'full.db')
+    const limited = ['-c', 'ulimit -S -f 20000; exec "$@"', 'sh', process.execPath, program('commit-until-full.ts'), file]
+    const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
+    expect(full.error).toMatch(/Error/)
+    expect(full.versions).toBeGreaterThan(10)
+    const makesRoom = spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status === 0
+    if (!makesRoom) process.stderr.write('prlimit does not work here: that commits succeed again when there is room is not checked\n')
+    if (makesRoom) child.stdin.end()
+    else child.kill('SIGKILL')
+    const kept = makesRoom ? (JSON.parse((await lines.next()).value ?? '') as { readonly versions: number }).versions : full.versions
+    await gone(child)
+    expect(kept).toBe(full.versions + (makesRoom ? 5 : 0))
+    const store = await SqliteResourceStore.open({ file })
+    expect(await store.current([{ tenant: 't', type: 'Binary', id: 'b' }])).toMatchObject([{ versionId: kept }])
+    await store.close()
+  })
+})
+
+describe('A torn log', () => {
+  const damages: Record<string, (wal: string, length: number) => void> = {
+    'garbage behind its end': (wal) => appendFileSync(wal, Buffer.alloc(10_000, 0xa5)),
+    'its last byte missing': (wal, length) => truncateSync(wal, length - 1),
+    'its last third missing': (wal, length) => truncateSync(wal, Math.floor((length * 2) / 3)),
+    'nothing but half a header': (wal) => truncateSync(wal, 16),
+    'garbage in its last page': (wal, length) => overwrite(wal, length - 3000),
+    'garbage in its middle': (wal, length) => overwrite(wal, Math.floor(length / 2)),
+  }
+
+  for (const [damage, doDamage] of Object.entries(damages))
+    it(`with ${damage} leaves all that was in the file and whole commits of the log`, async () => {
+      const copy = join(folder, `torn-${damage.replaceAll(' ', '-')}.db`)
+      const { inFile, inAll } = await copyOfAStoreInUse(copy)
+      doDamage(`${copy}-wal`, readFileSync(`${copy}-wal`).length)
+      const store = await SqliteResourceStore.open({ file: copy })
+      const heads = await store.current(pair(0))
+      const kept = heads[0]!.versionId
+      expect(heads[1]!.versionId).toBe(kept)
+      expect(kept).toBeGreaterThanOrEqual(damage.includes('behind') ? inAll : inFile)
+      expect((await everyVersion(store, 't')).length).toBe(kept * 2)
+      expect(await store.commit(pair(kept), [])).toEqual({ kind: 'committed' })
+      await store.close()
+    })
+
+  const pair = (expected: number) =>
+    ['a', 'b'].map((id) => ({
+      ...{ tenant: 't', type: 'Patient', id, expected, lastUpdated: expected + 1, deleted: false, compartments: [] },
+      body: new Uint8Array(500).fill(expected),
+    }))
+
+  /** 20 commits in the file, 20 more in the log. */
+  async function copyOfAStoreInUse(copy: string): Promise<{ readonly inFile: number; readonly inAll: number }> {
+    const file = `${copy}.source`
+    for (const from of [0, 20]) {
+      const store = await SqliteResourceStore.open({ file })
+      for (let expected = from; expected < from + 20; expected++) await store.commit(pair(expected), [])
+      if (from > 0) for (const end of ['', '-wal']) copyFileSync(file + end, copy + end)
+      await store.close()
+    }
+    return { inFile: 20, inAll: 40 }
+  }
+})
+
+async function commitUntilKilled(file: string, tenant: string): Promise<ReadonlySet<string>> {
+  const child = spawn(process.execPath, [program('commit-until-killed.ts'), file, tenant], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk
+  })
+  await once(child.stdout, 'data')
+  await setTimeout(20 + Math.random() * 400)
+  child.kill('SIGKILL')
+  await gone(child)
+  // The last line may have been cut.
+  return new Set(output.slice(0, output.lastIndexOf('\n')).split('\n'))
+}
+
+async function gone(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'close')
+}
+
+async function everyVersion(store: SqliteResourceStore, tenant: string): Promise<readonly ResourceVersion[]> {
+  const found: ResourceVersion[] = []
+  for (;;) {
+    const { versions, more } = await store.history({ tenant }, {}, found.at(-1), 5000)
+    found.push(...versions)
+    if (!more) return found
+  }
+}
+
+/** What is wrong with what a killed process left; each body is the name of its commit and the number of its entries. */
+function faultsOf(versions: readonly ResourceVersion[], acknowledged: ReadonlySet<string>): readonly string[] {
+  const commits = Map.groupBy(versions, ({ body }) => new TextDecoder().decode(body).trimEnd())
+  const lost = [...acknowledged].filter((name) => !commits.has(name)).map((name) => `lost ${name}`)
+  const torn = [...commits].filter(([name, of]) => of.length !== Number(name.split(' ')[1])).map(([name]) => `torn ${name}`)
+  const resources = Map.groupBy(versions, ({ id }) => id)
+  const gaps = [...resources].filter(([, of]) => Math.max(...of.map(({ versionId }) => versionId)) !== of.length).map(([id]) => `gap ${id}`)
+  return [...lost, ...torn, ...gaps]
+}
+
+/** Acknowledgements in a trace of system calls without a whole flush between them and what asked for them. */
+function unflushed(lines: readonly string[]): { readonly unflushed: readonly string[]; readonly acknowledged: number } {
+  const begun = new Map<string, number>()
+  const asked = new Map<string, number>()
+  const without: string[] = []
+  let acknowledged = 0
+  let lastFlush = -1
+  for (const [at, line] of lines.entries()) {
+    const thread = line.split(' ')[0]!
+    if (/f(data)?sync\(.*<unfinished/.test(line)) begun.set(thread, at)
+    else if (/f(data)?sync resumed.*= 0/.test(line)) lastFlush = Math.max(lastFlush, begun.get(thread) ?? -1)
+    else if (/f(data)?sync\(.*= 0/.test(line)) lastFlush = at
+    const [, what, n] = /write\(1, "(asked|committed) (\d+)/.exec(line) ?? []
+    if (what === 'asked') asked.set(n!, at)
+    if (what !== 'committed') continue
+    acknowledged += 1
+    if (lastFlush < asked.get(n!)!) without.push(line)
+  }
+  return { unflushed: without, acknowledged }
+}
+
+function overwrite(path: string, at: number): void {
+  const content = readFileSync(path)
+  content.fill(0xa5, at, at + 100)
+  writeFileSync(path, content)
+}
