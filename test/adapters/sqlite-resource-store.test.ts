@@ -1,16 +1,256 @@
-/** The resource store of the embedded home. */
-import { mkdtempSync, rmSync } from 'node:fs'
+/** The resource store of the embedded home: the contract, and what only a file can go through. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite/backup.ts'
+import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite/change-feed.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import { StoreFileError } from '../../lambdas/adapters/sqlite/schema.ts'
+import { Writer } from '../../lambdas/adapters/sqlite/writer.ts'
+import type { Change } from '../../lambdas/ports/change-feed.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 
+const folder = mkdtempSync(join(tmpdir(), 'fhir-store-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+const newFile = (): string => join(folder, `${++files}.db`)
+
 resourceStoreContract('SQLite', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'fhir-store-'))
-  const store = await SqliteResourceStore.open({ file: join(folder, 'store.db') })
-  const close = async () => {
-    await store.close()
-    rmSync(folder, { recursive: true })
-  }
-  return { reader: store, writer: store, close }
+  const store = await SqliteResourceStore.open({ file: newFile() })
+  return { reader: store, writer: store, close: () => store.close() }
 })
+
+describe('A reading of several resources in SQLite', () => {
+  it('sees one state: no commit of another thread falls into it', async () => {
+    const store = await SqliteResourceStore.open({ file: newFile() })
+    const ids = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    const writer = (async () => {
+      for (let expected = 0; expected < 150; expected++) await store.commit(writesOf(ids, expected), [])
+    })()
+    const torn: unknown[] = []
+    let seen = 0
+    for (let isDone = false; !isDone; await setImmediate()) {
+      const heads = await store.current(ids.map((id) => ({ tenant: 't', type: 'Patient', id })))
+      const numbers = new Set(heads.map((head) => head?.versionId ?? 0))
+      if (numbers.size > 1) torn.push(numbers)
+      seen = Math.max(seen, ...numbers)
+      isDone = seen === 150
+    }
+    await writer
+    expect(torn).toEqual([])
+    await store.close()
+  })
+
+  it('gives each resource of a scan once, even when late commits carry instants of before it', async () => {
+    const store = await SqliteResourceStore.open({ file: newFile() })
+    const ids = [...Array(20).keys()].map((n) => `p${n}`)
+    await store.commit(writesOf(ids, 0), [])
+    const found: string[] = []
+    for (let cursor: string | undefined, round = 1; round === 1 || cursor !== undefined; round++) {
+      const from = cursor === undefined ? {} : { cursor }
+      const page = await store.scan({ tenant: 't', type: 'Patient', segment: { index: 0, of: 1 }, asOf: 1000, limit: 3, ...from })
+      found.push(...page.versions.map(({ id, versionId }) => `${id}/${versionId}`))
+      cursor = page.cursor
+      await store.commit(writesOf(ids, round), [])
+    }
+    expect(found.toSorted()).toEqual(ids.map((id) => `${id}/1`).toSorted())
+    await store.close()
+  })
+})
+
+describe('The change feed of SQLite', () => {
+  it('gives every version in the order of the commits, a commit in one piece, from any position on', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file })
+    await Promise.all([...Array(30).keys()].map((n) => store.commit(writesOf([`a${n}`, `b${n}`, `c${n}`], 0), [])))
+    const feed = new SqliteChangeFeed(file)
+    const all: Change[] = []
+    for (let page = feed.changes(0, 7); page.length > 0; page = feed.changes(all.at(-1)!.position, 7)) all.push(...page)
+    expect(all.map(({ position }) => position)).toEqual([...Array(90).keys()].map((n) => n + 1))
+    const groups = [...Array(30).keys()].map((n) => all.slice(n * 3, n * 3 + 3).map(({ version }) => version.id.slice(1)))
+    expect(groups.every(([first, ...rest]) => rest.every((id) => id === first))).toBe(true)
+    expect(store.lastPosition()).toBe(90)
+    await store.commit(writesOf(['later'], 0), [])
+    expect(feed.changes(90, 10).map(({ version }) => version.id)).toEqual(['later'])
+    feed.close()
+    await store.close()
+  })
+
+  it('gives few versions at once when they are large', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file })
+    await store.commit(writesOf(['a', 'b', 'c', 'd', 'e', 'f'], 0, new Uint8Array(400_000)), [])
+    const feed = new SqliteChangeFeed(file)
+    expect(feed.changes(0, 10)).toHaveLength(2)
+    expect(feed.changes(5, 10)).toHaveLength(1)
+    feed.close()
+    await store.close()
+  })
+})
+
+describe('A store of SQLite that is opened again', () => {
+  it('has its versions, guards, last position and newest instant', async () => {
+    const file = newFile()
+    const first = await SqliteResourceStore.open({ file })
+    expect([first.lastPosition(), first.newest()]).toEqual([0, 0])
+    const holder = { tenant: 't', type: 'Patient', id: 'a' }
+    await first.commit(writesOf(['a', 'b'], 0), [{ tenant: 't', guard: 'g', holder }])
+    await first.commit(writesOf(['a'], 1), [])
+    await first.close()
+    const second = await SqliteResourceStore.open({ file })
+    expect([second.lastPosition(), second.newest()]).toEqual([3, 2])
+    expect(await second.current([holder])).toMatchObject([{ versionId: 2 }])
+    const other = await second.commit(writesOf(['c'], 0), [{ tenant: 't', guard: 'g', holder: { ...holder, id: 'c' } }])
+    expect(other).toEqual({ kind: 'guarded', index: 0, holder })
+    await second.close()
+  })
+
+  it('was closed only after what was asked of it was done; then it refuses', async () => {
+    const store = await SqliteResourceStore.open({ file: newFile() })
+    const asked = [...Array(50).keys()].map((n) => store.commit(writesOf([`p${n}`], 0), []))
+    await store.close()
+    expect(await Promise.all(asked)).toEqual(asked.map(() => ({ kind: 'committed' })))
+    await expect(store.commit(writesOf(['late'], 0), [])).rejects.toThrow('closed')
+    await store.close()
+  })
+})
+
+describe('A file that is no store', () => {
+  it('is refused and left alone', async () => {
+    const text = newFile()
+    writeFileSync(text, 'Dear diary, '.repeat(1000))
+    const other = newFile()
+    const db = new DatabaseSync(other)
+    db.exec('CREATE TABLE invoice (total)')
+    db.close()
+    for (const file of [text, other]) {
+      const before = readFileSync(file)
+      await expect(SqliteResourceStore.open({ file })).rejects.toThrow(StoreFileError)
+      expect(() => checkStoreFile(file)).toThrow(StoreFileError)
+      expect(readFileSync(file).equals(before)).toBe(true)
+    }
+  })
+
+  it('is refused with the reason when a newer version of the server wrote it', async () => {
+    const file = newFile()
+    await (await SqliteResourceStore.open({ file })).close()
+    const db = new DatabaseSync(file)
+    db.exec('PRAGMA user_version = 1000')
+    db.close()
+    await expect(SqliteResourceStore.open({ file })).rejects.toThrow('newer version')
+  })
+
+  it('is an error when its folder does not exist', async () => {
+    await expect(SqliteResourceStore.open({ file: join(folder, 'nowhere', 'store.db') })).rejects.toThrow()
+    expect(() => checkStoreFile(join(folder, 'nowhere', 'store.db'))).toThrow('does not exist')
+  })
+})
+
+describe('A backup of SQLite', () => {
+  it('is one state of a store that goes on being written, and a store itself', async () => {
+    const [file, copy] = [newFile(), newFile()]
+    const store = await SqliteResourceStore.open({ file })
+    for (let expected = 0; expected < 20; expected++) await store.commit(writesOf(['a', 'b'], expected, new Uint8Array(20_000)), [])
+    let last = 20
+    let isDone = false
+    const writer = (async () => {
+      while (!isDone) await store.commit(writesOf(['a', 'b'], last++, new Uint8Array(20_000)), [])
+    })()
+    await store.backup(copy)
+    await backupStoreFile(file, `${copy}.again`)
+    isDone = true
+    await writer
+    for (const made of [copy, `${copy}.again`]) {
+      checkStoreFile(made)
+      const restored = await SqliteResourceStore.open({ file: made })
+      const heads = await restored.current(writesOf(['a', 'b'], 0))
+      expect(heads[0]!.versionId).toBeGreaterThanOrEqual(20)
+      expect(heads[1]!.versionId).toBe(heads[0]!.versionId)
+      expect(restored.lastPosition()).toBe(heads[0]!.versionId * 2)
+      await restored.close()
+    }
+    await store.close()
+  })
+
+  it('is noticed when it is damaged', async () => {
+    const [file, copy] = [newFile(), newFile()]
+    const store = await SqliteResourceStore.open({ file })
+    await store.commit(writesOf([...Array(500).keys()].map(String), 0), [])
+    await store.backup(copy)
+    await store.close()
+    const content = readFileSync(copy)
+    content.fill(0xa5, content.length / 2, content.length / 2 + 9000)
+    writeFileSync(copy, content)
+    expect(() => checkStoreFile(copy)).toThrow('damaged')
+  })
+
+  it('leaves nothing behind when it fails', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file })
+    await expect(store.backup(join(folder, 'nowhere', 'copy.db'))).rejects.toThrow()
+    const isFolder = newFile()
+    mkdirSync(isFolder)
+    await expect(store.backup(isFolder)).rejects.toThrow()
+    expect(existsSync(`${isFolder}.partial`)).toBe(false)
+    await store.close()
+  })
+})
+
+describe('A broken machine under SQLite', () => {
+  it('fails the commits that waited for a writer that died, and a later commit finds a new one', async () => {
+    const file = join(folder, 'not-yet', 'store.db')
+    const writer = new Writer(file, 0)
+    const asked = [0, 1, 2].map((n) => writer.commit(writesOf([`p${n}`], 0), []))
+    await Promise.allSettled(asked)
+    for (const commit of asked) await expect(commit).rejects.toThrow('unable to open')
+    mkdirSync(join(folder, 'not-yet'))
+    expect(await writer.commit(writesOf(['p0'], 0), [])).toEqual({ kind: 'committed' })
+    await writer.close()
+  })
+
+  it('fails the commits to a file that is damaged under it, and is told so when it opens it', async () => {
+    const file = newFile()
+    const first = await SqliteResourceStore.open({ file })
+    await first.commit(writesOf([...Array(2000).keys()].map(String), 0), [])
+    await first.close()
+    const second = await SqliteResourceStore.open({ file })
+    const content = readFileSync(file)
+    writeFileSync(file, content.fill(0xa5, 8192))
+    for (const id of ['7', '1999']) await expect(second.commit(writesOf([id], 1), [])).rejects.toThrow('malformed')
+    await expect(second.current(writesOf(['7'], 0))).rejects.toThrow('malformed')
+    await second.close()
+    await expect(SqliteResourceStore.open({ file })).rejects.toThrow(StoreFileError)
+  })
+
+  it('that is given more than it can take refuses what is too much and does the rest', async () => {
+    const store = await SqliteResourceStore.open({ file: newFile() })
+    const commits = [...Array(8).keys()].map((c) =>
+      writesOf(
+        [...Array(5000).keys()].map((n) => `${c}-${n}`),
+        0,
+        new Uint8Array(1),
+      ),
+    )
+    const results = await Promise.allSettled(commits.map((writes) => store.commit(writes, [])))
+    const refused = results.filter(({ status }) => status === 'rejected')
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused).toEqual(refused.map(() => ({ status: 'rejected', reason: expect.any(Overloaded) })))
+    for (const [c, { status }] of results.entries()) {
+      const heads = await store.current(commits[c]!.slice(0, 10))
+      expect(heads.every((head) => (head !== undefined) === (status === 'fulfilled'))).toBe(true)
+    }
+    expect(await store.commit(writesOf(['after'], 0), [])).toEqual({ kind: 'committed' })
+    await store.close()
+  })
+})
+
+function writesOf(ids: readonly string[], expected: number, body = new Uint8Array(300).fill(expected)): readonly Write[] {
+  const common = { tenant: 't', type: 'Patient', expected, lastUpdated: expected + 1, deleted: false, compartments: [], body }
+  return ids.map((id) => ({ ...common, id }))
+}

@@ -20,7 +20,7 @@ import { backupStoreFile } from './backup.ts'
 import { HistoryReader } from './history.ts'
 import { COLUMNS, inSnapshot, type VersionRow, versionOf } from './rows.ts'
 import { Scanner } from './scan.ts'
-import { openForReading, openForWriting } from './schema.ts'
+import { openForReading, openForWriting, reasonOf } from './schema.ts'
 import { Writer } from './writer.ts'
 
 export type SqliteStoreOptions = {
@@ -55,7 +55,11 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
 
   /** `file`: made when missing. StoreFileError where it is something else. */
   static async open(options: SqliteStoreOptions): Promise<SqliteResourceStore> {
-    return new SqliteResourceStore(options)
+    try {
+      return new SqliteResourceStore(options)
+    } catch (error) {
+      throw reasonOf(error, options.file)
+    }
   }
 
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {

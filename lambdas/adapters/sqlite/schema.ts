@@ -29,11 +29,13 @@ export class StoreFileError extends Error {}
 export function openForWriting(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    db.exec(`PRAGMA page_size = ${PAGE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;
-      PRAGMA cache_size = -32000; PRAGMA journal_size_limit = 67108864; PRAGMA busy_timeout = 5000;`)
+    db.exec(`PRAGMA page_size = ${PAGE}; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA busy_timeout = 5000`)
+    const isNew = pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
+    if (!isNew) checked(db, file)
+    db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')
+    if (isNew) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
     if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)
-    if (pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
-    return checked(db, file)
+    return db
   } catch (error) {
     db.close()
     throw reasonOf(error, file)
@@ -64,7 +66,8 @@ function checked(db: DatabaseSync, file: string): DatabaseSync {
 const NOT_A_DATABASE = 26
 const CORRUPT = 11
 
-function reasonOf(error: unknown, file: string): unknown {
+/** StoreFileError for what SQLite cannot make sense of, the error itself otherwise. */
+export function reasonOf(error: unknown, file: string): unknown {
   const code = (error as { readonly errcode?: number }).errcode
   if (code === NOT_A_DATABASE) return new StoreFileError(`${file} is not a store of this server`)
   return code === CORRUPT ? new StoreFileError(`${file} is damaged`) : error
