@@ -18,9 +18,10 @@ import type {
 } from '../../ports/resource-store.ts'
 import { backupStoreFile } from './backup.ts'
 import { HistoryReader } from './history.ts'
-import { COLUMNS, inSnapshot, type VersionRow, versionOf } from './rows.ts'
+import { inSnapshot } from './rows.ts'
 import { Scanner } from './scan.ts'
 import { openForReading, openForWriting, reasonOf } from './schema.ts'
+import { VersionReader } from './version-reader.ts'
 import { Writer } from './writer.ts'
 
 export type SqliteStoreOptions = {
@@ -35,8 +36,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   readonly #writer: Writer
   readonly #history: HistoryReader
   readonly #scanner: Scanner
-  readonly #current
-  readonly #version
+  readonly #versions: VersionReader
 
   private constructor({ file, onCommit }: SqliteStoreOptions) {
     // Makes the file and recovers its log before anybody reads.
@@ -45,10 +45,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     this.#db = openForReading(file)
     this.#history = new HistoryReader(this.#db)
     this.#scanner = new Scanner(this.#db)
-    this.#current = this.#db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
-      WHERE t.tenant = ? AND t.type = ? AND k.id = ? ORDER BY k.vid DESC LIMIT 1`)
-    this.#version = this.#db.prepare(`SELECT ${COLUMNS} FROM kind t JOIN key k ON k.kind = t.kind JOIN version v ON v.seq = k.seq
-      WHERE t.tenant = ? AND t.type = ? AND k.id = ? AND k.vid = ?`)
+    this.#versions = new VersionReader(this.#db)
     const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
     this.#writer = new Writer(file, seq ?? 0, onCommit)
   }
@@ -63,11 +60,11 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   }
 
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#each(keys, ({ tenant, type, id }) => rowOf(this.#current.get(tenant, type, id)))
+    return this.#each(keys, (key) => this.#versions.head(key))
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#each(keys, ({ tenant, type, id, versionId }) => rowOf(this.#version.get(tenant, type, id, versionId)))
+    return this.#each(keys, (key) => this.#versions.version(key))
   }
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
@@ -110,8 +107,6 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     return keys.length > 1 ? inSnapshot(this.#db, () => keys.map(read)) : keys.map(read)
   }
 }
-
-const rowOf = (row: unknown): ResourceVersion | undefined => (row === undefined ? undefined : versionOf(row as VersionRow))
 
 function checkDistinct(writes: readonly Write[], guards: readonly Guard[]): void {
   if (new Set([...writes, ...guards].map(({ tenant }) => tenant)).size > 1) throw new RangeError('a commit has one tenant')

@@ -14,7 +14,7 @@ const LARGEST_BATCH = 8_000_000
 /** How long a commit waits for company, once there has been some: ms. */
 const GATHERING = 2
 /** Bytes in the write-ahead log that make a checkpoint due: small ones, often, so that none takes long. */
-const CHECKPOINT_AT = 4_000_000
+const CHECKPOINT_AT = 8_000_000
 const IDLE = 200
 
 const port = parentPort!

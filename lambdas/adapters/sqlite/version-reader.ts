@@ -1,0 +1,56 @@
+/** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+
+type Row = readonly [vid: number, lastUpdated: number, deleted: number, compartments: string, body: Uint8Array]
+
+export class VersionReader {
+  readonly #kind
+  readonly #head
+  readonly #version
+  readonly #kinds = new Map<string, Map<string, number>>()
+
+  constructor(db: DatabaseSync) {
+    const selected = `SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM key k JOIN version v ON v.seq = k.seq`
+    this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
+    this.#head = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? ORDER BY k.vid DESC LIMIT 1`)
+    this.#version = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? AND k.vid = ?`)
+    for (const statement of [this.#head, this.#version]) statement.setReturnArrays(true)
+  }
+
+  head(key: ResourceKey): ResourceVersion | undefined {
+    const kind = this.#kindOf(key)
+    return kind === undefined ? undefined : versionOf(key, this.#head.get(kind, key.id))
+  }
+
+  version(key: VersionKey): ResourceVersion | undefined {
+    const kind = this.#kindOf(key)
+    return kind === undefined ? undefined : versionOf(key, this.#version.get(kind, key.id, key.versionId))
+  }
+
+  /** A kind that is there stays: only what is not there yet is looked for again. */
+  #kindOf({ tenant, type }: ResourceKey): number | undefined {
+    const known = this.#kinds.get(tenant)?.get(type)
+    if (known !== undefined) return known
+    const kind = (this.#kind.get(tenant, type) as { readonly kind: number } | undefined)?.kind
+    if (kind === undefined) return undefined
+    const ofTenant = this.#kinds.get(tenant) ?? new Map<string, number>()
+    this.#kinds.set(tenant, ofTenant.set(type, kind))
+    return kind
+  }
+}
+
+function versionOf({ tenant, type, id }: ResourceKey, row: unknown): ResourceVersion | undefined {
+  if (row === undefined) return undefined
+  const [versionId, lastUpdated, deleted, compartments, body] = row as Row
+  return {
+    tenant,
+    type,
+    id,
+    versionId,
+    lastUpdated,
+    deleted: deleted === 1,
+    compartments: compartments === '' ? [] : compartments.split(' '),
+    body,
+  }
+}
