@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The command line of the embedded home. */
 import { Command } from 'commander'
 import { backupCommand } from './commands/backup.ts'

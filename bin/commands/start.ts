@@ -50,7 +50,7 @@ async function start(options: Options): Promise<void> {
   try {
     await listen(embedded, options)
     stopOnSignals(embedded)
-    if (options.sample) await loadSample(embedded)
+    if (options.sample) await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, ''))
   } catch (error) {
     await embedded.close()
     throw error
@@ -93,23 +93,30 @@ function stopOnSignals(embedded: Embedded): void {
     )
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
+  process.on('SIGHUP', () => {
+    embedded.restore().catch((error: Error) => process.stderr.write(`fhir: the backup could not be restored: ${error.message}\n`))
+  })
 }
 
-async function loadSample({ server }: Embedded): Promise<void> {
+/** Once: what was changed since stays changed. */
+async function loadSample({ server }: Embedded, basePath: string): Promise<void> {
   const { address, port, family } = server.address() as AddressInfo
-  const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}/fhir`
+  const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${basePath}`
+  if ((await fetch(`${base}/Patient/${samplePatient()}/_history`)).ok) return
   const { failures } = await load(sourcesOf([SAMPLE]), { base, concurrency: 1, onProgress: () => undefined })
   if (failures.length > 0) throw new Error(`The sample could not be loaded: ${failures[0]!.reason}`)
 }
 
+const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
+
 function greeting(base: string, { memory, data, sample }: Options): string {
-  const id = readdirSync(SAMPLE)[0]!.replace(/\..*$/, '')
-  const patient = `${base}/Patient/${sample ? id : 'example'}`
+  const id = sample ? samplePatient() : 'example'
+  const patient = `${base}/Patient/${id}`
   return `FHIR R4 server at ${base}
-Open mode: no authentication, loopback only. ${memory ? 'Nothing is kept.' : `Everything is kept in ${data}.`}
+Open mode (--open): no authentication, loopback only. ${memory ? 'Nothing is kept.' : `Everything is kept in ${data}.`}
 
   curl ${patient}
-  curl '${base}/Observation?patient=${sample ? id : 'example'}&category=laboratory&_sort=-date&_count=3'
+  curl '${base}/Observation?patient=${id}&category=laboratory&_sort=-date&_count=3'
   curl ${patient}/_history
   curl -X PATCH ${patient} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'
 

@@ -1,10 +1,11 @@
 /** The embedded home: the whole server in one process, on SQLite and files. */
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
-import { openDataFolder } from '../adapters/filesystem/data-folder.ts'
+import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { Searcher } from '../adapters/in-process/searcher.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
@@ -27,7 +28,10 @@ import type { InteractionCode } from '../interactions/routes.ts'
 import { search } from '../interactions/search.ts'
 import { update } from '../interactions/update.ts'
 import { vread } from '../interactions/vread.ts'
+import type { Clock } from '../ports/clock.ts'
+import { takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
+import { Gate } from './gate.ts'
 
 export type EmbeddedOptions = {
   readonly config: Config
@@ -41,8 +45,10 @@ export type EmbeddedOptions = {
 export type Embedded = {
   /** Listens on nothing yet. */
   readonly server: Server
-  readonly store: SqliteResourceStore
-  readonly searcher: Searcher
+  /** Acknowledged versions that searches would have to wait for. */
+  readonly lag: () => number
+  /** Takes the place of everything: the store a `restore` left in the data folder. Requests meanwhile are answered 503. */
+  readonly restore: () => Promise<void>
   /** Finishes what is under way, then closes the stores. */
   readonly close: () => Promise<void>
 }
@@ -50,6 +56,49 @@ export type Embedded = {
 export async function openEmbedded({ config, dataFolder, baseUrl, report }: EmbeddedOptions): Promise<Embedded> {
   const folder = dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
   const data = openDataFolder(folder)
+  const seal = new AesSeal(data.key())
+  const audit = new FilesystemAuditLog({
+    folder: data.path('audit'),
+    retentionDays: config.auditRetentionDays,
+    onError: (error) => report(error, ''),
+  })
+  const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
+  const open = async (): Promise<Home> => {
+    takeRestored(folder)
+    const stores = await openStores(data, config, report)
+    const ports: Ports = { ...stores, resources: stores.store, writer: stores.store, index: stores.searcher, seal, choices: config }
+    return { ...stores, serve: serveOf(ports, { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins }, baseUrl) }
+  }
+  const gate = new Gate(await open())
+  const server = nodeServer((http, requestId) => gate.pass((home) => home.serve(http, requestId)), {
+    basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
+    maxBody: config.maxBodyBytes,
+    maxRequests: config.maxRequests,
+    newRequestId: () => randomUUID(),
+    loopbackOnly: true,
+  })
+  return {
+    server,
+    lag: () => gate.inside.searcher.lag(),
+    restore: () =>
+      gate.exchange(async (home) => {
+        await closeStores(home)
+        return open()
+      }),
+    async close() {
+      await closeServer(server)
+      await closeStores(gate.inside)
+      await audit.close()
+      data.unlock()
+      if (dataFolder === undefined) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+type Stores = { readonly store: SqliteResourceStore; readonly searcher: Searcher; readonly clock: Clock }
+type Home = Stores & { readonly serve: Serve }
+
+async function openStores(data: DataFolder, config: Config, report: EmbeddedOptions['report']): Promise<Stores> {
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
@@ -59,40 +108,12 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
     budget: config.searchBudget,
     report: (error) => report(error, ''),
   })
-  const clock = new SystemClock(store.newest())
-  const audit = new FilesystemAuditLog({
-    folder: data.path('audit'),
-    retentionDays: config.auditRetentionDays,
-    onError: (error) => report(error, ''),
-  })
-  const ports: Ports = { resources: store, writer: store, index: searcher, clock, seal: new AesSeal(data.key()), choices: config }
-  const parts: StepParts = {
-    audit,
-    clock,
-    report,
-    maxBody: config.maxBodyBytes,
-    origins: config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins,
-  }
-  const http = nodeServer(serveOf(ports, parts, baseUrl), {
-    basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
-    maxBody: config.maxBodyBytes,
-    maxRequests: config.maxRequests,
-    newRequestId: () => clock.newId(),
-    loopbackOnly: true,
-  })
-  return {
-    server: http,
-    store,
-    searcher,
-    async close() {
-      await closeServer(http)
-      await searcher.close()
-      await store.close()
-      await audit.close()
-      data.unlock()
-      if (dataFolder === undefined) rmSync(folder, { recursive: true, force: true })
-    },
-  }
+  return { store, searcher, clock: new SystemClock(store.newest()) }
+}
+
+async function closeStores({ searcher, store }: Stores): Promise<void> {
+  await searcher.close()
+  await store.close()
 }
 
 function serveOf(ports: Ports, parts: StepParts, baseUrl: string): Serve {

@@ -80,6 +80,8 @@ export class Searcher implements SearchIndex {
   async close(): Promise<void> {
     this.#closed = true
     const worker = this.#worker
+    // An unreferenced thread would let the process end before it has.
+    worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     this.#post({ kind: 'close' })
     await ended

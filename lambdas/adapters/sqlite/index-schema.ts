@@ -21,7 +21,7 @@ export const SCHEMA = `
  */
 export function openIndex(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
-  db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -96000; PRAGMA temp_store = MEMORY;
+  db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -48000; PRAGMA temp_store = MEMORY;
     PRAGMA wal_autocheckpoint = 2000; PRAGMA journal_size_limit = 67108864; ${SCHEMA}`)
   return db
 }

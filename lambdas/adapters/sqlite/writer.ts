@@ -59,6 +59,8 @@ export class Writer {
     this.#closed = true
     const worker = this.#worker
     if (worker === undefined) return
+    // An unreferenced thread would let the process end before it has.
+    worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     worker.ref()
     worker.postMessage('close' satisfies WriterMessage)

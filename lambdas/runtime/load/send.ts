@@ -6,7 +6,8 @@ export type Failure = { readonly place: string; readonly key: string; readonly r
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 
-const PATIENCE = 8
+/** How often a busy server is asked again, and one that cannot be reached. */
+const PATIENCE = { busy: 8, unreachable: 5 }
 
 /** `base`: without a slash at the end. The sender rejects when the server cannot be reached. */
 export const senderTo = (base: string): Sender => {
@@ -15,7 +16,7 @@ export const senderTo = (base: string): Sender => {
     for (let attempt = 0; ; attempt++) {
       const response = await fetchOnce(base, body)
       if (response !== undefined && response.status !== 429 && response.status !== 503) return response
-      if (attempt === PATIENCE)
+      if (attempt === PATIENCE[response === undefined ? 'unreachable' : 'busy'])
         throw new Error(response === undefined ? `${base} cannot be reached` : `${base} stays busy (${response.status})`)
       await response?.arrayBuffer()
       await wait(Math.max(Number(response?.headers.get('retry-after') ?? 0) * 1000, 50 * 2 ** attempt))
@@ -36,7 +37,11 @@ export const senderTo = (base: string): Sender => {
 
 async function fetchOnce(base: string, body: string): Promise<Response | undefined> {
   try {
-    return await fetch(base, { method: 'POST', body, headers: { 'content-type': 'application/fhir+json', prefer: 'return=minimal' } })
+    return await fetch(base, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/fhir+json', 'accept-encoding': 'identity', prefer: 'return=minimal' },
+    })
   } catch {
     return undefined
   }
@@ -58,6 +63,8 @@ function failuresIn(bundle: unknown, entries: readonly LoadEntry[]): readonly Fa
   const answers = (bundle as Answered).entry ?? []
   return entries.flatMap(({ place, key }, i) => {
     const { status = 'no answer', outcome } = answers[i]?.response ?? {}
-    return status.startsWith('2') ? [] : [{ place, key, reason: `${status} ${textOf(outcome)}`.trim() }]
+    return status.startsWith('2')
+      ? []
+      : [{ place, key, reason: `${status} ${textOf(outcome)}`.trim().replaceAll(/Bundle\.entry\[\d+]\.resource/g, key.split('/')[0]!) }]
   })
 }

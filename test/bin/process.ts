@@ -1,0 +1,76 @@
+/** The command line as a process: started, read, ended. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from '@jest/globals'
+
+export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
+
+/** Runs to its end. */
+export function fhir(...args: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, ['bin/fhir.js', ...args])
+  return ended(child)
+}
+
+function ended(child: ChildProcess): Promise<Ended> {
+  let out = ''
+  let err = ''
+  child.stdout!.on('data', (data) => (out += data))
+  child.stderr!.on('data', (data) => (err += data))
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+}
+
+export type Running = {
+  readonly child: ChildProcess
+  readonly base: string
+  readonly out: () => string
+  readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
+}
+
+/** `fhir start` on a free port; resolves when it has greeted. */
+export async function started(...args: readonly string[]): Promise<Running> {
+  const port = await freePort()
+  const child = spawn(process.execPath, ['bin/fhir.js', 'start', '--port', String(port), ...args])
+  children.add(child)
+  let out = ''
+  let err = ''
+  child.stderr!.on('data', (data) => (err += data))
+  await new Promise<void>((resolve, reject) => {
+    child.stdout!.on('data', (data) => {
+      out += data
+      if (out.includes('Stop it with')) resolve()
+    })
+    child.once('exit', () => reject(new Error(`the server ended: ${err}`)))
+  })
+  const stop = (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> =>
+    new Promise((resolve) => {
+      if (child.exitCode !== null || child.signalCode !== null) return resolve(child.exitCode)
+      child.once('exit', (code) => resolve(code))
+      child.kill(signal)
+    })
+  return { child, base: `http://127.0.0.1:${port}/fhir`, out: () => out, stop }
+}
+
+const children = new Set<ChildProcess>()
+const folders: string[] = []
+
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fhir-test-'))
+  folders.push(folder)
+  return folder
+}
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })

@@ -1,0 +1,225 @@
+/** What a newcomer sees: `fhir start --sample`, its curls, its errors; load, backup and restore. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from '@jest/globals'
+import type { Tree } from '../api/server.ts'
+import { fhir, freePort, newFolder, started } from './process.ts'
+
+const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
+
+describe('start', () => {
+  it('--sample greets with four curl lines that work when pasted', async () => {
+    const server = await started('--sample', '--data', newFolder())
+    const lines = server
+      .out()
+      .split('\n')
+      .filter((line) => line.startsWith('  curl '))
+    expect(lines).toHaveLength(4)
+    if (spawnSync('curl', ['--version']).status !== 0) return console.log('the curl lines are not run: there is no curl')
+    const answers = lines.map((line) => JSON.parse(execFileSync('sh', ['-c', line.replace('curl', 'curl -s')], { encoding: 'utf8' })))
+    expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
+    expect([answers[1].type, answers[1].entry.length, answers[2].type, answers[3].active, answers[3].meta.versionId]).toEqual([
+      'searchset',
+      3,
+      'history',
+      true,
+      '2',
+    ])
+    expect(await server.stop()).toBe(0)
+  })
+  it('keeps everything over a restart, and loads the sample once', async () => {
+    const data = newFolder()
+    for (const versions of [1, 1]) {
+      const server = await started('--sample', '--data', data)
+      expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(3)
+      expect((await json(`${server.base}/Patient/58c297c4-d684-4677-8024-01131d93835e/_history`)).entry).toHaveLength(versions)
+      await server.stop()
+    }
+  })
+  it('--memory keeps nothing', async () => {
+    const server = await started('--memory')
+    expect(
+      (
+        await fetch(`${server.base}/Patient/1`, {
+          method: 'PUT',
+          body: '{"resourceType":"Patient","id":"1","active":true}',
+          headers: { 'content-type': 'application/fhir+json' },
+        })
+      ).status,
+    ).toBe(201)
+    expect(await server.stop()).toBe(0)
+  })
+  it('answers what is under way before it ends', async () => {
+    const server = await started('--memory')
+    const answers = Array.from({ length: 50 }, (_, i) =>
+      fetch(`${server.base}/Patient/${i}`, {
+        method: 'PUT',
+        body: JSON.stringify({ resourceType: 'Patient', id: String(i), active: true }),
+        headers: { 'content-type': 'application/fhir+json' },
+      }).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    )
+    await Promise.race(answers)
+    const code = server.stop()
+    const statuses = await Promise.all(answers)
+    expect(statuses.filter((status) => status !== 201 && status !== 0)).toEqual([])
+    expect(await code).toBe(0)
+  })
+  it('says in one line what is wrong', async () => {
+    const port = await freePort()
+    const taken = createServer().listen(port, '127.0.0.1')
+    const file = join(newFolder(), 'file')
+    writeFileSync(file, '')
+    const data = newFolder()
+    const server = await started('--data', data)
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [['start', '--memory', '--port', String(port)], /^fhir: Port \d+ is taken: choose another with --port\n$/],
+      [['start', '--data', join(file, 'below')], /^fhir: The data folder .* is not writable \(ENOTDIR\)\n$/],
+      [['start', '--data', data, '--port', '0'], /^fhir: The data folder .* is in use by process \d+\n$/],
+      [['start', '--memory', '--host', '0.0.0.0'], /^fhir: Without authentication the server listens on loopback addresses only\n$/],
+      [['start', '--memory', '--base-url', 'nonsense'], /^fhir: The base URL nonsense is not a URL\n$/],
+      [['backup', join(newFolder(), 'b.db'), '--data', newFolder()], /^fhir: There is no data in .*\n$/],
+      [['restore', file, '--data', data], /^fhir: .* is not a store of this server\n$/],
+    ]
+    for (const [args, message] of cases) {
+      const { code, err } = await fhir(...args)
+      expect([args.join(' '), code, err]).toEqual([args.join(' '), 1, expect.stringMatching(message)])
+    }
+    taken.close()
+    await server.stop()
+  })
+  it('explains every command', async () => {
+    for (const command of ['start', 'load', 'backup', 'restore']) {
+      const { code, out } = await fhir(command, '--help')
+      expect([command, code, out]).toEqual([command, 0, expect.stringContaining(`Usage: fhir ${command}`)])
+    }
+  })
+})
+
+describe('load', () => {
+  it('takes Bundles, resources and NDJSON, each also as .gz, twice, and says what failed', async () => {
+    const server = await started('--memory')
+    const folder = newFolder()
+    mkdirSync(join(folder, 'below'))
+    const bundle = {
+      resourceType: 'Bundle',
+      type: 'transaction',
+      entry: [
+        {
+          fullUrl: 'urn:uuid:p1',
+          resource: { resourceType: 'Patient', id: 'p1', active: true },
+          request: { method: 'POST', url: 'Patient' },
+        },
+        {
+          fullUrl: 'urn:uuid:o1',
+          resource: { resourceType: 'Observation', id: 'o1', status: 'final', code: { text: 'x' }, subject: { reference: 'urn:uuid:p1' } },
+          request: { method: 'POST', url: 'Observation' },
+        },
+      ],
+    }
+    writeFileSync(join(folder, 'bundle.json'), JSON.stringify(bundle, undefined, 2))
+    writeFileSync(join(folder, 'below', 'one.json.gz'), gzipSync('{"resourceType":"Patient","id":"p2","multipleBirthInteger":2}'))
+    writeFileSync(
+      join(folder, 'below', 'many.ndjson'),
+      Array.from({ length: 30 }, (_, i) => `{"resourceType":"Basic","id":"b${i}","code":{"text":"x"}}`).join('\n'),
+    )
+    for (const version of ['1', '2']) {
+      const { code, out, err } = await fhir('load', folder, '--to', server.base)
+      expect([code, out, err]).toEqual([0, expect.stringContaining('33 resources of 3 files loaded'), ''])
+      expect((await json(`${server.base}/Observation/o1`)).subject.reference).toBe('Patient/p1')
+      expect((await json(`${server.base}/Basic/b7`)).meta.versionId).toBe(version)
+    }
+    writeFileSync(
+      join(folder, 'wrong.ndjson'),
+      '{"resourceType":"Basic","id":"ok","code":{"text":"x"}}\n{"resourceType":"Basic","id":"bad"}\n{"resourceType":"Basic","id":"ok2","code":{"text":"x"}}\n',
+    )
+    writeFileSync(join(folder, 'broken.json'), '{"resourceType":')
+    const { code, err } = await fhir('load', folder, '--to', server.base)
+    expect(code).toBe(1)
+    expect(err).toContain('wrong.ndjson Basic/bad: 400')
+    expect(err).toContain('Basic.code')
+    expect(err).toContain('broken.json')
+    expect(err).toContain('2 failed')
+    expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
+    await server.stop()
+  })
+  it('says that the server cannot be reached', async () => {
+    const file = join(newFolder(), 'one.json')
+    writeFileSync(file, '{"resourceType":"Patient","id":"p","active":true}')
+    const { code, err } = await fhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
+    expect([code, err]).toEqual([1, expect.stringContaining('cannot be reached')])
+  })
+})
+
+describe('backup and restore', () => {
+  it('of a running server: what was saved is there again, with its history and its searches', async () => {
+    const data = newFolder()
+    const file = join(newFolder(), 'saved.db')
+    const server = await started('--data', data)
+    const put = (id: string, active: boolean) =>
+      fetch(`${server.base}/Patient/${id}`, {
+        method: 'PUT',
+        body: JSON.stringify({ resourceType: 'Patient', id, active }),
+        headers: { 'content-type': 'application/fhir+json' },
+      })
+    await put('a', true)
+    await put('a', false)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    await put('a', true)
+    await put('b', true)
+    const { code, out } = await fhir('restore', file, '--data', data)
+    expect([code, out]).toEqual([0, expect.stringContaining('its server goes on with it')])
+    expect((await json(`${server.base}/Patient/a/_history`)).entry).toHaveLength(2)
+    expect((await fetch(`${server.base}/Patient/b`)).status).toBe(404)
+    expect((await json(`${server.base}/Patient?active=true`)).total).toBe(0)
+    expect((await put('c', true)).status).toBe(201)
+    expect((await json(`${server.base}/Patient?active=true`)).total).toBe(1)
+    await server.stop()
+    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
+    const again = await started('--data', data)
+    expect((await json(`${again.base}/Patient?_summary=count`)).total).toBe(1)
+    await again.stop()
+  })
+})
+
+it('writes one audit record per request, without content', async () => {
+  const data = newFolder()
+  const server = await started('--data', data)
+  const sentinel = 'Sentinel'
+  await fetch(`${server.base}/Patient/1`, {
+    method: 'PUT',
+    body: JSON.stringify({ resourceType: 'Patient', id: '1', name: [{ family: sentinel }] }),
+    headers: { 'content-type': 'application/fhir+json', 'x-request-id': 'r-1' },
+  })
+  await fetch(`${server.base}/Patient?family=${sentinel}`)
+  await fetch(`${server.base}/Patient/nobody`)
+  await fetch(`${server.base}/nothing/here/x/y/z`)
+  await server.stop()
+  const [file] = readdirSync(join(data, 'audit'))
+  const text = readFileSync(join(data, 'audit', file!), 'utf8')
+  const records = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(records.map(({ interaction, status, key }) => [interaction, status, key])).toEqual([
+    ['update', 201, 'Patient/1'],
+    ['search-type', 200, undefined],
+    ['read', 404, 'Patient/nobody'],
+    ['fallback', 404, undefined],
+  ])
+  expect(records[0]).toEqual({
+    at: expect.stringMatching(/Z$/),
+    requestId: 'r-1',
+    tenant: 'default',
+    interaction: 'update',
+    key: 'Patient/1',
+    status: 201,
+    duration: expect.any(Number),
+  })
+  expect(text).not.toContain(sentinel)
+})
