@@ -42,7 +42,10 @@ describe('what is refused', () => {
     ['{"a":1.}', "400 structure The body is not valid JSON: ',' is expected (line 1, column 7)"],
     ['{} {}', '400 structure The body is not valid JSON: text after the end of the document (line 1, column 4)'],
     ['', '400 structure The body is not valid JSON: the document ends too early (line 1, column 1)'],
-    ['{"a":"\u0001"}', '400 structure The body is not valid JSON: a string that does not end, or has a control character or a wrong escape in it (line 1, column 6)'],
+    [
+      '{"a":"\u0001"}',
+      '400 structure The body is not valid JSON: a string that does not end, or has a control character or a wrong escape in it (line 1, column 6)',
+    ],
     ['{"a":"\\u0000"}', '400 value The character U+0000 is not allowed in FHIR strings'],
     ['['.repeat(65) + ']'.repeat(65), '400 structure The JSON is nested deeper than 64 levels'],
   ])('%j', (text, expected) => expect(refusal(text)).toBe(expected))
