@@ -14,7 +14,7 @@ const LARGEST_BATCH = 8_000_000
 /** How long a commit waits for company, once there has been some: ms. */
 const GATHERING = 2
 /** Bytes in the write-ahead log that make a checkpoint due: small ones, often, so that none takes long. */
-const CHECKPOINT_AT = 8_000_000
+const CHECKPOINT_AT = 4_000_000
 const IDLE = 200
 
 const port = parentPort!
@@ -26,6 +26,7 @@ const nap = new Int32Array(new SharedArrayBuffer(4))
 
 let company = 1
 let logged = 0
+let overdue = false
 let idle: NodeJS.Timeout | undefined
 
 port.on('message', (first: WriterMessage) => {
@@ -37,8 +38,10 @@ port.on('message', (first: WriterMessage) => {
     port.postMessage({ replies, position: committer.position } satisfies BatchReply)
     company = batch.messages.length
     logged += batch.bytes
-    if (logged >= CHECKPOINT_AT) checkpoint()
     next = batch.following ?? receive()
+    // Who waited through a large commit does not wait through its checkpoint as well.
+    if (logged >= CHECKPOINT_AT && (next === undefined || overdue)) checkpoint()
+    else overdue = logged >= CHECKPOINT_AT
   }
   if (next === 'close') return close()
   idle = setTimeout(checkpoint, IDLE)
@@ -73,6 +76,7 @@ const receive = (): WriterMessage | undefined => (receiveMessageOnPort(port) as 
 /** Moves the log into the file. Where that fails nothing is lost: the log stays. */
 function checkpoint(): void {
   logged = 0
+  overdue = false
   try {
     passive.get()
     committer.forgetGuards()
