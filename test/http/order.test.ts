@@ -1,0 +1,63 @@
+/** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
+import { describe, expect, it } from '@jest/globals'
+import { entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
+import { pipeline } from '../../lambdas/http/pipeline.ts'
+import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
+import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
+import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
+import { matchRoute } from '../../lambdas/http/route-table.ts'
+import { ROUTES } from '../../lambdas/interactions/routes.ts'
+
+const parts = {
+  audit: { record: () => undefined, close: async () => undefined },
+  clock: { now: () => 0, newId: () => 'id' },
+  origins: '*' as const,
+  maxBody: 1,
+  report: () => undefined,
+}
+
+const BOUND = { reading: readingSteps(parts), searching: searchingSteps(parts), writing: writingSteps(parts) }
+const READING = ['read', 'vread', 'history-instance', 'history-type', 'history-system', 'capabilities', 'fallback'] as const
+const SEARCHING = ['search-type', 'search-system'] as const
+const WRITING = ['create', 'update', 'patch', 'delete', 'bundle'] as const
+
+describe('each pipeline', () => {
+  it.each([
+    ...READING.map((code) => [code, 'reading'] as const),
+    ...SEARCHING.map((code) => [code, 'searching'] as const),
+    ...WRITING.map((code) => [code, 'writing'] as const),
+  ])('%s finds all its steps among those of %s', (code, kind) =>
+    expect(stepsOf(code).filter((step) => BOUND[kind][step] === undefined)).toEqual([]),
+  )
+  it('is refused when a step is missing', () => {
+    const { describeErrors, ...rest } = BOUND.reading
+    expect(describeErrors).toBeDefined()
+    expect(() => pipeline('read', rest, async () => ({ status: 200 }))).toThrow('the step describeErrors is not bound')
+  })
+})
+
+it('records and describes everything outermost, and checks before it reads a body', () => {
+  expect(stepsOf('create')).toEqual([
+    'recordAudit',
+    'allowOrigins',
+    'writeResponse',
+    'describeErrors',
+    'negotiateFormat',
+    'limitBody',
+    'resolveTenant',
+    'checkType',
+    'parsePreferences',
+    'parseResource',
+    'validateResource',
+    'parsePreconditions',
+    'shapeBody',
+  ])
+  expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'validateResource', 'parsePreconditions'])
+})
+
+it('every route leads to its interaction', () => {
+  for (const { method, path, interaction } of ROUTES) {
+    const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
+    expect([method, path, matchRoute(method, concrete).interaction]).toEqual([method, path, interaction])
+  }
+})
