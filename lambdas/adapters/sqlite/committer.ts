@@ -37,8 +37,10 @@ export class Committer {
   /** All of them in one transaction; each alone succeeds or meets its conflict. When that fails, each is tried in one of its own. */
   commitAll(messages: readonly CommitMessage[]): readonly CommitReply[] {
     const before = this.#position
+    let hasBegun = false
     try {
       this.#statements.begin.run()
+      hasBegun = true
       const replies = messages.map((message) => ({ ...this.#commit(message), number: message.number }))
       this.#statements.commit.run()
       return replies
@@ -46,7 +48,7 @@ export class Committer {
       this.#position = before
       this.#kinds.clear()
       if (this.#db.isTransaction) this.#statements.rollback.run()
-      if (messages.length > 1) return messages.flatMap((message) => this.commitAll([message]))
+      if (hasBegun && messages.length > 1) return messages.flatMap((message) => this.commitAll([message]))
       const failed = error instanceof Error ? error.message : String(error)
       return messages.map(({ number }) => ({ number, failed }))
     }
