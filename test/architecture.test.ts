@@ -101,7 +101,11 @@ describe('the map', () => {
   })
 
   it(`has no file longer than ${LONGEST_FILE} lines`, () => {
-    expect(sources.filter((path) => !path.startsWith('test/') && path !== GENERATED && readFileSync(path, 'utf8').split('\n').length > LONGEST_FILE)).toEqual([])
+    expect(
+      sources.filter(
+        (path) => !path.startsWith('test/') && path !== GENERATED && readFileSync(path, 'utf8').split('\n').length > LONGEST_FILE,
+      ),
+    ).toEqual([])
   })
 
   it('has no drawers', () => expect(sources.filter((path) => FORBIDDEN_NAMES.test(path))).toEqual([]))

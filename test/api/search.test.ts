@@ -31,7 +31,12 @@ const PATIENTS: readonly Tree[] = [
     generalPractitioner: [{ reference: 'Practitioner/d1' }, { identifier: { system: 'urn:npi', value: '99' } }],
     deceasedDateTime: '2020-02-29T10:00:00+01:00',
   },
-  { id: 'p4', name: [{ family: 'a,b|c$d' }], address: [{ city: 'Bern', postalCode: '3000' }], language: 'de' },
+  {
+    id: 'p4',
+    name: [{ family: 'a,b|c$d' }],
+    address: [{ city: 'Bern', postalCode: '3000' }],
+    communication: [{ language: { coding: [{ system: 'urn:ietf:bcp:47', code: 'de' }] } }],
+  },
 ]
 
 const OBSERVATIONS: readonly Tree[] = [
