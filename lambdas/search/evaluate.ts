@@ -1,6 +1,6 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
 import type { IndexDocument } from '../ports/search-index.ts'
-import type { Position, Predicate, SortKey } from './plan.ts'
+import { compareText, type Position, type Predicate, type SortKey } from './plan.ts'
 
 export function evaluate(where: Predicate, document: IndexDocument): boolean {
   switch (where.kind) {
@@ -55,39 +55,9 @@ function metresBetween(aLatitude: number, aLongitude: number, bLatitude: number,
   return 2 * EARTH * Math.asin(Math.min(1, Math.sqrt(h)))
 }
 
-/** By code point, as indexes compare UTF-8. */
-export function compareText(a: string, b: string): number {
-  const end = Math.min(a.length, b.length)
-  for (let i = 0; i < end; i++) {
-    const x = a.charCodeAt(i)
-    const y = b.charCodeAt(i)
-    if (x !== y) return order(x) - order(y)
-  }
-  return a.length - b.length
-}
-
-/** Surrogates stand for characters above all others. */
-const order = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
-
 /** The sort values of a document, and its place among equals. */
 export const positionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): Position => ({
   values: keys.map(({ param, descending }) => order[param]?.[descending ? 'high' : 'low'] ?? null),
   type,
   id,
 })
-
-/** Negative when `a` stands before `b`. */
-export function comparePositions(a: Position, b: Position, keys: readonly SortKey[]): number {
-  for (let i = 0; i < keys.length; i++) {
-    const compared = compareValues(a.values[i] ?? null, b.values[i] ?? null, keys[i]!.descending)
-    if (compared !== 0) return compared
-  }
-  return compareText(a.type, b.type) || compareText(a.id, b.id)
-}
-
-/** Missing values last, ascending and descending. */
-function compareValues(a: string | number | null, b: string | number | null, descending: boolean): number {
-  if (a === null || b === null) return Number(a === null) - Number(b === null)
-  const compared = typeof a === 'number' && typeof b === 'number' ? a - b : compareText(String(a), String(b))
-  return descending ? -compared : compared
-}

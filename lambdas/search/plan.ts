@@ -48,3 +48,33 @@ export type Plan = {
 export const all = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
 export const some = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
 export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
+
+/** By code point, as indexes compare UTF-8. */
+export function compareText(a: string, b: string): number {
+  const end = Math.min(a.length, b.length)
+  for (let i = 0; i < end; i++) {
+    const x = a.charCodeAt(i)
+    const y = b.charCodeAt(i)
+    if (x !== y) return codePointOrder(x) - codePointOrder(y)
+  }
+  return a.length - b.length
+}
+
+/** Surrogates stand for characters above all others. */
+const codePointOrder = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit)
+
+/** Negative when `a` stands before `b`. */
+export function comparePositions(a: Position, b: Position, order: readonly SortKey[]): number {
+  for (let i = 0; i < order.length; i++) {
+    const compared = compareValues(a.values[i] ?? null, b.values[i] ?? null, order[i]!.descending)
+    if (compared !== 0) return compared
+  }
+  return compareText(a.type, b.type) || compareText(a.id, b.id)
+}
+
+/** Missing values last, ascending and descending. */
+function compareValues(a: string | number | null, b: string | number | null, descending: boolean): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null)
+  const compared = typeof a === 'number' && typeof b === 'number' ? a - b : compareText(String(a), String(b))
+  return descending ? -compared : compared
+}

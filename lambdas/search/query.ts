@@ -13,7 +13,7 @@ export type SearchOptions = {
   readonly pagination?: 'offset-skip' | 'offset-page'
   /** Conditional interactions: result parameters are errors, and so is what is unknown. */
   readonly criteriaOnly?: boolean
-  /** Milliseconds since 1970; `ap` dates are judged by it. */
+  /** Milliseconds since 1970: how far away a date is decides what is about it. Absent, `ap` is refused for dates. */
   readonly now?: number
 }
 
@@ -136,7 +136,7 @@ function readCriterion(state: State, name: string, value: string): boolean {
   const [code = '', ...modifiers] = name.split(':')
   const parameter = searchParameter(state.type ?? 'Resource', code)
   if (parameter === undefined || !isSearchable(parameter)) return false
-  state.where.push(lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, state.options.now ?? 0))
+  state.where.push(lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, state.options.now))
   return true
 }
 
@@ -147,7 +147,7 @@ function typesOf(value: string): readonly string[] {
 }
 
 /** One criterion: any of its values. */
-function lower(parameter: SearchParameter, modifier: string | undefined, value: string, now: number): Predicate {
+function lower(parameter: SearchParameter, modifier: string | undefined, value: string, now: number | undefined): Predicate {
   const { code, type } = parameter
   const searchType = SEARCH_TYPES[type]!
   if (modifier === 'missing') return missing(parameter, value)

@@ -7,7 +7,7 @@ export type Sql = { readonly text: string; readonly values: readonly Bound[] }
 /** The number of a field, undefined for one that no document has. */
 export type FieldNumber = (name: string) => number | undefined
 
-const NOTHING: Sql = { text: 'SELECT NULL WHERE 0', values: [] }
+const NOTHING: Sql = { text: 'SELECT NULL AS doc WHERE 0', values: [] }
 /** SQLite takes 32,766 variables; longer lists travel as one JSON text. */
 const LONGEST_LIST = 200
 

@@ -1,7 +1,7 @@
 /** Answers plans from the postings of one index. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../ports/search-index.ts'
-import type { Plan, Position, Predicate, SortKey } from '../../search/plan.ts'
+import { comparePositions, type Plan, type Position, type Predicate, type SortKey } from '../../search/plan.ts'
 import { type Bound, conjuncts, type FieldNumber, type Sql, setOf, testOf } from './compile-plan.ts'
 
 /** Above so many matches the estimated total is absent. */
@@ -184,13 +184,3 @@ const conjunction = (parts: readonly Sql[]): Sql => ({
   text: parts.length === 0 ? '1' : `(${parts.map(({ text }) => text).join(' AND ')})`,
   values: parts.flatMap(({ values }): readonly Bound[] => values),
 })
-
-function comparePositions(a: Position, b: Position, order: readonly SortKey[]): number {
-  for (let i = 0; i < order.length; i++) {
-    const [x, y] = [a.values[i] ?? null, b.values[i] ?? null]
-    if (x === y) continue
-    if (x === null || y === null) return x === null ? 1 : -1
-    return (x < y ? -1 : 1) * (order[i]!.descending ? -1 : 1)
-  }
-  return a.type === b.type ? (a.id < b.id ? -1 : 1) : a.type < b.type ? -1 : 1
-}

@@ -1,5 +1,6 @@
 /** Date parameters. https://hl7.org/fhir/R4/search.html#date */
 import { dateRange } from '../../fhir/date-range.ts'
+import { fhirError } from '../../fhir/outcome.ts'
 import { isElement } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import { all, not, type Predicate, some } from '../plan.ts'
@@ -38,7 +39,7 @@ function addRange(fields: Fields, name: string, start: ReturnType<typeof dateRan
 /** Beyond every instant a Date can hold. */
 const MOST = 8_640_000_000_000_001
 
-function compare(field: string, prefix: string, low: number, high: number, now: number): Predicate {
+function compare(field: string, prefix: string, low: number, high: number, now: number | undefined): Predicate {
   const test = (relation: 'within' | 'intersects', from: number, to: number): Predicate => ({
     kind: 'span',
     field,
@@ -64,6 +65,7 @@ function compare(field: string, prefix: string, low: number, high: number, now: 
     case 'eb':
       return test('within', EVER, low)
     default: {
+      if (now === undefined) throw fhirError(400, 'not-supported', `The prefix ap of ${field} depends on the time: not in a condition`)
       const slack = Math.abs(now - low) / 10
       return test('intersects', low - slack, high + slack)
     }

@@ -10,7 +10,7 @@ export type SearchType = {
   /** `name`: the parameter's code, which names its fields. */
   readonly extract: (fields: Fields, name: string, value: TypedValue) => void
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
-  readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, now: number) => Predicate
+  readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, now: number | undefined) => Predicate
 }
 
 export const malformed = (parameter: SearchParameter, expected: string): FhirError =>

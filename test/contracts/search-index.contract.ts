@@ -1,0 +1,389 @@
+/** What every SearchIndex must do. An adapter's test hands over how to make an empty one. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import type { HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
+import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
+import { extract } from '../../lambdas/search/extract.ts'
+import { all, comparePositions, not, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
+import { parseSearch } from '../../lambdas/search/query.ts'
+import { documentsOf, planOf, randomOf, versionsOf } from './generated-search.ts'
+import { document } from './index-document.ts'
+
+export type OpenIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
+
+const FULL = process.env.FHIR_TEST_FULL === '1'
+
+export function searchIndexContract(name: string, create: () => Promise<OpenIndex>): void {
+  describe(`${name}: SearchIndex`, () => {
+    let open: OpenIndex
+    beforeEach(async () => {
+      open = await create()
+    })
+    afterEach(() => open.close())
+
+    const planned = (rest: Partial<Plan> = {}): Plan => ({
+      tenant: 'one',
+      types: ['Observation'],
+      where: all(),
+      order: [],
+      limit: 1_000,
+      total: 'none',
+      ...rest,
+    })
+    const apply = (...documents: readonly IndexDocument[]): Promise<void> => open.index.apply(documents)
+    const find = (rest: Partial<Plan> = {}): Promise<HitPage> => open.index.find(planned(rest))
+    const ids = async (rest: Partial<Plan> = {}): Promise<string> => (await find(rest)).hits.map(({ id }) => id).join(' ')
+    const withKeys = (id: string, ...b: readonly string[]): IndexDocument => document({ id, keys: { b } })
+    const key = (...oneOf: readonly string[]): Predicate => ({ kind: 'key', field: 'b', oneOf })
+
+    describe('finds what FHIR asks for', () => {
+      it.each(ROWS)('%s → %s', async (query, expected) => {
+        await apply(...OBSERVATIONS)
+        const { where, order } = parseSearch('Observation', [...new URLSearchParams(query)], { handling: 'strict', now: NOW })
+        const meant = OBSERVATIONS.filter((each) => evaluate(where, each)).sort((a, b) =>
+          comparePositions(positionOf(a, order), positionOf(b, order), order),
+        )
+        expect(await ids({ where, order })).toBe(expected)
+        expect(meant.map(({ id }) => id).join(' ')).toBe(expected)
+      })
+    })
+
+    describe('compares', () => {
+      const KEYS = ['', 'A', 'a', 'a%', 'a\u0000', 'a_', 'ab', 'é', '\uffee', '\u{1f600}']
+      beforeEach(() => apply(...KEYS.map((each, i) => withKeys(`${i}`, each))))
+
+      it('keys as they are: no wildcard, no case, no accent', async () => {
+        expect(await ids({ where: key('a') })).toBe('2')
+        expect(await ids({ where: key('a%') })).toBe('3')
+        expect(await ids({ where: key('e') })).toBe('')
+        expect(await ids({ where: { kind: 'contains', field: 'b', text: '%' } })).toBe('3')
+        expect(await ids({ where: { kind: 'contains', field: 'b', text: '_' } })).toBe('5')
+      })
+
+      it('keys by code point, so that a character beyond the basic plane is above all in it', async () => {
+        expect(await ids({ where: { kind: 'keyRange', field: 'b', from: 'b' } })).toBe('7 8 9')
+        expect(await ids({ where: { kind: 'keyRange', field: 'b', from: '\uffee', to: '\u{1f600}' } })).toBe('8')
+        expect(await ids({ where: { kind: 'keyRange', field: 'b', from: 'a', to: 'ab' } })).toBe('2 3 4 5')
+      })
+
+      it('an empty list with nothing, and the empty key with itself', async () => {
+        expect(await ids({ where: key() })).toBe('')
+        expect(await ids({ where: key('') })).toBe('0')
+        expect(await ids({ where: { kind: 'some', of: [] } })).toBe('')
+        expect(await ids({ where: { kind: 'all', of: [] } })).toBe('0 1 2 3 4 5 6 7 8 9')
+      })
+
+      it('40,000 keys at once', async () => {
+        expect(await ids({ where: key(...Array.from({ length: 40_000 }, (_, i) => `k${i}`), 'ab', "'") })).toBe('6')
+      })
+    })
+
+    it('finds nothing by a field no document has, and everything without it', async () => {
+      await apply(withKeys('1', 'x'))
+      expect(await ids({ where: { kind: 'key', field: 'unheard-of', oneOf: ['x'] } })).toBe('')
+      expect(await ids({ where: not({ kind: 'key', field: 'unheard-of', oneOf: ['x'] }) })).toBe('1')
+      expect(await ids({ types: ['Patient'] })).toBe('')
+      expect(await ids({ tenant: 'nobody' })).toBe('')
+    })
+
+    describe('keeps the highest version of each resource', () => {
+      const first = withKeys('1', 'old')
+      const second = { ...withKeys('1', 'new'), version: 2 }
+      const third = { ...document({ id: '1', deleted: true }), version: 3 }
+      const fourth = { ...withKeys('1', 'again'), version: 4 }
+
+      it('whatever the order they arrive in, and however often', async () => {
+        const orders = [[first, second], [second, first], [first, second, first, second], [second]]
+        for (const [i, order] of orders.entries()) {
+          for (const each of order) await apply({ ...each, id: `${i}` })
+          await apply(...order.map((each) => ({ ...each, id: `${i} at once` })))
+        }
+        expect(await ids({ where: key('new') })).toBe('0 0 at once 1 1 at once 2 2 at once 3 3 at once')
+        expect(await ids({ where: key('old') })).toBe('')
+      })
+
+      it('a deleted one is not found, nor brought back by what was before', async () => {
+        await apply(first, third)
+        await apply(second)
+        expect(await find({ total: 'accurate' })).toEqual({ hits: [], more: false, total: 0 })
+        expect(await ids({ where: not(key('x')) })).toBe('')
+      })
+
+      it('one that was created again after its deletion is found', async () => {
+        for (const each of [third, fourth, second]) await apply(each)
+        expect((await find({ where: key('again') })).hits).toMatchObject([{ id: '1', version: 4 }])
+        expect(await ids()).toBe('1')
+      })
+
+      it('leaves nothing of an updated one behind: keys, spans, numbers, sort values, compartments', async () => {
+        const full = document({
+          id: '1',
+          keys: { b: ['x'] },
+          spans: {
+            d: [
+              [Number.NEGATIVE_INFINITY, 1],
+              [3, Number.POSITIVE_INFINITY],
+            ],
+          },
+          numbers: { n: [[1, 1]] },
+          order: { p: { low: 1, high: 2 } },
+          compartments: ['Patient/1'],
+        })
+        const wheres: readonly Predicate[] = [
+          key('x'),
+          { kind: 'span', field: 'd', relation: 'intersects', low: 5, high: 6 },
+          { kind: 'number', field: 'n', relation: 'within', low: 0, high: 2 },
+          { kind: 'present', field: 'p' },
+          { kind: 'compartment', oneOf: ['Patient/1'] },
+        ]
+        await apply(full)
+        for (const where of wheres) expect(await ids({ where })).toBe('1')
+        await apply(document({ id: '1', version: 2 }))
+        for (const where of wheres) expect((await find({ where, total: 'accurate' })).total).toBe(0)
+      })
+    })
+
+    describe('keeps tenants and types apart', () => {
+      beforeEach(() =>
+        apply(withKeys('1', 'x'), { ...withKeys('1', 'x'), tenant: 'two', version: 7 }, { ...withKeys('1', 'x'), type: 'Patient' }),
+      )
+
+      it('in searches', async () => {
+        expect((await find({ where: key('x'), total: 'accurate' })).hits.map(({ type, version }) => [type, version])).toEqual([
+          ['Observation', 1],
+        ])
+        expect((await find({ tenant: 'two', types: ['Observation', 'Patient'], total: 'accurate' })).total).toBe(1)
+      })
+
+      it('in updates and deletions', async () => {
+        await apply(document({ id: '1', tenant: 'two', version: 8, deleted: true }))
+        expect(await ids({ types: ['Observation', 'Patient'] })).toBe('1 1')
+        expect(await ids({ tenant: 'two' })).toBe('')
+      })
+    })
+
+    describe('orders and pages', () => {
+      const ordered = (id: string, low?: string | number, high = low): IndexDocument =>
+        document({ id, ...(low === undefined ? {} : { order: { p: { low, high: high! } } }) })
+      const by = (descending = false) => ({ order: [{ param: 'p', descending }] })
+
+      it('by id, by code unit, without an order', async () => {
+        await apply(...['b', 'B', '10', '9', 'a-', 'a.'].map((id) => withKeys(id)))
+        expect(await ids()).toBe('10 9 B a- a. b')
+      })
+
+      it('by the low value ascending, by the high value descending, without a value last, then by id', async () => {
+        await apply(ordered('1', 5, 50), ordered('2'), ordered('3', 2, 90), ordered('4', 5, 7), ordered('5', -1, -1), ordered('6'))
+        expect(await ids(by())).toBe('5 3 1 4 2 6')
+        expect(await ids(by(true))).toBe('3 1 4 5 2 6')
+      })
+
+      it('text by code point', async () => {
+        await apply(...['\u{1f600}', '\uffee', 'b', 'B', 'a\u0000b', 'a', 'ab'].map((low, i) => ordered(`${i}`, low)))
+        expect(await ids(by())).toBe('3 5 4 6 2 1 0')
+        expect(await ids(by(true))).toBe('0 1 2 6 4 5 3')
+      })
+
+      it('by several keys, each in its direction', async () => {
+        const order = (p: string, q: number) => ({ p: { low: p, high: p }, q: { low: q, high: q } })
+        await apply(
+          document({ id: '1', order: order('a', 1) }),
+          document({ id: '2', order: order('b', 1) }),
+          document({ id: '3', order: order('a', 2) }),
+          document({ id: '4', order: { q: { low: 9, high: 9 } } }),
+        )
+        expect(
+          await ids({
+            order: [
+              { param: 'p', descending: true },
+              { param: 'q', descending: false },
+            ],
+          }),
+        ).toBe('2 1 3 4')
+        expect(
+          await ids({
+            order: [
+              { param: 'q', descending: true },
+              { param: 'p', descending: true },
+            ],
+          }),
+        ).toBe('4 3 2 1')
+      })
+
+      it('types among each other, ties by type and then id', async () => {
+        const types = ['Observation', 'Patient']
+        const named = async (param: string) => {
+          const { hits } = await find({ types, order: [{ param, descending: false }] })
+          return hits.map(({ type, id }) => `${type[0]}${id}`).join(' ')
+        }
+        await apply(ordered('2', 1), ordered('1', 2), { ...ordered('1', 1), type: 'Patient' })
+        await apply({ ...ordered('0', 2), type: 'Patient' })
+        expect((await find({ types })).hits.map(({ type, id }) => `${type[0]}${id}`).join(' ')).toBe('O1 O2 P0 P1')
+        expect(await named('p')).toBe('O2 P1 O1 P0')
+        await apply(document({ id: '2', version: 2, order: { t: { low: '\u{1f600}', high: '' } } }))
+        await apply(document({ id: '0', type: 'Patient', version: 2, order: { t: { low: '\uffee', high: '' } } }))
+        expect(await named('t')).toBe('P0 O2 O1 P1')
+      })
+
+      it('pages of every size show each hit once, in order, and say whether there is more', async () => {
+        await apply(...Array.from({ length: 23 }, (_, i) => ordered(`${i}`, i % 4 === 3 ? undefined : i % 3)))
+        for (const order of [[], by().order, by(true).order])
+          for (const limit of [1, 2, 5, 22, 23, 24]) {
+            const whole = (await find({ order })).hits
+            const seen = await allPages(open.index, planned({ order, limit }))
+            expect(seen).toEqual(whole)
+          }
+      })
+
+      it('a page goes on where the last ended although that hit is gone', async () => {
+        await apply(...[1, 2, 3, 4].map((i) => ordered(`${i}`, i)))
+        const first = await find({ ...by(), limit: 2 })
+        await apply({ ...document({ id: '2', deleted: true }), version: 2 })
+        const after = first.hits[1]!.position
+        expect(await ids({ ...by(), after })).toBe('3 4')
+        expect(await ids({ after: { values: [], type: 'Observation', id: '2' } })).toBe('3 4')
+      })
+
+      it('skips', async () => {
+        await apply(...[1, 2, 3, 4, 5].map((i) => ordered(`${i}`, -i)))
+        expect(await ids({ skip: 2, limit: 2 })).toBe('3 4')
+        expect((await find({ skip: 3, limit: 2 })).more).toBe(false)
+        expect(await ids({ ...by(), skip: 3 })).toBe('2 1')
+        expect(await ids({ skip: 10 })).toBe('')
+      })
+    })
+
+    it('counts the matches, not the page; the estimate is exact up to 10,000 and absent above', async () => {
+      const documents = Array.from({ length: 10_001 }, (_, i) => withKeys(`${i}`, i === 0 ? 'first' : 'other', 'each'))
+      await apply(...documents)
+      const total = async (where: Predicate, total: Plan['total']) => (await find({ where, total, limit: 3 })).total
+      expect(await total(key('other'), 'estimate')).toBe(10_000)
+      expect(await total(key('other', 'first'), 'estimate')).toBeUndefined()
+      expect(await total(key('other', 'each'), 'accurate')).toBe(10_001)
+      expect(await total(all(), 'accurate')).toBe(10_001)
+      expect(await total(all(), 'none')).toBeUndefined()
+      expect(await find({ limit: 0, total: 'accurate', where: all(key('each'), key('first')) })).toEqual({
+        hits: [],
+        more: false,
+        total: 1,
+      })
+    })
+
+    it('has caught up with what it was given', async () => {
+      await apply(withKeys('1', 'x'))
+      expect(await open.index.caughtUp([], 5_000)).toBe(true)
+    })
+
+    it('agrees with the meaning of the plan on generated documents and plans', async () => {
+      const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+      const random = randomOf(seed)
+      const history = versionsOf(documentsOf(random, FULL ? 400 : 120))
+      for (let at = 0; at < history.length; ) {
+        const size = 1 + random.below(9)
+        await apply(...history.slice(at, at + size), ...(random.below(3) === 0 ? history.slice(0, random.below(at + 1)) : []))
+        at += size
+      }
+      for (let round = 0; round < (FULL ? 20_000 : 400); round++) {
+        const plan = planOf(random)
+        const found = await open.index.find(plan)
+        expect({ seed, round, plan, found: shownOf(found) }).toEqual({ seed, round, plan, found: shownOf(meaning(plan, history)) })
+        if (plan.skip === undefined && round % 8 === 0)
+          expect({ seed, plan, hits: (await allPages(open.index, plan)).map(({ id }) => id) }).toEqual({
+            seed,
+            plan,
+            hits: meaning({ ...plan, limit: 10_000 }, history).hits.map(({ id }) => id),
+          })
+      }
+    })
+  })
+}
+
+const shownOf = ({ hits, more, total }: HitPage) => ({
+  hits: hits.map(({ type, id, version, position }) => ({ type, id, version, position })),
+  more,
+  total,
+})
+
+/** The page by the book: every live document is judged, sorted and cut. */
+function meaning(plan: Plan, history: readonly IndexDocument[]): HitPage {
+  const newest = new Map<string, IndexDocument>()
+  for (const each of history) {
+    const name = `${each.type}/${each.id}`
+    if (each.tenant === plan.tenant && each.version > (newest.get(name)?.version ?? 0)) newest.set(name, each)
+  }
+  const matches = [...newest.values()]
+    .filter((each) => !each.deleted && plan.types.includes(each.type) && evaluate(plan.where, each))
+    .map((each) => ({ ...each, position: positionOf(each, plan.order) }))
+    .sort((a, b) => comparePositions(a.position, b.position, plan.order))
+  const skip = plan.skip ?? 0
+  return {
+    hits: matches.slice(skip, skip + plan.limit).map(({ type, id, version, position }) => ({ type, id, version, position })),
+    more: matches.length > skip + plan.limit,
+    ...(plan.total === 'none' ? {} : { total: matches.length }),
+  }
+}
+
+/** Follows the positions to the end. */
+async function allPages(index: SearchIndex, plan: Plan): Promise<HitPage['hits']> {
+  const hits: HitPage['hits'][number][] = []
+  for (let after: Plan['after']; ; ) {
+    const page = await index.find({ ...plan, ...(after === undefined ? {} : { after }) })
+    hits.push(...page.hits)
+    if (!page.more) return hits
+    expect(page.hits).toHaveLength(plan.limit)
+    after = page.hits.at(-1)!.position
+  }
+}
+
+const NOW = Date.UTC(2020, 5, 1)
+
+const observation = (id: string, fields: Omit<Resource, 'resourceType'>): IndexDocument =>
+  extract(
+    { tenant: 'one', type: 'Observation', id, versionId: 1, lastUpdated: NOW, deleted: false, compartments: [], body: new Uint8Array() },
+    { resourceType: 'Observation', id, meta: { lastUpdated: '2020-06-01T00:00:00.000Z' }, ...fields },
+  )
+
+const OBSERVATIONS: readonly IndexDocument[] = [
+  observation('0', { code: { coding: [{ system: 's1', code: 'a' }] }, effectiveDateTime: '2020', status: 'final' }),
+  observation('1', {
+    code: {
+      coding: [
+        { system: 's2', code: 'a' },
+        { system: 's1', code: 'b' },
+      ],
+    },
+    effectiveDateTime: '2020-05',
+    status: 'final',
+  }),
+  observation('2', { code: { coding: [{ code: 'a' }] }, effectiveDateTime: '2020-05-14', subject: { reference: 'Patient/1' } }),
+  observation('3', { effectiveDateTime: '2021-01-01T10:00:00Z', subject: { reference: 'Group/1' } }),
+  observation('4', { code: { coding: [{ system: 's1', code: 'A' }] }, effectivePeriod: { start: '2019-12' } }),
+]
+
+const ROWS: readonly (readonly [query: string, ids: string])[] = [
+  ['code=a', '0 1 2'],
+  ['code=s1|a', '0'],
+  ['code=|a', '2'],
+  ['code=s1|', '0 1 4'],
+  ['code=a,b', '0 1 2'],
+  ['code=a&code=b', '1'],
+  ['code:not=a', '3 4'],
+  ['code:missing=true', '3'],
+  ['date=2020', '0 1 2'],
+  ['date=2020-05', '1 2'],
+  ['date=ne2020', '3 4'],
+  ['date=gt2020-05', '0 3 4'],
+  ['date=ge2020-05', '0 1 2 3 4'],
+  ['date=sa2020-05', '3'],
+  ['date=le2020-05', '0 1 2 4'],
+  ['date=eb2021', '0 1 2'],
+  ['date=ap2020-05-30', '0 1 4'],
+  ['date=ap2021-01', '0 3 4'],
+  ['subject=1', '2 3'],
+  ['subject=Patient/1', '2'],
+  ['subject:Group=1', '3'],
+  ['status=FINAL&code=a&_sort=-date', '0 1'],
+  ['_sort=date', '4 0 1 2 3'],
+  ['_sort=-date', '4 3 0 1 2'],
+  ['_sort=code,-date', '2 4 0 1 3'],
+]
