@@ -1,0 +1,6 @@
+/** The RangeError that `BlobStore` promises for keys it does not take. */
+export function checkBlobKey(key: string): void {
+  const isKey =
+    key.length <= 900 && key.split('/').every((segment) => /^[A-Za-z0-9._~-]+$/.test(segment) && segment !== '.' && segment !== '..')
+  if (!isKey) throw new RangeError('a key has 1 to 900 characters: segments of letters, digits, . _ ~ and - between slashes')
+}
