@@ -1,5 +1,6 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
 import type { DatabaseSync } from 'node:sqlite'
+import { checkDistinct } from '../../ports/check-distinct.ts'
 import type {
   CommitResult,
   Guard,
@@ -106,10 +107,4 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found): readonly Found[] {
     return keys.length > 1 ? inSnapshot(this.#db, () => keys.map(read)) : keys.map(read)
   }
-}
-
-function checkDistinct(writes: readonly Write[], guards: readonly Guard[]): void {
-  if (new Set([...writes, ...guards].map(({ tenant }) => tenant)).size > 1) throw new RangeError('a commit has one tenant')
-  if (new Set(writes.map(({ type, id }) => `${type}/${id}`)).size < writes.length) throw new RangeError('a commit writes a resource once')
-  if (new Set(guards.map(({ guard }) => guard)).size < guards.length) throw new RangeError('a commit has a guard once')
 }

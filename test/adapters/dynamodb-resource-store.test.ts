@@ -1,0 +1,35 @@
+/** The resource store of the cloud home, on an emulator. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
+import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
+import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
+import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
+import { startDynamo } from '../engines/dynoxide.ts'
+
+const engine = await startDynamo()
+const isFull = process.env.FHIR_TEST_FULL === '1'
+
+if (engine === undefined) {
+  const { it } = await import('@jest/globals')
+  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
+} else
+  resourceStoreContract(
+    'DynamoDB',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'fhir-blobs-'))
+      const store = new DynamoDbResourceStore({
+        client: engine.client,
+        table: await engine.newTable(),
+        blobs: new FilesystemBlobStore(folder),
+        clock: new SystemClock(),
+      })
+      const close = async () => {
+        engine.stop()
+        rmSync(folder, { recursive: true, force: true })
+      }
+      return { reader: store, writer: store, close }
+    },
+    { largestCommit: isFull && process.env.DYNAMODB_ENDPOINT !== undefined ? 5000 : 250, racers: isFull ? 50 : 12, largestBody: 2_000_000 },
+  )
