@@ -35,11 +35,10 @@ export async function startDynamo(): Promise<DynamoEngine | undefined> {
     if (tries > 200) throw new Error('the DynamoDB engine does not answer')
     await wait(25)
   }
-  let tables = 0
   return {
     client: DynamoDBDocumentClient.from(base, { marshallOptions: { removeUndefinedValues: true } }),
     async newTable() {
-      const TableName = `fhir-${process.pid}-${++tables}`
+      const TableName = `fhir-${crypto.randomUUID()}`
       await base.send(new CreateTableCommand({ TableName, ...TABLE }))
       return TableName
     },
