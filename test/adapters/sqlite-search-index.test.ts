@@ -1,8 +1,9 @@
-/** The search index of the embedded home: the contract. */
+/** The search index of the embedded home: the contract, sorting every page and walking every page in order. */
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
 import { searchIndexContract } from '../contracts/search-index.contract.ts'
 
-searchIndexContract('SQLite', async () => {
-  const index = new SqliteSearchIndex(':memory:')
-  return { index, close: async () => index.close() }
-})
+for (const [name, gathered] of [['SQLite', undefined] as const, ['SQLite, walking in order', 0] as const])
+  searchIndexContract(name, async () => {
+    const index = new SqliteSearchIndex(':memory:', gathered)
+    return { index, close: async () => index.close() }
+  })

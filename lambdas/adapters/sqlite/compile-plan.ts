@@ -1,4 +1,4 @@
-/** Lowers a predicate to SQL over the postings. Every condition becomes either a set of documents or a test on one document. */
+/** Lowers a predicate to SQL over the postings. Every condition becomes a test on the document `c.doc`, and most a set of documents. */
 import type { Predicate } from '../../search/plan.ts'
 
 export type Bound = string | number
@@ -7,19 +7,28 @@ export type Sql = { readonly text: string; readonly values: readonly Bound[] }
 /** The number of a field, undefined for one that no document has. */
 export type FieldNumber = (name: string) => number | undefined
 
-const NOTHING: Sql = { text: 'SELECT NULL AS doc WHERE 0', values: [] }
+/** The field under which a document's compartments stand. */
+export const COMPARTMENT = '#compartment'
+
 /** SQLite takes 32,766 variables; longer lists travel as one JSON text. */
 const LONGEST_LIST = 200
 
-const sql = (text: string, ...values: readonly Bound[]): Sql => ({ text, values })
+export const sql = (text: string, ...values: readonly Bound[]): Sql => ({ text, values })
 
-/** A query that yields the documents of a condition; undefined for conditions that only exclude. */
+export const joined = (parts: readonly Sql[], separator: string, whenEmpty = ''): Sql =>
+  parts.length === 0
+    ? sql(whenEmpty)
+    : { text: parts.map(({ text }) => text).join(separator), values: parts.flatMap(({ values }): readonly Bound[] => values) }
+
+/** The conjuncts of a predicate, flattened. */
+export const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
+
+/** A query that yields the documents of a condition, some perhaps twice; undefined for conditions that only exclude. */
 export function setOf(p: Predicate, field: FieldNumber): Sql | undefined {
   switch (p.kind) {
     case 'some': {
       const sets = p.of.map((each) => setOf(each, field))
-      if (sets.some((set) => set === undefined)) return undefined
-      return sets.length === 0 ? NOTHING : joined(sets as Sql[], ' UNION ')
+      return sets.every((set) => set !== undefined) ? joined(sets, ' UNION ALL ', NOTHING) : undefined
     }
     case 'all':
     case 'not':
@@ -27,97 +36,100 @@ export function setOf(p: Predicate, field: FieldNumber): Sql | undefined {
     case 'present':
       return undefined
     default:
-      return rowsOf(p, field, 'doc')
+      return documentsOf(p, field)
   }
 }
 
-/** A condition on `d.doc`. */
+/** No document twice in the set. */
+export const isDistinct = (p: Predicate): boolean =>
+  (p.kind === 'key' && p.oneOf.length === 1) || (p.kind === 'compartment' && p.oneOf.length === 1)
+
+/** A condition on `c.doc`. */
 export function testOf(p: Predicate, field: FieldNumber): Sql {
   switch (p.kind) {
     case 'all':
-      return p.of.length === 0
-        ? sql('1')
-        : wrapped(
-            joined(
-              p.of.map((each) => testOf(each, field)),
-              ' AND ',
-            ),
-          )
-    case 'some':
-      return p.of.length === 0
-        ? sql('0')
-        : wrapped(
-            joined(
-              p.of.map((each) => testOf(each, field)),
-              ' OR ',
-            ),
-          )
+    case 'some': {
+      const parts = p.of.map((each) => testOf(each, field))
+      const { text, values } = p.kind === 'all' ? joined(parts, ' AND ', '1') : joined(parts, ' OR ', '0')
+      return { text: `(${text})`, values }
+    }
     case 'not': {
       const { text, values } = testOf(p.of, field)
-      return sql(`NOT (${text})`, ...values)
+      return { text: `NOT (${text})`, values }
     }
-    case 'key':
-    case 'present': {
-      const { text, values } = rowsOf(p, field, '1')
-      return sql(`EXISTS (${text} AND x.doc = d.doc)`, ...values)
+    case 'keyRange':
+    case 'contains': {
+      const { text, values } = documentsOf(p, field)
+      return { text: `c.doc IN (${text})`, values }
     }
-    default: {
-      const { text, values } = rowsOf(p, field, 'doc')
-      return sql(`d.doc IN (${text})`, ...values)
-    }
+    default:
+      return lookUp(p, field)
   }
 }
 
 type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
-/** `SELECT column` of the rows of one condition; ends in a WHERE that can be continued. */
-function rowsOf(p: Leaf, fieldNumber: FieldNumber, column: 'doc' | '1'): Sql {
-  const field = p.kind === 'compartment' ? fieldNumber(COMPARTMENT) : fieldNumber(p.field)
-  if (field === undefined) return sql(`SELECT ${column} FROM posting x WHERE 0`)
-  const from = (table: string): string => `SELECT ${column === 'doc' ? 'x.doc' : '1'} FROM ${table} x WHERE x.field = ${field}`
+const NOTHING = 'SELECT NULL AS doc WHERE 0'
+
+const fieldOf = (p: Leaf, field: FieldNumber): number | undefined => field(p.kind === 'compartment' ? COMPARTMENT : p.field)
+
+function documentsOf(p: Leaf, field: FieldNumber): Sql {
+  const number = fieldOf(p, field)
+  if (number === undefined) return sql(NOTHING)
+  const { text, values } = bounds(p)
+  return { text: `SELECT x.doc FROM ${tableOf(p)} x WHERE x.field = ${number} AND ${text}`, values }
+}
+
+function lookUp(p: Leaf, field: FieldNumber): Sql {
+  const number = fieldOf(p, field)
+  if (number === undefined) return sql('0')
+  const { text, values } = bounds(p)
+  const index = p.kind === 'span' || p.kind === 'number' ? ' INDEXED BY span_of' : ''
+  return { text: `EXISTS (SELECT 1 FROM ${tableOf(p)} x${index} WHERE x.field = ${number} AND x.doc = c.doc AND ${text})`, values }
+}
+
+function tableOf({ kind }: Leaf): string {
+  if (kind === 'span' || kind === 'number') return 'span'
+  return kind === 'present' ? 'sorting' : 'posting'
+}
+
+/** What the rows of the field must satisfy. */
+function bounds(p: Leaf): Sql {
   switch (p.kind) {
     case 'key':
     case 'compartment':
-      return isOneOf(from('posting'), p.oneOf)
+      return isOneOf(p.oneOf)
     case 'keyRange':
-      return p.to === undefined
-        ? sql(`${from('posting')} AND x.value >= ?`, p.from)
-        : sql(`${from('posting')} AND x.value >= ? AND x.value < ?`, p.from, p.to)
+      return p.to === undefined ? sql('x.value >= ?', p.from) : sql('x.value >= ? AND x.value < ?', p.from, p.to)
     case 'contains':
-      return sql(`${from('posting')} AND instr(x.value, ?) > 0`, p.text)
+      return sql('instr(x.value, ?) > 0', p.text)
     case 'span':
-      return p.relation === 'within'
-        ? sql(`${from('span')} AND x.low >= ? AND x.low < ? AND x.high <= ?`, p.low, p.high, p.high)
-        : sql(`${from('span')} AND x.low < ? AND x.high > ?`, p.high, p.low)
-    case 'number': {
-      const end = p.high === Number.POSITIVE_INFINITY ? '<=' : '<'
-      return p.relation === 'within'
-        ? sql(`${from('span')} AND x.low >= ? AND x.high ${end} ?`, p.low, p.high)
-        : sql(`${from('span')} AND x.low ${end} ? AND x.high >= ?`, p.high, p.low)
-    }
+    case 'number':
+      return interval(p)
     case 'present':
-      return sql(from('sorting'))
+      return sql('1')
     case 'near':
     case 'tuple':
       throw new TypeError(`no parameter makes ${p.kind} yet`)
   }
 }
 
-/** The field under which a document's compartments stand. */
-export const COMPARTMENT = '#compartment'
-
-function isOneOf(select: string, values: readonly string[]): Sql {
-  if (values.length === 1) return sql(`${select} AND x.value = ?`, values[0]!)
-  if (values.length > LONGEST_LIST) return sql(`${select} AND x.value IN (SELECT value FROM json_each(?))`, JSON.stringify(values))
-  return sql(`${select} AND x.value IN (${values.map(() => '?').join(', ')})`, ...values)
+function isOneOf(values: readonly string[]): Sql {
+  if (values.length === 1) return sql('x.value = ?', values[0]!)
+  if (values.length > LONGEST_LIST) return sql('x.value IN (SELECT value FROM json_each(?))', JSON.stringify(values))
+  return sql(`x.value IN (${values.map(() => '?').join(', ')})`, ...values)
 }
 
-const joined = (parts: readonly Sql[], separator: string): Sql => ({
-  text: parts.map(({ text }) => text).join(separator),
-  values: parts.flatMap(({ values }) => values),
-})
-
-const wrapped = ({ text, values }: Sql): Sql => ({ text: `(${text})`, values })
-
-/** The conjuncts of a predicate, flattened. */
-export const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
+/** Bounds at infinity are left out, so that the other one picks the index. */
+function interval({ kind, relation, low, high }: Extract<Leaf, { kind: 'span' | 'number' }>): Sql {
+  const isNumber = kind === 'number'
+  const parts: Sql[] = []
+  if (relation === 'within') {
+    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql('x.low >= ?', low))
+    if (high !== Number.POSITIVE_INFINITY) parts.push(sql(`x.high ${isNumber ? '<' : '<='} ?`, high), sql(`x.low < ?`, high))
+  } else {
+    if (high !== Number.POSITIVE_INFINITY) parts.push(sql('x.low < ?', high))
+    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql(`x.high ${isNumber ? '>=' : '>'} ?`, low))
+  }
+  return joined(parts, ' AND ', '1')
+}

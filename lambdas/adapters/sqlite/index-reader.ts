@@ -1,33 +1,46 @@
 /** Answers plans from the postings of one index. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../ports/search-index.ts'
-import { comparePositions, type Plan, type Position, type Predicate, type SortKey } from '../../search/plan.ts'
-import { type Bound, conjuncts, type FieldNumber, type Sql, setOf, testOf } from './compile-plan.ts'
+import { comparePositions, type Plan } from '../../search/plan.ts'
+import { type FieldNumber, joined, type Sql, sql } from './compile-plan.ts'
+import { type Matches, matchesOf } from './matches.ts'
+import { afterPosition, sideOf, sortColumn } from './sort-columns.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
-/** A condition with fewer documents than this drives the search; else the documents are walked in order. */
-const SELECTIVE = 2_000
+/** So many matches are gathered and sorted; more are walked in the order that is asked for. */
+const GATHERED = 2_000
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
 type Kind = { readonly kind: number; readonly type: string }
 
 export class IndexReader {
   readonly #db: DatabaseSync
+  readonly #gathers: number
   readonly #statements = new Map<string, StatementSync>()
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, gathered = GATHERED) {
     this.#db = db
+    this.#gathers = gathered
   }
 
   find(plan: Plan): HitPage {
-    const kinds = this.#kindsOf(plan)
-    const total = this.#total(kinds, plan)
-    if (plan.limit === 0) return { hits: [], more: false, ...(total === undefined ? {} : { total }) }
-    const wanted = (plan.skip ?? 0) + plan.limit + 1
-    const found = plan.order.length === 0 ? this.#inOrderOfType(kinds, plan, wanted) : this.#merged(kinds, plan, wanted)
-    const hits = found.slice(plan.skip ?? 0, wanted - 1)
-    return { hits, more: found.length === wanted, ...(total === undefined ? {} : { total }) }
+    const found = this.#kindsOf(plan).map((kind) => ({ kind, matches: this.#matchesOf(kind, plan) }))
+    const total = this.#total(
+      found.map(({ matches }) => matches),
+      plan,
+    )
+    const shown = total === undefined ? {} : { total }
+    const skip = plan.skip ?? 0
+    const wanted = skip + plan.limit + 1
+    if (plan.limit === 0 || total === 0) return { hits: [], more: false, ...shown }
+    const hits: Hit[] = []
+    for (const { kind, matches } of found) {
+      if (plan.order.length === 0 && (hits.length >= wanted || kind.type < (plan.after?.type ?? ''))) continue
+      hits.push(...this.#page(kind, matches, plan, plan.order.length === 0 ? wanted - hits.length : wanted))
+    }
+    if (found.length > 1 && plan.order.length > 0) hits.sort((a, b) => comparePositions(a.position, b.position, plan.order))
+    return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
   #kindsOf({ tenant, types }: Plan): readonly Kind[] {
@@ -36,98 +49,95 @@ export class IndexReader {
     return rows.filter(({ type }) => asked.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1))
   }
 
-  #inOrderOfType(kinds: readonly Kind[], plan: Plan, wanted: number): readonly Hit[] {
-    const hits: Hit[] = []
-    for (const kind of kinds) {
-      if (plan.after !== undefined && kind.type < plan.after.type) continue
-      if (hits.length === wanted) break
-      hits.push(...this.#page(kind, plan, wanted - hits.length))
-    }
-    return hits
+  #matchesOf({ kind }: Kind, { where }: Plan): Matches {
+    return matchesOf(where, this.#fieldsOf(kind), sql('SELECT doc FROM live WHERE kind = ?', kind), (set, most) => this.#count(set, most))
   }
 
-  #merged(kinds: readonly Kind[], plan: Plan, wanted: number): readonly Hit[] {
-    if (kinds.length === 1) return this.#page(kinds[0]!, plan, wanted)
-    const hits = kinds.flatMap((kind) => this.#page(kind, plan, wanted))
-    return hits.sort((a, b) => comparePositions(a.position, b.position, plan.order)).slice(0, wanted)
-  }
-
-  #page(kind: Kind, plan: Plan, wanted: number): readonly Hit[] {
-    const field = this.#fieldsOf(kind.kind)
-    const { from, where } = this.#candidates(kind.kind, plan.where, field)
-    const keys = plan.order.map((key, i) => sortColumn(key, i, field))
-    const after = plan.after === undefined ? undefined : afterPosition(plan.after, plan.order, kind.type)
-    const text = `SELECT d.id, d.version${keys.map(({ column }) => `, ${column}`).join('')} FROM ${from.text}${keys.map(({ join }) => join).join('')}
-      WHERE ${[...where.map(({ text }) => text), ...(after === undefined ? [] : [after.text])].join(' AND ')}
-      ORDER BY ${[...keys.map(({ order }) => order), 'd.id'].join(', ')} LIMIT ?`
-    const values = [...from.values, ...where.flatMap(({ values }) => values), ...(after?.values ?? []), wanted]
-    const rows = this.#prepare(text).all(...values) as unknown as Row[]
-    return rows.map((row) => ({
-      type: kind.type,
-      id: row.id,
-      version: row.version,
-      position: { values: plan.order.map((_, i) => row[`k${i}`] ?? null), type: kind.type, id: row.id },
-    }))
-  }
-
-  /** Starts with the most selective condition, or walks all documents of the type in the order of their ids. */
-  #candidates(kind: number, where: Predicate, field: FieldNumber): { readonly from: Sql; readonly where: readonly Sql[] } {
-    const conditions = conjuncts(where)
-    const driver = this.#driver(conditions, field)
-    if (driver === undefined)
-      return {
-        from: { text: 'live l CROSS JOIN document d', values: [] },
-        where: [{ text: 'l.kind = ? AND d.doc = l.doc', values: [kind] }, ...conditions.map((each) => testOf(each, field))],
-      }
-    const set = setOf(driver, field)!
-    return {
-      from: { text: `(SELECT DISTINCT doc FROM (${set.text})) c CROSS JOIN document d`, values: set.values },
-      where: [{ text: 'd.doc = c.doc', values: [] }, ...conditions.filter((each) => each !== driver).map((each) => testOf(each, field))],
-    }
-  }
-
-  #driver(conditions: readonly Predicate[], field: FieldNumber): Predicate | undefined {
-    let best: Predicate | undefined
-    let fewest = SELECTIVE
-    for (const condition of conditions) {
-      const set = setOf(condition, field)
-      if (set === undefined) continue
-      const size = this.#count(set, fewest)
-      if (size < fewest) [best, fewest] = [condition, size]
-      if (fewest === 0) break
-    }
-    return best
-  }
-
-  #count({ text, values }: Sql, most: number): number {
-    return (this.#prepare(`SELECT count(*) AS n FROM (${text} LIMIT ?)`).get(...values, most) as { readonly n: number }).n
-  }
-
-  #total(kinds: readonly Kind[], { where, total }: Plan): number | undefined {
+  #total(found: readonly Matches[], { total }: Plan): number | undefined {
     if (total === 'none') return undefined
     const most = total === 'accurate' ? Number.MAX_SAFE_INTEGER : COUNTED + 1
     let sum = 0
-    for (const { kind } of kinds) {
-      sum += this.#countMatches(kind, where, most - sum)
+    for (const matches of found) {
+      sum += this.#countMatches(matches, most - sum)
       if (sum > COUNTED && total === 'estimate') return undefined
     }
     return sum
   }
 
-  #countMatches(kind: number, where: Predicate, most: number): number {
-    const field = this.#fieldsOf(kind)
-    const conditions = conjuncts(where)
-    // Postings hold live documents only: a single condition is counted where it stands.
-    const single = conditions.length === 1 ? setOf(conditions[0]!, field) : undefined
-    if (single !== undefined) return this.#count({ text: `SELECT DISTINCT doc FROM (${single.text})`, values: single.values }, most)
-    const { from, where: tests } = this.#candidates(kind, where, field)
-    return this.#count(
-      {
-        text: `SELECT d.doc FROM ${from.text} WHERE ${tests.map(({ text }) => text).join(' AND ')}`,
-        values: [...from.values, ...tests.flatMap(({ values }) => values)],
-      },
-      most,
-    )
+  #page(kind: Kind, matches: Matches, plan: Plan, wanted: number): readonly Hit[] {
+    const isLarge = matches.size > this.#gathers && this.#countMatches(matches, this.#gathers + 1) > this.#gathers
+    if (!isLarge) return this.#gathered(kind, matches, plan, wanted)
+    if (plan.order.length === 0) return this.#walkedById(kind, matches, plan, wanted)
+    const walked = this.#walkedInOrder(kind, matches, plan, wanted)
+    return walked.length < wanted ? this.#gathered(kind, matches, plan, wanted) : walked
+  }
+
+  /** Sorts all matches. */
+  #gathered(kind: Kind, { candidates, tests }: Matches, plan: Plan, wanted: number): readonly Hit[] {
+    const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
+    const { text, values } = this.#query(kind, plan, from, [sql('d.doc = c.doc'), tests])
+    const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
+    const rows = this.#prepare(`${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`).all(...values, wanted)
+    return rows.map((row) => hitOf(row as Row, kind, plan))
+  }
+
+  /** Looks at the documents in the order of their ids until there are enough. */
+  #walkedById(kind: Kind, { everyTest }: Matches, { after }: Plan, wanted: number): readonly Hit[] {
+    const from = after?.type === kind.type ? sql('AND c.id > ?', after.id) : sql('')
+    const text = `SELECT c.id, d.version FROM live c CROSS JOIN document d
+      WHERE c.kind = ? ${from.text} AND ${everyTest.text} AND d.doc = c.doc ORDER BY c.id LIMIT ?`
+    const rows = this.#prepare(text).all(kind.kind, ...from.values, ...everyTest.values, wanted)
+    return rows.map((row) => hitOf(row as Row, kind, { order: [] }))
+  }
+
+  /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
+  #walkedInOrder(kind: Kind, { everyTest }: Matches, plan: Plan, wanted: number): readonly Hit[] {
+    const { param, descending } = plan.order[0]!
+    const field = this.#fieldsOf(kind.kind)(param)
+    const first = plan.after?.values[0]
+    if (field === undefined || first === null) return []
+    const side = sideOf('c', descending)
+    const index = this.#orderIndex(field, descending)
+    const start = first === undefined ? sql('1') : sql(`${side} ${descending ? '<=' : '>='} ?`, first)
+    const from = sql(`sorting c INDEXED BY ${index} CROSS JOIN document d`)
+    const { text, values } = this.#query(kind, plan, from, [
+      sql(`c.field = ${field} AND c.low IS NOT NULL AND d.doc = c.doc`),
+      start,
+      everyTest,
+    ])
+    const hits: Hit[] = []
+    for (const row of this.#prepare(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)) {
+      const hit = hitOf(row as Row, kind, plan)
+      if (hits.length >= wanted && hit.position.values[0] !== hits.at(-1)!.position.values[0]) break
+      hits.push(hit)
+    }
+    return hits.sort((a, b) => comparePositions(a.position, b.position, plan.order)).slice(0, wanted)
+  }
+
+  #query(kind: Kind, { order, after }: Pick<Plan, 'order' | 'after'>, from: Sql, conditions: readonly Sql[]): Sql {
+    const field = this.#fieldsOf(kind.kind)
+    const keys = order.map((key, i) => sortColumn(key, i, field))
+    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, kind.type)], ' AND ')
+    const columns = ['d.id', 'd.version', ...keys.map(({ column }) => column)].join(', ')
+    const text = `SELECT ${columns} FROM ${from.text}${keys.map(({ join }) => join).join('')} WHERE ${where.text}`
+    return { text, values: [...from.values, ...where.values] }
+  }
+
+  #countMatches({ candidates, tests }: Matches, most: number): number {
+    const values = [...candidates.values, ...tests.values]
+    return this.#count({ text: `SELECT c.doc FROM (${candidates.text}) c WHERE ${tests.text}`, values }, most)
+  }
+
+  #count({ text, values }: Sql, most: number): number {
+    return (this.#prepare(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`).get(...values, most) as { readonly n: number }).n
+  }
+
+  /** Made when a large result is first sorted by the parameter, and kept up to date from then on. */
+  #orderIndex(field: number, descending: boolean): string {
+    const name = `sorting_${descending ? 'high' : 'low'}_${field}`
+    if (this.#prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
+      this.#db.exec(`CREATE INDEX ${name} ON sorting (${sideOf('', descending)}, doc) WHERE field = ${field} AND low IS NOT NULL`)
+    return name
   }
 
   #fieldsOf(kind: number): FieldNumber {
@@ -146,41 +156,9 @@ export class IndexReader {
   }
 }
 
-/** Missing values stand last, ascending and descending. */
-function sortColumn(
-  { param, descending }: SortKey,
-  i: number,
-  field: FieldNumber,
-): { readonly column: string; readonly join: string; readonly order: string } {
-  const side = descending ? 'high' : 'low'
-  return {
-    column: `s${i}.${side} AS k${i}`,
-    join: ` LEFT JOIN sorting s${i} ON s${i}.doc = d.doc AND s${i}.field = ${field(param) ?? -1}`,
-    order: `s${i}.${side} ${descending ? 'DESC' : 'ASC'} NULLS LAST`,
-  }
-}
-
-/** Strictly after a position: for each sort key, equal before it and beyond in it. */
-function afterPosition({ values, type, id }: Position, order: readonly SortKey[], here: string): Sql {
-  const ways: Sql[] = []
-  const equal: Sql[] = []
-  order.forEach(({ descending }, i) => {
-    const column = `s${i}.${descending ? 'high' : 'low'}`
-    const value = values[i] ?? null
-    if (value !== null) {
-      const beyond = `(${column} ${descending ? '<' : '>'} ? OR ${column} IS NULL)`
-      ways.push(conjunction([...equal, { text: beyond, values: [value] }]))
-    }
-    equal.push(value === null ? { text: `${column} IS NULL`, values: [] } : { text: `${column} = ?`, values: [value] })
-  })
-  if (here === type) ways.push(conjunction([...equal, { text: 'd.id > ?', values: [id] }]))
-  else if (here > type) ways.push(conjunction(equal))
-  return ways.length === 0
-    ? { text: '0', values: [] }
-    : { text: `(${ways.map(({ text }) => text).join(' OR ')})`, values: ways.flatMap(({ values }) => values) }
-}
-
-const conjunction = (parts: readonly Sql[]): Sql => ({
-  text: parts.length === 0 ? '1' : `(${parts.map(({ text }) => text).join(' AND ')})`,
-  values: parts.flatMap(({ values }): readonly Bound[] => values),
+const hitOf = (row: Row, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
+  type,
+  id: row.id,
+  version: row.version,
+  position: { values: order.map((_, i) => row[`k${i}`] ?? null), type, id: row.id },
 })

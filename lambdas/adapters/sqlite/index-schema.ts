@@ -12,6 +12,8 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS gone (kind INTEGER, id TEXT, doc INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS posting (field INTEGER, value TEXT, doc INTEGER, PRIMARY KEY (field, value, doc)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS span (field INTEGER, low, high, doc INTEGER, PRIMARY KEY (field, low, high, doc)) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS span_high ON span (field, high);
+  CREATE INDEX IF NOT EXISTS span_of ON span (doc, field);
   CREATE TABLE IF NOT EXISTS sorting (doc INTEGER, field INTEGER, low, high, PRIMARY KEY (doc, field)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`
 

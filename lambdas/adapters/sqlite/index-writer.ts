@@ -88,8 +88,8 @@ export class IndexWriter {
         for (const [low, high] of ranges[name]!) spans.push([field, low, high, doc])
       }
     for (const param of document.present) {
-      const order = document.order[param]
-      sortings.push([doc, this.#fieldOf(kind, param), order?.low ?? null, order?.high ?? null])
+      const { low = null, high = null } = document.order[param] ?? {}
+      sortings.push([doc, this.#fieldOf(kind, param), low, high === low ? null : high])
     }
     // Infinity is no JSON, so that bounds are kept as text.
     return JSON.stringify([

@@ -13,9 +13,10 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #about
   readonly #setAbout
 
-  constructor(file: string) {
+  /** `gathered`: so many matches are sorted for a page; more are walked in order. */
+  constructor(file: string, gathered?: number) {
     this.#db = openIndex(file)
-    this.#reader = new IndexReader(this.#db)
+    this.#reader = new IndexReader(this.#db, gathered)
     this.#writer = new IndexWriter(this.#db)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
     this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
