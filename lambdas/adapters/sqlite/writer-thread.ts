@@ -11,8 +11,10 @@ export type WriterData = { readonly file: string }
 export type WriterMessage = CommitMessage | 'close'
 
 const LARGEST_BATCH = 8_000_000
-/** How long a commit waits for company, once there has been some: ms. */
-const GATHERING = 2
+/** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
+const PATIENCE = { each: 1, all: 8 }
+/** A batch this large is worth a flush of its own: bytes. */
+const WORTH_A_FLUSH = 500_000
 /** Bytes in the write-ahead log that make a checkpoint due: small ones, often, so that none takes long. */
 const CHECKPOINT_AT = 4_000_000
 const IDLE = 200
@@ -36,7 +38,7 @@ port.on('message', (first: WriterMessage) => {
     const batch = gather(next)
     const replies = committer.commitAll(batch.messages)
     port.postMessage({ replies, position: committer.position } satisfies BatchReply)
-    company = batch.messages.length
+    company = Math.max(batch.messages.length, company >> 1)
     logged += batch.bytes
     next = batch.following ?? receive()
     // Who waited through a large commit does not wait through its checkpoint as well.
@@ -49,24 +51,29 @@ port.on('message', (first: WriterMessage) => {
 
 type Batch = { readonly messages: CommitMessage[]; bytes: number; following?: WriterMessage }
 
-/** What is waiting, and what arrives within a moment when the batch before had several commits. */
+/** What is waiting, and what keeps arriving while commits come in company. A lone commit waits for nobody. */
 function gather(first: CommitMessage): Batch {
   const batch: Batch = { messages: [first], bytes: bytesOf(first) }
-  const until = company > 1 ? performance.now() + GATHERING : 0
+  const began = performance.now()
+  let arrived = began
   while (batch.bytes < LARGEST_BATCH) {
     const message = receive()
     if (message === 'close') {
       batch.following = message
       break
     }
+    const now = performance.now()
     if (message !== undefined) {
       batch.messages.push(message)
       batch.bytes += bytesOf(message)
-    } else if (batch.messages.length < company && performance.now() < until) Atomics.wait(nap, 0, 0, 0.2)
+      arrived = now
+    } else if (isExpecting(batch) && now - arrived < PATIENCE.each && now - began < PATIENCE.all) Atomics.wait(nap, 0, 0, 0.1)
     else break
   }
   return batch
 }
+
+const isExpecting = ({ messages, bytes }: Batch): boolean => company > 1 && messages.length < company * 2 && bytes < WORTH_A_FLUSH
 
 /** What a commit adds to the log, about: its bodies, and a page for each key. */
 const bytesOf = ({ bodies, count }: CommitMessage): number => bodies.byteLength + count * PAGE
