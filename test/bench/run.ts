@@ -1,0 +1,156 @@
+/**
+ * `npm run bench [-- FOLDER]`: what the server does against floors measured in the same run. FOLDER holds Synthea Bundles; without one the
+ * sample is used. Prints a table; asserts nothing: machines differ, ratios less.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const HEADERS = { 'content-type': 'application/fhir+json' }
+const folder = process.argv[2] ?? 'test/fixtures/sample'
+const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
+const PORT = 18_080
+const base = `http://127.0.0.1:${PORT}/fhir`
+const rows: (readonly [what: string, figure: string, ratio: string])[] = []
+
+type Running = { readonly child: ChildProcess; readonly ready: number }
+
+function start(data: string, ...before: readonly string[]): Promise<Running> {
+  const began = performance.now()
+  const [command, ...args] = [...before, process.execPath, 'bin/fhir.js', 'start', '--port', String(PORT), '--data', data]
+  const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  return new Promise((resolve) => {
+    child.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve({ child, ready: performance.now() - began }))
+  })
+}
+
+const stop = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    child.once('exit', () => resolve())
+    child.kill('SIGTERM')
+  })
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+function send(url: string, method = 'GET', body?: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      url,
+      { method, agent, headers: body === undefined ? {} : { ...HEADERS, 'content-length': Buffer.byteLength(body) } },
+      (incoming) => {
+        incoming.resume()
+        incoming.on('end', () => resolve(incoming.statusCode!))
+      },
+    )
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+/** Requests a second, `clients` at once, `total` in all, after a tenth of them to get warm. */
+async function throughput(clients: number, total: number, each: (i: number) => Promise<unknown>): Promise<number> {
+  const round = async (from: number, count: number): Promise<number> => {
+    let next = from
+    const began = performance.now()
+    await Promise.all(
+      Array.from({ length: clients }, async () => {
+        while (next < from + count) await each(next++)
+      }),
+    )
+    return (count * 1000) / (performance.now() - began)
+  }
+  await round(0, Math.ceil(total / 10))
+  return round(total, total)
+}
+
+const rss = (child: ChildProcess): number => {
+  const [, kb = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+  return Math.round(Number(kb) / 1024)
+}
+
+async function benchRead(): Promise<void> {
+  const { child } = await start(join(scratch, 'read'))
+  const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
+  await send(`${base}/Patient/a`, 'PUT', patient)
+  const bytes = Buffer.from(await (await fetch(`${base}/Patient/a`)).arrayBuffer())
+  const bare = spawn(process.execPath, [
+    '-e',
+    `require('node:http').createServer((_, o) => { o.writeHead(200, { 'content-type': 'application/fhir+json; charset=utf-8', 'content-length': ${bytes.length} }); o.end(Buffer.alloc(${bytes.length}, 32)) }).listen(${PORT + 1}, '127.0.0.1')`,
+  ])
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const floor = await throughput(16, 20_000, () => send(`http://127.0.0.1:${PORT + 1}/`))
+  const read = await throughput(16, 20_000, () => send(`${base}/Patient/a`))
+  bare.kill()
+  rows.push([
+    'read over HTTP, 16 connections',
+    `${Math.round(read)}/s`,
+    `${(read / floor).toFixed(2)} of a bare node:http server (${Math.round(floor)}/s)`,
+  ])
+  await stop(child)
+}
+
+async function benchCreate(): Promise<void> {
+  if (spawnSync('strace', ['-V']).status !== 0) return void rows.push(['creates per flush', '–', 'not measured: there is no strace'])
+  for (const clients of [1, 32]) {
+    const log = join(scratch, `strace-${clients}`)
+    const { child } = await start(join(scratch, `create-${clients}`), 'strace', '-f', '-c', '-o', log, '-e', 'trace=fdatasync,fsync')
+    const total = clients === 1 ? 300 : 3_000
+    await throughput(clients, total, (i) => send(`${base}/Patient/c${i}`, 'PUT', `{"resourceType":"Patient","id":"c${i}","active":true}`))
+    const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
+    process.kill(server, 'SIGTERM')
+    await new Promise((resolve) => child.once('exit', resolve))
+    const flushes = [...readFileSync(log, 'utf8').matchAll(/^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?f(?:data)?sync/gm)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    )
+    rows.push([
+      `creates per flush, ${clients} connection${clients === 1 ? '' : 's'}`,
+      ((total * 1.1) / flushes).toFixed(1),
+      `${flushes} flushes for ${Math.round(total * 1.1)} creates, checkpoints included`,
+    ])
+  }
+}
+
+async function benchLoad(): Promise<void> {
+  const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
+  const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
+  const data = join(scratch, 'load')
+  const { child } = await start(data)
+  const began = performance.now()
+  const loaded = await new Promise<number | null>((resolve) =>
+    spawn(process.execPath, ['bin/fhir.js', 'load', folder, '--to', base], { stdio: ['ignore', 'ignore', 'inherit'] }).on('exit', resolve),
+  )
+  const seconds = (performance.now() - began) / 1000
+  if (loaded !== 0) throw new Error('the load failed')
+  await (await fetch(`${base}/Patient?_summary=count`)).text()
+  const indexed = (performance.now() - began) / 1000
+  const rate = floor.resources / seconds
+  const floorRate = (floor.resources * 1000) / floor.ms
+  rows.push([
+    `load of ${floor.resources} resources`,
+    `${Math.round(rate)}/s`,
+    `${(rate / floorRate).toFixed(2)} of parsing and inserting the bodies (${Math.round(floorRate)}/s)`,
+  ])
+  rows.push([
+    '… until all of it is searchable',
+    `${indexed.toFixed(1)} s`,
+    `${(floor.resources / indexed / floorRate).toFixed(2)} of the same`,
+  ])
+  rows.push(['… memory of the server at most', `${rss(child)} MB`, ''])
+  await stop(child)
+  const again = await start(data)
+  rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
+  await stop(again.child)
+}
+
+try {
+  await benchRead()
+  await benchCreate()
+  await benchLoad()
+} finally {
+  agent.destroy()
+  rmSync(scratch, { recursive: true, force: true })
+}
+console.log(['| what | figure | against |', '|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'))
