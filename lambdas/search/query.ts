@@ -41,6 +41,7 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
       continue
     }
     state.used.push([name, value])
+    if (state.where.length > MOST_CRITERIA) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_CRITERIA} criteria`)
   }
   return requestOf(state)
 }
@@ -48,6 +49,9 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
 const DEFAULT_COUNT = 20
 const LARGEST_COUNT = 1_000
 const DEEPEST_SKIP = 10_000
+const MOST_CRITERIA = 200
+/** Of one criterion. Keys are one look-up, however many. */
+const MOST_RANGES = 100
 
 type State = {
   readonly type: string | undefined
@@ -146,7 +150,7 @@ function typesOf(value: string): readonly string[] {
   return resourceTypes.filter((type) => types.includes(type))
 }
 
-/** One criterion: any of its values. */
+/** One criterion: any of its values; `:not=a,b` means neither. */
 function lower(parameter: SearchParameter, modifier: string | undefined, value: string, now: number | undefined): Predicate {
   const { code, type } = parameter
   const searchType = SEARCH_TYPES[type]!
@@ -157,8 +161,9 @@ function lower(parameter: SearchParameter, modifier: string | undefined, value: 
   const values = splitValue(value, ',')
   if (values.every((each) => each === '')) throw fhirError(400, 'value', `The parameter ${code} has no value`)
   const each = values.filter((each) => each !== '').map((each) => searchType.lower(parameter, each, modifier, now))
-  // `:not=a,b`: neither a nor b.
-  return modifier === 'not' ? all(...each) : merged(each)
+  if (each.filter(({ kind }) => kind !== 'key').length > MOST_RANGES)
+    throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MOST_RANGES} such values`)
+  return modifier === 'not' ? not(merged(each)) : merged(each)
 }
 
 /** Any of them; keys of one field become one look-up. */

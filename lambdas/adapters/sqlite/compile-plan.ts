@@ -1,5 +1,6 @@
 /** Lowers a predicate to SQL over the postings. Every condition becomes a test on the document `c.doc`, and most a set of documents. */
 import type { Predicate } from '../../search/plan.ts'
+import { TICK } from './budget.ts'
 
 export type Bound = string | number
 export type Sql = { readonly text: string; readonly values: readonly Bound[] }
@@ -12,6 +13,8 @@ export const COMPARTMENT = '#compartment'
 
 /** SQLite takes 32,766 variables; longer lists travel as one JSON text. */
 const LONGEST_LIST = 200
+/** SQLite takes 500 terms of a compound, and each may have some of its own. */
+const MOST_SETS = 100
 
 export const sql = (text: string, ...values: readonly Bound[]): Sql => ({ text, values })
 
@@ -27,6 +30,7 @@ export const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'al
 export function setOf(p: Predicate, field: FieldNumber): Sql | undefined {
   switch (p.kind) {
     case 'some': {
+      if (p.of.length > MOST_SETS) return undefined
       const sets = p.of.map((each) => setOf(each, field))
       return sets.every((set) => set !== undefined) ? joined(sets, ' UNION ALL ', NOTHING) : undefined
     }
@@ -48,11 +52,11 @@ export const isDistinct = (p: Predicate): boolean =>
 export function testOf(p: Predicate, field: FieldNumber): Sql {
   switch (p.kind) {
     case 'all':
-    case 'some': {
-      const parts = p.of.map((each) => testOf(each, field))
-      const { text, values } = p.kind === 'all' ? joined(parts, ' AND ', '1') : joined(parts, ' OR ', '0')
-      return { text: `(${text})`, values }
-    }
+    case 'some':
+      return balanced(
+        p.of.map((each) => testOf(each, field)),
+        p.kind,
+      )
     case 'not': {
       const { text, values } = testOf(p.of, field)
       return { text: `NOT (${text})`, values }
@@ -65,6 +69,16 @@ export function testOf(p: Predicate, field: FieldNumber): Sql {
     default:
       return lookUp(p, field)
   }
+}
+
+/** Halves, so that the expression of a long list is not deeper than SQLite takes. */
+function balanced(parts: readonly Sql[], kind: 'all' | 'some'): Sql {
+  if (parts.length === 0) return sql(kind === 'all' ? '1' : '0')
+  if (parts.length === 1) return parts[0]!
+  const middle = parts.length >> 1
+  const halves = [balanced(parts.slice(0, middle), kind), balanced(parts.slice(middle), kind)]
+  const { text, values } = joined(halves, kind === 'all' ? ' AND ' : ' OR ')
+  return { text: `(${text})`, values }
 }
 
 type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
@@ -102,7 +116,7 @@ function bounds(p: Leaf): Sql {
     case 'keyRange':
       return p.to === undefined ? sql('x.value >= ?', p.from) : sql('x.value >= ? AND x.value < ?', p.from, p.to)
     case 'contains':
-      return sql('instr(x.value, ?) > 0', p.text)
+      return sql(`CASE WHEN ${TICK.text} THEN instr(x.value, ?) > 0 END`, p.text)
     case 'span':
     case 'number':
       return interval(p)

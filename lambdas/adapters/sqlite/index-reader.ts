@@ -2,29 +2,41 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../ports/search-index.ts'
 import { comparePositions, type Plan } from '../../search/plan.ts'
+import { type Budget, budgetOf, TICK } from './budget.ts'
 import { type FieldNumber, joined, type Sql, sql } from './compile-plan.ts'
 import { type Matches, matchesOf } from './matches.ts'
 import { afterPosition, sideOf, sortColumn } from './sort-columns.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
-/** So many matches are gathered and sorted; more are walked in the order that is asked for. */
+/** So many matches are sorted for a page; more are walked in the order that is asked for. */
 const GATHERED = 2_000
+
+export type ReaderOptions = {
+  /** So many matches are sorted for a page. */
+  readonly gathered?: number
+  /** Milliseconds a search may take. */
+  readonly budget?: number
+}
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
 type Kind = { readonly kind: number; readonly type: string }
 
 export class IndexReader {
   readonly #db: DatabaseSync
-  readonly #gathers: number
+  readonly #gathered: number
   readonly #statements = new Map<string, StatementSync>()
+  readonly #budget: Budget
 
-  constructor(db: DatabaseSync, gathered = GATHERED) {
+  constructor(db: DatabaseSync, { gathered = GATHERED, budget = Number.POSITIVE_INFINITY }: ReaderOptions = {}) {
     this.#db = db
-    this.#gathers = gathered
+    this.#gathered = gathered
+    this.#budget = budgetOf(db, budget)
   }
 
+  /** TooCostly when the budget is used up. */
   find(plan: Plan): HitPage {
+    this.#budget.begin()
     const found = this.#kindsOf(plan).map((kind) => ({ kind, matches: this.#matchesOf(kind, plan) }))
     const total = this.#total(
       found.map(({ matches }) => matches),
@@ -65,17 +77,18 @@ export class IndexReader {
   }
 
   #page(kind: Kind, matches: Matches, plan: Plan, wanted: number): readonly Hit[] {
-    const isLarge = matches.size > this.#gathers && this.#countMatches(matches, this.#gathers + 1) > this.#gathers
-    if (!isLarge) return this.#gathered(kind, matches, plan, wanted)
+    const most = this.#gathered
+    const isLarge = matches.size > most && this.#countMatches(matches, most + 1) > most
+    if (!isLarge) return this.#sorted(kind, matches, plan, wanted)
     if (plan.order.length === 0) return this.#walkedById(kind, matches, plan, wanted)
     const walked = this.#walkedInOrder(kind, matches, plan, wanted)
-    return walked.length < wanted ? this.#gathered(kind, matches, plan, wanted) : walked
+    return walked.length < wanted ? this.#sorted(kind, matches, plan, wanted) : walked
   }
 
   /** Sorts all matches. */
-  #gathered(kind: Kind, { candidates, tests }: Matches, plan: Plan, wanted: number): readonly Hit[] {
+  #sorted(kind: Kind, { candidates, tests }: Matches, plan: Plan, wanted: number): readonly Hit[] {
     const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
-    const { text, values } = this.#query(kind, plan, from, [sql('d.doc = c.doc'), tests])
+    const { text, values } = this.#query(kind, plan, from, [sql('d.doc = c.doc'), tests, TICK])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
     const rows = this.#prepare(`${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`).all(...values, wanted)
     return rows.map((row) => hitOf(row as Row, kind, plan))
@@ -85,7 +98,7 @@ export class IndexReader {
   #walkedById(kind: Kind, { everyTest }: Matches, { after }: Plan, wanted: number): readonly Hit[] {
     const from = after?.type === kind.type ? sql('AND c.id > ?', after.id) : sql('')
     const text = `SELECT c.id, d.version FROM live c CROSS JOIN document d
-      WHERE c.kind = ? ${from.text} AND ${everyTest.text} AND d.doc = c.doc ORDER BY c.id LIMIT ?`
+      WHERE c.kind = ? ${from.text} AND ${everyTest.text} AND ${TICK.text} AND d.doc = c.doc ORDER BY c.id LIMIT ?`
     const rows = this.#prepare(text).all(kind.kind, ...from.values, ...everyTest.values, wanted)
     return rows.map((row) => hitOf(row as Row, kind, { order: [] }))
   }
@@ -104,6 +117,7 @@ export class IndexReader {
       sql(`c.field = ${field} AND c.low IS NOT NULL AND d.doc = c.doc`),
       start,
       everyTest,
+      TICK,
     ])
     const hits: Hit[] = []
     for (const row of this.#prepare(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)) {
@@ -125,7 +139,7 @@ export class IndexReader {
 
   #countMatches({ candidates, tests }: Matches, most: number): number {
     const values = [...candidates.values, ...tests.values]
-    return this.#count({ text: `SELECT c.doc FROM (${candidates.text}) c WHERE ${tests.text}`, values }, most)
+    return this.#count({ text: `SELECT c.doc FROM (${candidates.text}) c WHERE ${tests.text} AND ${TICK.text}`, values }, most)
   }
 
   #count({ text, values }: Sql, most: number): number {

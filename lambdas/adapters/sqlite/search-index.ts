@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import type { Plan } from '../../search/plan.ts'
-import { IndexReader } from './index-reader.ts'
+import { IndexReader, type ReaderOptions } from './index-reader.ts'
 import { openIndex } from './index-schema.ts'
 import { IndexWriter } from './index-writer.ts'
 
@@ -13,10 +13,9 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #about
   readonly #setAbout
 
-  /** `gathered`: so many matches are sorted for a page; more are walked in order. */
-  constructor(file: string, gathered?: number) {
+  constructor(file: string, options?: ReaderOptions) {
     this.#db = openIndex(file)
-    this.#reader = new IndexReader(this.#db, gathered)
+    this.#reader = new IndexReader(this.#db, options)
     this.#writer = new IndexWriter(this.#db)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
     this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')

@@ -2,7 +2,7 @@
 import { type Element, isElement } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import { fold } from '../fold.ts'
-import { not, type Predicate } from '../plan.ts'
+import type { Predicate } from '../plan.ts'
 import { malformed, prefixed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 
 /** Before values that are compared without case, so that they never equal a value that is compared with it. */
@@ -18,8 +18,8 @@ export const token: SearchType = {
   },
   lower(parameter, value, modifier) {
     const { code } = parameter
-    if (modifier === 'not') return not(lowerToken(code, value))
     if (modifier === 'text') return prefixed(`${code}:text`, fold(unescapeValue(value)))
+    // What :not excludes is said by the criterion, for all its values at once.
     if (modifier !== 'of-type') return lowerToken(code, value)
     const parts = splitValue(value, '|').map(unescapeValue)
     if (parts.length !== 3 || parts.some((part) => part === '')) throw malformed(parameter, 'of the form system|code|value')

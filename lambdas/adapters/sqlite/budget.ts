@@ -1,0 +1,26 @@
+/** Ends a statement that takes too long: SQLite asks at every row it looks at. Nothing outside can stop a running statement, not even the end of its thread. */
+import type { DatabaseSync } from 'node:sqlite'
+import { TooCostly } from '../../ports/too-costly.ts'
+
+/** A condition that holds until the budget is used up. */
+export const TICK = { text: 'within_budget()', values: [] } as const
+
+export type Budget = { readonly begin: () => void }
+
+/** The clock is looked at only so often. */
+const ROWS_A_LOOK = 256
+
+/** `milliseconds`: what one search may take. Its statements throw TooCostly afterwards. */
+export function budgetOf(db: DatabaseSync, milliseconds: number): Budget {
+  let end = Number.POSITIVE_INFINITY
+  let rows = 0
+  db.function('within_budget', () => {
+    if (++rows % ROWS_A_LOOK === 0 && performance.now() > end) throw new TooCostly('the search used up its budget')
+    return 1
+  })
+  return {
+    begin() {
+      end = performance.now() + milliseconds
+    },
+  }
+}
