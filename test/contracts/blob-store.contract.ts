@@ -1,131 +1,263 @@
-/** What lambdas/ports/blob-store.ts promises, as tests: every adapter runs this suite. */
-import { randomUUID } from 'node:crypto'
-import { describe, expect, it } from '@jest/globals'
-import type { BlobInfo, BlobStore } from '../../lambdas/ports/blob-store.ts'
+/** What lambdas/ports/blob-store.ts promises, as tests: every adapter runs this suite. Each test works under a prefix of its own. */
+import { createHash, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../lambdas/ports/blob-store.ts'
 
-const MiB = 1024 * 1024
+export type BlobStoreUnderTest = { readonly store: BlobStore; readonly close: () => Promise<void> }
 
-export function blobStoreContract(name: string, create: () => Promise<BlobStore>): void {
-  const store = create()
-  const bytes = (length: number, from = 0): Uint8Array => Uint8Array.from({ length }, (_, i) => (i * 7 + from) % 256)
-  const blob = (length: number) => ({ bytes: bytes(length), contentType: 'application/fhir+ndjson' })
-  const listed = async (prefix: string): Promise<BlobInfo[]> => {
+/** Every part of an object but the last has at least so many bytes. */
+const SMALLEST_PART = 5 * 1024 * 1024
+
+export function blobStoreContract(name: string, create: () => Promise<BlobStoreUnderTest>): void {
+  let store: BlobStore
+  let close = async () => {}
+  beforeAll(async () => {
+    const created = await create()
+    store = created.store
+    close = created.close
+  })
+  afterAll(() => close())
+
+  const listed = async (prefix: string): Promise<readonly BlobInfo[]> => {
     const found: BlobInfo[] = []
-    for await (const info of (await store).list(prefix)) found.push(info)
+    for await (const info of store.list(prefix)) found.push(info)
     return found
   }
+  const keysUnder = async (prefix: string): Promise<readonly string[]> => (await listed(prefix)).map(({ key }) => key)
 
   describe(`${name}: objects`, () => {
-    it.each([0, 1, 100_000])('of %i bytes come back byte for byte, with their type', async (length) => {
-      const key = `a/${randomUUID()}`
-      await (await store).put(key, blob(length))
-      expect(await (await store).get(key)).toEqual(blob(length))
-    })
-    it('are undefined when they never were, or were removed', async () => {
-      const key = `a/${randomUUID()}`
-      expect(await (await store).get(key)).toBeUndefined()
-      await (await store).put(key, blob(3))
-      await (await store).remove(key)
-      await (await store).remove(key)
-      expect(await (await store).get(key)).toBeUndefined()
-    })
-    it('are replaced by a second put', async () => {
-      const key = `a/${randomUUID()}`
-      await (await store).put(key, blob(300))
-      await (await store).put(key, blob(2))
-      expect((await (await store).get(key))!.bytes).toEqual(bytes(2))
-    })
-    it('are read in ranges, cut at their end', async () => {
-      const key = `a/${randomUUID()}`
-      await (await store).put(key, blob(100))
-      const range = async (from: number, to: number) => (await (await store).get(key, [from, to]))!.bytes
-      expect(await range(10, 20)).toEqual(bytes(100).subarray(10, 20))
-      expect(await range(90, 1000)).toEqual(bytes(100).subarray(90))
-      expect(await range(5, 5)).toEqual(new Uint8Array())
-      expect(await range(100, 200)).toEqual(new Uint8Array())
-    })
-    it('are seen whole or not at all while they are replaced', async () => {
-      const key = `a/${randomUUID()}`
-      const contents = [new Uint8Array(50_000).fill(1), new Uint8Array(80_000).fill(2)]
-      await (await store).put(key, { bytes: contents[0]!, contentType: 'a/b' })
-      let done = false
-      const writing = (async () => {
-        for (let i = 0; i < 20; i++) await (await store).put(key, { bytes: contents[i % 2]!, contentType: 'a/b' })
-        done = true
-      })()
-      while (!done) {
-        const { bytes: seen } = (await (await store).get(key))!
-        expect([50_000, 80_000]).toContain(seen.length)
-        expect(new Set(seen).size).toBe(1)
+    it('come back byte for byte, with their content type', async () => {
+      const prefix = newPrefix()
+      const bodies = [new Uint8Array(), Uint8Array.of(0), Uint8Array.from({ length: 256 }, (_, n) => n), noise(1_000_000)]
+      for (const [n, bytes] of bodies.entries()) {
+        const blob = { bytes, contentType: n % 2 === 0 ? 'application/fhir+ndjson' : 'text/plain; charset=utf-8' }
+        await store.put(`${prefix}/${n}`, blob)
+        expect(isSame(await store.get(`${prefix}/${n}`), blob)).toBe(true)
       }
+    })
+
+    it('are undefined before they were put and after they were removed', async () => {
+      const key = `${newPrefix()}/a`
+      expect(await store.get(key)).toBeUndefined()
+      expect(await store.get(key, [0, 5])).toBeUndefined()
+      await store.put(key, text('here'))
+      await store.remove(key)
+      expect(await store.get(key)).toBeUndefined()
+    })
+
+    it('are removed as often as one likes', async () => {
+      const key = `${newPrefix()}/a`
+      await store.remove(key)
+      await store.put(key, text('here'))
+      await store.remove(key)
+      await store.remove(key)
+      expect(await keysUnder(key)).toEqual([])
+    })
+
+    it('are replaced by a second put, longer or shorter, content type included', async () => {
+      const key = `${newPrefix()}/a`
+      for (const content of ['first', 'the second, longer', '3']) {
+        const blob = { ...text(content), contentType: `text/x-${content.length}` }
+        await store.put(key, blob)
+        expect(isSame(await store.get(key), blob)).toBe(true)
+      }
+    })
+
+    it('are never seen in part while they are replaced', async () => {
+      const key = `${newPrefix()}/a`
+      const blobs = [1, 2, 3].map((n) => ({ bytes: new Uint8Array(100_000 * n).fill(n), contentType: `text/x-${n}` }))
+      await store.put(key, blobs[0]!)
+      const writing = (async () => {
+        for (let n = 1; n < 10; n++) await store.put(key, blobs[n % 3]!)
+      })()
+      const seen = await Promise.all([...Array(20).keys()].map(() => store.get(key)))
       await writing
+      expect(seen.map((blob) => blobs.some((whole) => isSame(blob, whole)))).toEqual(seen.map(() => true))
+      expect(isSame(await store.get(key), blobs[0]!)).toBe(true)
     })
-    it('live side by side under keys that begin alike', async () => {
-      const top = randomUUID()
-      for (const key of [`${top}/a`, `${top}/a/b`, `${top}/a.b`]) await (await store).put(key, blob(key.length))
-      for (const key of [`${top}/a`, `${top}/a/b`, `${top}/a.b`]) expect((await (await store).get(key))!.bytes.length).toBe(key.length)
+
+    it('may be read in ranges, cut at their end', async () => {
+      const key = `${newPrefix()}/digits`
+      await store.put(key, text('0123456789'))
+      const read = async (from: number, to: number) => textOf(await store.get(key, [from, to]))
+      expect(await read(0, 10)).toBe('0123456789')
+      expect(await read(3, 7)).toBe('3456')
+      expect(await read(9, 10)).toBe('9')
+      expect(await read(8, 1_000_000)).toBe('89')
+      expect(await read(10, 12)).toBe('')
+      expect(await read(400, 500)).toBe('')
+      expect(await read(4, 4)).toBe('')
+      expect((await store.get(key, [400, 500]))?.contentType).toBe('text/plain')
     })
   })
 
-  it(`${name}: lists keys with a prefix in order, with their sizes`, async () => {
-    const top = randomUUID()
-    const keys = ['b', 'a/2', 'a/10', 'a-', 'Z', 'a'].map((key) => `${top}/${key}`)
-    for (const [i, key] of keys.entries()) await (await store).put(key, blob(i))
-    expect(await listed(`${top}/`)).toEqual([...keys].sort().map((key) => ({ key, size: keys.indexOf(key) })))
-    expect((await listed(`${top}/a/`)).map(({ key }) => key)).toEqual([`${top}/a/10`, `${top}/a/2`])
-    expect(await listed(`${top}/none`)).toEqual([])
+  describe(`${name}: keys`, () => {
+    it('of every allowed character and length are kept apart, capitals and folders too', async () => {
+      const prefix = newPrefix()
+      const endings = ['a', 'A', 'b/c', 'B/c', 'b/C', 'a.b', 'a~b', 'a_b', 'a-b', '...', '~', '0', 'x'.repeat(200), `${'y/'.repeat(300)}z`]
+      const keys = endings.map((ending) => `${prefix}/${ending}`)
+      await Promise.all(keys.map((key) => store.put(key, text(key))))
+      expect(await Promise.all(keys.map(async (key) => textOf(await store.get(key))))).toEqual(keys)
+      expect(await keysUnder(prefix)).toEqual(keys.toSorted())
+    })
+
+    it('may be the folder of another key', async () => {
+      const prefix = newPrefix()
+      const keys = ['a', 'a/b', 'a/b/c'].map((ending) => `${prefix}/${ending}`)
+      for (const key of keys) await store.put(key, text(key))
+      expect(await Promise.all(keys.map(async (key) => textOf(await store.get(key))))).toEqual(keys)
+    })
+
+    for (const key of ['', '/', '/a', 'a/', 'a//b', '.', '..', 'a/../b', 'a/./b', 'ä', 'a b', 'a\\b', 'a%2e', 'a\0', 'x'.repeat(901)])
+      it(`are refused when they are not plain segments: ${JSON.stringify(key.slice(0, 12))}`, async () => {
+        await expect(store.put(key, text('x'))).rejects.toThrow(RangeError)
+        await expect(store.get(key)).rejects.toThrow(RangeError)
+        await expect(store.remove(key)).rejects.toThrow(RangeError)
+        await expect(store.openParts(key, 'text/plain')).rejects.toThrow(RangeError)
+      })
   })
 
-  it.each(['', '/a', 'a/', 'a//b', '../a', 'a/../b', '.', 'a b', 'ä', 'a\\b', 'x'.repeat(901)])(
-    `${name}: refuses the key %j`,
-    async (key) => {
-      await expect((await store).put(key, blob(1))).rejects.toThrow(RangeError)
-      await expect((await store).get(key)).rejects.toThrow(RangeError)
-    },
-  )
+  describe(`${name}: listing`, () => {
+    it('gives keys and sizes under a prefix in ascending order, and nothing beside it', async () => {
+      const prefix = newPrefix()
+      const names = ['b', 'a/2', 'a/10', 'a-1', 'a.1', 'A', 'ab']
+      await Promise.all(names.map((ending) => store.put(`${prefix}/${ending}`, text(ending))))
+      expect(await listed(`${prefix}/`)).toEqual(names.toSorted().map((ending) => ({ key: `${prefix}/${ending}`, size: ending.length })))
+      expect(await keysUnder(`${prefix}/a`)).toEqual(['a-1', 'a.1', 'a/10', 'a/2', 'ab'].map((ending) => `${prefix}/${ending}`))
+      expect(await keysUnder(`${prefix}/a/`)).toEqual([`${prefix}/a/10`, `${prefix}/a/2`])
+      expect(await keysUnder(`${prefix}/c`)).toEqual([])
+    })
 
-  describe(`${name}: parts`, () => {
-    it('in any order, some written twice, by several processes, become one object when they are completed', async () => {
-      const key = `p/${randomUUID()}`
-      const first = await (await store).openParts(key, 'application/fhir+ndjson')
-      const second = await (await store).openParts(key, 'application/fhir+ndjson', first.id)
-      const tags: { n: number; tag: string }[] = []
-      tags.push({ n: 30, tag: await second.writePart(30, bytes(10, 3)) })
-      await first.writePart(2, bytes(5 * MiB, 9))
-      tags.push({ n: 2, tag: await second.writePart(2, bytes(5 * MiB, 2)) })
-      tags.push({ n: 7, tag: await first.writePart(7, bytes(6 * MiB, 1)) })
-      expect(await (await store).get(key)).toBeUndefined()
-      expect(await listed(key)).toEqual([])
-      await first.complete(tags)
-      const { bytes: whole, contentType } = (await (await store).get(key))!
-      expect([whole.length, contentType]).toEqual([11 * MiB + 10, 'application/fhir+ndjson'])
-      expect(Buffer.compare(whole, Buffer.concat([bytes(5 * MiB, 2), bytes(6 * MiB, 1), bytes(10, 3)]))).toBe(0)
+    it('goes on over pages of a thousand', async () => {
+      const prefix = newPrefix()
+      const keys = [...Array(1_050).keys()].map((n) => `${prefix}/${String(n).padStart(4, '0')}`)
+      for (let n = 0; n < keys.length; n += 50) await Promise.all(keys.slice(n, n + 50).map((key) => store.put(key, text(''))))
+      expect(await keysUnder(prefix)).toEqual(keys)
     })
-    it('that are too small, or carry a tag of a part since replaced, are refused and stay', async () => {
-      const key = `p/${randomUUID()}`
-      const parts = await (await store).openParts(key, 'a/b')
-      const small = { n: 1, tag: await parts.writePart(1, bytes(100)) }
-      const last = { n: 2, tag: await parts.writePart(2, bytes(100)) }
-      await expect(parts.complete([small, last])).rejects.toThrow()
-      const large = { n: 1, tag: await parts.writePart(1, bytes(5 * MiB)) }
-      await expect(parts.complete([small, last])).rejects.toThrow()
-      await parts.complete([last, large])
-      expect((await (await store).get(key))!.bytes.length).toBe(5 * MiB + 100)
+  })
+
+  describe(`${name}: objects in parts`, () => {
+    const [first, second] = [noise(SMALLEST_PART), noise(SMALLEST_PART + 12_345)]
+
+    const written = async (parts: BlobParts, bytes: readonly (readonly [number, Uint8Array])[]) => {
+      const tags: { readonly n: number; readonly tag: string }[] = []
+      for (const [n, part] of bytes) tags.push({ n, tag: await parts.writePart(n, part) })
+      return tags
+    }
+
+    it('are joined in the order of the numbers, whatever the order they were written in, gaps allowed', async () => {
+      const key = `${newPrefix()}/joined`
+      const parts = await store.openParts(key, 'application/fhir+ndjson')
+      const tags = await written(parts, [
+        [9_000, text('the end').bytes],
+        [7, second],
+        [2, first],
+      ])
+      expect(await store.get(key)).toBeUndefined()
+      expect(await keysUnder(key)).toEqual([])
+      await parts.complete(tags.toReversed())
+      const bytes = Buffer.concat([first, second, text('the end').bytes])
+      expect(isSame(await store.get(key), { bytes, contentType: 'application/fhir+ndjson' })).toBe(true)
+      expect(await listed(key)).toEqual([{ key, size: bytes.length }])
+      expect(textOf(await store.get(key, [bytes.length - 3, bytes.length]))).toBe('end')
     })
+
+    it('take the last that was written under a number, also by another process', async () => {
+      const key = `${newPrefix()}/retried`
+      const parts = await store.openParts(key, 'text/plain')
+      await parts.writePart(1, second)
+      const again = await store.openParts(key, 'text/plain', parts.id)
+      expect(again.id).toBe(parts.id)
+      const tags = await written(again, [
+        [1, first],
+        [2, text('tail').bytes],
+      ])
+      await again.complete(tags)
+      expect(isSame(await store.get(key), { bytes: Buffer.concat([first, text('tail').bytes]), contentType: 'text/plain' })).toBe(true)
+    })
+
+    it('may leave parts out', async () => {
+      const key = `${newPrefix()}/some`
+      const parts = await store.openParts(key, 'text/plain')
+      const tags = await written(parts, [
+        [1, text('one').bytes],
+        [2, text('two').bytes],
+      ])
+      await parts.complete(tags.slice(1))
+      expect(textOf(await store.get(key))).toBe('two')
+    })
+
+    it('are not completed by a wrong tag; the right ones still do it', async () => {
+      const key = `${newPrefix()}/tags`
+      const parts = await store.openParts(key, 'text/plain')
+      const [old] = await written(parts, [[1, text('old').bytes]])
+      const [current] = await written(parts, [[1, text('current').bytes]])
+      await expect(parts.complete([old!])).rejects.toThrow()
+      await expect(parts.complete([current!, { n: 2, tag: current!.tag }])).rejects.toThrow()
+      await expect(parts.complete([])).rejects.toThrow()
+      expect(await store.get(key)).toBeUndefined()
+      await parts.complete([current!])
+      expect(textOf(await store.get(key))).toBe('current')
+    })
+
+    it('are not completed with a small part before the last', async () => {
+      const key = `${newPrefix()}/small`
+      const parts = await store.openParts(key, 'text/plain')
+      const tags = await written(parts, [
+        [1, text('small').bytes],
+        [2, text('last').bytes],
+      ])
+      await expect(parts.complete(tags)).rejects.toThrow()
+      expect(await store.get(key)).toBeUndefined()
+    })
+
+    it('replace an object only when they are complete', async () => {
+      const key = `${newPrefix()}/replaced`
+      await store.put(key, text('old'))
+      const parts = await store.openParts(key, 'text/x-new')
+      const tags = await written(parts, [[1, text('new').bytes]])
+      expect(textOf(await store.get(key))).toBe('old')
+      await parts.complete(tags)
+      expect(isSame(await store.get(key), { ...text('new'), contentType: 'text/x-new' })).toBe(true)
+    })
+
+    it('are forgotten when they are aborted, twice if need be', async () => {
+      const key = `${newPrefix()}/aborted`
+      const parts = await store.openParts(key, 'text/plain')
+      const tags = await written(parts, [[1, text('gone').bytes]])
+      await parts.abort()
+      await parts.abort()
+      await expect(parts.complete(tags)).rejects.toThrow()
+      await expect(parts.writePart(2, text('late').bytes)).rejects.toThrow()
+      expect(await store.get(key)).toBeUndefined()
+    })
+
+    it('are over when they are complete', async () => {
+      const key = `${newPrefix()}/over`
+      const parts = await store.openParts(key, 'text/plain')
+      const tags = await written(parts, [[1, text('done').bytes]])
+      await parts.complete(tags)
+      await expect(parts.writePart(2, text('late').bytes)).rejects.toThrow()
+      await parts.abort()
+      expect(textOf(await store.get(key))).toBe('done')
+    })
+
     it('have numbers from 1 to 10,000', async () => {
-      const parts = await (await store).openParts(`p/${randomUUID()}`, 'a/b')
-      for (const n of [0, -1, 1.5, 10_001]) await expect(parts.writePart(n, bytes(1))).rejects.toThrow(RangeError)
-      await parts.abort()
-    })
-    it('are gone once aborted, as often as one likes', async () => {
-      const key = `p/${randomUUID()}`
-      const parts = await (await store).openParts(key, 'a/b')
-      const tag = await parts.writePart(1, bytes(10))
-      await parts.abort()
-      await parts.abort()
-      await expect(parts.writePart(2, bytes(1))).rejects.toThrow()
-      await expect(parts.complete([{ n: 1, tag }])).rejects.toThrow()
-      expect(await (await store).get(key)).toBeUndefined()
+      const parts = await store.openParts(`${newPrefix()}/numbers`, 'text/plain')
+      for (const n of [0, -1, 1.5, 10_001, Number.NaN]) await expect(parts.writePart(n, text('x').bytes)).rejects.toThrow(RangeError)
+      await parts.complete(await written(parts, [[10_000, text('x').bytes]]))
     })
   })
 }
+
+const newPrefix = (): string => `test/${randomUUID()}`
+
+const text = (content: string): Blob => ({ bytes: new TextEncoder().encode(content), contentType: 'text/plain' })
+
+const textOf = (blob: Blob | undefined): string | undefined => blob && new TextDecoder().decode(blob.bytes)
+
+const isSame = (a: Blob | undefined, b: Blob): boolean =>
+  a !== undefined && a.contentType === b.contentType && Buffer.compare(a.bytes, b.bytes) === 0
+
+/** Bytes that do not compress. */
+const noise = (length: number): Uint8Array => createHash('shake256', { outputLength: length }).update(`${length}`).digest()

@@ -1,17 +1,23 @@
-/** BlobStore on S3. https://docs.aws.amazon.com/AmazonS3/latest/API/ */
+/** BlobStore in an S3 bucket. https://docs.aws.amazon.com/AmazonS3/latest/API/ */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
+  HeadObjectCommand,
   ListObjectsV2Command,
+  NoSuchKey,
+  NoSuchUpload,
+  NotFound,
   PutObjectCommand,
   type S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
 import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../ports/blob-store.ts'
 import { checkBlobKey } from '../../ports/check-blob-key.ts'
+
+const MOST_PARTS = 10_000
 
 export class S3BlobStore implements BlobStore {
   readonly #client: S3Client
@@ -24,78 +30,78 @@ export class S3BlobStore implements BlobStore {
 
   async put(key: string, { bytes, contentType }: Blob): Promise<void> {
     checkBlobKey(key)
-    await this.#client.send(new PutObjectCommand({ Bucket: this.#bucket, Key: key, Body: bytes, ContentType: contentType }))
+    await this.#client.send(new PutObjectCommand({ ...this.#place(key), Body: bytes, ContentType: contentType }))
   }
 
   async get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined> {
     checkBlobKey(key)
-    const isNothing = range !== undefined && range[0] >= range[1]
+    // A range without bytes has no text: `bytes=4-3` would be the whole object.
+    if (range !== undefined && range[0] >= range[1]) return this.#nothingOf(key)
+    const Range = range === undefined ? {} : { Range: `bytes=${range[0]}-${range[1] - 1}` }
     try {
-      const Range = range === undefined || isNothing ? {} : { Range: `bytes=${range[0]}-${range[1] - 1}` }
-      const { Body, ContentType } = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key, ...Range }))
-      const bytes = await Body!.transformToByteArray()
-      return { bytes: isNothing ? new Uint8Array() : bytes, contentType: ContentType ?? 'application/octet-stream' }
+      const { Body, ContentType } = await this.#client.send(new GetObjectCommand({ ...this.#place(key), ...Range }))
+      return { bytes: await Body!.transformToByteArray(), contentType: ContentType! }
     } catch (error) {
-      if ((error as Error).name === 'NoSuchKey') return undefined
-      // The range begins beyond the end: there is nothing of it.
-      if ((error as Error).name === 'InvalidRange')
-        return { bytes: new Uint8Array(), contentType: (await this.get(key, [0, 0]))!.contentType }
+      if (error instanceof NoSuchKey) return undefined
+      if ((error as Error).name === 'InvalidRange') return this.#nothingOf(key)
       throw error
     }
   }
 
   async remove(key: string): Promise<void> {
     checkBlobKey(key)
-    await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: key }))
+    await this.#client.send(new DeleteObjectCommand(this.#place(key)))
   }
 
-  async *list(prefix: string): AsyncIterable<BlobInfo> {
-    let ContinuationToken: string | undefined
-    do {
-      const page = await this.#client.send(new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, ContinuationToken }))
+  async *list(prefix: string): AsyncGenerator<BlobInfo> {
+    for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
+      const page = await this.#client.send(new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, ContinuationToken: token }))
       for (const { Key, Size } of page.Contents ?? []) yield { key: Key!, size: Size! }
-      ContinuationToken = page.NextContinuationToken
-    } while (ContinuationToken !== undefined)
+      token = page.NextContinuationToken
+    }
   }
 
   async openParts(key: string, contentType: string, id?: string): Promise<BlobParts> {
     checkBlobKey(key)
-    const created =
-      id ??
-      (await this.#client.send(new CreateMultipartUploadCommand({ Bucket: this.#bucket, Key: key, ContentType: contentType }))).UploadId!
-    return new S3BlobParts(this.#client, { Bucket: this.#bucket, Key: key, UploadId: created })
+    const place = this.#place(key)
+    if (id !== undefined) return partsOf(this.#client, { ...place, UploadId: id })
+    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand({ ...place, ContentType: contentType }))
+    return partsOf(this.#client, { ...place, UploadId: UploadId! })
+  }
+
+  async #nothingOf(key: string): Promise<Blob | undefined> {
+    try {
+      const { ContentType } = await this.#client.send(new HeadObjectCommand(this.#place(key)))
+      return { bytes: new Uint8Array(), contentType: ContentType! }
+    } catch (error) {
+      if (error instanceof NotFound) return undefined
+      throw error
+    }
+  }
+
+  #place(key: string): { readonly Bucket: string; readonly Key: string } {
+    return { Bucket: this.#bucket, Key: key }
   }
 }
 
 type Upload = { readonly Bucket: string; readonly Key: string; readonly UploadId: string }
 
-class S3BlobParts implements BlobParts {
-  readonly id: string
-  readonly #client: S3Client
-  readonly #upload: Upload
-
-  constructor(client: S3Client, upload: Upload) {
-    this.id = upload.UploadId
-    this.#client = client
-    this.#upload = upload
-  }
-
-  async writePart(n: number, bytes: Uint8Array): Promise<string> {
-    if (!Number.isInteger(n) || n < 1 || n > 10_000) throw new RangeError('a part has a number from 1 to 10,000')
-    const { ETag } = await this.#client.send(new UploadPartCommand({ ...this.#upload, PartNumber: n, Body: bytes }))
+const partsOf = (client: S3Client, upload: Upload): BlobParts => ({
+  id: upload.UploadId,
+  async writePart(n, bytes) {
+    if (!Number.isInteger(n) || n < 1 || n > MOST_PARTS) throw new RangeError(`part ${n} is not one of 1 to ${MOST_PARTS}`)
+    const { ETag } = await client.send(new UploadPartCommand({ ...upload, PartNumber: n, Body: bytes }))
     return ETag!
-  }
-
-  async complete(parts: readonly { readonly n: number; readonly tag: string }[]): Promise<void> {
+  },
+  async complete(parts) {
     const Parts = parts.toSorted((a, b) => a.n - b.n).map(({ n, tag }) => ({ PartNumber: n, ETag: tag }))
-    await this.#client.send(new CompleteMultipartUploadCommand({ ...this.#upload, MultipartUpload: { Parts } }))
-  }
-
-  async abort(): Promise<void> {
+    await client.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }))
+  },
+  async abort() {
     try {
-      await this.#client.send(new AbortMultipartUploadCommand(this.#upload))
+      await client.send(new AbortMultipartUploadCommand(upload))
     } catch (error) {
-      if ((error as Error).name !== 'NoSuchUpload') throw error
+      if (!(error instanceof NoSuchUpload)) throw error
     }
-  }
-}
+  },
+})

@@ -1,0 +1,59 @@
+/** Files that are there whole or not at all, and stay there when the machine stops: written aside, flushed, renamed, the folder flushed. */
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+const UNFINISHED = '.unfinished'
+
+export async function replaceDurably(path: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
+  const folder = dirname(path)
+  await makeFolder(folder)
+  const unfinished = `${path}.${randomUUID()}${UNFINISHED}`
+  try {
+    const file = await open(unfinished, 'wx')
+    await fill(file)
+      .then(() => file.sync())
+      .finally(() => file.close())
+    await rename(unfinished, path)
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+  await flushFolder(folder)
+}
+
+export async function removeDurably(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true })
+  } catch (error) {
+    if (isMissing(error)) return
+    throw error
+  }
+  await flushFolder(dirname(path))
+}
+
+/** The names of the finished files of a folder; none when there is no folder. */
+export async function filesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => !name.endsWith(UNFINISHED))
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
+
+/** A new folder is an entry of the one above it, which has to be flushed as well. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true })
+  if (first === undefined) return
+  for (let made = folder; made.length >= first.length; made = dirname(made)) await flushFolder(dirname(made))
+}
+
+async function flushFolder(folder: string): Promise<void> {
+  // Windows has no handles of folders; there the rename is in the journal.
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  await handle.sync().finally(() => handle.close())
+}
