@@ -5,9 +5,9 @@ import type { SearcherData, SearcherMessage, SearcherReply } from '../adapters/i
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
 import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
 import { indexChanges, positionOf } from '../indexing/index-changes.ts'
+import { TooCostly } from '../ports/too-costly.ts'
 import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
-import type { Plan } from '../search/plan.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
@@ -16,10 +16,13 @@ const COMMIT_EVERY = 5_000
 /** And after so many milliseconds without work. */
 const COMMIT_IDLE = 200
 
+type Find = Extract<SearcherMessage, { readonly kind: 'find' }>
+
 const port = parentPort!
-const { store, index: file } = workerData as SearcherData
+const { store, index: file, budget } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const index = openIndex()
+const waiting: Find[] = []
 let position = positionOf(index)
 let committed = position
 let wanted = position
@@ -30,10 +33,11 @@ let idle: NodeJS.Timeout | undefined
 port.on('message', (message: SearcherMessage) => {
   switch (message.kind) {
     case 'follow':
-      wanted = Math.max(wanted, message.position)
-      return work()
+      return follow(message.position)
     case 'find':
-      return reply(message.number, message.plan, message.position)
+      if (message.position <= position) return answer(message)
+      waiting.push(message)
+      return follow(message.position)
     case 'close':
       closed = true
       clearTimeout(idle)
@@ -43,19 +47,25 @@ port.on('message', (message: SearcherMessage) => {
   }
 })
 
-/** An index that cannot be read, or was made by another extractor, is made anew. */
+/** An index that cannot be read, was made by another extractor, or knows more than the store is made anew. */
 function openIndex(): SqliteSearchIndex {
   const maker = `${EXTRACTOR} ${registryNumber}`
   try {
-    const found = new SqliteSearchIndex(file)
+    const found = new SqliteSearchIndex(file, { budget })
     const by = found.note('maker')
-    if (by === maker || by === undefined) return marked(found, maker)
+    if (by === undefined || (by === maker && isKnown(positionOf(found)))) return marked(found, maker)
     found.close()
   } catch {
     // Not a database, or a broken one: nothing in it is needed.
   }
+  discard()
+  return marked(new SqliteSearchIndex(file, { budget }), maker)
+}
+
+const isKnown = (position: number): boolean => position === 0 || feed.changes(position - 1, 1).length > 0
+
+function discard(): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-  return marked(new SqliteSearchIndex(file), maker)
 }
 
 function marked(index: SqliteSearchIndex, maker: string): SqliteSearchIndex {
@@ -64,34 +74,36 @@ function marked(index: SqliteSearchIndex, maker: string): SqliteSearchIndex {
   return index
 }
 
-function work(): void {
-  if (working) return
+function follow(to: number): void {
+  wanted = Math.max(wanted, to)
+  if (working || position >= wanted) return
   working = true
   setImmediate(slice)
 }
 
 function slice(): void {
   working = false
-  if (closed || position >= wanted) return
-  step()
-  if (position < wanted) work()
+  if (closed) return
+  try {
+    step()
+  } catch (error) {
+    return end(error)
+  }
+  while (waiting.length > 0 && waiting[0]!.position <= position) answer(waiting.shift()!)
+  follow(wanted)
 }
 
 function step(): void {
   const before = position
-  position = indexChanges(feed, index, position, SLICE, (version, error) =>
-    port.postMessage({
-      kind: 'poison',
-      type: version.type,
-      reason: error instanceof Error ? error.name : typeof error,
-    } satisfies SearcherReply),
+  position = indexChanges(feed, index, position, SLICE, ({ type }, error) =>
+    tell({ kind: 'poison', type, reason: error instanceof Error ? error.name : typeof error }),
   )
-  // The store has acknowledged more than this connection can see yet: look again.
+  // The store has acknowledged more than this connection can see yet: it is looked at again.
   if (position === before) return
   clearTimeout(idle)
   idle = setTimeout(commit, COMMIT_IDLE)
   if (position - committed >= COMMIT_EVERY) commit()
-  port.postMessage({ kind: 'position', position } satisfies SearcherReply)
+  tell({ kind: 'position', position })
 }
 
 function commit(): void {
@@ -99,13 +111,31 @@ function commit(): void {
   committed = position
 }
 
-function reply(number: number, plan: Plan, upTo: number): void {
+function answer({ number, plan }: Find): void {
   try {
-    while (position < upTo) step()
-    port.postMessage({ kind: 'found', number, page: index.findNow(plan) } satisfies SearcherReply)
+    tell({ kind: 'found', number, page: index.findNow(plan) })
   } catch (error) {
-    port.postMessage({ kind: 'failed', number, reason: error instanceof Error ? error.message : String(error) } satisfies SearcherReply)
+    if (isDamage(error)) return end(error)
+    tell(error instanceof TooCostly ? { kind: 'too-costly', number } : { kind: 'failed', number, reason: String(error) })
   }
 }
 
-port.postMessage({ kind: 'position', position } satisfies SearcherReply)
+/** A file that turns out to be damaged is thrown away: the next thread makes another, and takes over what was asked. */
+function end(error: unknown): void {
+  if (isDamage(error)) discard()
+  closed = true
+  setImmediate(() => {
+    throw error
+  })
+}
+
+/** https://sqlite.org/rescode.html: SQLITE_CORRUPT, SQLITE_NOTADB. */
+const DAMAGED = [11, 26]
+
+const isDamage = (error: unknown): boolean => DAMAGED.includes((error as { readonly errcode?: number }).errcode ?? 0)
+
+function tell(reply: SearcherReply): void {
+  port.postMessage(reply)
+}
+
+tell({ kind: 'position', position })

@@ -1,10 +1,12 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
+import { Overloaded } from '../../ports/overloaded.ts'
 import type { HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { TooCostly } from '../../ports/too-costly.ts'
 import type { Plan } from '../../search/plan.ts'
 
-export type SearcherData = { readonly store: string; readonly index: string }
+/** `budget`: milliseconds a search may take. */
+export type SearcherData = { readonly store: string; readonly index: string; readonly budget: number }
 
 export type SearcherMessage =
   | { readonly kind: 'follow'; readonly position: number }
@@ -14,6 +16,7 @@ export type SearcherMessage =
 export type SearcherReply =
   | { readonly kind: 'position'; readonly position: number }
   | { readonly kind: 'found'; readonly number: number; readonly page: HitPage }
+  | { readonly kind: 'too-costly'; readonly number: number }
   | { readonly kind: 'failed'; readonly number: number; readonly reason: string }
   | { readonly kind: 'poison'; readonly type: string; readonly reason: string }
 
@@ -22,30 +25,31 @@ export type SearcherOptions = SearcherData & {
   readonly thread: URL
   /** The position in the store's feed up to which writes were acknowledged. */
   readonly acknowledged: () => number
-  /** Milliseconds a search may take. */
-  readonly budget: number
   readonly report: (error: unknown) => void
 }
 
 type Waiting = {
   readonly plan: Plan
+  readonly position: number
   readonly resolve: (page: HitPage) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
 }
 
+/** Milliseconds until a thread that failed is replaced. */
+const PAUSE = 500
+
 export class Searcher implements SearchIndex {
   readonly #options: SearcherOptions
   readonly #waiting = new Map<number, Waiting>()
-  #worker: Worker
+  #worker: Worker | undefined
   #number = 0
   #position = 0
   #closed = false
 
   constructor(options: SearcherOptions) {
     this.#options = options
-    this.#worker = this.#start()
-    this.follow()
+    this.#start()
   }
 
   /** The store has acknowledged more. */
@@ -58,13 +62,16 @@ export class Searcher implements SearchIndex {
     return Math.max(0, this.#options.acknowledged() - this.#position)
   }
 
+  /** TooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
   find(plan: Plan): Promise<HitPage> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
     const number = ++this.#number
+    const position = this.#options.acknowledged()
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#overBudget(number), this.#options.budget)
-      this.#waiting.set(number, { plan, resolve, reject, timer })
-      this.#ask(number, plan)
+      const late = () => this.#take(number)?.reject(new Overloaded('the search index is behind'))
+      const timer = setTimeout(late, 2 * this.#options.budget)
+      this.#waiting.set(number, { plan, position, resolve, reject, timer })
+      this.#post({ kind: 'find', number, plan, position })
     })
   }
 
@@ -80,29 +87,37 @@ export class Searcher implements SearchIndex {
   async close(): Promise<void> {
     this.#closed = true
     const worker = this.#worker
+    if (worker === undefined) return
     // An unreferenced thread would let the process end before it has.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     this.#post({ kind: 'close' })
     await ended
-  }
-
-  #ask(number: number, plan: Plan): void {
-    this.#post({ kind: 'find', number, plan, position: this.#options.acknowledged() })
+    for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(new Error('the index is closed'))
   }
 
   #post(message: SearcherMessage): void {
-    this.#worker.postMessage(message)
+    this.#worker?.postMessage(message)
   }
 
-  #start(): Worker {
-    const { thread, store, index } = this.#options
-    const worker = new Worker(thread, { workerData: { store, index } satisfies SearcherData })
+  /** Also takes over what was asked of the thread before. */
+  #start(): void {
+    if (this.#closed) return
+    const { thread, store, index, budget } = this.#options
+    const worker = new Worker(thread, { workerData: { store, index, budget } satisfies SearcherData })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
-    worker.on('exit', () => this.#ended(worker))
+    worker.on('exit', () => this.#ended())
     worker.unref()
-    return worker
+    this.#worker = worker
+    this.follow()
+    for (const [number, { plan, position }] of this.#waiting) this.#post({ kind: 'find', number, plan, position })
+  }
+
+  /** What the thread had not committed yet it takes from the store again. */
+  #ended(): void {
+    this.#worker = undefined
+    setTimeout(() => this.#start(), PAUSE).unref()
   }
 
   #receive(reply: SearcherReply): void {
@@ -112,6 +127,8 @@ export class Searcher implements SearchIndex {
         return
       case 'found':
         return this.#take(reply.number)?.resolve(reply.page)
+      case 'too-costly':
+        return this.#take(reply.number)?.reject(new TooCostly('the search used up its budget'))
       case 'failed':
         return this.#take(reply.number)?.reject(new Error(`the search failed: ${reply.reason}`))
       case 'poison':
@@ -124,18 +141,5 @@ export class Searcher implements SearchIndex {
     this.#waiting.delete(number)
     clearTimeout(waiting?.timer)
     return waiting
-  }
-
-  /** SQLite cannot be stopped from outside: the thread is, and another takes over. */
-  #overBudget(number: number): void {
-    this.#take(number)?.reject(new TooCostly('the search used up its budget'))
-    void this.#worker.terminate()
-  }
-
-  #ended(worker: Worker): void {
-    if (worker !== this.#worker || this.#closed) return
-    this.#worker = this.#start()
-    this.follow()
-    for (const [number, { plan }] of this.#waiting) this.#ask(number, plan)
   }
 }

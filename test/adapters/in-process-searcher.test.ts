@@ -1,0 +1,167 @@
+/** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
+import { Searcher } from '../../lambdas/adapters/in-process/searcher.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import type { Write } from '../../lambdas/ports/resource-store.ts'
+import { TooCostly } from '../../lambdas/ports/too-costly.ts'
+import type { Plan, Predicate } from '../../lambdas/search/plan.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-searcher-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let homes = 0
+const open: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0)) await close()
+})
+
+async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
+  const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
+  const reports: string[] = []
+  const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
+  const searcher = new Searcher({
+    thread: new URL('../../lambdas/runtime/searcher-thread.ts', import.meta.url),
+    store: file,
+    index,
+    acknowledged: () => store.lastPosition(),
+    budget,
+    report: (error) => reports.push(String(error)),
+  })
+  const close = async (): Promise<void> => {
+    await searcher.close()
+    await store.close()
+  }
+  open.push(close)
+  return { name, index, reports, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
+}
+
+const patient = (id: string, family: string, expected = 0): Write => ({
+  tenant: 't',
+  type: 'Patient',
+  id,
+  lastUpdated: 1_000 + expected,
+  deleted: false,
+  compartments: [],
+  body: new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] })),
+  expected,
+})
+
+const exactly = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
+const planOf = (where: Predicate): Plan => ({ tenant: 't', types: ['Patient'], where, order: [], limit: 100, total: 'accurate' })
+const found = async (searcher: Searcher, where: Predicate): Promise<string> =>
+  (await searcher.find(planOf(where))).hits.map(({ id, version }) => `${id}/${version}`).join(' ')
+
+describe('The searcher', () => {
+  it('sees everything that was acknowledged before the search', async () => {
+    const { store, searcher } = await homeOf()
+    for (let i = 0; i < 50; i++) {
+      await store.commit([patient('a', `F${i}`, i)], [])
+      expect(await found(searcher, exactly(`F${i}`, `F${i - 1}`))).toBe(`a/${i + 1}`)
+    }
+    expect(searcher.lag()).toBe(0)
+  })
+
+  it('goes on where it was when it is opened again', async () => {
+    const first = await homeOf()
+    await first.store.commit(
+      Array.from({ length: 300 }, (_, i) => patient(`${i}`, 'X')),
+      [],
+    )
+    await first.close()
+    const second = await homeOf({ name: first.name })
+    expect((await second.searcher.find(planOf(exactly('X')))).total).toBe(300)
+    await second.store.commit([patient('0', 'Y', 1), patient('new', 'X')], [])
+    expect((await second.searcher.find(planOf(exactly('X')))).total).toBe(300)
+  })
+
+  it.each([
+    ['is damaged', (index: string) => writeFileSync(index, 'x'.repeat(100_000))],
+    [
+      'was made by another version of the server',
+      (index: string) => {
+        const db = new DatabaseSync(index)
+        db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; DELETE FROM posting")
+        db.close()
+      },
+    ],
+    [
+      'knows more than the store',
+      (index: string) => {
+        const db = new DatabaseSync(index)
+        db.exec("UPDATE about SET value = 1000000 WHERE name = 'position'; DELETE FROM posting")
+        db.close()
+      },
+    ],
+  ])('makes an index anew that %s', async (_, spoil) => {
+    const first = await homeOf()
+    await first.store.commit([patient('a', 'X'), patient('b', 'X')], [])
+    expect(await found(first.searcher, exactly('X'))).toBe('a/1 b/1')
+    await first.close()
+    spoil(first.index)
+    const second = await homeOf({ name: first.name })
+    expect(await found(second.searcher, exactly('X'))).toBe('a/1 b/1')
+  })
+
+  it('throws a file away that turns out to be damaged while it is used, and answers the search all the same', async () => {
+    const first = await homeOf()
+    const writes = Array.from({ length: 2_000 }, (_, i) => patient(`${i}`, `Family ${i}`))
+    await first.store.commit(writes, [])
+    expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
+    await first.close()
+    scramble(first.index)
+    const second = await homeOf({ name: first.name })
+    expect((await second.searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(2_000)
+  })
+
+  it('indexes a version that cannot be read by its key, says so without its content, and goes on', async () => {
+    const { store, searcher, reports } = await homeOf()
+    const broken = { ...patient('broken', ''), body: new TextEncoder().encode('{"secret": ') }
+    await store.commit([broken, patient('next', 'X')], [])
+    expect(await found(searcher, exactly('X'))).toBe('next/1')
+    expect(await found(searcher, { kind: 'all', of: [] })).toBe('broken/1 next/1')
+    expect(reports).toEqual([expect.stringMatching(/^Error: a Patient could not be indexed: /)])
+    expect(reports[0]).not.toContain('secret')
+  })
+
+  it('gives up a search that costs too much; the others are answered', async () => {
+    const { store, searcher } = await homeOf({ budget: 500 })
+    await store.commit(
+      Array.from({ length: 2_000 }, (_, i) => patient(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
+      [],
+    )
+    const costly: Predicate = {
+      kind: 'some',
+      of: Array.from({ length: 1_000 }, (_, i) => ({ kind: 'contains', field: 'family', text: `x${i}` })),
+    }
+    while (searcher.lag() > 0) await wait(10)
+    const answers = [searcher.find(planOf(costly)), found(searcher, exactly('none'))] as const
+    await expect(answers[0]).rejects.toThrow(TooCostly)
+    expect(await answers[1]).toBe('')
+  })
+
+  it('answers nothing more when it is closed', async () => {
+    const { searcher, close } = await homeOf()
+    await close()
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('closed')
+  })
+})
+
+/** Overwrites the root of the postings. */
+function scramble(file: string): void {
+  const db = new DatabaseSync(file)
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  const { page_size: size, page_count: pages } = db.prepare('SELECT * FROM pragma_page_size, pragma_page_count').get() as {
+    page_size: number
+    page_count: number
+  }
+  const tables = db.prepare("SELECT name, rootpage FROM sqlite_schema WHERE name = 'posting'").all() as { rootpage: number }[]
+  db.close()
+  const fd = openSync(file, 'r+')
+  for (const { rootpage } of tables) writeSync(fd, Buffer.alloc(size, 0x5a), 0, size, (Math.min(rootpage, pages) - 1) * size)
+  closeSync(fd)
+}
