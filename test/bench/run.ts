@@ -19,7 +19,17 @@ type Running = { readonly child: ChildProcess; readonly ready: number }
 
 function start(data: string, ...before: readonly string[]): Promise<Running> {
   const began = performance.now()
-  const [command, ...args] = [...before, process.execPath, 'bin/fhir.js', 'start', '--port', String(PORT), '--data', data]
+  const [command, ...args] = [
+    ...before,
+    process.execPath,
+    '--max-semi-space-size=8',
+    'bin/fhir.js',
+    'start',
+    '--port',
+    String(PORT),
+    '--data',
+    data,
+  ]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   return new Promise((resolve) => {
     child.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve({ child, ready: performance.now() - began }))
