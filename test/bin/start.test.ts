@@ -93,6 +93,15 @@ describe('start', () => {
     taken.close()
     await server.stop()
   })
+  it('says in one line that Node is too old', () => {
+    const old = (process.env.PATH ?? '')
+      .split(':')
+      .map((folder) => join(folder, 'node'))
+      .find((node) => /^v(?:1\d|2[0-3])\./.test(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''))
+    if (old === undefined) return console.log('an old Node is not tried: there is none on the path')
+    const { status, stderr } = spawnSync(old, ['bin/fhir.js', 'start'], { encoding: 'utf8' })
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^fhir: Node 24 or newer is needed, this is v\d+\..*\n$/)])
+  })
   it('explains every command', async () => {
     for (const command of ['start', 'load', 'backup', 'restore']) {
       const { code, out } = await fhir(command, '--help')
