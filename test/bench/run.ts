@@ -123,11 +123,23 @@ async function benchCreate(): Promise<void> {
   }
 }
 
+/** Creates a second under random ids, 32 connections. */
+const createRate = (): Promise<number> =>
+  throughput(32, 2_000, () => {
+    const id = crypto.randomUUID()
+    return send(
+      `${base}/Observation/${id}`,
+      'PUT',
+      `{"resourceType":"Observation","id":"${id}","status":"final","code":{"coding":[{"system":"http://loinc.org","code":"8302-2"}]},"subject":{"reference":"Patient/${id}"},"effectiveDateTime":"2020-05-14"}`,
+    )
+  })
+
 async function benchLoad(): Promise<void> {
   const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
   const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
   const data = join(scratch, 'load')
   const { child } = await start(data)
+  const small = await createRate()
   const began = performance.now()
   const loaded = await new Promise<number | null>((resolve) =>
     spawn(process.execPath, ['bin/fhir.js', 'load', folder, '--to', base], { stdio: ['ignore', 'ignore', 'inherit'] }).on('exit', resolve),
@@ -149,6 +161,12 @@ async function benchLoad(): Promise<void> {
     `${(floor.resources / indexed / floorRate).toFixed(2)} of the same`,
   ])
   rows.push(['… memory of the server at most', `${rss(child)} MB`, ''])
+  const large = await createRate()
+  rows.push([
+    `create, 32 connections, at ${floor.resources} resources`,
+    `${Math.round(large)}/s`,
+    `${(small / large).toFixed(2)} of the time at 2,000 (${Math.round(small)}/s)`,
+  ])
   await stop(child)
   const again = await start(data)
   rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
