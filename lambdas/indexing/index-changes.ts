@@ -15,23 +15,25 @@ export type FollowingIndex = {
 }
 
 /** Told of a version that could not be extracted: it is indexed by its key alone, and the feed goes on. */
-export type OnPoison = (version: ResourceVersion, error: unknown) => void
+type OnPoison = (version: ResourceVersion, error: unknown) => void
+
+export type Following = { readonly limit: number; readonly baseUrl: string; readonly onPoison: OnPoison }
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
 
 /** Indexes up to `limit` versions after `position`; the position it came to. */
-export function indexChanges(feed: ChangeFeed, index: FollowingIndex, position: number, limit: number, onPoison: OnPoison): number {
+export function indexChanges(feed: ChangeFeed, index: FollowingIndex, position: number, { limit, baseUrl, onPoison }: Following): number {
   const changes = feed.changes(position, limit)
   const last = changes.at(-1)
   if (last === undefined) return position
-  index.applyNow(changes.map(({ version }) => documentOf(version, onPoison)))
+  index.applyNow(changes.map(({ version }) => documentOf(version, baseUrl, onPoison)))
   index.setNote('position', last.position)
   return last.position
 }
 
-function documentOf(version: ResourceVersion, onPoison: OnPoison): IndexDocument {
+function documentOf(version: ResourceVersion, baseUrl: string, onPoison: OnPoison): IndexDocument {
   try {
-    return extract(version, version.deleted ? undefined : (parseJsonBytes(version.body) as Resource))
+    return extract(version, version.deleted ? undefined : (parseJsonBytes(version.body) as Resource), baseUrl)
   } catch (error) {
     onPoison(version, error)
     return extract(version, undefined)

@@ -11,16 +11,22 @@ import { evaluate } from '../search/evaluate.ts'
 import { extract } from '../search/extract.ts'
 import type { Plan, Predicate } from '../search/plan.ts'
 import { type Pairs, parseSearch } from '../search/query.ts'
-import type { Ports } from './interaction.ts'
+import type { FhirRequest, Ports } from './interaction.ts'
 
-export type Criteria = { readonly tenant: string; readonly type: string; readonly pairs: Pairs; readonly where: Predicate }
+export type Criteria = {
+  readonly tenant: string
+  readonly baseUrl: string
+  readonly type: string
+  readonly pairs: Pairs
+  readonly where: Predicate
+}
 export type Match = ResourceKey & { readonly versionId: number }
 
 /** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
-export function criteriaOf(tenant: string, type: string, pairs: Pairs): Criteria {
-  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true })
+export function criteriaOf({ tenant, baseUrl }: Pick<FhirRequest, 'tenant' | 'baseUrl'>, type: string, pairs: Pairs): Criteria {
+  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, baseUrl })
   if (used.length === 0) throw fhirError(400, 'required', 'A conditional interaction needs at least one search criterion')
-  return { tenant, type, pairs, where }
+  return { tenant, baseUrl, type, pairs, where }
 }
 
 /** The text of a search (`identifier=s|1&active=true`) as pairs. */
@@ -38,11 +44,11 @@ export async function matchesOf(
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
   if (held === undefined || matches.some(({ id }) => id === held.id)) return matches
   const [head] = await resources.current([held])
-  return head !== undefined && holdsOn(where, head) ? [...matches, head] : matches
+  return head !== undefined && holdsOn(criteria, head) ? [...matches, head] : matches
 }
 
-const holdsOn = (where: Predicate, head: ResourceVersion): boolean =>
-  !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource))
+const holdsOn = ({ where, baseUrl }: Criteria, head: ResourceVersion): boolean =>
+  !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource, baseUrl))
 
 /** Binds a write that found no match to its criteria. */
 export const guardOf = ({ tenant, type, pairs }: Criteria, holder: ResourceKey, held?: ResourceKey): Guard => ({

@@ -14,7 +14,7 @@ export const creation: WriteInteraction = {
     const type = typeOf(request)
     const { ifNoneExist } = request.preconditions
     if (ifNoneExist === undefined) return { kind: 'target', key: newKey(ports, request) }
-    const criteria = criteriaOf(request.tenant, type, pairsOf(ifNoneExist))
+    const criteria = criteriaOf(request, type, pairsOf(ifNoneExist))
     const matches = await matchesOf(ports, criteria, held)
     if (matches.length > 1) throw tooManyMatches()
     const [version] = matches.length === 1 ? await ports.resources.versions(matches) : []

@@ -8,7 +8,7 @@ import { type Answer, type WriteInteraction, type WritePorts, writing } from './
 export const deletion: WriteInteraction = {
   async locate(ports, request) {
     if (request.id !== undefined) return { kind: 'target', key: keyOf(request) }
-    const [match, second] = await matchesOf(ports, criteriaOf(request.tenant, typeOf(request), request.parameters))
+    const [match, second] = await matchesOf(ports, criteriaOf(request, typeOf(request), request.parameters))
     if (second !== undefined) throw tooManyMatches()
     if (match === undefined) return NOTHING_TO_DELETE
     const { versionId, ...key } = match

@@ -15,7 +15,7 @@ import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
 export const patching: WriteInteraction = {
   async locate(ports, request) {
     if (request.id !== undefined) return { kind: 'target', key: keyOf(request) }
-    const [match, second] = await matchesOf(ports, criteriaOf(request.tenant, typeOf(request), request.parameters))
+    const [match, second] = await matchesOf(ports, criteriaOf(request, typeOf(request), request.parameters))
     if (second !== undefined) throw tooManyMatches()
     if (match === undefined) throw fhirError(404, 'not-found', 'No resource matches the criteria')
     const { versionId, ...key } = match

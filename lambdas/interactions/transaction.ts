@@ -113,7 +113,7 @@ async function withReferences(ports: WritePorts, located: readonly Located[]): P
     if (entry.fullUrl !== undefined && target.key !== undefined) known.set(entry.fullUrl, `${target.key.type}/${target.key.id}`)
   for (const { entry, request } of located)
     for (const reference of conditionalReferences(request.resource === undefined ? [] : [request.resource]))
-      if (!known.has(reference)) known.set(reference, await forEntry(entry, () => referenced(ports, request.tenant, reference)))
+      if (!known.has(reference)) known.set(reference, await forEntry(entry, () => referenced(ports, request, reference)))
   if (known.size === 0) return located
   return located.map((step) => {
     const { resource, patch } = step.request
@@ -128,9 +128,9 @@ async function withReferences(ports: WritePorts, located: readonly Located[]): P
   })
 }
 
-async function referenced(ports: WritePorts, tenant: string, reference: string): Promise<string> {
+async function referenced(ports: WritePorts, request: FhirRequest, reference: string): Promise<string> {
   const [type = '', query = ''] = reference.split('?', 2)
-  const matches = await matchesOf(ports, criteriaOf(tenant, type, pairsOf(query)))
+  const matches = await matchesOf(ports, criteriaOf(request, type, pairsOf(query)))
   if (matches.length !== 1)
     throw fhirError(
       412,

@@ -50,7 +50,7 @@ async function locateByCriteria(ports: WritePorts, request: FhirRequest, held: R
   const type = typeOf(request)
   const { id } = bodyOf(request)
   if (id !== undefined && !isId(id)) throw malformedId(`${type}.id`)
-  const criteria = criteriaOf(tenant, type, request.parameters)
+  const criteria = criteriaOf(request, type, request.parameters)
   const [match, second] = await matchesOf(ports, criteria, held)
   if (second !== undefined) throw tooManyMatches()
   if (match === undefined) {

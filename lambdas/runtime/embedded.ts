@@ -65,7 +65,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
   const open = async (): Promise<Home> => {
     takeRestored(folder)
-    const stores = await openStores(data, config, report)
+    const stores = await openStores(data, config, baseUrl, report)
     const ports: Ports = { ...stores, resources: stores.store, writer: stores.store, index: stores.searcher, seal, choices: config }
     return { ...stores, serve: serveOf(ports, { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins }, baseUrl) }
   }
@@ -98,13 +98,14 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
 type Stores = { readonly store: SqliteResourceStore; readonly searcher: Searcher; readonly clock: Clock }
 type Home = Stores & { readonly serve: Serve }
 
-async function openStores(data: DataFolder, config: Config, report: EmbeddedOptions['report']): Promise<Stores> {
+async function openStores(data: DataFolder, config: Config, baseUrl: string, report: EmbeddedOptions['report']): Promise<Stores> {
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
     store: data.path('store.db'),
     index: data.path('index.db'),
     acknowledged: () => store.lastPosition(),
+    baseUrl,
     budget: config.searchBudget,
     report: (error) => report(error, ''),
   })

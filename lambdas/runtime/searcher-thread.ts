@@ -5,6 +5,7 @@ import type { SearcherData, SearcherMessage, SearcherReply } from '../adapters/i
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
 import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
 import { indexChanges, positionOf } from '../indexing/index-changes.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
 import { TooCostly } from '../ports/too-costly.ts'
 import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
@@ -19,7 +20,7 @@ const COMMIT_IDLE = 200
 type Find = Extract<SearcherMessage, { readonly kind: 'find' }>
 
 const port = parentPort!
-const { store, index: file, budget } = workerData as SearcherData
+const { store, index: file, baseUrl, budget } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const index = openIndex()
 const waiting: Find[] = []
@@ -49,7 +50,7 @@ port.on('message', (message: SearcherMessage) => {
 
 /** An index that cannot be read, was made by another extractor, or knows more than the store is made anew. */
 function openIndex(): SqliteSearchIndex {
-  const maker = `${EXTRACTOR} ${registryNumber}`
+  const maker = `${EXTRACTOR} ${registryNumber} ${baseUrl}`
   try {
     const found = new SqliteSearchIndex(file, { budget })
     const by = found.note('maker')
@@ -95,15 +96,17 @@ function slice(): void {
 
 function step(): void {
   const before = position
-  position = indexChanges(feed, index, position, SLICE, ({ type }, error) =>
-    tell({ kind: 'poison', type, reason: error instanceof Error ? error.name : typeof error }),
-  )
+  position = indexChanges(feed, index, position, { limit: SLICE, baseUrl, onPoison })
   // The store has acknowledged more than this connection can see yet: it is looked at again.
   if (position === before) return
   clearTimeout(idle)
   idle = setTimeout(commit, COMMIT_IDLE)
   if (position - committed >= COMMIT_EVERY) commit()
   tell({ kind: 'position', position })
+}
+
+function onPoison({ type }: ResourceVersion, error: unknown): void {
+  tell({ kind: 'poison', type, reason: error instanceof Error ? error.name : typeof error })
 }
 
 function commit(): void {

@@ -8,11 +8,12 @@ import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
-export const EXTRACTOR = 1
+export const EXTRACTOR = 2
 
-export function extract(version: ResourceVersion, resource: Resource | undefined): IndexDocument {
+/** `baseUrl` of this server, without a slash at the end: references to it count as relative. */
+export function extract(version: ResourceVersion, resource: Resource | undefined, baseUrl?: string): IndexDocument {
   const { tenant, type, id, versionId, lastUpdated, deleted, compartments, body } = version
-  const fields = new Fields()
+  const fields = new Fields(baseUrl)
   const present: string[] = []
   if (!deleted && resource !== undefined)
     for (const { parameter, searchType } of extractorsOf(type)) {

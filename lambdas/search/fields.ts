@@ -10,6 +10,12 @@ export class Fields {
   readonly numbers: Lists<readonly [low: number, high: number]> = {}
   readonly points: Lists<readonly [latitude: number, longitude: number]> = {}
   readonly order: Record<string, OrderKey> = {}
+  readonly baseUrl: string | undefined
+
+  /** `baseUrl` of this server, without a slash at the end. */
+  constructor(baseUrl: string | undefined) {
+    this.baseUrl = baseUrl
+  }
 
   /** A key that is too long is left out. */
   key(field: string, value: string): void {

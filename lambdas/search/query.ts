@@ -15,6 +15,8 @@ export type SearchOptions = {
   readonly criteriaOnly?: boolean
   /** Milliseconds since 1970: how far away a date is decides what is about it. Absent, `ap` is refused for dates. */
   readonly now?: number
+  /** Without a slash at the end: references to this server count as relative. */
+  readonly baseUrl?: string
 }
 
 export type SearchRequest = {
@@ -140,7 +142,7 @@ function readCriterion(state: State, name: string, value: string): boolean {
   const [code = '', ...modifiers] = name.split(':')
   const parameter = searchParameter(state.type ?? 'Resource', code)
   if (parameter === undefined || !isSearchable(parameter)) return false
-  state.where.push(lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, state.options.now))
+  state.where.push(lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, state.options))
   return true
 }
 
@@ -151,7 +153,7 @@ function typesOf(value: string): readonly string[] {
 }
 
 /** One criterion: any of its values; `:not=a,b` means neither. */
-function lower(parameter: SearchParameter, modifier: string | undefined, value: string, now: number | undefined): Predicate {
+function lower(parameter: SearchParameter, modifier: string | undefined, value: string, options: SearchOptions): Predicate {
   const { code, type } = parameter
   const searchType = SEARCH_TYPES[type]!
   if (modifier === 'missing') return missing(parameter, value)
@@ -159,8 +161,8 @@ function lower(parameter: SearchParameter, modifier: string | undefined, value: 
   if (modifier !== undefined && !isTarget && !searchType.modifiers.includes(modifier))
     throw fhirError(400, 'not-supported', `The modifier :${modifier.slice(0, 50)} is not supported on the parameter ${code}`)
   const values = splitValue(value, ',')
-  if (values.every((each) => each === '')) throw fhirError(400, 'value', `The parameter ${code} has no value`)
-  const each = values.filter((each) => each !== '').map((each) => searchType.lower(parameter, each, modifier, now))
+  if (values.every((each) => each.trim() === '')) throw fhirError(400, 'value', `The parameter ${code} has no value`)
+  const each = values.filter((each) => each.trim() !== '').map((each) => searchType.lower(parameter, each, modifier, options))
   if (each.filter(({ kind }) => kind !== 'key').length > MOST_RANGES)
     throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MOST_RANGES} such values`)
   return modifier === 'not' ? not(merged(each)) : merged(each)

@@ -211,6 +211,7 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
       ['Observation?patient=p1', 'b c'],
       ['Observation?patient=Patient/p1', 'b c'],
       ['Observation?subject=http://elsewhere.org/fhir/Patient/p1', 'd'],
+      ['Observation?subject:Patient=Group/p1', ''],
       ['Observation?subject:missing=true', 'a'],
       ['Observation?subject=Patient/nobody', ''],
       ['Patient?organization=o1', 'p2'],

@@ -5,8 +5,8 @@ import type { HitPage, IndexDocument, SearchIndex } from '../../ports/search-ind
 import { TooCostly } from '../../ports/too-costly.ts'
 import type { Plan } from '../../search/plan.ts'
 
-/** `budget`: milliseconds a search may take. */
-export type SearcherData = { readonly store: string; readonly index: string; readonly budget: number }
+/** Files of the store and the index; `baseUrl` of this server, without a slash at the end; `budget`: milliseconds a search may take. */
+export type SearcherData = { readonly store: string; readonly index: string; readonly baseUrl: string; readonly budget: number }
 
 export type SearcherMessage =
   | { readonly kind: 'follow'; readonly position: number }
@@ -103,8 +103,8 @@ export class Searcher implements SearchIndex {
   /** Also takes over what was asked of the thread before. */
   #start(): void {
     if (this.#closed) return
-    const { thread, store, index, budget } = this.#options
-    const worker = new Worker(thread, { workerData: { store, index, budget } satisfies SearcherData })
+    const { thread, store, index, baseUrl, budget } = this.#options
+    const worker = new Worker(thread, { workerData: { store, index, baseUrl, budget } satisfies SearcherData })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())

@@ -16,7 +16,7 @@ export const date: SearchType = {
     // A Timing is not indexed: the specification's table.
     else if (type === 'Period' && isElement(value)) addRange(fields, name, rangeOf(value.start), rangeOf(value.end))
   },
-  lower(parameter, value, _modifier, now) {
+  lower(parameter, value, _modifier, { now }) {
     const [prefix, text] = prefixOf(value)
     const range = dateRange(text.replace(' ', '+'))
     if (range === undefined)

@@ -62,15 +62,20 @@ function compareNumber(field: string, prefix: string, text: string): Predicate {
   }
 }
 
-/** https://hl7.org/fhir/R4/search.html#number: half a unit of the last digit around the number. */
+/**
+ * https://hl7.org/fhir/R4/search.html#number: half a unit of the last digit around the number. 1e2 has one significant digit, for which
+ * that page gives [95, 105): as if it were 1.0e2.
+ */
 export function impliedRange(text: string): readonly [low: number, high: number] {
-  const [, digits = '', exponent = '0'] = /^[+-]?([\d.]+)(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
-  const decimals = digits.includes('.') ? digits.length - digits.indexOf('.') - 1 : 0
-  const power = Number(exponent) - decimals
-  // Half a unit as text: adding floating-point halves would blur the bounds (0.1 + 0.05).
-  const half = Number(`5e${power - 1}`)
-  const round = (x: number): number => Number(x.toPrecision(15))
-  return [round(Number(text) - half), round(Number(text) + half)]
+  const [, sign = '', whole = '', fraction = '', exponent] = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const digits = fraction === '' && exponent !== undefined ? `${whole}0` : whole + fraction
+  const power = Number(exponent ?? 0) - (digits.length - whole.length)
+  // In whole tenths of the last digit: adding floating-point halves would blur the bounds (0.1 + 0.05).
+  const tenths = BigInt(digits) * (sign === '-' ? -10n : 10n)
+  const low = Number(`${tenths - 5n}e${power - 1}`)
+  const high = Number(`${tenths + 5n}e${power - 1}`)
+  // Finer than a double: the number itself.
+  return low < high ? [low, high] : [Number(text), above(Number(text))]
 }
 
 const BITS = new DataView(new ArrayBuffer(8))

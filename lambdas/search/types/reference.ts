@@ -14,19 +14,25 @@ export const reference: SearchType = {
     if (typeof value.reference === 'string') addReference(fields, name, value.reference)
     if (isElement(value.identifier)) addIdentifier(fields, name, value.identifier)
   },
-  lower(parameter, value, modifier) {
-    const text = unescapeValue(value)
+  lower(parameter, value, modifier, { baseUrl }) {
+    const text = relative(unescapeValue(value), baseUrl)
     const { code } = parameter
     if (modifier === 'identifier') return { kind: 'key', field: `${code}:identifier`, oneOf: [identifierKey(value)] }
-    if (modifier !== undefined && isId(text)) return { kind: 'key', field: code, oneOf: [`${modifier}/${text}`] }
-    return lowerReference(parameter, text)
+    if (modifier === undefined) return lowerReference(parameter, text)
+    if (isId(text)) return { kind: 'key', field: code, oneOf: [`${modifier}/${text}`] }
+    return text.startsWith(`${modifier}/`) ? lowerReference(parameter, text) : { kind: 'some', of: [] }
   },
 }
 
 /** `Type/id`, perhaps with a version. */
 const RELATIVE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
 
-function addReference(fields: Fields, name: string, text: string): void {
+/** `http://this.server/fhir/Patient/1` → `Patient/1`. */
+const relative = (text: string, baseUrl: string | undefined): string =>
+  baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
+
+function addReference(fields: Fields, name: string, reference: string): void {
+  const text = relative(reference, fields.baseUrl)
   const [, type, id] = RELATIVE.exec(text) ?? []
   if (type !== undefined) {
     fields.key(name, `${type}/${id}`)

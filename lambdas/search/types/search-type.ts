@@ -5,12 +5,15 @@ import type { Fields } from '../fields.ts'
 import type { SearchParameter, TypedValue } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
 
+/** `now`: milliseconds since 1970; `baseUrl` of this server, without a slash at the end. */
+export type QueryContext = { readonly now?: number; readonly baseUrl?: string }
+
 export type SearchType = {
   readonly modifiers: readonly string[]
   /** `name`: the parameter's code, which names its fields. */
   readonly extract: (fields: Fields, name: string, value: TypedValue) => void
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
-  readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, now: number | undefined) => Predicate
+  readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }
 
 export const malformed = (parameter: SearchParameter, expected: string): FhirError =>
