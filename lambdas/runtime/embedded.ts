@@ -32,6 +32,7 @@ import type { Clock } from '../ports/clock.ts'
 import { takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
+import { pacedWriter } from './paced-writer.ts'
 
 export type EmbeddedOptions = {
   readonly config: Config
@@ -66,7 +67,14 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   const open = async (): Promise<Home> => {
     takeRestored(folder)
     const stores = await openStores(data, config, baseUrl, report)
-    const ports: Ports = { ...stores, resources: stores.store, writer: stores.store, index: stores.searcher, seal, choices: config }
+    const ports: Ports = {
+      ...stores,
+      resources: stores.store,
+      writer: pacedWriter(stores.store, () => stores.searcher.lag()),
+      index: stores.searcher,
+      seal,
+      choices: config,
+    }
     return { ...stores, serve: serveOf(ports, { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins }, baseUrl) }
   }
   const gate = new Gate(await open())

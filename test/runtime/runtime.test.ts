@@ -1,0 +1,168 @@
+/** The parts a home is made of: settings, the gate, paced writes, sealed texts, the audit log, the data folder. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
+import { DataFolderError, lockedBy, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
+import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
+import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { Gate } from '../../lambdas/runtime/gate.ts'
+import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-runtime-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('settings', () => {
+  it('have their defaults', () =>
+    expect(readConfig({})).toMatchObject({ clientIds: 'required', versioning: true, maxTransactionEntries: 5000, allowedOrigins: ['*'] }))
+  it('are read from the environment', () =>
+    expect(
+      readConfig({
+        FHIR_CLIENT_IDS: 'optional',
+        FHIR_VERSIONING: 'off',
+        FHIR_MAX_BODY_BYTES: '5',
+        FHIR_ALLOWED_ORIGINS: 'http://a, http://b',
+      }),
+    ).toMatchObject({
+      clientIds: 'optional',
+      versioning: false,
+      maxBodyBytes: 5,
+      allowedOrigins: ['http://a', 'http://b'],
+    }))
+  it.each([
+    ['FHIR_CLIENT_IDS', 'maybe', 'one of required, optional'],
+    ['FHIR_VERSIONING', '2', 'on or off'],
+    ['FHIR_MAX_BODY_BYTES', '-1', 'a whole number'],
+  ])('%s=%s is refused by name', (name, value, expected) => {
+    expect(() => readConfig({ [name]: value })).toThrow(`${name} is "${value}", but must be ${expected}`)
+  })
+  it('are all in the README', () => {
+    const readme = readFileSync('README.md', 'utf8')
+    for (const { name, fallback, doc } of SETTINGS) expect(readme).toContain(`| \`${variableOf(name)}\` | \`${fallback}\` | ${doc} |`)
+  })
+})
+
+describe('the gate', () => {
+  it('lets requests end before it exchanges what is inside, and answers 503 meanwhile', async () => {
+    const gate = new Gate('old')
+    const log: string[] = []
+    let finish = (): void => undefined
+    const slow = gate.pass(async (inside) => {
+      await new Promise<void>((resolve) => (finish = resolve))
+      log.push(inside)
+      return { status: 200, headers: {} }
+    })
+    const exchanged = gate.exchange(async () => {
+      log.push('exchange')
+      return 'new'
+    })
+    const refused = await gate.pass(async () => ({ status: 200, headers: {} }))
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1'])
+    finish()
+    await Promise.all([slow, exchanged])
+    expect(log).toEqual(['old', 'exchange'])
+    expect(gate.inside).toBe('new')
+  })
+  it('opens again with what it had when the exchange fails', async () => {
+    const gate = new Gate('old')
+    await expect(gate.exchange(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    expect((await gate.pass(async (inside) => ({ status: inside === 'old' ? 200 : 500, headers: {} }))).status).toBe(200)
+  })
+})
+
+it('writes wait while the index is far behind, and go on when it is not', async () => {
+  let lag = 100_001
+  const commits: number[] = []
+  const commit = async (writes: readonly unknown[]) => {
+    commits.push(writes.length)
+    return { kind: 'committed' as const }
+  }
+  const writer = pacedWriter({ commit }, () => lag)
+  const waiting = writer.commit([], [])
+  await wait(30)
+  expect(commits).toEqual([])
+  lag = 100_000
+  expect(await waiting).toEqual({ kind: 'committed' })
+})
+
+describe('a sealed text', () => {
+  const seal = new AesSeal(new Uint8Array(32).fill(7))
+  it('opens as what it was, with its instant, and shows nothing', () => {
+    const sealed = seal.seal('Chalmers|1970', 1_700_000_000_123)
+    expect(seal.open(sealed)).toEqual({ text: 'Chalmers|1970', at: 1_700_000_000_123 })
+    expect(sealed).toMatch(/^[A-Za-z0-9_-]+$/)
+    expect(Buffer.from(sealed, 'base64url').toString('latin1')).not.toContain('Chalmers')
+  })
+  it('does not open when it was changed, cut, or sealed with another key', () => {
+    const sealed = seal.seal('text', 1)
+    for (let i = 0; i < sealed.length; i++)
+      expect(seal.open(sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1))).toBeUndefined()
+    for (const wrong of ['', 'x', sealed.slice(1), `${sealed}A`, new AesSeal(new Uint8Array(32)).seal('text', 1)])
+      expect(seal.open(wrong)).toBeUndefined()
+  })
+})
+
+describe('the audit log', () => {
+  const entry = { requestId: 'r', tenant: 'default', interaction: 'read', status: 200, duration: 1 }
+  it('keeps a file a day, in order, and removes those past their retention', async () => {
+    const audit = join(folder, 'audit')
+    const log = new FilesystemAuditLog({
+      folder: audit,
+      retentionDays: 2,
+      onError: (error) => {
+        throw error
+      },
+    })
+    writeFileSync(join(audit, '2024-02-25.jsonl'), '')
+    writeFileSync(join(audit, 'other.txt'), '')
+    log.record({ ...entry, at: Date.parse('2024-02-27T23:59:59.999Z') })
+    for (let i = 0; i < 3; i++) log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z'), requestId: `r${i}` })
+    await wait(400)
+    log.record({ ...entry, at: Date.parse('2024-02-28T00:00:01Z'), requestId: 'last' })
+    await log.close()
+    expect(readdirSync(audit).sort()).toEqual(['2024-02-27.jsonl', '2024-02-28.jsonl', 'other.txt'])
+    const lines = readFileSync(join(audit, '2024-02-28.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).requestId)
+    expect(lines).toEqual(['r0', 'r1', 'r2', 'last'])
+  })
+  it('loses nothing when the folder cannot be written for a while', async () => {
+    const audit = join(folder, 'lost')
+    let errors = 0
+    const log = new FilesystemAuditLog({ folder: audit, retentionDays: 2, onError: () => errors++ })
+    rmSync(audit, { recursive: true })
+    log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z') })
+    await wait(300)
+    expect(errors).toBeGreaterThan(0)
+    new FilesystemAuditLog({ folder: audit, retentionDays: 2, onError: () => undefined })
+    await wait(300)
+    await log.close()
+    expect(readFileSync(join(audit, '2024-02-28.jsonl'), 'utf8').trim().split('\n')).toHaveLength(1)
+  })
+})
+
+describe('the data folder', () => {
+  it('is locked to one process, also against a lock a dead process left', () => {
+    const path = join(folder, 'data')
+    const data = openDataFolder(path)
+    expect(lockedBy(path)).toBe(process.pid)
+    writeFileSync(join(path, 'lock'), '1\n')
+    expect(() => openDataFolder(path)).toThrow(DataFolderError)
+    writeFileSync(join(path, 'lock'), '999999999\n')
+    const again = openDataFolder(path)
+    expect(again.key()).toEqual(data.key())
+    expect(again.key()).toHaveLength(32)
+    again.unlock()
+    expect(lockedBy(path)).toBeUndefined()
+  })
+})
+
+it('the clock never goes back', () => {
+  const clock = new SystemClock(9_000_000_000_000)
+  expect(clock.now()).toBe(9_000_000_000_000)
+  expect(new Set(Array.from({ length: 100 }, () => clock.newId())).size).toBe(100)
+})
