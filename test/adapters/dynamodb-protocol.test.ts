@@ -163,7 +163,7 @@ function suite({ client, newTable, stop }: DynamoEngine): void {
       if (acknowledged) break
     }
     expect(steps).toContain('UpdateCommand')
-  }, 120_000)
+  }, 300_000)
 
   it(`racing transactions, some of them dying, beside plain writers and readers: nothing torn, nothing lost (seed ${seed})`, async () => {
     let state = seed
@@ -230,7 +230,7 @@ function suite({ client, newTable, stop }: DynamoEngine): void {
       expect(ids).toEqual(ids.map((_, i) => ids.length - i))
       for (const [name, group] of acknowledged) if (group === g) expect(histories[0]).toContain(`:${name}`)
     }
-  }, 120_000)
+  }, 300_000)
 
   it('a resource of 1 KB costs 2 units to create, 5 to update, 1 to read', async () => {
     const tenant = `cost-${++counter}`
