@@ -98,11 +98,14 @@ const locate = (ports: WritePorts, step: Step, held: ResourceKey | undefined): P
 function refuseTwice(located: readonly Located[]): void {
   const seen = new Set<string>()
   for (const { entry, target } of located) {
-    if (target.key === undefined) continue
-    const name = `${target.key.type}/${target.key.id}`
-    if (seen.has(name))
-      throw fhirError(400, 'duplicate', `Two entries of the transaction are about ${name}`, `Bundle.entry[${entry.index}]`)
-    seen.add(name)
+    const once = (name: string, what: string): void => {
+      if (seen.has(name)) throw fhirError(400, 'duplicate', `Two entries of the transaction ${what}`, `Bundle.entry[${entry.index}]`)
+      seen.add(name)
+    }
+    const { key } = target
+    if (key !== undefined) once(`${key.type}/${key.id}`, `are about ${key.type}/${key.id}`)
+    if (target.kind === 'target' && target.guard !== undefined)
+      once(target.guard.guard, 'have the same criteria, which nothing matches yet')
   }
 }
 

@@ -143,6 +143,14 @@ describe('transaction', () => {
     const answer = await post('/', bundle('transaction', putEntry(patient(id)), { request: { method: 'DELETE', url: `Patient/${id}` } }))
     expect([answer.status, issues(answer)[0]]).toEqual([400, expect.stringMatching(/^error duplicate Bundle.entry\[\d]$/)])
   })
+  it('refuses two conditional creates under the same criteria', async () => {
+    const conditional = () => ({
+      resource: patient(newId()),
+      request: { method: 'POST', url: 'Patient', ifNoneExist: 'identifier=urn:test|same' },
+    })
+    const answer = await post('/', bundle('transaction', conditional(), conditional()))
+    expect([answer.status, issues(answer)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
+  })
   it('commits 1,000 entries at once, and refuses more than 5,000', async () => {
     const ids = Array.from({ length: 1000 }, newId)
     const answer = await post('/', bundle('transaction', ...ids.map((id) => putEntry(patient(id)))))
