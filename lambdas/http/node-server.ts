@@ -15,8 +15,6 @@ export type NodeServerSettings = {
   /** Requests under way at once; more are answered 503. */
   readonly maxRequests: number
   readonly newRequestId: () => string
-  /** Open mode: only these hosts may be named by Host and Origin (DNS rebinding). Absent: any. */
-  readonly loopbackOnly: boolean
 }
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
@@ -35,23 +33,13 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   })
 }
 
-const refusal = (
-  status: number,
-  code: 'throttled' | 'security' | 'not-found',
-  text: string,
-  headers: Record<string, string> = {},
-): HttpResponse => httpResponse({ status, headers, body: outcome([{ severity: 'error', code, text }]) }, false)
+const refusal = (status: number, code: 'throttled' | 'not-found', text: string, headers: Record<string, string> = {}): HttpResponse =>
+  httpResponse({ status, headers, body: outcome([{ severity: 'error', code, text }]) }, false)
 
 const BUSY = refusal(503, 'throttled', 'The server is busy: try again', { 'retry-after': '1' })
-const FOREIGN = refusal(
-  403,
-  'security',
-  'Without authentication the server answers only to local names: Host and Origin must be loopback addresses',
-)
 
 async function answer(serve: Serve, settings: NodeServerSettings, incoming: IncomingMessage): Promise<HttpResponse> {
   const headers = headersOf(incoming)
-  if (settings.loopbackOnly && !(isLoopback(headers.host) && isLoopback(originHost(headers.origin)))) return FOREIGN
   const requestId = /^[\w.:-]{1,128}$/.test(headers['x-request-id'] ?? '') ? headers['x-request-id']! : settings.newRequestId()
   const [path, query] = split(incoming.url ?? '/')
   if (path !== settings.basePath && !path.startsWith(`${settings.basePath}/`))
@@ -75,10 +63,6 @@ function split(url: string): readonly [string, string] {
   const at = url.indexOf('?')
   return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
-const isLoopback = (host: string | undefined): boolean => host === undefined || LOOPBACK.test(host)
-const originHost = (origin: string | undefined): string | undefined => origin?.replace(/^https?:\/\//, '')
 
 const NO_BODY = { body: new Uint8Array() }
 

@@ -14,6 +14,7 @@ export type StepName =
   | 'allowOrigins'
   | 'writeResponse'
   | 'describeErrors'
+  | 'checkHost'
   | 'negotiateFormat'
   | 'limitBody'
   | 'resolveTenant'
@@ -39,6 +40,7 @@ const each = (step: StepName, ...on: readonly (readonly Code[])[]): void => void
   use('allowOrigins',        READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
   use('writeResponse',       READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
   use('describeErrors',      READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
+  use('checkHost',           READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
   use('negotiateFormat',     READ, WRITE, SEARCH, BUNDLE, METADATA          )
   use('limitBody',                 WRITE, SEARCH, BUNDLE                    )
   use('resolveTenant',       READ, WRITE, SEARCH, BUNDLE                    )

@@ -4,39 +4,35 @@ import type { InteractionCode } from '../interactions/routes.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse } from './exchange.ts'
 import { pipeline, type Steps } from './pipeline.ts'
 import { type Matched, matchRoute } from './route-table.ts'
-import { type Origins, preflight } from './steps/allow-origins.ts'
+import { PREFLIGHT } from './steps/allow-origins.ts'
 
 export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpResponse>
 
 export type ServerParts = {
   readonly interactions: Readonly<Record<InteractionCode, Interaction>>
   readonly steps: Steps
-  readonly origins: Origins
   /** Without a slash at the end. */
   readonly baseUrl: string
 }
 
-export function server({ interactions, steps, origins, baseUrl }: ServerParts): Serve {
+export function server({ interactions, steps, baseUrl }: ServerParts): Serve {
   const pipelines = new Map(
     Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
   )
+  const fallback = (answer: Interaction) => pipeline('fallback', steps, answer)
+  const options = fallback(async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    if (http.method === 'OPTIONS') return Promise.resolve(withRequestId(preflight(http, origins), requestId))
+    const exchange = (code: Code, matched: Partial<Matched>) => exchangeOf(http, code, requestId, matched, baseUrl)
+    if (http.method === 'OPTIONS') return options(exchange('fallback', {}))
     let matched: Matched
     try {
       matched = matchRoute(http.method, http.path)
     } catch (thrown) {
-      const fallback = pipeline('fallback', steps, () => Promise.reject(thrown))
-      return fallback(exchangeOf(http, 'fallback', requestId, {}, baseUrl))
+      return fallback(() => Promise.reject(thrown))(exchange('fallback', {}))
     }
-    return pipelines.get(matched.interaction)!(exchangeOf(http, matched.interaction, requestId, matched, baseUrl))
+    return pipelines.get(matched.interaction)!(exchange(matched.interaction, matched))
   }
 }
-
-const withRequestId = (response: HttpResponse, requestId: string): HttpResponse => ({
-  ...response,
-  headers: { ...response.headers, 'x-request-id': requestId },
-})
 
 export function exchangeOf(http: HttpRequest, interaction: Code, requestId: string, named: Partial<Matched>, baseUrl: string): Exchange {
   const { interaction: _, ...key } = named

@@ -75,7 +75,10 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       seal,
       choices: config,
     }
-    return { ...stores, serve: serveOf(ports, { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins }, baseUrl) }
+    return {
+      ...stores,
+      serve: serveOf(ports, { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true }, baseUrl),
+    }
   }
   const gate = new Gate(await open())
   const server = nodeServer((http, requestId) => gate.pass((home) => home.serve(http, requestId)), {
@@ -83,7 +86,6 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
     maxBody: config.maxBodyBytes,
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
-    loopbackOnly: true,
   })
   return {
     server,
@@ -143,7 +145,7 @@ function serveOf(ports: Ports, parts: StepParts, baseUrl: string): Serve {
     'search-system': searches,
     capabilities: capabilities(ports),
   } satisfies Partial<Record<InteractionCode, unknown>>
-  return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, origins: parts.origins, baseUrl })
+  return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, baseUrl })
 }
 
 /** Requests under way are answered; idle connections are closed. */

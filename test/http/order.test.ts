@@ -13,6 +13,7 @@ const parts = {
   clock: { now: () => 0, newId: () => 'id' },
   origins: '*' as const,
   maxBody: 1,
+  loopbackOnly: true,
   report: () => undefined,
 }
 
@@ -42,6 +43,7 @@ it('records and describes everything outermost, and checks before it reads a bod
     'allowOrigins',
     'writeResponse',
     'describeErrors',
+    'checkHost',
     'negotiateFormat',
     'limitBody',
     'resolveTenant',

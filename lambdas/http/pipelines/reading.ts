@@ -3,6 +3,7 @@ import type { AuditLog } from '../../ports/audit-log.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Steps } from '../pipeline.ts'
 import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
+import { checkHost } from '../steps/check-host.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
 import { negotiateFormat } from '../steps/negotiate-format.ts'
@@ -18,17 +19,20 @@ export type StepParts = {
   readonly audit: AuditLog
   readonly clock: Clock
   readonly origins: Origins
+  /** Open mode. */
+  readonly loopbackOnly: boolean
   /** Bytes. */
   readonly maxBody: number
   /** Gets errors of the machine. */
   readonly report: (error: unknown, requestId: string) => void
 }
 
-export const readingSteps = ({ audit, clock, origins, report }: StepParts): Steps => ({
+export const readingSteps = ({ audit, clock, origins, loopbackOnly, report }: StepParts): Steps => ({
   recordAudit: recordAudit(audit, clock),
   allowOrigins: allowOrigins(origins),
   writeResponse,
   describeErrors: describeErrors(report),
+  checkHost: checkHost(loopbackOnly),
   negotiateFormat,
   resolveTenant,
   checkType,

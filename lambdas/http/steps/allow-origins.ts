@@ -15,17 +15,14 @@ export const allowOrigins = (origins: Origins): Step => {
   return { after: decorate, onError: decorate }
 }
 
-/** Answers a preflight request. */
-export const preflight = (http: HttpRequest, origins: Origins): HttpResponse => ({
-  status: 204,
-  headers: {
-    ...corsHeaders(http, origins),
-    'access-control-allow-methods': METHODS,
-    'access-control-allow-headers': http.headers['access-control-request-headers'] ?? '*',
-    'access-control-max-age': '600',
-    allow: METHODS,
-  },
-})
+/** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. */
+export const PREFLIGHT = {
+  'access-control-allow-methods': METHODS,
+  'access-control-allow-headers':
+    'accept, authorization, content-type, if-match, if-modified-since, if-none-exist, if-none-match, prefer, x-consistency, x-index-token, x-request-id, x-security-context, x-tenant-id',
+  'access-control-max-age': '600',
+  allow: METHODS,
+}
 
 function corsHeaders({ headers: { origin } }: HttpRequest, origins: Origins): Record<string, string> {
   if (origin === undefined) return {}
