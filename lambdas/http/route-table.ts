@@ -10,7 +10,7 @@ export function matchRoute(method: string, path: string): Matched {
     .split('/')
     .filter((segment) => segment !== '')
     .map(decode)
-  const here = TABLE.filter(({ parts }) => fits(parts, segments))
+  const here = (TABLE[segments.length] ?? []).filter(({ parts }) => fits(parts, segments))
   if (here.length === 0) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
   const best = here.reduce((a, b) => (statics(b.parts) > statics(a.parts) ? b : a))
   const same = here.filter(({ parts }) => statics(parts) === statics(best.parts))
@@ -26,14 +26,19 @@ export function matchRoute(method: string, path: string): Matched {
 
 type Row = { readonly route: Route; readonly parts: readonly string[] }
 
-const TABLE: readonly Row[] = ROUTES.map((route) => ({ route, parts: route.path.split('/').filter((part) => part !== '') }))
+/** By the number of segments. */
+const TABLE: readonly (readonly Row[])[] = ROUTES.reduce<Row[][]>((table, route) => {
+  const parts = route.path.split('/').filter((part) => part !== '')
+  table[parts.length] = [...(table[parts.length] ?? []), { route, parts }]
+  return table
+}, [])
 
 const isVariable = (part: string): boolean => part.startsWith('{')
 const statics = (parts: readonly string[]): number => parts.filter((part) => !isVariable(part)).length
 
 /** `_history`, `$operation` and `metadata` are never types or ids. */
 const fits = (parts: readonly string[], segments: readonly string[]): boolean =>
-  parts.length === segments.length && parts.every((part, i) => (isVariable(part) ? !/^[_$]/.test(segments[i]!) : part === segments[i]))
+  parts.every((part, i) => (isVariable(part) ? !/^[_$]/.test(segments[i]!) : part === segments[i]))
 
 function decode(segment: string): string {
   try {
