@@ -362,6 +362,9 @@ const OBSERVATIONS: readonly IndexDocument[] = [
 
 const ROWS: readonly (readonly [query: string, ids: string])[] = [
   ['code=a', '0 1 2'],
+  ['_id=3,0,9', '0 3'],
+  ['_id=|3', '3'],
+  ['_id:not=3&date=2020', '0 1 2'],
   ['code=s1|a', '0'],
   ['code=|a', '2'],
   ['code=s1|', '0 1 4'],

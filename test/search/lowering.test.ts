@@ -10,6 +10,7 @@ const [ALWAYS, NEVER] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
 const FIELDS = ['code', 'code:code', 'code:text', 'identifier:of-type', 'family', 'family:exact', 'date', 'subject', 'subject:identifier']
 const number = (name: string): number => FIELDS.indexOf(name) + 1
+const NUMBERS = { kind: 1, field: number }
 
 const lowered = (query: string): Predicate => {
   const [type = '', text = ''] = query.split('?')
@@ -47,6 +48,11 @@ describe.each<[string, readonly (readonly [query: string, plan: Predicate, sql: 
       ['Observation?code=a,b', key('code:code', 'a', '\u0001a', 'b', '\u0001b'), posting('code:code', 'x.value IN (?, ?, ?, ?)')],
       ['Observation?code:not=a', { kind: 'not', of: key('code:code', 'a', '\u0001a') }, `NOT (${posting('code:code', ANY)})`],
       ['Observation?code:text=Héad', keyRange('code:text', 'head'), among('code:text', FROM_TO)],
+      [
+        'Observation?_id=1',
+        key('_id:code', '1', '\u00011'),
+        'EXISTS (SELECT 1 FROM live x WHERE x.kind = 1 AND x.doc = c.doc AND x.id IN (?, ?))',
+      ],
       ['Patient?identifier:of-type=s|MR|A1', key('identifier:of-type', 's|MR|a1'), posting('identifier:of-type', 'x.value = ?')],
     ],
   ],
@@ -134,7 +140,7 @@ describe.each<[string, readonly (readonly [query: string, plan: Predicate, sql: 
 ])('%s', (_, rows) => {
   it.each(rows)('%s', (query, plan, text) => {
     expect(lowered(query)).toEqual(plan)
-    expect(testOf(plan, number).text).toBe(text)
+    expect(testOf(plan, NUMBERS).text).toBe(text)
   })
 })
 
@@ -159,9 +165,9 @@ describe('number: eq and ne take the precision of the text, the others the numbe
 })
 
 it('one condition drives a search as the set of its documents', () => {
-  expect(setOf(lowered('Observation?code=s|a'), number)?.text).toBe('SELECT x.doc FROM posting x WHERE x.field = 1 AND x.value IN (?, ?)')
-  expect(setOf(lowered('Observation?date=ge2020-05'), number)?.text).toBe(
+  expect(setOf(lowered('Observation?code=s|a'), NUMBERS)?.text).toBe('SELECT x.doc FROM posting x WHERE x.field = 1 AND x.value IN (?, ?)')
+  expect(setOf(lowered('Observation?date=ge2020-05'), NUMBERS)?.text).toBe(
     'SELECT x.doc FROM span x WHERE x.field = 7 AND x.high > ? UNION ALL SELECT x.doc FROM span x WHERE x.field = 7 AND x.low >= ? AND x.high <= ? AND x.low < ?',
   )
-  expect(setOf(lowered('Observation?code:not=a'), number)).toBeUndefined()
+  expect(setOf(lowered('Observation?code:not=a'), NUMBERS)).toBeUndefined()
 })

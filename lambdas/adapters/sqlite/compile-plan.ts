@@ -5,11 +5,13 @@ import { TICK } from './budget.ts'
 export type Bound = string | number
 export type Sql = { readonly text: string; readonly values: readonly Bound[] }
 
-/** The number of a field, undefined for one that no document has. */
-export type FieldNumber = (name: string) => number | undefined
+/** The kind (a type of a tenant) that is searched, and the numbers of its fields, undefined for one that no document has. */
+export type Numbers = { readonly kind: number; readonly field: (name: string) => number | undefined }
 
 /** The field under which a document's compartments stand. */
 export const COMPARTMENT = '#compartment'
+/** The field whose only key is the document's id: found where the live documents are listed, without postings of its own. */
+export const ID = '_id:code'
 
 /** SQLite takes 32,766 variables; longer lists travel as one JSON text. */
 const LONGEST_LIST = 200
@@ -27,11 +29,11 @@ export const joined = (parts: readonly Sql[], separator: string, whenEmpty = '')
 export const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
 
 /** A query that yields the documents of a condition, some perhaps twice; undefined for conditions that only exclude. */
-export function setOf(p: Predicate, field: FieldNumber): Sql | undefined {
+export function setOf(p: Predicate, numbers: Numbers): Sql | undefined {
   switch (p.kind) {
     case 'some': {
       if (p.of.length > MOST_SETS) return undefined
-      const sets = p.of.map((each) => setOf(each, field))
+      const sets = p.of.map((each) => setOf(each, numbers))
       return sets.every((set) => set !== undefined) ? joined(sets, ' UNION ALL ', NOTHING) : undefined
     }
     case 'all':
@@ -40,7 +42,7 @@ export function setOf(p: Predicate, field: FieldNumber): Sql | undefined {
     case 'present':
       return undefined
     default:
-      return documentsOf(p, field)
+      return documentsOf(p, numbers)
   }
 }
 
@@ -49,25 +51,25 @@ export const isDistinct = (p: Predicate): boolean =>
   (p.kind === 'key' && p.oneOf.length === 1) || (p.kind === 'compartment' && p.oneOf.length === 1)
 
 /** A condition on `c.doc`. */
-export function testOf(p: Predicate, field: FieldNumber): Sql {
+export function testOf(p: Predicate, numbers: Numbers): Sql {
   switch (p.kind) {
     case 'all':
     case 'some':
       return balanced(
-        p.of.map((each) => testOf(each, field)),
+        p.of.map((each) => testOf(each, numbers)),
         p.kind,
       )
     case 'not': {
-      const { text, values } = testOf(p.of, field)
+      const { text, values } = testOf(p.of, numbers)
       return { text: `NOT (${text})`, values }
     }
     case 'keyRange':
     case 'contains': {
-      const { text, values } = documentsOf(p, field)
+      const { text, values } = documentsOf(p, numbers)
       return { text: `c.doc IN (${text})`, values }
     }
     default:
-      return lookUp(p, field)
+      return lookUp(p, numbers)
   }
 }
 
@@ -85,26 +87,42 @@ type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
 const NOTHING = 'SELECT NULL AS doc WHERE 0'
 
-const fieldOf = (p: Leaf, field: FieldNumber): number | undefined => field(p.kind === 'compartment' ? COMPARTMENT : p.field)
-
-function documentsOf(p: Leaf, field: FieldNumber): Sql {
-  const number = fieldOf(p, field)
-  if (number === undefined) return sql(NOTHING)
+function documentsOf(p: Leaf, numbers: Numbers): Sql {
+  const rows = rowsOf(p, numbers)
+  if (rows === undefined) return sql(NOTHING)
   const { text, values } = bounds(p)
-  return { text: `SELECT x.doc FROM ${tableOf(p)} x WHERE x.field = ${number} AND ${text}`, values }
+  return { text: `SELECT x.doc FROM ${rows.table} x WHERE ${rows.where} AND ${text}`, values }
 }
 
-function lookUp(p: Leaf, field: FieldNumber): Sql {
-  const number = fieldOf(p, field)
-  if (number === undefined) return sql('0')
+function lookUp(p: Leaf, numbers: Numbers): Sql {
+  const rows = rowsOf(p, numbers)
+  if (rows === undefined) return sql('0')
   const { text, values } = bounds(p)
-  const index = p.kind === 'span' || p.kind === 'number' ? ' INDEXED BY span_of' : ''
-  return { text: `EXISTS (SELECT 1 FROM ${tableOf(p)} x${index} WHERE x.field = ${number} AND x.doc = c.doc AND ${text})`, values }
+  const index = rows.table === 'span' ? ' INDEXED BY span_of' : ''
+  return { text: `EXISTS (SELECT 1 FROM ${rows.table} x${index} WHERE ${rows.where} AND x.doc = c.doc AND ${text})`, values }
 }
 
-function tableOf({ kind }: Leaf): string {
-  if (kind === 'span' || kind === 'number') return 'span'
-  return kind === 'present' ? 'sorting' : 'posting'
+type Rows = { readonly table: 'posting' | 'live' | 'span' | 'sorting'; readonly where: string }
+
+/** The rows of a field; undefined when there are none. */
+function rowsOf(p: Leaf, { kind, field }: Numbers): Rows | undefined {
+  const name = p.kind === 'compartment' ? COMPARTMENT : p.field
+  if (name === ID) return { table: 'live', where: `x.kind = ${kind}` }
+  const number = field(name)
+  if (number === undefined) return undefined
+  return { table: TABLES[p.kind], where: `x.field = ${number}` }
+}
+
+const TABLES: Readonly<Record<Leaf['kind'], Rows['table']>> = {
+  key: 'posting',
+  keyRange: 'posting',
+  contains: 'posting',
+  compartment: 'posting',
+  tuple: 'posting',
+  near: 'posting',
+  span: 'span',
+  number: 'span',
+  present: 'sorting',
 }
 
 /** What the rows of the field must satisfy. */
@@ -112,11 +130,11 @@ function bounds(p: Leaf): Sql {
   switch (p.kind) {
     case 'key':
     case 'compartment':
-      return isOneOf(p.oneOf)
+      return isOneOf(columnOf(p), p.oneOf)
     case 'keyRange':
-      return p.to === undefined ? sql('x.value >= ?', p.from) : sql('x.value >= ? AND x.value < ?', p.from, p.to)
+      return p.to === undefined ? sql(`${columnOf(p)} >= ?`, p.from) : sql(`${columnOf(p)} >= ? AND ${columnOf(p)} < ?`, p.from, p.to)
     case 'contains':
-      return sql(`CASE WHEN ${TICK.text} THEN instr(x.value, ?) > 0 END`, p.text)
+      return sql(`CASE WHEN ${TICK.text} THEN instr(${columnOf(p)}, ?) > 0 END`, p.text)
     case 'span':
     case 'number':
       return interval(p)
@@ -128,10 +146,12 @@ function bounds(p: Leaf): Sql {
   }
 }
 
-function isOneOf(values: readonly string[]): Sql {
-  if (values.length === 1) return sql('x.value = ?', values[0]!)
-  if (values.length > LONGEST_LIST) return sql('x.value IN (SELECT value FROM json_each(?))', JSON.stringify(values))
-  return sql(`x.value IN (${values.map(() => '?').join(', ')})`, ...values)
+const columnOf = (p: Leaf): string => ('field' in p && p.field === ID ? 'x.id' : 'x.value')
+
+function isOneOf(column: string, values: readonly string[]): Sql {
+  if (values.length === 1) return sql(`${column} = ?`, values[0]!)
+  if (values.length > LONGEST_LIST) return sql(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values))
+  return sql(`${column} IN (${values.map(() => '?').join(', ')})`, ...values)
 }
 
 /** Bounds at infinity are left out, so that the other one picks the index. */

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../ports/search-index.ts'
 import { comparePositions, type Plan } from '../../search/plan.ts'
 import { type Budget, budgetOf, TICK } from './budget.ts'
-import { type FieldNumber, joined, type Sql, sql } from './compile-plan.ts'
+import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
 import { type Matches, matchesOf } from './matches.ts'
 import { afterPosition, sideOf, sortColumn } from './sort-columns.ts'
 
@@ -62,7 +62,7 @@ export class IndexReader {
   }
 
   #matchesOf({ kind }: Kind, { where }: Plan): Matches {
-    return matchesOf(where, this.#fieldsOf(kind), sql('SELECT doc FROM live WHERE kind = ?', kind), (set, most) => this.#count(set, most))
+    return matchesOf(where, this.#numbersOf(kind), sql('SELECT doc FROM live WHERE kind = ?', kind), (set, most) => this.#count(set, most))
   }
 
   #total(found: readonly Matches[], { total }: Plan): number | undefined {
@@ -106,7 +106,7 @@ export class IndexReader {
   /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
   #walkedInOrder(kind: Kind, { everyTest }: Matches, plan: Plan, wanted: number): readonly Hit[] {
     const { param, descending } = plan.order[0]!
-    const field = this.#fieldsOf(kind.kind)(param)
+    const field = this.#numbersOf(kind.kind).field(param)
     const first = plan.after?.values[0]
     if (field === undefined || first === null) return []
     const side = sideOf('c', descending)
@@ -129,7 +129,7 @@ export class IndexReader {
   }
 
   #query(kind: Kind, { order, after }: Pick<Plan, 'order' | 'after'>, from: Sql, conditions: readonly Sql[]): Sql {
-    const field = this.#fieldsOf(kind.kind)
+    const { field } = this.#numbersOf(kind.kind)
     const keys = order.map((key, i) => sortColumn(key, i, field))
     const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, kind.type)], ' AND ')
     const columns = ['d.id', 'd.version', ...keys.map(({ column }) => column)].join(', ')
@@ -154,9 +154,9 @@ export class IndexReader {
     return name
   }
 
-  #fieldsOf(kind: number): FieldNumber {
+  #numbersOf(kind: number): Numbers {
     const statement = this.#prepare('SELECT field FROM field WHERE kind = ? AND name = ?')
-    return (name) => (statement.get(kind, name) as { readonly field: number } | undefined)?.field
+    return { kind, field: (name) => (statement.get(kind, name) as { readonly field: number } | undefined)?.field }
   }
 
   #prepare(text: string): StatementSync {

@@ -1,7 +1,7 @@
 /** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument } from '../../ports/search-index.ts'
-import { COMPARTMENT } from './compile-plan.ts'
+import { COMPARTMENT, ID } from './compile-plan.ts'
 
 type Posting = readonly [field: number, value: string, doc: number]
 type Span = readonly [field: number, low: number, high: number, doc: number]
@@ -75,6 +75,7 @@ export class IndexWriter {
     const firstPosting = postings.length
     const firstSpan = spans.length
     for (const name in document.keys) {
+      if (name === ID) continue
       const field = this.#fieldOf(kind, name)
       for (const key of document.keys[name]!) postings.push([field, key, doc])
     }

@@ -1,6 +1,6 @@
 /** The documents of one type that match a predicate, as SQL: from the most selective condition, with the others as tests. */
 import type { Predicate } from '../../search/plan.ts'
-import { conjuncts, type FieldNumber, isDistinct, joined, type Sql, setOf, sql, testOf } from './compile-plan.ts'
+import { conjuncts, isDistinct, joined, type Numbers, type Sql, setOf, sql, testOf } from './compile-plan.ts'
 
 export type Matches = {
   /** The documents to look at, once each: a query for `doc`. */
@@ -20,18 +20,18 @@ export const LARGE = 20_000
 const SMALL = 500
 
 /** `count`: rows of a query, at most so many. `all`: the query for all documents of the type. */
-export function matchesOf(where: Predicate, field: FieldNumber, all: Sql, count: (set: Sql, most: number) => number): Matches {
+export function matchesOf(where: Predicate, numbers: Numbers, all: Sql, count: (set: Sql, most: number) => number): Matches {
   const conditions = conjuncts(where)
-  const { driver, size } = mostSelective(conditions, field, count)
+  const { driver, size } = mostSelective(conditions, numbers, count)
   const tests = (of: readonly Predicate[]): Sql =>
     joined(
-      of.map((each) => testOf(each, field)),
+      of.map((each) => testOf(each, numbers)),
       ' AND ',
       '1',
     )
   const everyTest = tests(conditions)
   if (driver === undefined) return { candidates: all, tests: everyTest, everyTest, size: LARGE }
-  const set = setOf(driver, field)!
+  const set = setOf(driver, numbers)!
   return {
     candidates: isDistinct(driver) ? set : sql(`SELECT DISTINCT doc FROM (${set.text})`, ...set.values),
     tests: tests(conditions.filter((each) => each !== driver)),
@@ -42,11 +42,11 @@ export function matchesOf(where: Predicate, field: FieldNumber, all: Sql, count:
 
 function mostSelective(
   conditions: readonly Predicate[],
-  field: FieldNumber,
+  numbers: Numbers,
   count: (set: Sql, most: number) => number,
 ): { readonly driver: Predicate | undefined; readonly size: number } {
   const sets = conditions.flatMap((condition) => {
-    const set = setOf(condition, field)
+    const set = setOf(condition, numbers)
     return set === undefined ? [] : [{ condition, set }]
   })
   // What must be searched from end to end drives only when nothing else does.

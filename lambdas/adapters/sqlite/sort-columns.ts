@@ -1,6 +1,6 @@
 /** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
 import type { Position, SortKey } from '../../search/plan.ts'
-import { type FieldNumber, joined, type Sql, sql } from './compile-plan.ts'
+import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
 
 /** A high value that equals the low one is not stored. */
 export const sideOf = (table: string, descending: boolean): string => {
@@ -11,7 +11,7 @@ export const sideOf = (table: string, descending: boolean): string => {
 export const sortColumn = (
   { param, descending }: SortKey,
   i: number,
-  field: FieldNumber,
+  field: Numbers['field'],
 ): { readonly column: string; readonly join: string } => ({
   column: `${sideOf(`s${i}`, descending)} AS k${i}`,
   join: ` LEFT JOIN sorting s${i} ON s${i}.doc = d.doc AND s${i}.field = ${field(param) ?? -1}`,

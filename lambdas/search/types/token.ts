@@ -13,6 +13,7 @@ export const token: SearchType = {
   modifiers: ['not', 'text', 'of-type'],
   extract(fields, name, { type, value, system }) {
     if (isElement(value)) extractElement(fields, name, type, value)
+    else if (type === 'id') addId(fields, name, value)
     else if (typeof value === 'boolean') add(fields, name, SPECIAL, String(value), false)
     else if (typeof value === 'string') add(fields, name, system ?? '', value, type === 'code', system !== undefined)
   },
@@ -68,6 +69,13 @@ function add(fields: Fields, name: string, system: string, code: string, folded:
   if (system.length + code.length <= 1000) fields.sort(name, `${system}\u0000${code}`)
 }
 
+/** An id has no system: one key does for it. */
+function addId(fields: Fields, name: string, id: unknown): void {
+  if (typeof id !== 'string') return
+  fields.key(`${name}:code`, id)
+  fields.sort(name, `\u0000${id}`)
+}
+
 const ofType = (system: string, code: string, value: string): string => `${system}|${code}|${value.toLowerCase()}`
 
 const addText = (fields: Fields, name: string, text: unknown): void => {
@@ -79,7 +87,8 @@ const listOf = (value: unknown): readonly Element[] => (Array.isArray(value) ? v
 
 function lowerToken(name: string, value: string): Predicate {
   const parts = splitValue(value, '|')
-  if (parts.length === 1) return { kind: 'key', field: `${name}:code`, oneOf: bothForms('', unescapeValue(value)) }
+  const isBare = parts.length === 1 || (name === '_id' && parts.length === 2 && parts[0] === '')
+  if (isBare) return { kind: 'key', field: `${name}:code`, oneOf: bothForms('', unescapeValue(parts.at(-1)!)) }
   const system = unescapeValue(parts[0]!)
   const code = parts.slice(1).map(unescapeValue).join('|')
   if (code === '') return prefixed(name, `${system}|`)
