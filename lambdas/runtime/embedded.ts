@@ -148,10 +148,13 @@ function serveOf(ports: Ports, parts: StepParts, baseUrl: string): Serve {
   return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, baseUrl })
 }
 
-/** Requests under way are answered; idle connections are closed. */
+/** Requests under way are answered; a connection is closed as soon as it is idle, however long its client would keep it. */
 const closeServer = (http: Server): Promise<void> =>
   new Promise((resolve) => {
     if (!http.listening) return resolve()
-    http.close(() => resolve())
-    http.closeIdleConnections()
+    const closing = setInterval(() => http.closeIdleConnections(), 20)
+    http.close(() => {
+      clearInterval(closing)
+      resolve()
+    })
   })
