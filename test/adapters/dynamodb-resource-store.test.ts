@@ -24,6 +24,8 @@ if (engine === undefined) {
         table: await engine.newTable(),
         blobs: new FilesystemBlobStore(folder),
         clock: new SystemClock(),
+        patience: 60_000,
+        settle: 0,
       })
       const close = async () => {
         engine.stop()

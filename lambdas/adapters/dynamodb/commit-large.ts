@@ -1,102 +1,137 @@
 /**
- * More writes than one TransactWriteItems takes: stage all of them beside their heads, decide in one conditional write of the
- * transaction's record, then move them in. Readers ask the record, so that nobody sees a part of it.
+ * More than one TransactWriteItems takes: stage everything beside what it replaces, decide in one conditional write of the transaction's
+ * record, then move it in. Readers ask the record, so that nobody sees a part of it.
  */
-import { PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb'
 import type { CommitResult, Guard } from '../../ports/resource-store.ts'
-import { COMMITTED, type CommitParts, conflict, type Staged } from './commit-parts.ts'
-import { asHead, inParallel, pause, retried } from './dynamo.ts'
-import { guarded, guardKey, guardPut } from './guards.ts'
-import { type HeadItem, primaryKey } from './item.ts'
-import { makeRoom, settleAll } from './settle.ts'
-import { HEAD, pendingSort } from './table.ts'
-import { decide, openRecord } from './transaction-record.ts'
+import { COMMITTED, type CommitParts, conflictAt } from './commit-parts.ts'
+import type { Dynamo, Item, Key } from './dynamo.ts'
+import { bound, guardKey, holderOf, isFree } from './guards.ts'
+import { copyItem, type HeadItem, headPlace, type Staged } from './item.ts'
+import { inParallel } from './parallel.ts'
+import { pause } from './retry.ts'
+import { makeRoom, settleAll, WIDTH } from './settle.ts'
+import { HEAD, primaryKey } from './table.ts'
+import { decide, openRecord, type Transaction } from './transaction-record.ts'
 
-const WIDTH = 64
-/** Bytes of a staged body that stay beside the head. */
-const LARGEST_BESIDE = 150_000
-/** How long a coordinator may take before anybody may abort it: ms. */
-const DEADLINE = 30_000
-const ATTEMPTS = 6
+const ATTEMPTS = 8
+
+/** One item to stage. */
+type Stage = {
+  readonly key: Key
+  readonly update: Parameters<Dynamo['updateIf']>[0]
+  /** What is to be done before the transaction is committed, with the item as it was. */
+  readonly staged: (old: Item | undefined) => Promise<void>
+  readonly refused: (met: Item | undefined) => Promise<CommitResult>
+}
 
 export async function commitLarge(parts: CommitParts, staged: readonly Staged[], guards: readonly Guard[]): Promise<CommitResult> {
-  const held = await bindGuards(parts, guards)
-  if (held !== undefined) return held
-  const { dynamo, shards, clock } = parts
-  const tenant = staged[0]!.write.tenant
-  const transaction = clock.newId()
-  // One order for all transactions, so that two of them do not wait for each other in a ring.
-  const ordered = [...staged].sort((a, b) => (primaryKey(a.write) < primaryKey(b.write) ? -1 : 1))
-  const keys = ordered.map(({ write }) => primaryKey(write))
-  await openRecord(dynamo, tenant, transaction, keys, clock.now() + DEADLINE)
-  const refused = await stageAll(parts, transaction, ordered)
-  const state = await decide(dynamo, tenant, transaction, refused === undefined ? 'COMMITTED' : 'ABORTED')
-  if (state !== 'PENDING') await settleAll(dynamo, shards, tenant, transaction, state, keys, clock.now())
+  const since = parts.clock.now()
+  for (let n = 1; n <= ATTEMPTS; n++) {
+    const result = await attempt(parts, staged, guards, since)
+    if (result !== 'again') return result
+    await pause(n)
+  }
+  return { kind: 'conflict', index: 0 }
+}
+
+async function attempt(
+  parts: CommitParts,
+  staged: readonly Staged[],
+  guards: readonly Guard[],
+  since: number,
+): Promise<CommitResult | 'again'> {
+  const { dynamo, clock } = parts
+  const tenant = staged[0]?.write.tenant ?? guards[0]!.tenant
+  const transaction = { tenant, id: clock.newId(), since }
+  const stages = [...staged.map((each) => stageOf(parts, transaction, each)), ...guards.map((_, i) => guardStageOf(transaction, guards, i))]
+  const ordered = stages.toSorted((a, b) => (a.key.pk < b.key.pk ? -1 : 1))
+  const keys = ordered.map(({ key }) => key)
+  const lu = Math.min(since, ...staged.map(({ content }) => content.lu))
+  await openRecord(dynamo, transaction, keys, { since, lu, deadline: clock.now() + parts.transactionTime })
+  const stopped = await stageAll(parts, transaction, ordered)
+  const state = await decide(dynamo, transaction, stopped === undefined ? 'COMMITTED' : 'ABORTED')
+  // From here on others can finish it as well: what was decided is told even when settling fails.
+  await settleAll(dynamo, transaction, state, keys, clock.now()).catch(() => undefined)
   if (state === 'COMMITTED') return COMMITTED
-  return refused === undefined ? conflict(parts, 0, undefined) : conflict(parts, refused.staged.index, refused.met)
+  if (stopped instanceof Error) throw stopped
+  return stopped ?? 'again'
 }
 
-/** A guard that was bound for a transaction that then failed is taken over by the next who finds its holder missing. */
-async function bindGuards({ dynamo, clock }: CommitParts, guards: readonly Guard[]): Promise<CommitResult | undefined> {
-  for (const [index, guard] of guards.entries()) {
-    try {
-      await retried(() => dynamo.client.send(new PutCommand({ TableName: dynamo.table, ...guardPut(guard, clock.now()) })))
-    } catch (error) {
-      if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
-      const met = await dynamo.get(guardKey(guard))
-      if (met !== undefined) return guarded(index, guards, met)
-    }
+/** Why it cannot be committed, if so. Nothing is under way any more when it returns. */
+async function stageAll(
+  parts: CommitParts,
+  transaction: Transaction & { readonly since: number },
+  stages: readonly Stage[],
+): Promise<CommitResult | 'again' | Error | undefined> {
+  let stopped: CommitResult | 'again' | undefined
+  try {
+    await inParallel(stages, WIDTH, async (stage) => {
+      if (stopped !== undefined) return
+      const refusal = await stageOne(parts, transaction, stage)
+      stopped ??= refusal
+    })
+    return stopped
+  } catch (error) {
+    return error as Error
   }
-  return undefined
 }
 
-type Refusal = { readonly staged: Staged; readonly met: HeadItem | undefined }
+const TRIES = 4
 
-async function stageAll(parts: CommitParts, transaction: string, staged: readonly Staged[]): Promise<Refusal | undefined> {
-  let refused: Refusal | undefined
-  await inParallel(staged, WIDTH, async (each) => {
-    if (refused !== undefined) return
-    const met = await stage(parts, transaction, each)
-    if (met !== 'staged') refused ??= { staged: each, met }
-  })
-  return refused
-}
-
-/** `staged`, or the head that stands in the way. */
-async function stage(parts: CommitParts, transaction: string, staged: Staged): Promise<'staged' | HeadItem | undefined> {
-  const { dynamo, shards, clock } = parts
-  const { write, content } = staged
-  const pk = primaryKey(write)
-  const isBeside = (content.z?.length ?? 0) <= LARGEST_BESIDE
-  if (!isBeside) await dynamo.put({ pk, sk: pendingSort(transaction), pending: content })
-  let met: HeadItem | undefined
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    try {
-      await retried(() =>
-        dynamo.client.send(
-          new UpdateCommand({
-            TableName: dynamo.table,
-            Key: { pk, sk: HEAD },
-            UpdateExpression: `SET ptx = :tx${isBeside ? ', pending = :pending' : ''}`,
-            ConditionExpression:
-              write.expected === 0
-                ? 'attribute_not_exists(pk) OR ptx = :tx'
-                : 'vid = :expected AND (attribute_not_exists(ptx) OR ptx = :tx)',
-            ExpressionAttributeValues: {
-              ':tx': transaction,
-              ...(isBeside ? { ':pending': content } : {}),
-              ...(write.expected === 0 ? {} : { ':expected': write.expected }),
-            },
-          }),
-        ),
-      )
-      return 'staged'
-    } catch (error) {
-      if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
-    }
-    met = asHead(await dynamo.get({ pk, sk: HEAD }))
-    if (met?.ptx === undefined && (met?.vid ?? 0) !== write.expected) return met
-    if (met?.ptx !== undefined && !(await makeRoom(dynamo, shards, met, clock.now()))) await pause(attempt)
+async function stageOne(
+  { dynamo, clock }: CommitParts,
+  transaction: Transaction & { readonly since: number },
+  { update, staged, refused }: Stage,
+): Promise<CommitResult | 'again' | undefined> {
+  for (let n = 0; n < TRIES; n++) {
+    const outcome = await dynamo.updateIf(update)
+    if (outcome.done) return void (await staged(outcome.old))
+    const { met } = outcome
+    // Staged already, and only the answer was lost.
+    if (met?.ptx === transaction.id) return void (await staged(met))
+    if (met?.ptx === undefined) return refused(met)
+    if (!(await makeRoom(dynamo, transaction.tenant, met, clock.now(), transaction))) return 'again'
   }
-  return met
+  return 'again'
+}
+
+function stageOf(parts: CommitParts, { id }: Transaction, each: Staged): Stage {
+  const { write, content, shard } = each
+  const key = { pk: primaryKey(write), sk: HEAD }
+  const { gpk, gsk } = headPlace(write, content, shard)
+  const isNew = write.expected === 0
+  return {
+    key,
+    update: {
+      Key: key,
+      UpdateExpression: 'SET ptx = :tx, p = :p, pgpk = :gpk, pgsk = :gsk',
+      ConditionExpression: isNew ? 'attribute_not_exists(pk)' : 'v.vid = :expected AND attribute_not_exists(ptx)',
+      ExpressionAttributeValues: {
+        ...{ ':tx': id, ':p': content, ':gpk': gpk, ':gsk': gsk },
+        ...(isNew ? {} : { ':expected': write.expected }),
+      },
+    },
+    async staged(old) {
+      const head = old as HeadItem | undefined
+      if (!isNew) await parts.dynamo.putAll([copyItem(write, head!, head!.v!, content.lu)])
+    },
+    refused: (met) => conflictAt(parts, each, met as HeadItem | undefined),
+  }
+}
+
+function guardStageOf({ id }: Transaction, guards: readonly Guard[], index: number): Stage {
+  const guard = guards[index]!
+  const { ConditionExpression, ExpressionAttributeValues } = isFree(guard)
+  return {
+    key: guardKey(guard),
+    update: {
+      Key: guardKey(guard),
+      // What is staged must not expire before it is decided.
+      UpdateExpression: 'SET ptx = :tx, p = :p REMOVE expires',
+      ConditionExpression,
+      ExpressionAttributeValues: { ...ExpressionAttributeValues, ':tx': id, ':p': bound(guard) },
+    },
+    staged: async () => {},
+    refused: async (met) => ({ kind: 'guarded', index, holder: holderOf(guard.tenant, met!) }),
+  }
 }

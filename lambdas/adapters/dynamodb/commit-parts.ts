@@ -1,21 +1,33 @@
 /** What all ways of committing share. */
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { CommitResult, Write } from '../../ports/resource-store.ts'
+import type { CommitResult } from '../../ports/resource-store.ts'
 import type { Dynamo } from './dynamo.ts'
-import { type Content, type HeadItem, keyOf, ownContent, versionOf } from './item.ts'
-import type { Shards } from './table.ts'
+import { type HeadItem, type Staged, versionOf } from './item.ts'
+import { versionSort } from './table.ts'
 
-export type CommitParts = { readonly dynamo: Dynamo; readonly blobs: BlobStore; readonly clock: Clock; readonly shards: Shards }
-
-/** A write with the item content it becomes. */
-export type Staged = { readonly write: Write; readonly content: Content; readonly index: number }
+export type CommitParts = {
+  readonly dynamo: Dynamo
+  readonly blobs: BlobStore
+  readonly clock: Clock
+  readonly shards: (type: string) => number
+  /** Actions of one TransactWriteItems. */
+  readonly mostActions: number
+  /** ms a coordinator may take before anybody may abort its transaction. */
+  readonly transactionTime: number
+}
 
 export const COMMITTED: CommitResult = { kind: 'committed' }
 
-export async function conflict({ blobs }: CommitParts, index: number, met: HeadItem | undefined): Promise<CommitResult> {
-  const content = met === undefined ? undefined : ownContent(met)
-  return content === undefined
-    ? { kind: 'conflict', index }
-    : { kind: 'conflict', index, current: await versionOf(keyOf(met!.pk), content, blobs) }
+/** A head that is not the one expected, unless the write itself made it so: it took effect, and only its answer was lost. */
+export async function conflictAt(parts: CommitParts, { write, content, index }: Staged, met: HeadItem | undefined): Promise<CommitResult> {
+  if (met?.v === undefined) return { kind: 'conflict', index }
+  const isOurs =
+    met.v.vid === content.vid
+      ? met.v.op === content.op
+      : met.v.vid > content.vid && (await opOf(parts.dynamo, met.pk, content.vid)) === content.op
+  return isOurs ? COMMITTED : { kind: 'conflict', index, current: await versionOf(write, met.v, parts.blobs) }
 }
+
+const opOf = async (dynamo: Dynamo, pk: string, versionId: number): Promise<string | undefined> =>
+  ((await dynamo.get({ pk, sk: versionSort(versionId) })) as HeadItem | undefined)?.v?.op

@@ -1,47 +1,63 @@
-/** The table behind the document client: consistent reads, batches that are seen through, retries with jitter. */
-import { setTimeout as wait } from 'node:timers/promises'
+/** The table behind the document client: consistent reads, batches that are seen through, conditions whose failure is a value. */
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import {
   BatchGetCommand,
   BatchWriteCommand,
+  DeleteCommand,
+  type DeleteCommandInput,
   type DynamoDBDocumentClient,
   GetCommand,
   PutCommand,
+  type PutCommandInput,
   QueryCommand,
   type QueryCommandInput,
+  TransactWriteCommand,
+  type TransactWriteCommandInput,
+  UpdateCommand,
+  type UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb'
-import type { HeadItem } from './item.ts'
+import { plainItem } from './attributes.ts'
+import { inChunks } from './parallel.ts'
+import { pause, Refused, retried } from './retry.ts'
 
 export type Key = { readonly pk: string; readonly sk: string }
 export type Item = Key & Readonly<Record<string, unknown>>
-/** What a conditional write met instead: nothing was written. */
-export type Refused = { readonly met?: Item }
 
+/** Of a call: how often it is tried while it is refused or unanswered, and how long one try may take (ms). */
+export type CallLimits = { readonly attempts: number; readonly patience: number }
+
+/** `old`: what a write that succeeded replaced. `met`: what its condition met instead, and nothing was written. */
+export type Outcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
+
+/** Of an action of a transaction: undefined where its condition held, else what it met. */
+export type Reason = undefined | { readonly met?: Item }
+export type Actions = NonNullable<TransactWriteCommandInput['TransactItems']>
+
+type Conditional<Input> = Omit<Input, 'TableName' | 'ReturnValuesOnConditionCheckFailure' | 'ReturnValues'>
+
+type Options = { readonly abortSignal: AbortSignal }
+
+const ALL_OLD = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 const GET_BATCH = 100
 const WRITE_BATCH = 25
-const ATTEMPTS = 10
-
-const PASSING = new Set([
-  'ProvisionedThroughputExceededException',
-  'ThrottlingException',
-  'RequestLimitExceeded',
-  'InternalServerError',
-  'TransactionConflictException',
-  'TransactionInProgressException',
-  'TimeoutError',
-  'ECONNRESET',
-])
+const PASSING_REASONS = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
 
 export class Dynamo {
-  readonly client: DynamoDBDocumentClient
+  readonly #client: DynamoDBDocumentClient
   readonly table: string
+  readonly #limits: CallLimits
 
-  constructor(client: DynamoDBDocumentClient, table: string) {
-    this.client = client
+  constructor(client: DynamoDBDocumentClient, table: string, limits: CallLimits) {
+    this.#client = client
     this.table = table
+    this.#limits = limits
   }
 
   async get(key: Key): Promise<Item | undefined> {
-    const { Item: item } = await retried(() => this.client.send(new GetCommand({ TableName: this.table, Key: key, ConsistentRead: true })))
+    const { pk, sk } = key
+    const { Item: item } = await this.#try((options) =>
+      this.#client.send(new GetCommand({ TableName: this.table, Key: { pk, sk }, ConsistentRead: true }), options),
+    )
     return item as Item | undefined
   }
 
@@ -54,82 +70,101 @@ export class Dynamo {
     return keys.map((key) => found.get(nameOf(key)))
   }
 
-  async #getBatch(chunk: readonly Key[], found: Map<string, Item>): Promise<void> {
-    let left: readonly Key[] = chunk
-    for (let attempt = 0; left.length > 0; attempt++) {
-      if (attempt > 0) await pause(attempt)
-      const { Responses, UnprocessedKeys } = await retried(() =>
-        this.client.send(
-          new BatchGetCommand({ RequestItems: { [this.table]: { Keys: left.map(({ pk, sk }) => ({ pk, sk })), ConsistentRead: true } } }),
-        ),
-      )
-      for (const item of (Responses?.[this.table] ?? []) as Item[]) found.set(nameOf(item), item)
-      left = (UnprocessedKeys?.[this.table]?.Keys ?? []) as Key[]
-    }
+  /** Plain writes without conditions. */
+  async putAll(items: readonly Item[]): Promise<void> {
+    if (items.length === 1) await this.putIf({ Item: items[0]! })
+    else await inChunks(items, WRITE_BATCH, (chunk) => this.#putBatch(chunk))
   }
 
-  /** Plain writes without conditions. */
-  async putAll(items: readonly object[]): Promise<void> {
-    await inChunks(items, WRITE_BATCH, async (chunk) => {
-      let left = chunk.map((Item) => ({ PutRequest: { Item: Item as Record<string, unknown> } }))
-      for (let attempt = 0; left.length > 0; attempt++) {
-        if (attempt > 0) await pause(attempt)
-        const { UnprocessedItems } = await retried(() => this.client.send(new BatchWriteCommand({ RequestItems: { [this.table]: left } })))
-        left = (UnprocessedItems?.[this.table] ?? []) as typeof left
+  putIf(input: Conditional<PutCommandInput>): Promise<Outcome> {
+    const command = () => new PutCommand({ TableName: this.table, ...input, ...ALL_OLD })
+    return this.#conditional((options) => this.#client.send(command(), options).then(() => undefined))
+  }
+
+  updateIf(input: Conditional<UpdateCommandInput>): Promise<Outcome> {
+    const command = () => new UpdateCommand({ TableName: this.table, ...input, ...ALL_OLD, ReturnValues: 'ALL_OLD' })
+    return this.#conditional((options) => this.#client.send(command(), options).then(({ Attributes }) => Attributes))
+  }
+
+  deleteIf(input: Conditional<DeleteCommandInput>): Promise<Outcome> {
+    const command = () => new DeleteCommand({ TableName: this.table, ...input, ...ALL_OLD })
+    return this.#conditional((options) => this.#client.send(command(), options).then(() => undefined))
+  }
+
+  /** All or nothing; else per action what its condition met. `token`: what took effect once does not take effect twice. */
+  async transact(actions: Actions, token?: string): Promise<'done' | readonly Reason[]> {
+    const command = () => new TransactWriteCommand({ TransactItems: actions, ClientRequestToken: token })
+    return this.#try(async (options) => {
+      try {
+        await this.#client.send(command(), options)
+        return 'done'
+      } catch (error) {
+        return reasonsOf(error)
       }
     })
-  }
-
-  async put(item: object): Promise<void> {
-    await retried(() => this.client.send(new PutCommand({ TableName: this.table, Item: item as Record<string, unknown> })))
   }
 
   /** All pages, one after the other. */
   async *query(input: Omit<QueryCommandInput, 'TableName'>): AsyncGenerator<Item> {
     let ExclusiveStartKey: QueryCommandInput['ExclusiveStartKey']
     do {
-      const { Items = [], LastEvaluatedKey } = await retried(() =>
-        this.client.send(new QueryCommand({ TableName: this.table, ...input, ExclusiveStartKey })),
+      const page = await this.#try((options) =>
+        this.#client.send(new QueryCommand({ TableName: this.table, ...input, ExclusiveStartKey }), options),
       )
-      yield* Items as Item[]
-      ExclusiveStartKey = LastEvaluatedKey
+      yield* (page.Items ?? []) as Item[]
+      ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey !== undefined)
   }
-}
 
-export const asHead = (item: Item | undefined): HeadItem | undefined => item as HeadItem | undefined
-
-/** Again, when the service said that it passes. */
-export async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isPassing(error) || attempt === ATTEMPTS) throw error
-      await pause(attempt)
+  async #getBatch(chunk: readonly Key[], found: Map<string, Item>): Promise<void> {
+    let left = chunk.map(({ pk, sk }) => ({ pk, sk }))
+    for (let attempt = 0; left.length > 0; attempt++) {
+      if (attempt > 0) await pause(attempt)
+      const RequestItems = { [this.table]: { Keys: left, ConsistentRead: true } }
+      const { Responses, UnprocessedKeys } = await this.#try((options) => this.#client.send(new BatchGetCommand({ RequestItems }), options))
+      for (const item of (Responses?.[this.table] ?? []) as Item[]) found.set(nameOf(item), item)
+      left = (UnprocessedKeys?.[this.table]?.Keys ?? []) as typeof left
     }
+  }
+
+  async #putBatch(chunk: readonly Item[]): Promise<void> {
+    let left = chunk.map((item) => ({ PutRequest: { Item: item } }))
+    for (let attempt = 0; left.length > 0; attempt++) {
+      if (attempt > 0) await pause(attempt)
+      const RequestItems = { [this.table]: left }
+      const { UnprocessedItems } = await this.#try((options) => this.#client.send(new BatchWriteCommand({ RequestItems }), options))
+      left = (UnprocessedItems?.[this.table] ?? []) as typeof left
+    }
+  }
+
+  async #conditional(write: (options: Options) => Promise<Record<string, unknown> | undefined>): Promise<Outcome> {
+    try {
+      const old = await this.#try(write)
+      return old === undefined ? { done: true } : { done: true, old: old as Item }
+    } catch (error) {
+      const { name, Item } = error as Error & { readonly Item?: Readonly<Record<string, AttributeValue>> }
+      if (name !== 'ConditionalCheckFailedException') throw error
+      return Item === undefined ? { done: false } : { done: false, met: plainItem(Item) as Item }
+    }
+  }
+
+  #try<Output>(call: (options: Options) => Promise<Output>): Promise<Output> {
+    const { attempts, patience } = this.#limits
+    return retried(attempts, () => call({ abortSignal: AbortSignal.timeout(patience) }))
   }
 }
 
-export const isPassing = (error: unknown): boolean =>
-  PASSING.has((error as Error).name) || PASSING.has((error as NodeJS.ErrnoException).code ?? '')
+type Cancellation = { readonly Code?: string; readonly Item?: Readonly<Record<string, AttributeValue>> }
 
-/** Longer from attempt to attempt, and never the same for two. */
-export const pause = (attempt: number): Promise<void> =>
-  wait(Math.min(25 * 2 ** attempt, 1_000) * (0.5 + crypto.getRandomValues(new Uint8Array(1))[0]! / 512))
+/** Without a failed condition, what cancelled the transaction passes. */
+function reasonsOf(error: unknown): readonly Reason[] {
+  const { CancellationReasons: reasons = [] } = error as { readonly CancellationReasons?: readonly Cancellation[] }
+  if (reasons.some(({ Code }) => Code === 'ConditionalCheckFailed'))
+    return reasons.map(({ Code, Item }) =>
+      Code !== 'ConditionalCheckFailed' ? undefined : Item === undefined ? {} : { met: plainItem(Item) as Item },
+    )
+  const passes = reasons.length > 0 && reasons.every(({ Code = 'None' }) => Code === 'None' || PASSING_REASONS.has(Code))
+  throw passes ? new Refused('the transaction was cancelled', { cause: error }) : error
+}
 
 const nameOf = ({ pk, sk }: Key): string => `${pk}\n${sk}`
-
-export async function inChunks<T>(items: readonly T[], size: number, work: (chunk: readonly T[]) => Promise<void>): Promise<void> {
-  const chunks = Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
-  await inParallel(chunks, 16, work)
-}
-
-export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
-  const queue = items.values()
-  await Promise.all(
-    Array.from({ length: Math.min(width, items.length) }, async () => {
-      for (const item of queue) await work(item)
-    }),
-  )
-}

@@ -1,30 +1,35 @@
 /** Guards as items. */
-import type { CommitResult, Guard } from '../../ports/resource-store.ts'
-import type { Item } from './dynamo.ts'
+import { createHash } from 'node:crypto'
+import type { Guard, ResourceKey } from '../../ports/resource-store.ts'
+import type { Item, Key } from './dynamo.ts'
+import { EXPIRY, tenantKey } from './table.ts'
 
-/** Seconds. */
-const GUARD_LIFETIME = 60 * 60
+/** Seconds. Longer than the hour that is promised. */
+const LIFETIME = 2 * 60 * 60
 
-export const guardKey = ({ tenant, guard }: Guard) => ({ pk: `${tenant}#UNQ#${guard}`, sk: 'U' })
+export const guardKey = ({ tenant, guard }: Guard): Key => ({
+  pk: tenantKey(tenant, 'UNQ', createHash('sha256').update(guard).digest('base64url')),
+  sk: 'U',
+})
 
-/** Binds a guard that is free, already ours, or held by the resource it takes over from. */
-export function guardPut(guard: Guard, now: number) {
-  const { holder, replaces } = guard
-  const mine = '(rtype = :type AND rid = :id)'
-  const theirs = replaces === undefined ? '' : ' OR (rtype = :oldType AND rid = :oldId)'
+export const guardExpiry = (now: number): number => Math.ceil(now / 1000) + LIFETIME
+
+export const bound = ({ holder }: Guard) => ({ rtype: holder.type, rid: holder.id })
+
+export const guardItem = (guard: Guard, now: number): Item => ({ ...guardKey(guard), v: bound(guard), [EXPIRY]: guardExpiry(now) })
+
+/** The condition that it is not staged, and free, already the holder's, or held by the resource it is taken over from. */
+export function isFree({ holder, replaces }: Guard) {
+  const by = (name: string): string => `(v.rtype = :${name}Type AND v.rid = :${name}Id)`
+  const values = (name: string, { type, id }: ResourceKey) => ({ [`:${name}Type`]: type, [`:${name}Id`]: id })
+  const free = ['attribute_not_exists(v)', by('holder'), ...(replaces === undefined ? [] : [by('old')])].join(' OR ')
   return {
-    Item: { ...guardKey(guard), rtype: holder.type, rid: holder.id, expires: Math.ceil(now / 1000) + GUARD_LIFETIME },
-    ConditionExpression: `attribute_not_exists(pk) OR ${mine}${theirs}`,
-    ExpressionAttributeValues: {
-      ':type': holder.type,
-      ':id': holder.id,
-      ...(replaces === undefined ? {} : { ':oldType': replaces.type, ':oldId': replaces.id }),
-    },
+    ConditionExpression: `attribute_not_exists(ptx) AND (${free})`,
+    ExpressionAttributeValues: { ...values('holder', holder), ...(replaces === undefined ? {} : values('old', replaces)) },
   }
 }
 
-export const guarded = (index: number, guards: readonly Guard[], met: Item): CommitResult => ({
-  kind: 'guarded',
-  index,
-  holder: { tenant: guards[index]!.tenant, type: String(met.rtype), id: String(met.rid) },
-})
+export function holderOf(tenant: string, item: Item): ResourceKey {
+  const { rtype, rid } = item.v as ReturnType<typeof bound>
+  return { tenant, type: rtype, id: rid }
+}

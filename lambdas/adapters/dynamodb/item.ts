@@ -1,96 +1,61 @@
-/** Versions as items and back. Bodies are deflated; one that does not fit into an item lies in the blob store, written before the item. */
-import { createHash } from 'node:crypto'
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
+/** Versions as items and back. */
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../../ports/resource-store.ts'
-import { HEAD, hashOf, partition, type Shards, versionSort } from './table.ts'
+import { type Packed, pack, unpack } from './body.ts'
+import type { Item } from './dynamo.ts'
+import { HEAD, hashOf, partition, place, primaryKey, shardOf, versionSort } from './table.ts'
 
-/** What an item says of one version. */
-export type Content = {
+/** One version, in the attribute v of its item, or p while it is staged. */
+export type Content = Packed & {
   readonly vid: number
-  /** Instant as text. */
-  readonly lu: string
+  readonly lu: number
   readonly del?: true
-  readonly cmp: string
-  /** Deflated body, or the key of the blob that has it. */
-  readonly z?: Uint8Array
-  readonly blob?: string
+  /** The commit it came with: how a writer whose answer was lost knows its own write. */
+  readonly op: string
 }
 
-export type Pending = { readonly ptx?: string; readonly pending?: Content }
+type Indexed = { readonly gpk?: string; readonly gsk?: string }
+type Intent = { readonly ptx?: string; readonly p?: Content; readonly pgpk?: string; readonly pgsk?: string }
 
-/** A head as it is stored: `vid` is absent where a transaction stages the first version. */
-export type HeadItem = Partial<Content> &
-  Pending & { readonly pk: string; readonly sk: string; readonly gpk?: string; readonly gsk?: string; readonly sup?: string }
+/** `v` is absent where a transaction stages the first version. */
+export type HeadItem = Item & Indexed & Intent & { readonly v?: Content }
+export type CopyItem = Item & Indexed & { readonly v: Content; readonly sup: number }
 
-/** Compressed bytes that stay in an item; an item has 400 KB, and a head may stand beside its successor. */
-const LARGEST_INLINE = 180_000
+/** A write with what it becomes. */
+export type Staged = { readonly write: Write; readonly content: Content; readonly index: number; readonly shard: number }
 
-export const primaryKey = ({ tenant, type, id }: ResourceKey): string => `${tenant}#${type}#${id}`
-
-export function keyOf(pk: string): ResourceKey {
-  const [tenant = '', type = '', id = ''] = pk.split('#')
-  return { tenant, type, id }
+export async function contentOf(write: Write, op: string, blobs: BlobStore): Promise<Content> {
+  const common = { vid: write.expected + 1, lu: write.lastUpdated, op, ...(write.deleted ? { del: true as const } : {}) }
+  return { ...common, ...(await pack(write, op, blobs)) }
 }
 
-export async function contentOf(write: Write, blobs: BlobStore): Promise<Content> {
-  const { expected, lastUpdated, deleted, compartments, body } = write
-  const common = {
-    vid: expected + 1,
-    lu: new Date(lastUpdated).toISOString(),
-    cmp: compartments.join(' '),
-    ...(deleted ? { del: true as const } : {}),
-  }
-  if (body.length === 0) return common
-  const z = deflateRawSync(body)
-  if (z.length <= LARGEST_INLINE) return { ...common, z }
-  const blob = `overflow/${write.tenant}/${write.type}/${write.id}/${expected + 1}-${createHash('sha256').update(z).digest('hex')}`
-  await blobs.put(blob, { bytes: z, contentType: 'application/octet-stream' })
-  return { ...common, blob }
+export async function versionOf({ tenant, type, id }: ResourceKey, content: Content, blobs: BlobStore): Promise<ResourceVersion> {
+  const { compartments, body } = await unpack(content, blobs)
+  const { vid, lu, del } = content
+  return { tenant, type, id, versionId: vid, lastUpdated: lu, deleted: del === true, compartments, body }
 }
 
-export async function versionOf(key: ResourceKey, { vid, lu, del, cmp, z, blob }: Content, blobs: BlobStore): Promise<ResourceVersion> {
-  const { tenant, type, id } = key
-  const deflated = blob === undefined ? z : (await blobs.get(blob))?.bytes
-  if (blob !== undefined && deflated === undefined) throw new Error(`the body of version ${vid} is missing from the blob store`)
-  const body = deflated === undefined ? EMPTY : inflateRawSync(deflated)
-  return {
-    tenant,
-    type,
-    id,
-    versionId: vid,
-    lastUpdated: Date.parse(lu),
-    deleted: del === true,
-    compartments: cmp === '' ? [] : cmp.split(' '),
-    body,
-  }
-}
-
-const EMPTY = new Uint8Array()
-
-/** The content of a head that stands for the resource without the transaction that may be staging its next version. */
-export const ownContent = ({ vid, lu, del, cmp, z, blob }: Partial<Content>): Content | undefined =>
-  vid === undefined ? undefined : defined({ vid, lu: lu!, cmp: cmp ?? '', del, z, blob })
-
-function defined(content: { [Name in keyof Content]: Content[Name] | undefined }): Content {
-  return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined)) as Content
-}
-
-export const headItem = (key: ResourceKey, content: Content, shards: Shards): HeadItem => ({
-  pk: primaryKey(key),
+export const headItem = ({ write, content, shard }: Staged): HeadItem => ({
+  pk: primaryKey(write),
   sk: HEAD,
-  ...content,
-  gpk: partition(key.tenant, key.type, 'c', hashOf(key.id) % shards(key.type)),
-  gsk: `${content.lu}#${key.id}`,
+  v: content,
+  ...headPlace(write, content, shard),
 })
 
-/** `sup`: the instant of the version that follows. */
-export const copyItem = (key: ResourceKey, content: Content, sup: string, gpk: string | undefined): HeadItem => ({
-  pk: primaryKey(key),
-  sk: versionSort(content.vid),
-  ...content,
-  sup,
-  // The copy keeps the shard of its head, though shards may have been added since.
-  gpk: (gpk ?? partition(key.tenant, key.type, 'c', 0)).replace(/#c#(\d+)$/, '#h#$1'),
-  gsk: `${content.lu}#${key.id}#${String(content.vid).padStart(9, '0')}`,
+/** A deletion is past as soon as it is written: what is current leaves it out. */
+export const headPlace = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: Content, shard: number) => ({
+  gpk: partition(tenant, type, del === true ? 'h' : 'c', shard),
+  gsk: place(lu, id, vid),
 })
+
+/** `sup` is a hint: of writers that race, any may have left the last copy. The copy keeps the shard of its head. */
+export const copyItem = ({ tenant, type, id }: ResourceKey, head: HeadItem, content: Content, sup: number): CopyItem => ({
+  pk: head.pk,
+  sk: versionSort(content.vid),
+  v: content,
+  sup,
+  gpk: partition(tenant, type, 'h', shardOf(head.gpk!)),
+  gsk: place(content.lu, id, content.vid),
+})
+
+export const shardFor = (id: string, shards: number): number => hashOf(id) % shards

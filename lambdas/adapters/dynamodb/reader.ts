@@ -1,88 +1,156 @@
 /** Reads heads and versions. A head with a staged version is resolved through the record of its transaction; readers never write. */
 import type { BlobStore } from '../../ports/blob-store.ts'
-import type { ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
-import { asHead, type Dynamo } from './dynamo.ts'
-import { type Content, type HeadItem, keyOf, ownContent, primaryKey, versionOf } from './item.ts'
-import { pendingOf } from './settle.ts'
-import { HEAD, versionSort } from './table.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { HistoryWindow, ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import type { Dynamo } from './dynamo.ts'
+import { type Content, type CopyItem, type HeadItem, versionOf } from './item.ts'
+import { HEAD, primaryKey, versionSort } from './table.ts'
 import { readRecord, type State } from './transaction-record.ts'
+
+/** What a head stands for: the current version, and the one before where the two stand in it side by side. */
+export type Resolved = {
+  readonly current: Content
+  readonly before?: Content
+  /** It was committed, and is on its way in. */
+  readonly isMoving?: true
+}
+
+/** Commits that may have come between two readings are not older, clocks that differ included: ms. */
+const RECENT = 60_000
+const READINGS = 6
 
 export class Reader {
   readonly #dynamo: Dynamo
   readonly #blobs: BlobStore
+  readonly #clock: Clock
 
-  constructor(dynamo: Dynamo, blobs: BlobStore) {
+  constructor(dynamo: Dynamo, blobs: BlobStore, clock: Clock) {
     this.#dynamo = dynamo
     this.#blobs = blobs
+    this.#clock = clock
   }
 
+  /**
+   * Several heads are those of one moment: where one of them is so new that its commit may have fallen into the reading, they are read
+   * again until two readings agree.
+   */
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    const items = await this.#dynamo.getAll(keys.map((key) => ({ pk: primaryKey(key), sk: HEAD })))
-    const states = this.#states()
-    return Promise.all(items.map(async (item, i) => this.#version(keys[i]!, (await this.#contents(asHead(item), states))[0])))
+    let heads = await this.heads(keys)
+    for (let n = 1; n < READINGS && keys.length > 1 && this.#mayBeTorn(heads); n++) {
+      const again = await this.heads(keys)
+      const agree = again.every((head, i) => head?.current.vid === heads[i]?.current.vid)
+      heads = again
+      if (agree) break
+    }
+    return Promise.all(heads.map((head, i) => this.#version(keys[i]!, head?.current)))
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    const wanted = keys.flatMap((key) => [
+    const contents = await this.contents(keys)
+    return Promise.all(contents.map((content, i) => this.#version(keys[i]!, content)))
+  }
+
+  async contents(keys: readonly VersionKey[]): Promise<readonly (Content | undefined)[]> {
+    const places = keys.flatMap((key) => [
       { pk: primaryKey(key), sk: HEAD },
       { pk: primaryKey(key), sk: versionSort(key.versionId) },
     ])
-    const items = await this.#dynamo.getAll(wanted)
-    const states = this.#states()
-    return Promise.all(
-      keys.map(async (key, i) => {
-        const copy = asHead(items[2 * i + 1])
-        const contents = [...(await this.#contents(asHead(items[2 * i]), states)), ...(copy === undefined ? [] : [ownContent(copy)])]
-        return this.#version(
-          key,
-          contents.find((content) => content?.vid === key.versionId),
-        )
-      }),
+    const items = await this.#dynamo.getAll(places)
+    const heads = await this.#resolve(
+      keys,
+      keys.map((_, i) => items[2 * i] as HeadItem | undefined),
     )
+    const found = keys.map((key, i) => inHead(heads[i], key.versionId) ?? (items[2 * i + 1] as CopyItem | undefined)?.v)
+    // A copy that was not there yet when it was read, and its head that had moved on when that was read.
+    const missed = keys.flatMap((key, i) => (found[i] === undefined && (heads[i]?.current.vid ?? 0) > key.versionId ? [i] : []))
+    const copies = missed.length === 0 ? [] : await this.#dynamo.getAll(missed.map((i) => places[2 * i + 1]!))
+    for (const [n, i] of missed.entries()) found[i] = (copies[n] as CopyItem | undefined)?.v
+    return found
   }
 
-  /** All versions of one resource, newest first. */
-  async all(key: ResourceKey): Promise<readonly ResourceVersion[]> {
-    const contents = new Map<number, Content>()
-    const states = this.#states()
-    for await (const item of this.#dynamo.query({
-      KeyConditionExpression: 'pk = :pk',
-      ExpressionAttributeValues: { ':pk': primaryKey(key) },
-      ConsistentRead: true,
-    })) {
-      const found =
-        item.sk === HEAD ? await this.#contents(asHead(item), states) : item.sk.startsWith('V#') ? [ownContent(item as HeadItem)] : []
-      for (const content of found) if (content !== undefined) contents.set(content.vid, content)
+  /** Versions whose place is known, where each is read; a head that has moved on has left a copy. */
+  async contentsAt(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (Content | undefined)[]> {
+    const items = await this.#dynamo.getAll(
+      keys.map((key) => ({ pk: primaryKey(key), sk: key.isHead ? HEAD : versionSort(key.versionId) })),
+    )
+    const heads = await this.#resolve(
+      keys,
+      items.map((item, i) => (keys[i]!.isHead ? (item as HeadItem) : undefined)),
+    )
+    const found = keys.map((key, i) => (key.isHead ? inHead(heads[i], key.versionId) : (items[i] as CopyItem | undefined)?.v))
+    const missed = keys.flatMap((_, i) => (found[i] === undefined ? [i] : []))
+    const others = await this.contents(missed.map((i) => keys[i]!))
+    for (const [n, i] of missed.entries()) found[i] = others[n]
+    return found
+  }
+
+  async heads(keys: readonly ResourceKey[]): Promise<readonly (Resolved | undefined)[]> {
+    const items = await this.#dynamo.getAll(keys.map((key) => ({ pk: primaryKey(key), sk: HEAD })))
+    return this.#resolve(keys, items as readonly (HeadItem | undefined)[])
+  }
+
+  /** The versions of one resource that a window lets through, newest first, from below a version number on. */
+  async *past(key: ResourceKey, { since = 0, before = Number.POSITIVE_INFINITY, currentAt }: HistoryWindow, below?: number) {
+    const [head] = await this.heads([key])
+    let successor: Content | undefined
+    for await (const content of this.#contentsOf(key, head, below)) {
+      if (content.lu < since) return
+      const wasSuperseded = currentAt !== undefined && successor !== undefined && successor.lu <= currentAt
+      const isBelow = below === undefined || content.vid < below
+      successor = content
+      if (isBelow && content.lu < before && !wasSuperseded) yield content
+      if (currentAt !== undefined && content.lu <= currentAt) return
     }
-    const newestFirst = [...contents.values()].sort((a, b) => b.vid - a.vid)
-    return Promise.all(newestFirst.map((content) => versionOf(key, content, this.#blobs)))
   }
 
-  /** What a head stands for, the current version first: with a committed transaction the staged version, then the one before. */
-  async #contents(
-    head: HeadItem | undefined,
-    states: (tenant: string, transaction: string) => Promise<State>,
-  ): Promise<readonly (Content | undefined)[]> {
-    if (head === undefined) return []
-    const own = ownContent(head)
-    if (head.ptx === undefined || (await states(keyOf(head.pk).tenant, head.ptx)) !== 'COMMITTED') return [own]
-    const pending = await pendingOf(this.#dynamo, head)
-    // Settled between two reads: the head says it now.
-    if (pending === undefined) return this.#contents(asHead(await this.#dynamo.get(head)), states)
-    return [pending, own]
+  version(key: ResourceKey, content: Content): Promise<ResourceVersion> {
+    return versionOf(key, content, this.#blobs)
   }
 
-  /** The states of transactions, each asked once: one answer agrees with itself. */
-  #states(): (tenant: string, transaction: string) => Promise<State> {
-    const known = new Map<string, Promise<State>>()
-    return (tenant, transaction) => {
-      const state = known.get(transaction) ?? readRecord(this.#dynamo, tenant, transaction).then(({ state }) => state)
-      known.set(transaction, state)
+  /** From the first that is asked for, or the one after it, whose instant says when the first was superseded. */
+  async *#contentsOf(key: ResourceKey, head: Resolved | undefined, below = Number.POSITIVE_INFINITY): AsyncGenerator<Content> {
+    if (head === undefined) return
+    for (const content of [head.current, head.before]) if (content !== undefined && content.vid <= below) yield content
+    const last = Math.min((head.before ?? head.current).vid - 1, below)
+    if (last < 1) return
+    for await (const item of this.#dynamo.query({
+      KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
+      ExpressionAttributeValues: { ':pk': primaryKey(key), ':first': versionSort(1), ':last': versionSort(last) },
+      ScanIndexForward: false,
+      ConsistentRead: true,
+      Limit: PAGE,
+    }))
+      yield (item as CopyItem).v
+  }
+
+  #mayBeTorn(heads: readonly (Resolved | undefined)[]): boolean {
+    const recently = this.#clock.now() - RECENT
+    return heads.some((head) => head !== undefined && (head.isMoving === true || head.current.lu >= recently))
+  }
+
+  /** Each transaction is asked once, so that one answer agrees with itself. */
+  async #resolve(keys: readonly ResourceKey[], items: readonly (HeadItem | undefined)[]): Promise<readonly (Resolved | undefined)[]> {
+    const states = new Map<string, Promise<State>>()
+    const stateOf = (tenant: string, id: string): Promise<State> => {
+      const state = states.get(id) ?? readRecord(this.#dynamo, { tenant, id }).then(({ state }) => state)
+      states.set(id, state)
       return state
     }
+    const resolved = items.map(async (item, i): Promise<Resolved | undefined> => {
+      const isCommitted = item?.ptx !== undefined && (await stateOf(keys[i]!.tenant, item.ptx)) === 'COMMITTED'
+      if (isCommitted) return { current: item.p!, isMoving: true, ...(item.v === undefined ? {} : { before: item.v }) }
+      return item?.v === undefined ? undefined : { current: item.v }
+    })
+    return Promise.all(resolved)
   }
 
   async #version(key: ResourceKey, content: Content | undefined): Promise<ResourceVersion | undefined> {
-    return content === undefined ? undefined : versionOf(key, content, this.#blobs)
+    return content === undefined ? undefined : this.version(key, content)
   }
+}
+
+const PAGE = 100
+
+function inHead(head: Resolved | undefined, versionId: number): Content | undefined {
+  return [head?.current, head?.before].find((content) => content?.vid === versionId)
 }

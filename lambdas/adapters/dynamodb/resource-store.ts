@@ -1,5 +1,5 @@
 /** ResourceReader and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
-import { type DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import { checkDistinct } from '../../ports/check-distinct.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -20,84 +20,82 @@ import type {
   Write,
 } from '../../ports/resource-store.ts'
 import { commit } from './commit.ts'
-import { Dynamo, retried } from './dynamo.ts'
+import { Dynamo } from './dynamo.ts'
 import { History } from './history.ts'
 import { Reader } from './reader.ts'
 import { scanPage } from './scan.ts'
-import { sweep } from './settle.ts'
-import type { Shards } from './table.ts'
+import { settleTransaction, sweepTransactions } from './settle.ts'
+import { type Shards, Types } from './types.ts'
 
 export type DynamoDbStoreOptions = {
+  /** Without retries of its own: the store knows which calls may be repeated. */
   readonly client: DynamoDBDocumentClient
   readonly table: string
   readonly blobs: BlobStore
   readonly clock: Clock
   readonly shards?: Shards
+  /** How often a call is tried while it is refused or unanswered. */
+  readonly attempts?: number
+  /** What one try may take: ms. */
+  readonly patience?: number
+  /** What a commit of more actions takes is decided by a record of its own. At most 100. */
+  readonly mostActions?: number
+  /** How long such a commit may take before others may abort it: ms. */
+  readonly transactionTime?: number
+  /** How long a scan waits between what is current and what is past: ms. */
+  readonly settle?: number
 }
+
+const DEFAULTS = { shards: () => 1, attempts: 10, patience: 2_000, mostActions: 100, transactionTime: 30_000, settle: 2_000 }
 
 export class DynamoDbResourceStore implements ResourceReader, ResourceWriter {
   readonly #dynamo: Dynamo
   readonly #options: Required<DynamoDbStoreOptions>
+  readonly #types: Types
   readonly #reader: Reader
   readonly #history: History
-  readonly #types = new Set<string>()
 
   constructor(options: DynamoDbStoreOptions) {
-    this.#options = { shards: () => 1, ...options }
-    this.#dynamo = new Dynamo(options.client, options.table)
-    this.#reader = new Reader(this.#dynamo, options.blobs)
-    this.#history = new History(this.#dynamo, this.#reader, this.#options.shards)
+    this.#options = { ...DEFAULTS, ...options }
+    const { client, table, blobs, clock, shards } = this.#options
+    this.#dynamo = new Dynamo(client, table, this.#options)
+    this.#types = new Types(this.#dynamo, shards)
+    this.#reader = new Reader(this.#dynamo, blobs, clock)
+    this.#history = new History(this.#dynamo, this.#reader, clock)
   }
 
-  current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return keys.length === 0 ? Promise.resolve([]) : this.#reader.current(keys)
+  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.current(keys)
   }
 
-  versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return keys.length === 0 ? Promise.resolve([]) : this.#reader.versions(keys)
+  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.versions(keys)
   }
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
-    const types = scope.type === undefined ? await this.#typesOf(scope.tenant) : [scope.type]
-    return this.#history.page(scope, window, after, limit, types)
+    if (scope.id !== undefined) return this.#history.ofResource(scope, window, after, limit)
+    return this.#history.ofTypes(scope, await this.#types.sources(scope.tenant, scope.type), window, after, limit)
   }
 
-  scan(request: ScanRequest): Promise<ScanPage> {
-    return scanPage(this.#dynamo, this.#reader, this.#options.shards, request)
+  async scan(request: ScanRequest): Promise<ScanPage> {
+    const { settle } = this.#options
+    const sources = await this.#types.sources(request.tenant, request.type)
+    return scanPage({ dynamo: this.#dynamo, reader: this.#reader, settle }, sources, request)
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
-    await this.#registerTypes(writes)
-    const { blobs, clock, shards } = this.#options
-    return commit({ dynamo: this.#dynamo, blobs, clock, shards }, writes, guards)
+    await this.#types.register(writes)
+    return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards)
   }
 
-  /** Takes up transactions whose coordinator is gone; how many. */
+  /** Finishes a transaction that has been decided, or is overdue. False: it is still open. */
+  settleTransaction(tenant: string, id: string): Promise<boolean> {
+    return settleTransaction(this.#dynamo, { tenant, id }, this.#options.clock.now())
+  }
+
+  /** Takes up the transactions whose coordinator is gone. How many it settled. */
   sweep(): Promise<number> {
-    return sweep(this.#dynamo, this.#options.shards, this.#options.clock.now())
-  }
-
-  /** Before the first write of a type: system history asks which types there are. */
-  async #registerTypes(writes: readonly Write[]): Promise<void> {
-    for (const { tenant, type } of writes) {
-      const name = `${tenant}#${type}`
-      if (this.#types.has(name)) continue
-      await retried(() =>
-        this.#dynamo.client.send(new PutCommand({ TableName: this.#dynamo.table, Item: { pk: `${tenant}#CFG`, sk: `T#${type}` } })),
-      )
-      this.#types.add(name)
-    }
-  }
-
-  async #typesOf(tenant: string): Promise<readonly string[]> {
-    const types: string[] = []
-    for await (const { sk } of this.#dynamo.query({
-      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :t)',
-      ExpressionAttributeValues: { ':pk': `${tenant}#CFG`, ':t': 'T#' },
-      ConsistentRead: true,
-    }))
-      types.push(sk.slice(2))
-    return types
+    return sweepTransactions(this.#dynamo, this.#options.clock.now())
   }
 }

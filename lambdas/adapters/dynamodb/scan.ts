@@ -1,66 +1,81 @@
 /**
- * The versions of a type that were current at an instant. Each stands in one place: as a head, or as a copy superseded since. A window
- * of heads is read first and the same window of copies after it: a version that moves in between is in both, never in neither.
+ * The versions of a type that were current at an instant, shard by shard, newest first. Each stands in one place of the index: as a head,
+ * or as a copy superseded since. So every place is visited once, and no resource comes twice.
  */
-import type { ScanPage, ScanRequest, VersionKey } from '../../ports/resource-store.ts'
-import type { Dynamo, Item } from './dynamo.ts'
-import { keyOf } from './item.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
+import type { Dynamo } from './dynamo.ts'
+import { PAGE_WEIGHT } from './history.ts'
 import type { Reader } from './reader.ts'
-import { hashOf, INDEX, partition, type Shards } from './table.ts'
+import { currentAt } from './superseded.ts'
+import { behind, hashOf, instantPlace } from './table.ts'
+import { distinct, type Entry, readSource, type Source } from './windows.ts'
 
-/** Where a scan goes on: the shard, and the sort position after which. */
+/** Index entries looked at for one page, so that a sparse segment ends as well. */
+const ENTRIES = 4_000
+
+/** Where a scan goes on: the shard, and the place after which. */
 type Cursor = readonly [shard: number, after: string]
 
-export async function scanPage(dynamo: Dynamo, reader: Reader, shards: Shards, request: ScanRequest): Promise<ScanPage> {
-  const { tenant, type, asOf, since = -1, cursor, limit, segment } = request
-  const start = new Date(since + 1).toISOString()
-  const [shard, after] = cursor === undefined ? ([0, start] as Cursor) : (JSON.parse(cursor) as Cursor)
-  const end = `${new Date(asOf).toISOString()}#~`
-  const heads = await rangeOf(dynamo, partition(tenant, type, 'c', shard), after, end, limit)
-  const last = heads.length === limit ? afterSort(heads.at(-1)!) : end
-  const copies = await rangeOf(dynamo, partition(tenant, type, 'h', shard), after, last, limit, ({ sup }) => Date.parse(String(sup)) > asOf)
-  const found = [...new Map([...heads, ...copies].map((item) => [`${item.pk}#${item.vid}`, item])).values()].sort(bySort)
-  const page = found.slice(0, limit)
-  const keys = page.map(({ pk, vid }): VersionKey => ({ ...keyOf(pk), versionId: vid as number }))
-  const versions = await reader.versions(keys.filter(({ id }) => hashOf(id) % segment.of === segment.index))
-  const isFull = found.length > limit || heads.length === limit || copies.length === limit
-  const next = nextOf(isFull ? afterSort(page.at(-1)!) : undefined, shard, shards(type), start)
-  return {
-    versions: versions.filter((version) => version !== undefined && !version.deleted) as ScanPage['versions'],
-    ...(next === undefined ? {} : { cursor: JSON.stringify(next) }),
-  }
+export type ScanOptions = {
+  readonly dynamo: Dynamo
+  readonly reader: Reader
+  /** How much later the index may show a copy than it stops showing the head: ms. */
+  readonly settle: number
 }
 
-/** Instant and id, without the version a copy has in addition. */
-const sortOf = ({ gsk }: Item): string => String(gsk).split('#', 2).join('#')
-/** After every item of that instant and id. */
-const afterSort = (item: Item): string => `${sortOf(item)}#~`
-const bySort = (a: Item, b: Item): number => (sortOf(a) < sortOf(b) ? -1 : sortOf(a) > sortOf(b) ? 1 : 0)
-
-function nextOf(last: string | undefined, shard: number, shards: number, start: string): Cursor | undefined {
-  if (last !== undefined) return [shard, last]
-  return shard + 1 < shards ? [shard + 1, start] : undefined
+export async function scanPage(options: ScanOptions, sources: readonly Source[], request: ScanRequest): Promise<ScanPage> {
+  const { asOf, since = -1, cursor, limit, segment } = request
+  const start = instantPlace(asOf)
+  const [shard, from] = cursor === undefined ? ([0, start] as Cursor) : (JSON.parse(cursor) as Cursor)
+  const source = sources[shard]
+  if (source === undefined || asOf < 0) return { versions: [] }
+  const size = Math.min(ENTRIES, limit * segment.of)
+  const { entries, end } = await window(options, source, { from, to: behind(instantPlace(since + 1)) }, size)
+  const mine = entries.filter(({ id }) => hashOf(id) % segment.of === segment.index)
+  const { versions, last } = await read(options.reader, await currentAt(options.reader, mine, asOf), limit)
+  const next = nextOf(last === undefined ? end : behind(last.gsk), shard, sources.length, start)
+  return { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
 }
 
-async function rangeOf(
-  dynamo: Dynamo,
-  gpk: string,
-  after: string,
-  to: string,
+/** All entries up to a place, of heads and of copies. No `end`: to the end. */
+async function window(
+  { dynamo, settle }: ScanOptions,
+  source: Source,
+  range: { readonly from: string; readonly to: string },
+  size: number,
+): Promise<{ readonly entries: readonly Entry[]; readonly end?: string }> {
+  const heads = await readSource(dynamo, 'c', source, range, size)
+  await wait(settle)
+  const to = heads.isAll ? range.to : behind(heads.entries.at(-1)!.gsk)
+  const past = await readSource(dynamo, 'h', source, { ...range, to }, size)
+  const end = past.isAll ? (heads.isAll ? undefined : to) : behind(past.entries.at(-1)!.gsk)
+  const within = [...heads.entries, ...past.entries].filter(({ gsk }) => end === undefined || gsk < end)
+  const entries = distinct(within).toSorted((a, b) => (a.gsk < b.gsk ? -1 : 1))
+  return { entries, ...(end === undefined ? {} : { end }) }
+}
+
+/** Live versions up to the limit; `last`: the entry it ended at before all were read. */
+async function read(
+  reader: Reader,
+  entries: readonly Entry[],
   limit: number,
-  counts = (_: Item): boolean => true,
-): Promise<readonly Item[]> {
-  const found: Item[] = []
-  if (after > to) return found
-  for await (const item of dynamo.query({
-    IndexName: INDEX,
-    KeyConditionExpression: 'gpk = :gpk AND gsk BETWEEN :after AND :to',
-    ExpressionAttributeValues: { ':gpk': gpk, ':after': after, ':to': to },
-    Limit: limit,
-  })) {
-    if (!counts(item)) continue
-    found.push(item)
-    if (found.length === limit) break
+): Promise<{ readonly versions: readonly ResourceVersion[]; readonly last?: Entry }> {
+  const contents = await reader.contentsAt(entries)
+  const versions: ResourceVersion[] = []
+  let weight = 0
+  for (const [i, entry] of entries.entries()) {
+    const content = contents[i]
+    if (content === undefined || content.del === true) continue
+    const version = await reader.version(entry, content)
+    versions.push(version)
+    weight += version.body.length
+    if ((versions.length === limit || weight > PAGE_WEIGHT) && i < entries.length - 1) return { versions, last: entry }
   }
-  return found
+  return { versions }
+}
+
+function nextOf(after: string | undefined, shard: number, shards: number, start: string): Cursor | undefined {
+  if (after !== undefined) return [shard, after]
+  return shard + 1 < shards ? [shard + 1, start] : undefined
 }

@@ -1,107 +1,97 @@
 /** Settles what a transaction staged: forward when it was committed, back when it was not. Every step may be repeated by anybody. */
-import { DeleteCommand, PutCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb'
-import { asHead, type Dynamo, inParallel, retried } from './dynamo.ts'
-import { type Content, copyItem, type HeadItem, headItem, keyOf, ownContent } from './item.ts'
-import { HEAD, pendingSort, type Shards } from './table.ts'
-import { closeRecord, decide, manifestOf, overdue, readRecord } from './transaction-record.ts'
+import type { Dynamo, Item, Key } from './dynamo.ts'
+import { guardExpiry } from './guards.ts'
+import { inParallel } from './parallel.ts'
+import { HEAD } from './table.ts'
+import { closeRecord, type Decided, decide, manifestOf, overdue, readRecord, type Transaction } from './transaction-record.ts'
 
-const WIDTH = 64
-const KEPT = 7 * 24 * 60 * 60
+export const WIDTH = 64
 
-/** The staged version of a head. */
-export async function pendingOf(dynamo: Dynamo, head: HeadItem): Promise<Content | undefined> {
-  if (head.ptx === undefined) return undefined
-  return head.pending ?? ((await dynamo.get({ pk: head.pk, sk: pendingSort(head.ptx) }))?.pending as Content | undefined)
-}
-
-/** Makes room at a head another transaction has staged: false while that transaction is still alive. */
-export async function makeRoom(dynamo: Dynamo, shards: Shards, head: HeadItem, now: number): Promise<boolean> {
-  const { ptx, pk } = head
-  if (ptx === undefined) return true
-  const { tenant } = keyOf(pk)
-  const record = await readRecord(dynamo, tenant, ptx)
-  const state = record.state === 'PENDING' && now > record.deadline ? await decide(dynamo, tenant, ptx, 'ABORTED') : record.state
+/**
+ * Makes room at an item another transaction has staged: false while that transaction is alive. `older`: of two living transactions
+ * the one that began later gives way, so that one of any two goes on.
+ */
+export async function makeRoom(
+  dynamo: Dynamo,
+  tenant: string,
+  met: Item,
+  now: number,
+  older?: { readonly since: number; readonly id: string },
+): Promise<boolean> {
+  const other: Transaction = { tenant, id: String(met.ptx) }
+  const record = await readRecord(dynamo, other)
+  const mayGo = record.state === 'PENDING' && (now > record.deadline || (older !== undefined && isBefore(older, { ...other, ...record })))
+  const state = mayGo ? await decide(dynamo, other, 'ABORTED') : record.state
   if (state === 'PENDING') return false
-  await (state === 'COMMITTED' ? rollForward(dynamo, shards, pk, ptx) : rollBack(dynamo, pk, ptx))
+  await settleItem(dynamo, other, state, met, now)
   return true
 }
 
-/** The copy of the old version first, then the new version in one conditional write: a crash between them leaves a harmless copy. */
-export async function rollForward(dynamo: Dynamo, shards: Shards, pk: string, transaction: string): Promise<void> {
-  const head = asHead(await dynamo.get({ pk, sk: HEAD }))
-  if (head?.ptx !== transaction) return
-  const pending = await pendingOf(dynamo, head)
-  if (pending === undefined) throw new Error('a committed transaction lost what it staged')
-  const before = ownContent(head)
-  if (before !== undefined) await dynamo.put(copyItem(keyOf(pk), before, pending.lu, head.gpk))
-  await unlessSettled(() =>
-    dynamo.client.send(
-      new PutCommand({
-        TableName: dynamo.table,
-        Item: headItem(keyOf(pk), pending, shards),
-        ConditionExpression: 'ptx = :tx',
-        ExpressionAttributeValues: { ':tx': transaction },
-      }),
-    ),
-  )
-  if (head.pending === undefined) await removePending(dynamo, pk, transaction)
-}
+type Begun = { readonly since: number; readonly id: string }
+const isBefore = (a: Begun, b: Begun): boolean => a.since < b.since || (a.since === b.since && a.id < b.id)
 
-export async function rollBack(dynamo: Dynamo, pk: string, transaction: string): Promise<void> {
-  const head = asHead(await dynamo.get({ pk, sk: HEAD }))
-  if (head?.ptx === transaction) {
-    const condition = {
-      TableName: dynamo.table,
-      Key: { pk, sk: HEAD },
-      ConditionExpression: 'ptx = :tx',
-      ExpressionAttributeValues: { ':tx': transaction },
-    }
-    await unlessSettled(() =>
-      dynamo.client.send(
-        head.vid === undefined
-          ? new DeleteCommand(condition)
-          : new UpdateCommand({ ...condition, UpdateExpression: 'REMOVE ptx, pending' }),
-      ),
-    )
-  }
-  await removePending(dynamo, pk, transaction)
-}
-
-const removePending = (dynamo: Dynamo, pk: string, transaction: string): Promise<unknown> =>
-  retried(() => dynamo.client.send(new DeleteCommand({ TableName: dynamo.table, Key: { pk, sk: pendingSort(transaction) } })))
-
-/** Somebody else may have settled it in the meantime: that is as good. */
-async function unlessSettled(work: () => Promise<unknown>): Promise<void> {
-  try {
-    await retried(work)
-  } catch (error) {
-    if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
-  }
-}
-
-/** Settles all a decided transaction staged, then closes its record. `now`: ms. */
+/** Settles all a decided transaction staged, then closes its record. */
 export async function settleAll(
   dynamo: Dynamo,
-  shards: Shards,
-  tenant: string,
-  transaction: string,
-  state: 'COMMITTED' | 'ABORTED',
-  keys: readonly string[],
+  transaction: Transaction,
+  state: Decided,
+  keys: readonly Key[],
   now: number,
 ): Promise<void> {
-  await inParallel(keys, WIDTH, (pk) =>
-    state === 'COMMITTED' ? rollForward(dynamo, shards, pk, transaction) : rollBack(dynamo, pk, transaction),
-  )
-  await closeRecord(dynamo, tenant, transaction, Math.ceil(now / 1000) + KEPT)
+  await inParallel(keys, WIDTH, async (key) => void (await settleItem(dynamo, transaction, state, key, now)))
+  await closeRecord(dynamo, transaction, await readRecord(dynamo, transaction), now)
 }
 
-/** Takes up the transactions whose coordinator is gone. Runs on a schedule; how many it settled. */
-export async function sweep(dynamo: Dynamo, shards: Shards, now: number): Promise<number> {
+/** For the function that follows the table's stream, at a record that has been decided. False: it is still open. */
+export async function settleTransaction(dynamo: Dynamo, transaction: Transaction, now: number): Promise<boolean> {
+  const record = await readRecord(dynamo, transaction)
+  const state = record.state === 'PENDING' && now > record.deadline ? await decide(dynamo, transaction, 'ABORTED') : record.state
+  if (state === 'PENDING') return false
+  await settleAll(dynamo, transaction, state, await manifestOf(dynamo, transaction, record), now)
+  return true
+}
+
+/** For the function on a schedule: takes up the transactions whose coordinator is gone. How many it settled. */
+export async function sweepTransactions(dynamo: Dynamo, now: number): Promise<number> {
   const abandoned = await overdue(dynamo, now)
-  for (const { tenant, transaction } of abandoned) {
-    const state = await decide(dynamo, tenant, transaction, 'ABORTED')
-    if (state === 'PENDING') continue
-    await settleAll(dynamo, shards, tenant, transaction, state, await manifestOf(dynamo, tenant, transaction), now)
-  }
+  for (const transaction of abandoned) await settleTransaction(dynamo, transaction, now)
   return abandoned.length
+}
+
+const settleItem = (dynamo: Dynamo, transaction: Transaction, state: Decided, { pk, sk }: Key, now: number): Promise<unknown> =>
+  state === 'COMMITTED' ? moveIn(dynamo, transaction, { pk, sk }, now) : takeBack(dynamo, transaction, { pk, sk }, now)
+
+/** The copy of the version before was written before the transaction was committed: only the head is left. */
+const moveIn = (dynamo: Dynamo, { id }: Transaction, Key: Key, now: number): Promise<unknown> =>
+  dynamo.updateIf({
+    Key,
+    ConditionExpression: 'ptx = :tx',
+    ...(Key.sk === HEAD
+      ? {
+          UpdateExpression: 'SET v = p, gpk = pgpk, gsk = pgsk REMOVE ptx, p, pgpk, pgsk',
+          ExpressionAttributeValues: { ':tx': id },
+        }
+      : {
+          UpdateExpression: 'SET v = p, expires = :expires REMOVE ptx, p',
+          ExpressionAttributeValues: { ':tx': id, ':expires': guardExpiry(now) },
+        }),
+  })
+
+async function takeBack(dynamo: Dynamo, { id }: Transaction, Key: Key, now: number): Promise<void> {
+  const removed = await dynamo.deleteIf({
+    Key,
+    ConditionExpression: 'ptx = :tx AND attribute_not_exists(v)',
+    ExpressionAttributeValues: { ':tx': id },
+  })
+  if (removed.done || removed.met?.ptx !== id) return
+  await dynamo.updateIf({
+    Key,
+    ConditionExpression: 'ptx = :tx',
+    ...(Key.sk === HEAD
+      ? { UpdateExpression: 'REMOVE ptx, p, pgpk, pgsk', ExpressionAttributeValues: { ':tx': id } }
+      : {
+          UpdateExpression: 'SET expires = :expires REMOVE ptx, p',
+          ExpressionAttributeValues: { ':tx': id, ':expires': guardExpiry(now) },
+        }),
+  })
 }

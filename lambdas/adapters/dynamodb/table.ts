@@ -1,16 +1,18 @@
 /**
- * The one table: heads, superseded versions, guards, transaction records, types of a tenant.
+ * The one table, as data for tests and infrastructure, and how its keys are made.
  *
- *   pk tenant#Type#id      sk H            the current version: vid lu del cmp z|blob, and ptx p… while a transaction has staged the next
- *                          sk V#000000001  a superseded version, with sup, the instant its successor was stamped
- *                          sk P#tx         the staged version, where it does not fit beside the head
- *   pk tenant#UNQ#guard    sk U            rtype rid: the resource a guard is bound to
- *   pk tenant#TXN#tx       sk T, M#0001 …  state deadline, and the keys the transaction stages
- *   pk tenant#CFG          sk T#Type       a type the tenant has resources of
+ *   pk tenant#Type#id      sk H            the head: v, the current version; while a transaction has staged the next one also ptx, p, pgpk, pgsk
+ *                          sk V#000000001  a superseded version: v, and sup, the instant its successor was stamped with
+ *   pk tenant#UNQ#digest   sk U            a guard: v, the resource it is bound to
+ *   pk tenant#TXN#id       sk T, M#0001 …  the record of a large transaction, and the keys it stages
+ *   pk tenant#OPEN         sk id           a large transaction that is not settled yet
+ *   pk tenant#CFG          sk T#Type       a type the tenant has resources of, and over how many partitions of the index it is spread
  *
- * gsi1 holds heads (gpk …#c#shard) and superseded versions (…#h#shard) of a type by lastUpdated, and open transactions by deadline.
+ * The index holds heads (tenant#Type#c#shard) and what is past (tenant#Type#h#shard: copies, and heads that are deletions), newest
+ * first, and the records of open transactions by their deadline.
  */
 import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
+import type { ResourceKey } from '../../ports/resource-store.ts'
 
 export const INDEX = 'gsi1'
 
@@ -30,17 +32,31 @@ export const TABLE = {
         { AttributeName: 'gpk', KeyType: 'HASH' },
         { AttributeName: 'gsk', KeyType: 'RANGE' },
       ],
-      Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['vid', 'del', 'sup'] },
+      Projection: { ProjectionType: 'INCLUDE', NonKeyAttributes: ['sup'] },
     },
   ],
 } satisfies Omit<CreateTableCommandInput, 'TableName'>
 
-/** How many partitions of the index a type is spread over: 1,000 writes a second each. May only grow. */
-export type Shards = (type: string) => number
+/** Seconds since 1970 after which an item may go. Never on a head, a copy, or what an open transaction needs. */
+export const EXPIRY = 'expires'
 
 export const HEAD = 'H'
-export const versionSort = (versionId: number): string => `V#${String(versionId).padStart(9, '0')}`
-export const pendingSort = (transaction: string): string => `P#${transaction}`
+export const versionSort = (versionId: number): string => `V#${nine(versionId)}`
+
+/** The separator sorts before every character of ids, types and tenants, so that keys sort as their parts do. */
+export const primaryKey = ({ tenant, type, id }: ResourceKey): string => `${plain(tenant)}#${type}#${id}`
+
+/** A key of the tenant that is no resource's: types begin with a capital and hold small letters. */
+export const tenantKey = (tenant: string, ...rest: readonly string[]): string => [plain(tenant), ...rest].join('#')
+
+/** `c`: current versions, `h`: past ones. */
+export type Kind = 'c' | 'h'
+
+export const partition = (tenant: string, type: string, kind: Kind, shard: number): string => tenantKey(tenant, type, kind, String(shard))
+
+export function shardOf(gpk: string): number {
+  return Number(gpk.slice(gpk.lastIndexOf('#') + 1))
+}
 
 /** FNV-1a: the same in every process. http://www.isthe.com/chongo/tech/comp/fnv/ */
 export function hashOf(id: string): number {
@@ -49,5 +65,25 @@ export function hashOf(id: string): number {
   return hash >>> 0
 }
 
-/** `c`: current versions, `h`: superseded ones. */
-export const partition = (tenant: string, type: string, kind: 'c' | 'h', shard: number): string => `${tenant}#${type}#${kind}#${shard}`
+const LATEST = 9_999_999_999_999
+
+/** The place of a version in its partition: the order of HistoryPosition within a type, ascending. */
+export const place = (lastUpdated: number, id: string, versionId: number): string =>
+  `${instantPlace(lastUpdated)}#${id}#${nine(999_999_999 - versionId)}`
+
+/** Stands before all places of the instant. */
+export const instantPlace = (lastUpdated: number): string => String(LATEST - Math.max(0, Math.min(lastUpdated, LATEST))).padStart(13, '0')
+
+/** Stands after a place, or all places of an instant or of an instant and id, and before the next. */
+export const behind = (some: string): string => `${some}#~`
+
+export function placed(gsk: string): { readonly lastUpdated: number; readonly id: string; readonly versionId: number } {
+  const [instant, id = '', version] = gsk.split('#')
+  return { lastUpdated: LATEST - Number(instant), id, versionId: 999_999_999 - Number(version) }
+}
+
+const nine = (n: number): string => String(n).padStart(9, '0')
+
+/** A tenant's name as a part of keys, also of blobs: `~` and the code of what else they would not take. */
+export const plain = (tenant: string): string =>
+  tenant.replace(/[^A-Za-z0-9_-]/g, (character) => `~${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -2,97 +2,120 @@
  * The record of a large transaction: one item whose state decides for everything the transaction staged.
  * PENDING until one conditional write makes it COMMITTED or ABORTED; a record that is missing counts as ABORTED.
  */
-import { UpdateCommand } from '@aws-sdk/lib-dynamodb'
-import { type Dynamo, retried } from './dynamo.ts'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import type { Dynamo, Item, Key } from './dynamo.ts'
+import { INDEX, tenantKey } from './table.ts'
 
 export type State = 'PENDING' | 'COMMITTED' | 'ABORTED'
-export type TransactionRecord = { readonly state: State; readonly deadline: number }
+export type Decided = Exclude<State, 'PENDING'>
+export type Transaction = { readonly tenant: string; readonly id: string }
 
-const KEYS_PER_MANIFEST = 1_000
+export type TransactionRecord = {
+  readonly state: State
+  /** From then on anybody may abort it: ms. */
+  readonly deadline: number
+  /** When its first attempt began, which is its place in the order of who gives way to whom: ms. */
+  readonly since: number
+  /** The lowest instant its versions are stamped with. */
+  readonly lu: number
+  readonly chunks: number
+}
+
+const KEYS_PER_CHUNK = 2_000
 const OPEN = 'TXN#open'
+/** Seconds a settled record stays for whoever still holds an answer about it. */
+const KEPT = 7 * 24 * 60 * 60
 
-export const recordKey = (tenant: string, transaction: string) => ({ pk: `${tenant}#TXN#${transaction}`, sk: 'T' })
+const recordKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'TXN', id), sk: 'T' })
+const chunkKey = (transaction: Transaction, n: number): Key => ({
+  pk: recordKey(transaction).pk,
+  sk: `M#${String(n).padStart(4, '0')}`,
+})
+const openKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'OPEN'), sk: id })
 
-/** The record and its manifest stand before anything is staged. */
+/** Stands, with all keys, before anything is staged. */
 export async function openRecord(
   dynamo: Dynamo,
-  tenant: string,
-  transaction: string,
-  keys: readonly string[],
-  deadline: number,
+  transaction: Transaction,
+  keys: readonly Key[],
+  times: Omit<TransactionRecord, 'state' | 'chunks'>,
 ): Promise<void> {
-  const { pk, sk } = recordKey(tenant, transaction)
-  const chunks = Array.from({ length: Math.ceil(keys.length / KEYS_PER_MANIFEST) }, (_, i) =>
-    keys.slice(i * KEYS_PER_MANIFEST, (i + 1) * KEYS_PER_MANIFEST),
+  const chunks = Math.ceil(keys.length / KEYS_PER_CHUNK)
+  const manifest = Array.from({ length: chunks }, (_, n) => {
+    const some = keys.slice(n * KEYS_PER_CHUNK, (n + 1) * KEYS_PER_CHUNK)
+    return { ...chunkKey(transaction, n), keys: gzipSync(JSON.stringify(some.map(({ pk, sk }) => [pk, sk]))) }
+  })
+  const { tenant, id } = transaction
+  const gsk = `${String(times.deadline).padStart(15, '0')}#${id}`
+  const record = { ...recordKey(transaction), state: 'PENDING', ...times, chunks, gpk: OPEN, gsk, tenant, id }
+  const items = [record, { ...openKey(transaction), lu: times.lu }, ...manifest]
+  const result = await dynamo.transact(
+    items.map((Item) => ({ Put: { TableName: dynamo.table, Item } })),
+    id,
   )
-  await dynamo.putAll(chunks.map((keys, i) => ({ pk, sk: `M#${String(i + 1).padStart(4, '0')}`, keys })))
-  await dynamo.put({ pk, sk, state: 'PENDING', deadline, gpk: OPEN, gsk: `${String(deadline).padStart(15, '0')}#${tenant}#${transaction}` })
+  if (result !== 'done') throw new Error('the record of a transaction could not be written')
 }
 
-export async function readRecord(dynamo: Dynamo, tenant: string, transaction: string): Promise<TransactionRecord> {
-  const item = await dynamo.get(recordKey(tenant, transaction))
-  return item === undefined ? { state: 'ABORTED', deadline: 0 } : { state: item.state as State, deadline: item.deadline as number }
+export async function readRecord(dynamo: Dynamo, transaction: Transaction): Promise<TransactionRecord> {
+  const item = await dynamo.get(recordKey(transaction))
+  return item === undefined ? MISSING : (item as unknown as TransactionRecord)
 }
 
-/** The state the record has afterwards: whoever came first decided it. */
-export async function decide(dynamo: Dynamo, tenant: string, transaction: string, state: 'COMMITTED' | 'ABORTED'): Promise<State> {
-  try {
-    await retried(() =>
-      dynamo.client.send(
-        new UpdateCommand({
-          TableName: dynamo.table,
-          Key: recordKey(tenant, transaction),
-          UpdateExpression: 'SET #state = :to',
-          ConditionExpression: '#state = :pending',
-          ExpressionAttributeNames: { '#state': 'state' },
-          ExpressionAttributeValues: { ':to': state, ':pending': 'PENDING' },
-        }),
-      ),
-    )
-    return state
-  } catch (error) {
-    if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
-    // The write may have been ours, its answer lost and repeated.
-    return (await readRecord(dynamo, tenant, transaction)).state
+const MISSING: TransactionRecord = { state: 'ABORTED', deadline: 0, since: 0, lu: 0, chunks: 0 }
+
+/** The state it has afterwards: whoever came first decided it. */
+export async function decide(dynamo: Dynamo, transaction: Transaction, state: Decided): Promise<Decided> {
+  const outcome = await dynamo.updateIf({
+    Key: recordKey(transaction),
+    UpdateExpression: 'SET #state = :to',
+    ConditionExpression: '#state = :pending',
+    ExpressionAttributeNames: { '#state': 'state' },
+    ExpressionAttributeValues: { ':to': state, ':pending': 'PENDING' },
+  })
+  return outcome.done ? state : ((outcome.met?.state ?? 'ABORTED') as Decided)
+}
+
+/** All it staged is settled: the manifest goes now, the record in a while. */
+export async function closeRecord(dynamo: Dynamo, transaction: Transaction, { chunks }: TransactionRecord, now: number): Promise<void> {
+  const TableName = dynamo.table
+  const gone = [openKey(transaction), ...Array.from({ length: chunks }, (_, n) => chunkKey(transaction, n))]
+  const close = {
+    TableName,
+    Key: recordKey(transaction),
+    UpdateExpression: 'SET expires = :expires REMOVE gpk, gsk',
+    ConditionExpression: 'attribute_exists(pk)',
+    ExpressionAttributeValues: { ':expires': Math.ceil(now / 1000) + KEPT },
   }
+  // Whoever else settled it may close it at the same time: that is as good.
+  await dynamo.transact([{ Update: close }, ...gone.map((Key) => ({ Delete: { TableName, Key } }))])
 }
 
-/** All it staged is settled: the record may go, in a while, for whoever still holds an answer about it. */
-export async function closeRecord(dynamo: Dynamo, tenant: string, transaction: string, expires: number): Promise<void> {
-  await retried(() =>
-    dynamo.client.send(
-      new UpdateCommand({
-        TableName: dynamo.table,
-        Key: recordKey(tenant, transaction),
-        UpdateExpression: 'SET expires = :expires REMOVE gpk, gsk',
-        ConditionExpression: 'attribute_exists(pk)',
-        ExpressionAttributeValues: { ':expires': expires },
-      }),
-    ),
-  )
+export async function manifestOf(dynamo: Dynamo, transaction: Transaction, { chunks }: TransactionRecord): Promise<readonly Key[]> {
+  const items = await dynamo.getAll(Array.from({ length: chunks }, (_, n) => chunkKey(transaction, n)))
+  return items.flatMap((item) => (item === undefined ? [] : keysOf(item)))
 }
 
-/** Transactions that are still open and whose deadline lies before `now`. */
-export async function overdue(dynamo: Dynamo, now: number): Promise<readonly { readonly tenant: string; readonly transaction: string }[]> {
-  const found = []
-  for await (const { gsk } of dynamo.query({
-    IndexName: 'gsi1',
-    KeyConditionExpression: 'gpk = :open AND gsk < :now',
-    ExpressionAttributeValues: { ':open': OPEN, ':now': String(now).padStart(15, '0') },
-  })) {
-    const [, tenant = '', transaction = ''] = String(gsk).split('#')
-    found.push({ tenant, transaction })
-  }
-  return found
+const keysOf = ({ keys }: Item): readonly Key[] =>
+  (JSON.parse(gunzipSync(keys as Uint8Array).toString()) as [string, string][]).map(([pk, sk]) => ({ pk, sk }))
+
+/** Transactions that are not closed and whose deadline lies before `now`. */
+export async function overdue(dynamo: Dynamo, now: number): Promise<readonly Transaction[]> {
+  const found: Key[] = []
+  const until = { ':open': OPEN, ':now': String(now).padStart(15, '0') }
+  const input = { IndexName: INDEX, KeyConditionExpression: 'gpk = :open AND gsk < :now', ExpressionAttributeValues: until }
+  for await (const { pk, sk } of dynamo.query(input)) found.push({ pk, sk })
+  const records = await dynamo.getAll(found)
+  return records.flatMap((record) => (record === undefined ? [] : [{ tenant: String(record.tenant), id: String(record.id) }]))
 }
 
-export async function manifestOf(dynamo: Dynamo, tenant: string, transaction: string): Promise<readonly string[]> {
-  const keys: string[] = []
-  for await (const { keys: some } of dynamo.query({
-    KeyConditionExpression: 'pk = :pk AND begins_with(sk, :m)',
-    ExpressionAttributeValues: { ':pk': recordKey(tenant, transaction).pk, ':m': 'M#' },
+/** Large transactions of a tenant that may not be settled, with the lowest instant of each. */
+export async function openTransactions(dynamo: Dynamo, tenant: string): Promise<readonly (Transaction & { readonly lu: number })[]> {
+  const found: (Transaction & { readonly lu: number })[] = []
+  for await (const { sk, lu } of dynamo.query({
+    KeyConditionExpression: 'pk = :pk',
+    ExpressionAttributeValues: { ':pk': tenantKey(tenant, 'OPEN') },
     ConsistentRead: true,
   }))
-    keys.push(...(some as string[]))
-  return keys
+    found.push({ tenant, id: sk, lu: lu as number })
+  return found
 }

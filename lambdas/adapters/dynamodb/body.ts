@@ -1,0 +1,51 @@
+/**
+ * A version's compartments and body as bytes: a format, then both, deflated. What is too large for an item lies in the blob store, written
+ * before the item that names it, under a key of its own: no other commit writes there.
+ */
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
+import type { BlobStore } from '../../ports/blob-store.ts'
+import type { Write } from '../../ports/resource-store.ts'
+import { plain } from './table.ts'
+
+export type Packed = { readonly z: Uint8Array } | { readonly blob: string; readonly sha: Uint8Array }
+export type Unpacked = { readonly compartments: readonly string[]; readonly body: Uint8Array }
+
+const DEFLATED = 1
+/** An item has 400 KB, and a head stands beside its successor while a transaction stages it. */
+const LARGEST_INLINE = 180_000
+/** Bytes that are deflated on the caller's thread. */
+const QUICK = 64_000
+
+export async function pack(write: Write, op: string, blobs: BlobStore): Promise<Packed> {
+  const compartments = Buffer.from(write.compartments.join(' '))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(compartments.length)
+  const whole = Buffer.concat([length, compartments, write.body])
+  const deflated = whole.length <= QUICK ? deflateRawSync(whole) : await promisify(deflateRaw)(whole)
+  const z = Buffer.concat([Buffer.of(DEFLATED), deflated])
+  if (z.length <= LARGEST_INLINE) return { z }
+  const blob = `overflow/${plain(write.tenant)}/${write.type}/${write.id}~${write.expected + 1}~${op}`
+  await blobs.put(blob, { bytes: z, contentType: 'application/octet-stream' })
+  return { blob, sha: digest(z) }
+}
+
+export async function unpack(packed: Packed, blobs: BlobStore): Promise<Unpacked> {
+  const z = 'z' in packed ? packed.z : await readBlob(packed, blobs)
+  if (z[0] !== DEFLATED) throw new Error(`a body has the unknown format ${z[0]}`)
+  const deflated = z.subarray(1)
+  const whole = deflated.length <= QUICK ? inflateRawSync(deflated) : await promisify(inflateRaw)(deflated)
+  const end = 4 + whole.readUInt32BE(0)
+  const compartments = whole.toString('utf8', 4, end)
+  return { compartments: compartments === '' ? [] : compartments.split(' '), body: new Uint8Array(whole.subarray(end)) }
+}
+
+async function readBlob({ blob, sha }: Extract<Packed, { blob: string }>, blobs: BlobStore): Promise<Uint8Array> {
+  const bytes = (await blobs.get(blob))?.bytes
+  if (bytes === undefined) throw new Error('the blob of a body is missing')
+  if (Buffer.compare(digest(bytes), sha) !== 0) throw new Error('the blob of a body is damaged')
+  return bytes
+}
+
+const digest = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest()

@@ -1,0 +1,24 @@
+/** Work on many things at once, but not on all. */
+
+/** Rejects with the first failure when nothing is under way any more; what has not begun by then is left. */
+export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values()
+  let failed = false
+  const results = await Promise.allSettled(
+    Array.from({ length: Math.min(width, items.length) }, async () => {
+      for (const item of queue) {
+        if (failed) return
+        await work(item).catch((error) => {
+          failed = true
+          throw error
+        })
+      }
+    }),
+  )
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+export async function inChunks<T>(items: readonly T[], size: number, work: (chunk: readonly T[]) => Promise<void>): Promise<void> {
+  const chunks = Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size))
+  await inParallel(chunks, 16, work)
+}

@@ -1,0 +1,60 @@
+/** Which failures pass, and how long to wait for it. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { Overloaded } from '../../ports/overloaded.ts'
+
+/** Nothing was done. */
+const REFUSED = new Set([
+  'ProvisionedThroughputExceededException',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'TransactionConflictException',
+  'LimitExceededException',
+])
+
+/** As those: nothing was done, and the next attempt may be. */
+export class Refused extends Error {}
+
+/** It may have been done or not. */
+const UNKNOWN = new Set([
+  'AbortError',
+  'TimeoutError',
+  'RequestTimeout',
+  'InternalServerError',
+  'InternalFailure',
+  'ServiceUnavailable',
+  'TransactionInProgressException',
+  'ECONNRESET',
+  'ECONNREFUSED',
+  'ECONNABORTED',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EAI_AGAIN',
+])
+
+/**
+ * Again, while it may help. Only for what may be repeated: reads, and writes that know their own effect. Overloaded: refused to the end,
+ * and nothing was done.
+ */
+export async function retried<T>(attempts: number, work: () => Promise<T>): Promise<T> {
+  let isKnown = true
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      const kind = kindOf(error)
+      if (kind === 'final') throw error
+      isKnown &&= kind === 'refused'
+      if (attempt === attempts) throw isKnown ? new Overloaded('DynamoDB refused all attempts', { cause: error }) : error
+      await pause(attempt)
+    }
+  }
+}
+
+/** Longer from attempt to attempt, and never the same for two: ms. */
+export const pause = (attempt: number): Promise<void> => wait(Math.min(10 * 2 ** attempt, 1_000) * (0.25 + 0.75 * Math.random()))
+
+function kindOf(error: unknown): 'refused' | 'unknown' | 'final' {
+  const { name, code, $fault } = error as { readonly name?: string; readonly code?: string; readonly $fault?: string }
+  if (error instanceof Refused || REFUSED.has(name ?? '')) return 'refused'
+  return UNKNOWN.has(name ?? '') || UNKNOWN.has(code ?? '') || $fault === 'server' ? 'unknown' : 'final'
+}

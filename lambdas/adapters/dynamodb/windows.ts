@@ -1,0 +1,68 @@
+/**
+ * The index of a type, read in windows: what is current first, what is past after it. A version that moves from one to the other in between
+ * is in both, never in neither.
+ */
+import type { VersionKey } from '../../ports/resource-store.ts'
+import type { Dynamo } from './dynamo.ts'
+import { inParallel } from './parallel.ts'
+import { HEAD, INDEX, type Kind, partition, placed } from './table.ts'
+
+export type Source = { readonly tenant: string; readonly type: string; readonly shard: number }
+
+export type Entry = VersionKey & {
+  readonly lastUpdated: number
+  readonly gsk: string
+  /** A head, when it was read. */
+  readonly isHead: boolean
+  /** Of a copy: when its successor was stamped, or a writer that lost against it. */
+  readonly sup?: number
+}
+
+/** Places of one source, both included. */
+export type Range = { readonly from: string; readonly to: string }
+
+/** The first entries of a range, newest first, and whether these are all. */
+export type Found = { readonly entries: readonly Entry[]; readonly isAll: boolean }
+
+export async function readSource(dynamo: Dynamo, kind: Kind, source: Source, { from, to }: Range, limit: number): Promise<Found> {
+  const { tenant, type, shard } = source
+  if (from > to) return { entries: [], isAll: true }
+  const entries: Entry[] = []
+  for await (const { sk, gsk, sup } of dynamo.query({
+    IndexName: INDEX,
+    KeyConditionExpression: 'gpk = :gpk AND gsk BETWEEN :from AND :to',
+    ExpressionAttributeValues: { ':gpk': partition(tenant, type, kind, shard), ':from': from, ':to': to },
+    Limit: limit,
+  })) {
+    const hint = sup === undefined ? {} : { sup: sup as number }
+    entries.push({ tenant, type, ...placed(gsk as string), gsk: gsk as string, isHead: sk === HEAD, ...hint })
+    if (entries.length === limit) return { entries, isAll: false }
+  }
+  return { entries, isAll: true }
+}
+
+/** As `readSource`, of many sources at once. */
+export async function readSources(
+  dynamo: Dynamo,
+  kind: Kind,
+  ranges: ReadonlyMap<Source, Range>,
+  limit: number,
+): Promise<ReadonlyMap<Source, Found>> {
+  const found = new Map<Source, Found>()
+  await inParallel([...ranges], WIDTH, async ([source, range]) => {
+    found.set(source, await readSource(dynamo, kind, source, range, limit))
+  })
+  return found
+}
+
+const WIDTH = 32
+
+/** Of a head and its copy the head: what the copy says of its successor may not have happened. */
+export function distinct(entries: readonly Entry[]): readonly Entry[] {
+  const byVersion = new Map<string, Entry>()
+  for (const entry of entries) {
+    const name = `${entry.type}/${entry.id}/${entry.versionId}`
+    if (entry.isHead || !byVersion.has(name)) byVersion.set(name, entry)
+  }
+  return [...byVersion.values()]
+}

@@ -1,0 +1,59 @@
+/** What the interactions cost on DynamoDB, in capacity units counted from the requests that are sent, the index included. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { type DynamoEngine, startDynamo } from '../engines/dynoxide.ts'
+import { metered } from '../fixtures/dynamodb/capacity.ts'
+import { at, newTenant, patient, TestTable, writeOf } from '../fixtures/dynamodb/store.ts'
+
+const engine = await startDynamo()
+
+if (engine === undefined)
+  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
+else suite(engine)
+
+function suite(engine: DynamoEngine): void {
+  let table: TestTable
+  beforeAll(async () => {
+    table = await TestTable.create(engine)
+  })
+  afterAll(() => engine.stop())
+
+  /** Bodies are deflated: random bytes stay as large as they are. */
+  const body = randomBytes(700)
+
+  async function measured(tenant = newTenant()) {
+    const meter = metered(engine.client)
+    const store = table.store({ client: meter.client, mostActions: 100 })
+    await store.commit([writeOf(patient(tenant, 'first'), 0, 'the type is known from here on')], [])
+    meter.take()
+    return { tenant, store, meter, key: (id: string): ResourceKey => patient(tenant, id) }
+  }
+
+  describe('A resource of 1 KB', () => {
+    it('costs 2 units to create, 5 to update, 5 to delete, and 1 to read', async () => {
+      const { store, meter, key } = await measured()
+      await store.commit([writeOf(key('a'), 0, body)], [])
+      expect(meter.take()).toEqual({ read: 0, write: 2 })
+      await store.commit([writeOf(key('a'), 1, body)], [])
+      expect(meter.take()).toEqual({ read: 1, write: 5 })
+      await store.current([key('a')])
+      expect(meter.take()).toEqual({ read: 1, write: 0 })
+      await store.versions([{ ...key('a'), versionId: 1 }])
+      expect(meter.take()).toEqual({ read: 2, write: 0 })
+      await store.commit([{ ...writeOf(key('a'), 2, ''), deleted: true }], [])
+      expect(meter.take()).toEqual({ read: 1, write: 5 })
+    })
+
+    it('costs 3 units in a small transaction, and a page of history 1 for each version and 1 for the index', async () => {
+      const { store, meter, key } = await measured()
+      const writes = [...Array(10).keys()].map((n) => writeOf(key(`p${n}`), 0, body))
+      await store.commit(writes, [])
+      expect(meter.take()).toEqual({ read: 0, write: 30 })
+      const { versions } = await store.history({ tenant: writes[0]!.tenant, type: 'Patient' }, { since: at(-1) }, undefined, 10)
+      expect(versions.length).toBe(10)
+      // Which partitions there are, what transactions are open (before and after), what is current, what is past, and the versions.
+      expect(meter.take()).toEqual({ read: 1 + 1 + 1 + 0.5 + 0.5 + 10, write: 0 })
+    })
+  })
+}

@@ -1,0 +1,299 @@
+/** What the DynamoDB store does when calls fail or others come between: each commit takes effect once, or not and says so. */
+import { randomBytes } from 'node:crypto'
+import { GetCommand } from '@aws-sdk/lib-dynamodb'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import type { CommitResult, ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { type DynamoEngine, startDynamo } from '../engines/dynoxide.ts'
+import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
+import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
+
+const engine = await startDynamo()
+const isFull = process.env.FHIR_TEST_FULL === '1'
+
+if (engine === undefined)
+  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
+else suite(engine)
+
+function suite(engine: DynamoEngine): void {
+  let table: TestTable
+  beforeAll(async () => {
+    table = await TestTable.create(engine)
+  })
+  afterAll(() => engine.stop())
+
+  const storeWith = (plan: (call: Call) => Fault | undefined, options = {}) =>
+    table.store({ client: faulty(engine.client, plan), ...options })
+  const COMMITTED = { kind: 'committed' }
+
+  const historyOf = async (key: ResourceKey) =>
+    (await table.store().history(key, {}, undefined, 100)).versions.map(({ versionId, body }) => `${versionId} ${text(body)}`)
+
+  describe('A call that fails', () => {
+    const faults = ['throttled', 'lost answer', 'conflict'] as const
+    const [one, several, many] = [1, 3, TestTable.most + 1]
+    /** And the sizes of commits that send it. */
+    const commands = { Put: one, Get: one, BatchGet: several, BatchWrite: several, TransactWrite: several, Update: many }
+    for (const fault of faults)
+      for (const [command, usual] of Object.entries(commands))
+        it(`(${fault}) at each first and second ${command} leaves every commit in effect once`, async () => {
+          for (const size of isFull ? [one, several, many] : [usual]) {
+            const keys = [...Array(size).keys()].map((n) => patient(`${fault.slice(0, 4)}-${command}-${size}`, `p${n}`))
+            let left = 2
+            const store = storeWith(({ name }) => (name === command && left-- > 0 ? fault : undefined))
+            for (const [expected, body] of ['one', 'two'].entries()) {
+              left = 2
+              const writes = keys.map((key) => writeOf(key, expected, body))
+              expect(await store.commit(writes, [])).toEqual(COMMITTED)
+            }
+            left = 2
+            const heads = await store.current(keys)
+            expect(heads.map((version) => text(version?.body))).toEqual(keys.map(() => 'two'))
+            expect(await historyOf(keys.at(-1)!)).toEqual(['2 two', '1 one'])
+          }
+        })
+
+    for (const fault of faults)
+      it(`(${fault}) at each first and second Delete does not keep a transaction from being taken back`, async () => {
+        const tenant = newTenant()
+        const keys = [...Array(many).keys()].map((n) => patient(tenant, `p${n}`))
+        await table.store().commit([writeOf(keys[3]!, 0, 'here first')], [])
+        let left = 2
+        const store = storeWith(({ name }) => (name === 'Delete' && left-- > 0 ? fault : undefined))
+        const writes = keys.map((key) => writeOf(key, 0, 'all'))
+        expect(await store.commit(writes, [])).toMatchObject({ kind: 'conflict', index: 3 })
+        expect((await store.current(keys)).map((version) => text(version?.body))).toEqual([
+          undefined,
+          undefined,
+          undefined,
+          'here first',
+          undefined,
+        ])
+        expect(await table.unsettled(tenant)).toEqual([])
+        expect(left).toBeLessThan(2)
+      })
+
+    it('(no answer) is given up in time and tried again', async () => {
+      const key = patient(newTenant(), 'a')
+      let silent = 0
+      const store = storeWith(({ name }) => (name === 'Put' && silent++ === 0 ? 'silence' : undefined), { patience: 100 })
+      expect(await store.commit([writeOf(key, 0, 'one')], [])).toEqual(COMMITTED)
+      expect(silent).toBe(2)
+    })
+
+    it('to the end, refused each time, is an Overloaded: nothing was done', async () => {
+      const key = patient(newTenant(), 'a')
+      const store = storeWith(({ name }) => (name === 'Put' ? 'throttled' : undefined), { attempts: 3 })
+      await expect(store.commit([writeOf(key, 0, 'one')], [])).rejects.toThrow(Overloaded)
+      expect(await table.store().current([key])).toEqual([undefined])
+    })
+
+    it('to the end, after it may have had an effect, is neither a success nor a conflict', async () => {
+      const key = patient(newTenant(), 'a')
+      let puts = 0
+      const store = storeWith(({ name }) => (name !== 'Put' ? undefined : puts++ === 0 ? 'lost answer' : 'throttled'), { attempts: 3 })
+      const commit = store.commit([writeOf(key, 0, 'one')], [])
+      await expect(commit).rejects.toThrow()
+      await expect(commit).rejects.not.toThrow(Overloaded)
+    })
+
+    it('of another kind is told as it is, at once', async () => {
+      const client = { send: async () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })) } as never
+      const store = table.store({ client })
+      await expect(store.commit([writeOf(patient(newTenant(), 'a'), 0, 'one')], [])).rejects.toThrow('no')
+      await expect(store.current([patient('t', 'a')])).rejects.toThrow('no')
+    })
+  })
+
+  describe('An answer that is lost', () => {
+    it('does not make a commit a conflict, though others wrote on before it was asked again', async () => {
+      for (const size of [1, 2]) {
+        const tenant = newTenant()
+        const keys = ['a', 'b'].slice(0, size).map((id) => patient(tenant, id))
+        await table.store().commit(
+          keys.map((key) => writeOf(key, 0, 'one')),
+          [],
+        )
+        let lost = 0
+        const decides = (call: Call) =>
+          (call.name === 'TransactWrite' || (call.name === 'Put' && call.text.includes('"sk":"H"'))) && lost++ === 0
+        const others = async () => {
+          await table.store().commit([writeOf(keys[0]!, 2, 'three')], [])
+          await table.store().commit([writeOf(keys[0]!, 3, 'four')], [])
+          throw Object.assign(new Error('lost'), { name: 'TimeoutError' })
+        }
+        const store = storeWith((call) => (decides(call) ? { after: others } : undefined))
+        expect(
+          await store.commit(
+            keys.map((key) => writeOf(key, 1, 'two')),
+            [],
+          ),
+        ).toEqual(COMMITTED)
+        expect(await historyOf(keys[0]!)).toEqual(['4 four', '3 three', '2 two', '1 one'])
+      }
+    })
+
+    it('does not make two equal creates of one moment both successful', async () => {
+      const key = patient(newTenant(), 'a')
+      const write = writeOf(key, 0, 'the same')
+      let losses = 0
+      const losing = storeWith(({ name }) => (name === 'Put' && losses++ < 9 ? 'lost answer' : undefined))
+      const results = await Promise.all([1, 2, 3].map(() => losing.commit([write], [])))
+      expect(results.map(({ kind }) => kind).toSorted()).toEqual(['committed', 'conflict', 'conflict'])
+      expect(await historyOf(key)).toEqual(['1 the same'])
+    })
+  })
+
+  it('Keys and items that a batch leaves unprocessed are sent again', async () => {
+    const tenant = newTenant()
+    const keys = [...Array(30).keys()].map((n) => patient(tenant, `p${n}`))
+    let withheld = 0
+    const withhold = ({ name, input }: Call): Fault | undefined => {
+      if (!name.startsWith('Batch') || withheld++ > 4) return undefined
+      const { RequestItems } = input
+      return { instead: async () => (name === 'BatchGet' ? { UnprocessedKeys: RequestItems } : { UnprocessedItems: RequestItems }) }
+    }
+    const store = storeWith(withhold, { mostActions: 100 })
+    for (const expected of [0, 1])
+      expect(
+        await store.commit(
+          keys.map((key) => writeOf(key, expected, `${expected}`)),
+          [],
+        ),
+      ).toEqual(COMMITTED)
+    expect((await store.current(keys)).map((version) => text(version?.body))).toEqual(keys.map(() => '1'))
+    expect(await historyOf(keys[29]!)).toEqual(['2 1', '1 0'])
+    expect(withheld).toBeGreaterThan(4)
+  })
+
+  describe('A reading that others write into', () => {
+    /** Reads the keys of a batch one after the other, and lets others write after the first `n`. */
+    const slowly = (n: number, meanwhile: () => Promise<unknown>, isFirst: (sk: string) => boolean = () => true) => {
+      let interrupted = false
+      const oneByOne = async (keys: readonly { readonly pk: string; readonly sk: string }[]) => {
+        const found: unknown[] = []
+        for (const [i, Key] of keys.toSorted((a, b) => Number(isFirst(b.sk)) - Number(isFirst(a.sk))).entries()) {
+          if (i === n) await meanwhile()
+          const { Item } = await engine.client.send(new GetCommand({ TableName: table.name, Key, ConsistentRead: true }))
+          if (Item !== undefined) found.push(Item)
+        }
+        return { Responses: { [table.name]: found } }
+      }
+      return storeWith(({ name, input }) => {
+        if (name !== 'BatchGet' || interrupted) return undefined
+        interrupted = true
+        return { instead: () => oneByOne(input.RequestItems![table.name]!.Keys) }
+      })
+    }
+
+    it('finds a version that was the head when its copy was looked for, and a copy when its head was', async () => {
+      const key = patient(newTenant(), 'a')
+      await table.store().commit([writeOf(key, 0, 'one')], [])
+      const reader = slowly(
+        1,
+        () => table.store().commit([writeOf(key, 1, 'two')], []),
+        (sk) => sk.startsWith('V#'),
+      )
+      const found = await reader.versions([{ ...key, versionId: 1 }])
+      expect(found.map((version) => text(version?.body))).toEqual(['one'])
+    })
+
+    it('of several heads shows one moment, whatever the size of the commit', async () => {
+      for (const size of [TestTable.most, TestTable.most + 1]) {
+        const tenant = newTenant()
+        const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+        const now = Date.now()
+        await table.store().commit(
+          keys.map((key) => writeOf(key, 0, 'one', now)),
+          [],
+        )
+        const reader = slowly(2, () =>
+          table.store().commit(
+            keys.map((key) => writeOf(key, 1, 'two', now + 1)),
+            [],
+          ),
+        )
+        const seen = await reader.current(keys)
+        expect(seen.map((version) => text(version?.body))).toEqual(keys.map(() => 'two'))
+      }
+    })
+  })
+
+  it('A writer that lost a race leaves its own instant in the copy: what was current is decided by the versions', async () => {
+    const key = patient(newTenant(), 'a')
+    await table.store().commit([writeOf(key, 0, 'one', at(0))], [])
+    // The loser reads the head, then the winner writes, then the loser copies the head it read.
+    const winner = () => table.store().commit([writeOf(key, 1, 'winner', at(10))], [])
+    const loser = storeWith(({ name }) => (name === 'Get' ? { after: winner } : undefined))
+    expect(await loser.commit([writeOf(key, 1, 'loser', at(20))], [])).toMatchObject({ kind: 'conflict', index: 0 })
+    const scan = async (asOf: number) =>
+      (await table.store().scan({ tenant: key.tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf, limit: 10 })).versions.map(
+        ({ body }) => text(body),
+      )
+    expect(await scan(at(15))).toEqual(['winner'])
+    expect(await scan(at(5))).toEqual(['one'])
+    const { versions } = await table.store().history({ tenant: key.tenant, type: 'Patient' }, { currentAt: at(15) }, undefined, 10)
+    expect(versions.map(({ body }) => text(body))).toEqual(['winner'])
+  })
+
+  describe('Bodies that no item can hold', () => {
+    const large = randomBytes(400_000)
+
+    it('lie in the blob store under keys of their own, with checksums', async () => {
+      const key = patient(newTenant(), '..')
+      await table.store().commit([writeOf(key, 0, large)], [])
+      await table.store().commit([writeOf(key, 1, 'small')], [])
+      const [version] = await table.store().versions([{ ...key, versionId: 1 }])
+      expect(Buffer.compare(version!.body, large)).toBe(0)
+      const [name, blob] = [...table.blobs].find(([name]) => name.includes(key.tenant))!
+      table.blobs.set(name, { ...blob, bytes: blob.bytes.map((byte) => byte ^ 1) })
+      await expect(table.store().versions([{ ...key, versionId: 1 }])).rejects.toThrow('damaged')
+    })
+
+    it('leave nothing behind when the commit is a conflict', async () => {
+      for (const size of [1, 2, TestTable.most + 1]) {
+        const tenant = newTenant()
+        const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+        await table.store().commit([writeOf(keys[0]!, 0, 'here first')], [])
+        const result = await table.store().commit(
+          keys.map((key) => writeOf(key, 0, large)),
+          [],
+        )
+        expect(result).toMatchObject({ kind: 'conflict', index: 0 } satisfies Partial<CommitResult>)
+        expect([...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`))).toEqual([])
+      }
+    })
+
+    it('may be in any number of compartments', async () => {
+      const write = writeOf(patient(newTenant(), 'group'), 0, 'members')
+      const compartments = [...Array(20_000).keys()].map(() => `Patient/${crypto.randomUUID()}`)
+      await table.store().commit([{ ...write, compartments }], [])
+      expect((await table.store().current([write]))[0]?.compartments).toEqual(compartments)
+    })
+  })
+
+  it('Partitions of the index may be added: histories and scans stay complete, each version once', async () => {
+    const tenant = newTenant()
+    const keys = [...Array(12).keys()].map((n) => patient(tenant, `p${n}`))
+    const commitAll = (shards: number, expected: number) =>
+      table.store({ shards: () => shards, mostActions: 100 }).commit(
+        keys.map((key) => writeOf(key, expected, `${expected}`)),
+        [],
+      )
+    for (const [expected, shards] of [1, 4, 2, 8].entries()) expect(await commitAll(shards, expected)).toEqual(COMMITTED)
+    const { versions } = await table.store().history({ tenant }, {}, undefined, 1000)
+    expect(versions.map(({ id, versionId }) => `${id}/${versionId}`).toSorted()).toEqual(
+      keys.flatMap(({ id }) => [1, 2, 3, 4].map((n) => `${id}/${n}`)).toSorted(),
+    )
+    for (const asOf of [0, 1, 2, 3]) {
+      const found: string[] = []
+      for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+        const from = cursor === undefined ? {} : { cursor }
+        const page = await table.store().scan({ tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(asOf), limit: 5, ...from })
+        found.push(...page.versions.map(({ id, versionId }) => `${id}/${versionId}`))
+        cursor = page.cursor
+      }
+      expect(found.toSorted()).toEqual(keys.map(({ id }) => `${id}/${asOf + 1}`).toSorted())
+    }
+  })
+}
