@@ -9,7 +9,7 @@ import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
 import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
 
 const engine = await startDynamo()
-const isFull = process.env.FHIR_TEST_FULL === '1'
+const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
 
 if (engine === undefined)
   it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)

@@ -8,7 +8,7 @@ import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
 import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
 
 const engine = await startDynamo()
-const isFull = process.env.FHIR_TEST_FULL === '1'
+const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
 const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
 
 if (engine === undefined)

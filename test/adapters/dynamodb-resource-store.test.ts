@@ -9,7 +9,8 @@ import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { startDynamo } from '../engines/dynoxide.ts'
 
 const engine = await startDynamo()
-const isFull = process.env.FHIR_TEST_FULL === '1'
+const given = process.env.DYNAMODB_ENDPOINT
+const isThorough = given !== undefined || process.env.FHIR_TEST_FULL === '1'
 
 if (engine === undefined) {
   const { it } = await import('@jest/globals')
@@ -28,10 +29,10 @@ if (engine === undefined) {
         settle: 0,
       })
       const close = async () => {
-        engine.stop()
+        await engine.stop()
         rmSync(folder, { recursive: true, force: true })
       }
       return { reader: store, writer: store, close }
     },
-    { largestCommit: isFull && process.env.DYNAMODB_ENDPOINT !== undefined ? 5000 : 250, racers: isFull ? 50 : 12, largestBody: 2_000_000 },
+    isThorough ? { largestCommit: given === undefined ? 300 : 5000 } : { largestCommit: 150, racers: 8, largestBody: 2_000_000 },
   )

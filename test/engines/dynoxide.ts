@@ -1,58 +1,48 @@
 /** A DynamoDB emulator from npm, a process of its own per test file. https://www.npmjs.com/package/@dynoxide/linux-x64 */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
-import { CreateTableCommand, DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
-import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { CreateTableCommand, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { documentClient } from '../../lambdas/adapters/dynamodb/client.ts'
 import { TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
+import { launch } from './engine.ts'
 
 const BINARY = 'node_modules/@dynoxide/linux-x64/dynoxide'
 
-export type DynamoEngine = { readonly client: DynamoDBDocumentClient; readonly newTable: () => Promise<string>; readonly stop: () => void }
+export type DynamoEngine = {
+  readonly client: DynamoDBDocumentClient
+  readonly newTable: () => Promise<string>
+  readonly stop: () => Promise<void>
+}
 
-/** The engine of DYNAMODB_ENDPOINT where it is set, else an own one; undefined where there is none for this machine. */
+/** The engine of DYNAMODB_ENDPOINT where it is set, else an own one; undefined, and a line that says so, where there is none for this machine. */
 export async function startDynamo(): Promise<DynamoEngine | undefined> {
   const given = process.env.DYNAMODB_ENDPOINT
-  if (given === undefined && !existsSync(BINARY)) return undefined
-  const port = await freePort()
-  const engine: ChildProcess | undefined =
-    given === undefined ? spawn(BINARY, ['serve', '--host', '127.0.0.1', '--port', String(port)], { stdio: 'ignore' }) : undefined
-  const base = new DynamoDBClient({
-    endpoint: given ?? `http://127.0.0.1:${port}`,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
-    maxAttempts: 1,
-  })
-  for (let tries = 0; ; tries++) {
-    if (
-      await base.send(new ListTablesCommand({})).then(
-        () => true,
-        () => false,
-      )
-    )
-      break
-    if (tries > 200) throw new Error('the DynamoDB engine does not answer')
-    await wait(25)
+  if (given !== undefined) return engineAt(given, async () => {})
+  if (existsSync(BINARY)) {
+    const { port, stop } = await launch((port) => ({
+      command: BINARY,
+      arguments: ['serve', '--host', '127.0.0.1', '--port', String(port)],
+      health: `http://127.0.0.1:${port}/`,
+    }))
+    return engineAt(`http://127.0.0.1:${port}`, stop)
   }
+  process.stderr.write('The DynamoDB store is not tested: there is no emulator for this machine, and DYNAMODB_ENDPOINT is not set\n')
+  return undefined
+}
+
+function engineAt(endpoint: string, end: () => Promise<void>): DynamoEngine {
+  const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
+  const client = documentClient({ endpoint, region: 'us-east-1', credentials } satisfies DynamoDBClientConfig)
   return {
-    client: DynamoDBDocumentClient.from(base, { marshallOptions: { removeUndefinedValues: true } }),
+    client,
     async newTable() {
       const TableName = `fhir-${crypto.randomUUID()}`
-      await base.send(new CreateTableCommand({ TableName, ...TABLE }))
+      await client.send(new CreateTableCommand({ TableName, ...TABLE }) as never)
       return TableName
     },
-    stop() {
-      base.destroy()
-      engine?.kill()
+    async stop() {
+      client.destroy()
+      await end()
     },
   }
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })

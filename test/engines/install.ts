@@ -1,35 +1,29 @@
-/** Installs the engines that stand in for AWS, outside the checkout, each once: pinned versions, test tools only. */
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
-import { homedir } from 'node:os'
+/** Commands that install an engine: their output is shown only when they fail. */
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-const HOME = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'fhir-engines')
-const MINIO = 'v0.0.0-20260212201848-7aac2a2c5b7c'
-const MINISTACK = '1.5.33'
-
-const run = (command: string, args: readonly string[], env: Record<string, string> = {}): void => {
-  execFileSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], env: { ...process.env, ...env } })
+type Step = {
+  readonly command: string
+  readonly arguments: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
 }
 
-/** Built from source by Go; the first time takes minutes. */
-export function minio(): string {
-  const folder = join(HOME, `minio-${MINIO}`)
-  const binary = join(folder, 'minio')
-  if (!existsSync(binary)) {
-    mkdirSync(folder, { recursive: true })
-    run('go', ['install', `github.com/minio/minio@${MINIO}`], { GOFLAGS: '-buildvcs=false', GOBIN: folder })
-  }
-  return binary
+/** Runs the steps unless they once ended well for this folder. */
+export async function installOnce(folder: string, steps: readonly Step[]): Promise<void> {
+  const mark = join(folder, 'installed')
+  if (existsSync(mark)) return
+  mkdirSync(folder, { recursive: true })
+  for (const step of steps) await run(step)
+  writeFileSync(mark, '')
 }
 
-/** From PyPI, into an environment of its own. */
-export function ministack(): string {
-  const folder = join(HOME, `ministack-${MINISTACK}`)
-  const binary = join(folder, 'bin', 'ministack')
-  if (!existsSync(binary)) {
-    run('python3', ['-m', 'venv', folder])
-    run(join(folder, 'bin', 'pip'), ['install', '-q', `ministack==${MINISTACK}`, 'cryptography'])
-  }
-  return binary
+function run({ command, arguments: given, environment = {} }: Step): Promise<void> {
+  const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output = `${output}${data}`.slice(-5_000)))
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new Error(`${command}: ${error.message}`)))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new Error(`${command} ${given.join(' ')} failed:\n${output}`))))
+  })
 }

@@ -1,18 +1,10 @@
 /** Histories: of one resource from its own items, of types from the index, merged. */
 import type { Clock } from '../../ports/clock.ts'
-import type {
-  HistoryPage,
-  HistoryPosition,
-  HistoryScope,
-  HistoryWindow,
-  ResourceKey,
-  ResourceVersion,
-  VersionKey,
-} from '../../ports/resource-store.ts'
+import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
+import { type Found, readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
 import type { Content } from './item.ts'
 import type { Reader } from './reader.ts'
-import { currentAt } from './superseded.ts'
 import { behind, instantPlace, place } from './table.ts'
 import { openTransactions, readRecord } from './transaction-record.ts'
 import { distinct, type Entry, type Range, readSources, type Source } from './windows.ts'
@@ -35,12 +27,8 @@ export class History {
   }
 
   async ofResource(key: ResourceKey, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
-    const found: Found[] = []
-    for await (const content of this.#reader.past(key, window, after?.versionId)) {
-      found.push({ key: { ...key, versionId: content.vid }, content })
-      if (found.length > limit) break
-    }
-    return this.#pageOf(found.slice(0, limit), found.length > limit)
+    const past = this.#reader.past(key, window, after?.versionId)
+    return this.#pageOf(keyed(key, past), limit)
   }
 
   /** Ends before the oldest transaction that is on its way in, so that no part of one is seen. */
@@ -53,11 +41,9 @@ export class History {
   ): Promise<HistoryPage> {
     let end = await this.#end(scope.tenant, window)
     for (;;) {
-      const entries = await this.#entries(sources, { ...window, before: end }, after, limit + 1)
-      const shown = entries.slice(0, limit)
-      const contents = await this.#reader.contentsAt(shown)
+      const page = await this.#pageOf(this.#found(sources, { ...window, before: end }, after, limit + 1), limit)
       const again = Math.min(end, await this.#end(scope.tenant, window))
-      if (again === end) return this.#pageOf(foundOf(shown, contents), entries.length > limit)
+      if (again === end) return page
       end = again
     }
   }
@@ -73,20 +59,19 @@ export class History {
     return Math.min(before, settled, ...inTheWay.map(({ lu }) => lu))
   }
 
-  async #entries(
+  async *#found(
     sources: readonly Source[],
     window: HistoryWindow & { readonly before: number },
     after: HistoryPosition | undefined,
     wanted: number,
-  ): Promise<readonly Entry[]> {
-    const entries: Entry[] = []
+  ): AsyncGenerator<Found> {
     let from = after
-    let size = sources.length === 1 ? wanted : Math.max(SMALLEST_READING, Math.ceil((2 * wanted) / Math.max(1, sources.length)))
-    for (; ; size *= 2) {
-      const window_ = await this.#window(sources, window, from, size)
-      entries.push(...window_.entries)
-      if (entries.length >= wanted || window_.end === undefined) return entries.slice(0, wanted)
-      from = window_.end
+    const size = sources.length === 1 ? wanted : Math.max(SMALLEST_READING, Math.ceil((2 * wanted) / Math.max(1, sources.length)))
+    for (let more = size; ; more *= 2) {
+      const { entries, end } = await this.#window(sources, window, from, more)
+      yield* readEntries(this.#reader, entries, window.currentAt, wanted)
+      if (end === undefined) return
+      from = end
     }
   }
 
@@ -104,31 +89,26 @@ export class History {
     const ends = all.flatMap(({ entries, isAll }) => (isAll ? [] : [entries.at(-1)!])).sort(byPosition)
     const [end] = ends
     const within = all.flatMap(({ entries }) => entries).filter((entry) => end === undefined || byPosition(entry, end) <= 0)
-    const entries = distinct(within).toSorted(byPosition)
-    const kept = window.currentAt === undefined ? entries : await currentAt(this.#reader, entries, window.currentAt)
-    return { entries: kept, ...(end === undefined ? {} : { end }) }
+    return { entries: distinct(within).toSorted(byPosition), ...(end === undefined ? {} : { end }) }
   }
 
-  /** As many as a page may weigh. */
-  async #pageOf(found: readonly Found[], isMore: boolean): Promise<HistoryPage> {
+  /** As many as are asked for and a page may weigh. */
+  async #pageOf(found: AsyncIterable<Found>, limit: number): Promise<HistoryPage> {
     const versions: ResourceVersion[] = []
-    for (let weight = 0; versions.length < found.length && weight < PAGE_WEIGHT; ) {
-      const some = found.slice(versions.length, versions.length + BODIES)
-      const read = await Promise.all(some.map(({ key, content }) => this.#reader.version(key, content)))
-      versions.push(...read)
-      weight += read.reduce((sum, { body }) => sum + body.length, 0)
+    let weight = 0
+    for await (const { key, content } of found) {
+      if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
+      const version = await this.#reader.version(key, content)
+      versions.push(version)
+      weight += version.body.length
     }
-    return { versions, more: isMore || found.length > versions.length }
+    return { versions, more: false }
   }
 }
 
-/** Bodies read at once. */
-const BODIES = 10
-
-type Found = { readonly key: VersionKey; readonly content: Content }
-
-const foundOf = (entries: readonly Entry[], contents: readonly (Content | undefined)[]): readonly Found[] =>
-  entries.flatMap((key, i) => (contents[i] === undefined ? [] : [{ key, content: contents[i] }]))
+async function* keyed(key: ResourceKey, contents: AsyncIterable<Content>): AsyncGenerator<Found> {
+  for await (const content of contents) yield { key: { ...key, versionId: content.vid }, content }
+}
 
 /** Sources whose type stands before the position's have given all of its instant, those after it nothing of it. */
 function rangeOf(

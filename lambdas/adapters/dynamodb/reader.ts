@@ -15,6 +15,9 @@ export type Resolved = {
   readonly isMoving?: true
 }
 
+/** `isHead`: it was the current version when it was read. */
+export type Placed = { readonly content: Content; readonly isHead: boolean }
+
 /** Commits that may have come between two readings are not older, clocks that differ included: ms. */
 const RECENT = 60_000
 const READINGS = 6
@@ -68,8 +71,8 @@ export class Reader {
     return found
   }
 
-  /** Versions whose place is known, where each is read; a head that has moved on has left a copy. */
-  async contentsAt(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (Content | undefined)[]> {
+  /** Versions whose places are known, each read there, and whether it is the head; a head that has moved on has left a copy. */
+  async placed(keys: readonly (VersionKey & { readonly isHead: boolean })[]): Promise<readonly (Placed | undefined)[]> {
     const items = await this.#dynamo.getAll(
       keys.map((key) => ({ pk: primaryKey(key), sk: key.isHead ? HEAD : versionSort(key.versionId) })),
     )
@@ -81,7 +84,7 @@ export class Reader {
     const missed = keys.flatMap((_, i) => (found[i] === undefined ? [i] : []))
     const others = await this.contents(missed.map((i) => keys[i]!))
     for (const [n, i] of missed.entries()) found[i] = others[n]
-    return found
+    return found.map((content, i) => content && { content, isHead: content === heads[i]?.current })
   }
 
   async heads(keys: readonly ResourceKey[]): Promise<readonly (Resolved | undefined)[]> {

@@ -4,10 +4,10 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
+import { readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import type { Reader } from './reader.ts'
-import { currentAt } from './superseded.ts'
 import { behind, hashOf, instantPlace } from './table.ts'
 import { distinct, type Entry, readSource, type Source } from './windows.ts'
 
@@ -33,7 +33,7 @@ export async function scanPage(options: ScanOptions, sources: readonly Source[],
   const size = Math.min(ENTRIES, limit * segment.of)
   const { entries, end } = await window(options, source, { from, to: behind(instantPlace(since + 1)) }, size)
   const mine = entries.filter(({ id }) => hashOf(id) % segment.of === segment.index)
-  const { versions, last } = await read(options.reader, await currentAt(options.reader, mine, asOf), limit)
+  const { versions, last } = await read(options.reader, mine, asOf, limit)
   const next = nextOf(last === undefined ? end : behind(last.gsk), shard, sources.length, start)
   return { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
 }
@@ -59,18 +59,17 @@ async function window(
 async function read(
   reader: Reader,
   entries: readonly Entry[],
+  asOf: number,
   limit: number,
 ): Promise<{ readonly versions: readonly ResourceVersion[]; readonly last?: Entry }> {
-  const contents = await reader.contentsAt(entries)
   const versions: ResourceVersion[] = []
   let weight = 0
-  for (const [i, entry] of entries.entries()) {
-    const content = contents[i]
-    if (content === undefined || content.del === true) continue
-    const version = await reader.version(entry, content)
+  for await (const { key, content } of readEntries(reader, entries, asOf, limit)) {
+    if (content.del === true) continue
+    const version = await reader.version(key, content)
     versions.push(version)
     weight += version.body.length
-    if ((versions.length === limit || weight > PAGE_WEIGHT) && i < entries.length - 1) return { versions, last: entry }
+    if ((versions.length === limit || weight > PAGE_WEIGHT) && key !== entries.at(-1)) return { versions, last: key }
   }
   return { versions }
 }

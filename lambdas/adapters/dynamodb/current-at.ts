@@ -1,0 +1,42 @@
+/** Entries of the index with what they stand for; those that were current at an instant, where one is given. */
+import type { VersionKey } from '../../ports/resource-store.ts'
+import type { Content } from './item.ts'
+import type { Reader } from './reader.ts'
+import type { Entry } from './windows.ts'
+
+export type Found<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: Content }
+
+/** A writer that lost a race may have left its own instant in the copy, but not one of much earlier or later: ms. */
+const MARGIN = 15 * 60 * 1000
+/** Items read at once: of 180 KB each at the most. */
+const MOST = 50
+
+/** In the order of the entries. `wanted`: how many are likely to be taken. */
+export async function* readEntries(
+  reader: Reader,
+  entries: readonly Entry[],
+  instant: number | undefined,
+  wanted: number,
+): AsyncGenerator<Found<Entry>> {
+  const candidates = entries.filter(({ isHead, sup }) => instant === undefined || isHead || sup === undefined || sup >= instant - MARGIN)
+  let taken = 0
+  for (let at = 0; at < candidates.length; ) {
+    const some = candidates.slice(at, at + Math.min(MOST, Math.max(1, wanted - taken)))
+    at += some.length
+    for (const found of await foundOf(reader, some, instant)) {
+      taken++
+      yield found
+    }
+  }
+}
+
+/** A copy's hint decides where it is far from the instant, and a head that is still the head is current; else the next version decides. */
+async function foundOf(reader: Reader, entries: readonly Entry[], instant: number | undefined): Promise<readonly Found<Entry>[]> {
+  const placed = await reader.placed(entries)
+  const found = entries.flatMap((key, i) => (placed[i] === undefined ? [] : [{ key, ...placed[i] }]))
+  if (instant === undefined) return found
+  const unsure = found.filter(({ key, isHead }) => (key.isHead ? !isHead : key.sup === undefined || key.sup <= instant + MARGIN))
+  const next = await reader.contents(unsure.map(({ key }) => ({ ...key, versionId: key.versionId + 1 })))
+  const superseded = new Set(unsure.filter((_, i) => (next[i]?.lu ?? Number.POSITIVE_INFINITY) <= instant))
+  return found.filter((each) => !superseded.has(each))
+}

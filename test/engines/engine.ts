@@ -1,0 +1,80 @@
+/**
+ * Engines that stand in for AWS in tests: real servers, kept outside the checkout, on 127.0.0.1 only.
+ * An engine is installed once into the cache folder and started on a free port; `stop` ends exactly that process.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export type RunningEngine = {
+  /** What a process needs to find it. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly stop: () => Promise<void>
+}
+
+export type Engine = {
+  /** Does nothing when it is there already. */
+  readonly install: () => Promise<void>
+  readonly start: () => Promise<RunningEngine>
+}
+
+export const cacheFolder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'fhir-engines')
+
+export type Launch = {
+  readonly command: string
+  readonly arguments: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  /** Answers with any 2xx or 4xx when the engine is ready. */
+  readonly health: string
+}
+
+const PATIENCE = 30_000
+const PORTS_TRIED = 3
+
+/** Resolves when the engine answers; another port is tried when it ends at once. */
+export async function launch(on: (port: number) => Launch): Promise<{ readonly port: number; readonly stop: () => Promise<void> }> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const { command, arguments: given, environment = {}, health } = on(port)
+    const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] })
+    let said = ''
+    child.stderr.on('data', (data) => (said = `${said}${data}`.slice(-2_000)))
+    child.on('error', (error) => (said = error.message))
+    if (await isReady(child, health)) return { port, stop: () => end(child) }
+    await end(child)
+    if (attempt === PORTS_TRIED) throw new Error(`${command} did not start: ${said}`)
+  }
+}
+
+async function isReady(child: ChildProcess, health: string): Promise<boolean> {
+  for (let waited = 0; waited < PATIENCE && isRunning(child); waited += 25) {
+    const response = await fetch(health, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined)
+    await response?.body?.cancel()
+    if (response !== undefined && response.status < 500 && isRunning(child)) return true
+    await sleep(25)
+  }
+  return false
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (!isRunning(child)) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+  await ended
+  clearTimeout(late)
+}
+
+const isRunning = ({ pid, exitCode, signalCode }: ChildProcess): boolean => pid !== undefined && exitCode === null && signalCode === null
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+      .once('error', reject)
+      .listen(0, '127.0.0.1', () => {
+        const { port } = server.address() as { readonly port: number }
+        server.close(() => resolve(port))
+      })
+  })
