@@ -49,7 +49,7 @@ function suite(engine: DynamoEngine): void {
   describe('A coordinator that dies', () => {
     it('at any step leaves all of its transaction or none, hinders nobody for long, and leaves no trace', async () => {
       let outcomes = 0
-      for (let step = 1, wasDone = false; !wasDone; step++) {
+      for (let step = 1 + (isFull ? 0 : seed % 3), wasDone = false; !wasDone; step += isFull ? 1 : 3) {
         const tenant = newTenant()
         const { keys, writes, guards } = await sixOf(tenant)
         let calls = 0

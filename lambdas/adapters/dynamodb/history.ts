@@ -7,6 +7,7 @@ import type { Content } from './item.ts'
 import type { Reader } from './reader.ts'
 import { behind, instantPlace, place } from './table.ts'
 import { openTransactions, readRecord } from './transaction-record.ts'
+import type { Types } from './types.ts'
 import { distinct, type Entry, type Range, readSources, type Source } from './windows.ts'
 
 /** Bytes after which a page ends early. */
@@ -19,11 +20,13 @@ export class History {
   readonly #dynamo: Dynamo
   readonly #reader: Reader
   readonly #clock: Clock
+  readonly #types: Types
 
-  constructor(dynamo: Dynamo, reader: Reader, clock: Clock) {
+  constructor(dynamo: Dynamo, reader: Reader, types: Types, clock: Clock) {
     this.#dynamo = dynamo
     this.#reader = reader
     this.#clock = clock
+    this.#types = types
   }
 
   async ofResource(key: ResourceKey, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
@@ -32,31 +35,32 @@ export class History {
   }
 
   /** Ends before the oldest transaction that is on its way in, so that no part of one is seen. */
-  async ofTypes(
-    scope: HistoryScope,
-    sources: readonly Source[],
-    window: HistoryWindow,
-    after: HistoryPosition | undefined,
-    limit: number,
-  ): Promise<HistoryPage> {
-    let end = await this.#end(scope.tenant, window)
+  async ofTypes(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
+    const [sources, first] = await Promise.all([this.#types.sources(scope.tenant, scope.type), this.#limits(scope.tenant, window)])
+    let limits = first
     for (;;) {
-      const page = await this.#pageOf(this.#found(sources, { ...window, before: end }, after, limit + 1), limit)
-      const again = Math.min(end, await this.#end(scope.tenant, window))
-      if (again === end) return page
-      end = again
+      const page = await this.#pageOf(this.#found(sources, { ...window, before: limits.end }, after, limit + 1), limit)
+      const later = await this.#limits(scope.tenant, window)
+      const isWhole = later.end >= limits.end && limits.pending.every((id) => later.pending.includes(id))
+      if (isWhole) return page
+      limits = { end: Math.min(limits.end, later.end), pending: later.pending }
     }
   }
 
-  async #end(tenant: string, { since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow): Promise<number> {
+  /** Where a history ends, and the transactions of which the index showed nothing yet. */
+  async #limits(
+    tenant: string,
+    { since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow,
+  ): Promise<{ readonly end: number; readonly pending: readonly string[] }> {
     const open = await openTransactions(this.#dynamo, tenant)
-    const records = await Promise.all(
-      open.map(async ({ id, lu }) => ({ lu, state: (await readRecord(this.#dynamo, { tenant, id })).state })),
-    )
+    const records = await Promise.all(open.map(async (each) => ({ ...each, state: (await readRecord(this.#dynamo, each)).state })))
     // What may still be committed matters only to who asks for what is new, and would not look back.
     const inTheWay = records.filter(({ state }) => state === 'COMMITTED' || (since !== undefined && state === 'PENDING'))
     const settled = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - LAG
-    return Math.min(before, settled, ...inTheWay.map(({ lu }) => lu))
+    return {
+      end: Math.min(before, settled, ...inTheWay.map(({ lu }) => lu)),
+      pending: records.filter(({ state }) => state === 'PENDING').map(({ id }) => id),
+    }
   }
 
   async *#found(

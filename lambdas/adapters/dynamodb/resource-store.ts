@@ -61,7 +61,7 @@ export class DynamoDbResourceStore implements ResourceReader, ResourceWriter {
     this.#dynamo = new Dynamo(client, table, this.#options)
     this.#types = new Types(this.#dynamo, shards)
     this.#reader = new Reader(this.#dynamo, blobs, clock)
-    this.#history = new History(this.#dynamo, this.#reader, clock)
+    this.#history = new History(this.#dynamo, this.#reader, this.#types, clock)
   }
 
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
@@ -74,13 +74,12 @@ export class DynamoDbResourceStore implements ResourceReader, ResourceWriter {
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
     if (scope.id !== undefined) return this.#history.ofResource(scope, window, after, limit)
-    return this.#history.ofTypes(scope, await this.#types.sources(scope.tenant, scope.type), window, after, limit)
+    return this.#history.ofTypes(scope, window, after, limit)
   }
 
   async scan(request: ScanRequest): Promise<ScanPage> {
     const { settle } = this.#options
-    const sources = await this.#types.sources(request.tenant, request.type)
-    return scanPage({ dynamo: this.#dynamo, reader: this.#reader, settle }, sources, request)
+    return scanPage({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settle }, request)
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {

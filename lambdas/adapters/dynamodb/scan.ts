@@ -9,32 +9,34 @@ import type { Dynamo } from './dynamo.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import type { Reader } from './reader.ts'
 import { behind, hashOf, instantPlace } from './table.ts'
+import type { Types } from './types.ts'
 import { distinct, type Entry, readSource, type Source } from './windows.ts'
 
 /** Index entries looked at for one page, so that a sparse segment ends as well. */
 const ENTRIES = 4_000
 
-/** Where a scan goes on: the shard, and the place after which. */
-type Cursor = readonly [shard: number, after: string]
+/** Where a scan goes on: the shard, of how many there were when it began, and the place after which. */
+type Cursor = readonly [shard: number, of: number, after: string]
 
 export type ScanOptions = {
   readonly dynamo: Dynamo
   readonly reader: Reader
+  readonly types: Types
   /** How much later the index may show a copy than it stops showing the head: ms. */
   readonly settle: number
 }
 
-export async function scanPage(options: ScanOptions, sources: readonly Source[], request: ScanRequest): Promise<ScanPage> {
-  const { asOf, since = -1, cursor, limit, segment } = request
+export async function scanPage(options: ScanOptions, request: ScanRequest): Promise<ScanPage> {
+  const { tenant, type, asOf, since = -1, cursor, limit, segment } = request
   const start = instantPlace(asOf)
-  const [shard, from] = cursor === undefined ? ([0, start] as Cursor) : (JSON.parse(cursor) as Cursor)
-  const source = sources[shard]
-  if (source === undefined || asOf < 0) return { versions: [] }
+  const begin = async (): Promise<Cursor> => [0, (await options.types.sources(tenant, type)).length, start]
+  const [shard, of, from] = cursor === undefined ? await begin() : (JSON.parse(cursor) as Cursor)
+  if (of === 0 || asOf < 0) return { versions: [] }
   const size = Math.min(ENTRIES, limit * segment.of)
-  const { entries, end } = await window(options, source, { from, to: behind(instantPlace(since + 1)) }, size)
+  const { entries, end } = await window(options, { tenant, type, shard }, { from, to: behind(instantPlace(since + 1)) }, size)
   const mine = entries.filter(({ id }) => hashOf(id) % segment.of === segment.index)
   const { versions, last } = await read(options.reader, mine, asOf, limit)
-  const next = nextOf(last === undefined ? end : behind(last.gsk), shard, sources.length, start)
+  const next = nextOf(last === undefined ? end : behind(last.gsk), shard, of, start)
   return { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
 }
 
@@ -74,7 +76,7 @@ async function read(
   return { versions }
 }
 
-function nextOf(after: string | undefined, shard: number, shards: number, start: string): Cursor | undefined {
-  if (after !== undefined) return [shard, after]
-  return shard + 1 < shards ? [shard + 1, start] : undefined
+function nextOf(after: string | undefined, shard: number, of: number, start: string): Cursor | undefined {
+  if (after !== undefined) return [shard, of, after]
+  return shard + 1 < of ? [shard + 1, of, start] : undefined
 }
