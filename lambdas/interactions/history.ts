@@ -4,11 +4,12 @@ import { dateRange } from '../fhir/date-range.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { etag, instant } from '../fhir/version.ts'
 import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
+import { pageSize } from '../search/page-size.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
-import { HEAVIEST_PAGE, pageSize, queryText } from './page.ts'
+import { HEAVIEST_PAGE, queryText } from './page.ts'
 
 type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
 

@@ -6,6 +6,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
@@ -78,17 +79,15 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
   }
 }
 
-const LONGEST_SEARCHABLE = 8_000
-
 /** https://hl7.org/fhir/R4/operationoutcome.html: a string that search will pass over is stored, with a warning. */
 const warningsOf = (resource: Resource, body: Uint8Array): readonly Issue[] =>
-  body.length <= LONGEST_SEARCHABLE
+  body.length <= LONGEST
     ? []
     : longStrings(resource).map((expression) => ({
         severity: 'warning',
         code: 'value',
         expression,
-        text: `The string is longer than ${LONGEST_SEARCHABLE} characters: it is stored, but search does not find it`,
+        text: `The string is longer than ${LONGEST} characters: it is stored, but search does not find it`,
       }))
 
 /** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */

@@ -46,8 +46,6 @@ export type EmbeddedOptions = {
 export type Embedded = {
   /** Listens on nothing yet. */
   readonly server: Server
-  /** Acknowledged versions that searches would have to wait for. */
-  readonly lag: () => number
   /** Takes the place of everything: the store a `restore` left in the data folder. Requests meanwhile are answered 503. */
   readonly restore: () => Promise<void>
   /** Finishes what is under way, then closes the stores. */
@@ -89,7 +87,6 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   })
   return {
     server,
-    lag: () => gate.inside.searcher.lag(),
     restore: () =>
       gate.exchange(async (home) => {
         await closeStores(home)

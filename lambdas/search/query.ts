@@ -1,6 +1,7 @@
 /** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
+import { pageSize } from './page-size.ts'
 import { type SearchParameter, searchParameter } from './parameters.ts'
 import { all, not, type Predicate, type SortKey, some } from './plan.ts'
 import { splitValue } from './types/search-type.ts'
@@ -35,7 +36,7 @@ export type SearchRequest = {
 
 /** FhirError 400: malformed value, unsupported modifier, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
-  const state: State = { type, options, where: [], order: [], used: [], count: DEFAULT_COUNT, total: 'estimate' }
+  const state: State = { type, options, where: [], order: [], used: [], count: pageSize(undefined), total: 'estimate' }
   for (const [name, value] of pairs) {
     if (!(readResult(state, name, value) || readCriterion(state, name, value))) {
       if (options.handling === 'strict' || options.criteriaOnly)
@@ -48,8 +49,6 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
   return requestOf(state)
 }
 
-const DEFAULT_COUNT = 20
-const LARGEST_COUNT = 1_000
 const DEEPEST_SKIP = 10_000
 const MOST_CRITERIA = 200
 /** Of one criterion. Keys are one look-up, however many. */
@@ -92,8 +91,7 @@ type Reader = (state: State, value: string) => void
 /** Parameters about the answer. https://hl7.org/fhir/R4/search.html#return */
 const RESULTS: Readonly<Record<string, Reader>> = {
   _count(state, value) {
-    if (!/^\d{1,15}$/.test(value)) throw wrong('_count', 'a number of resources')
-    state.count = Math.min(Number(value), LARGEST_COUNT)
+    state.count = pageSize(value)
   },
   _sort(state, value) {
     state.order = value.split(',').map((key) => sortKey(state, key))

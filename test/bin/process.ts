@@ -1,10 +1,10 @@
 /** The command line as a process: started, read, ended. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from '@jest/globals'
+import { freePort } from '../engines/engine.ts'
 
 export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
 
@@ -66,11 +66,3 @@ afterAll(() => {
   for (const child of children) child.kill('SIGKILL')
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
-import { fhir, freePort, newFolder, started } from './process.ts'
+import { freePort } from '../engines/engine.ts'
+import { fhir, newFolder, started } from './process.ts'
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
 

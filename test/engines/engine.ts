@@ -69,7 +69,7 @@ async function end(child: ChildProcess): Promise<void> {
 
 const isRunning = ({ pid, exitCode, signalCode }: ChildProcess): boolean => pid !== undefined && exitCode === null && signalCode === null
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
       .once('error', reject)
