@@ -38,6 +38,6 @@ async function run(paths: readonly string[], { to, concurrency }: Options): Prom
   }).finally(() => bar.stop())
   process.stdout.write(`${resources} resources of ${sources.length} files loaded, ${rate()} a second\n`)
   if (failures.length === 0) return
-  for (const { place, key, reason } of failures.slice(0, SHOWN)) process.stderr.write(`${place} ${key}: ${reason}\n`)
+  for (const { place, key, reason } of failures.slice(0, SHOWN)) process.stderr.write(`${[place, key].join(' ').trim()}: ${reason}\n`)
   throw new Error(`${failures.length} failed${failures.length > SHOWN ? `, the first ${SHOWN} are shown` : ''}`)
 }

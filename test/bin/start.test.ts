@@ -146,15 +146,16 @@ describe('load', () => {
     }
     writeFileSync(
       join(folder, 'wrong.ndjson'),
-      '{"resourceType":"Basic","id":"ok","code":{"text":"x"}}\n{"resourceType":"Basic","id":"bad"}\n{"resourceType":"Basic","id":"ok2","code":{"text":"x"}}\n',
+      '{"resourceType":"Basic","id":"ok","code":{"text":"x"}}\n{"resourceType":"Basic","id":"bad"}\n{"resourceType"\n{"resourceType":"Basic","id":"ok2","code":{"text":"x"}}\n',
     )
     writeFileSync(join(folder, 'broken.json'), '{"resourceType":')
     const { code, err } = await fhir('load', folder, '--to', server.base)
     expect(code).toBe(1)
-    expect(err).toContain('wrong.ndjson Basic/bad: 400')
+    expect(err).toContain('wrong.ndjson:2 Basic/bad: 400')
+    expect(err).toContain('wrong.ndjson:3: The body is not valid JSON')
     expect(err).toContain('Basic.code')
     expect(err).toContain('broken.json')
-    expect(err).toContain('2 failed')
+    expect(err).toContain('3 failed')
     expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
     await server.stop()
   })

@@ -1,6 +1,6 @@
 /** Loads files into a server. */
 import { entriesOf, type LoadEntry } from './entries.ts'
-import { resourcesOf, type Source } from './read-files.ts'
+import { type Source, textsOf } from './read-files.ts'
 import { type Failure, senderTo } from './send.ts'
 
 export type LoadProgress = { readonly resources: number; readonly bytes: number }
@@ -15,7 +15,7 @@ export type LoadOptions = {
 
 export type LoadResult = { readonly resources: number; readonly failures: readonly Failure[] }
 
-const MOST_ENTRIES = 500
+const MOST_ENTRIES = 200
 const MOST_BYTES = 4_000_000
 
 /** Rejects when the server cannot be reached; what it refuses, and what cannot be read, is among the failures. */
@@ -43,9 +43,10 @@ export async function load(sources: readonly Source[], { base, concurrency, onPr
 async function* chunksOf(source: Source, failures: Failure[]): AsyncGenerator<readonly LoadEntry[]> {
   let chunk = new Map<string, LoadEntry>()
   let bytes = 0
+  const failed = (place: string, error: unknown): void => void failures.push({ place, key: '', reason: (error as Error).message })
   try {
-    for await (const resource of resourcesOf(source))
-      for (const entry of entriesOf(resource, source.file)) {
+    for await (const { text, place } of textsOf(source))
+      for (const entry of orNothing(() => entriesOf(text, place), failed.bind(undefined, place))) {
         if (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + entry.text.length > MOST_BYTES) {
           if (chunk.size > 0) yield [...chunk.values()]
           chunk = new Map()
@@ -55,7 +56,16 @@ async function* chunksOf(source: Source, failures: Failure[]): AsyncGenerator<re
         bytes += entry.text.length
       }
   } catch (error) {
-    failures.push({ place: source.file, key: '', reason: (error as Error).message })
+    failed(source.file, error)
   }
   if (chunk.size > 0) yield [...chunk.values()]
+}
+
+function orNothing<T>(attempt: () => readonly T[], failed: (error: unknown) => void): readonly T[] {
+  try {
+    return attempt()
+  } catch (error) {
+    failed(error)
+    return []
+  }
 }

@@ -4,8 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { createGunzip, gunzipSync } from 'node:zlib'
-import { parseJson } from '../../fhir/json.ts'
-import { isResource, type Resource } from '../../fhir/resource.ts'
 
 export type Source = { readonly file: string; readonly size: number }
 
@@ -22,11 +20,14 @@ export function sourcesOf(paths: readonly string[]): readonly Source[] {
   })
 }
 
-/** The resources of a file, one after the other; an NDJSON file is never in memory as a whole. Errors name file and line. */
-export async function* resourcesOf({ file }: Source): AsyncGenerator<Resource> {
+/** `place`: the file, and the line of an NDJSON file. */
+export type Text = { readonly text: string; readonly place: string }
+
+/** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. */
+export async function* textsOf({ file }: Source): AsyncGenerator<Text> {
   if (!LINES.test(file)) {
     const bytes = await readFile(file)
-    yield resource((file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8'), file)
+    yield { text: (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8'), place: file }
     return
   }
   const stream = createReadStream(file)
@@ -36,17 +37,6 @@ export async function* resourcesOf({ file }: Source): AsyncGenerator<Resource> {
     crlfDelay: Number.POSITIVE_INFINITY,
   })) {
     number++
-    if (line.trim() !== '') yield resource(line, `${file}:${number}`)
+    if (line.trim() !== '') yield { text: line, place: `${file}:${number}` }
   }
-}
-
-function resource(text: string, place: string): Resource {
-  let tree: unknown
-  try {
-    tree = parseJson(text)
-  } catch (error) {
-    throw new Error(`${place}: ${(error as Error).message}`)
-  }
-  if (!isResource(tree)) throw new Error(`${place}: not a FHIR resource`)
-  return tree
 }
