@@ -7,6 +7,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { load } from '../../lambdas/runtime/load/load.ts'
+import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 
 const HEADERS = { 'content-type': 'application/fhir+json' }
 const folder = process.argv[2] ?? 'test/fixtures/sample'
@@ -141,11 +143,18 @@ async function benchLoad(): Promise<void> {
   const { child } = await start(data)
   const small = await createRate()
   const began = performance.now()
-  const loaded = await new Promise<number | null>((resolve) =>
-    spawn(process.execPath, ['bin/fhir.js', 'load', folder, '--to', base], { stdio: ['ignore', 'ignore', 'inherit'] }).on('exit', resolve),
-  )
+  const tenths: number[] = []
+  let sent = 0
+  const { failures } = await load(sourcesOf([folder]), {
+    base,
+    concurrency: 4,
+    onProgress({ resources }) {
+      sent += resources
+      while (sent >= ((tenths.length + 1) * floor.resources) / 10) tenths.push(performance.now() - began)
+    },
+  })
   const seconds = (performance.now() - began) / 1000
-  if (loaded !== 0) throw new Error('the load failed')
+  if (failures.length > 0) throw new Error(`the load failed: ${failures[0]!.reason}`)
   await (await fetch(`${base}/Patient?_summary=count`)).text()
   const indexed = (performance.now() - began) / 1000
   const rate = floor.resources / seconds
@@ -159,6 +168,12 @@ async function benchLoad(): Promise<void> {
     '… until all of it is searchable',
     `${indexed.toFixed(1)} s`,
     `${(floor.resources / indexed / floorRate).toFixed(2)} of the same`,
+  ])
+  const [second = 0, fourth = 0, eighth = 0, tenth = seconds * 1000] = [1, 3, 7, 9].map((i) => tenths[i])
+  rows.push([
+    '… its speed at the end',
+    '',
+    `${((fourth - second) / (tenth - eighth)).toFixed(2)} of that at its start (second and last fifth)`,
   ])
   rows.push(['… memory of the server at most', `${rss(child)} MB`, ''])
   const large = await createRate()
