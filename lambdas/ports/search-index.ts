@@ -5,10 +5,11 @@
  * - `apply` is idempotent and order-tolerant: replays and reorderings end at each resource's highest version.
  * - `find` returns live resources the plan's predicate holds on (search/evaluate.ts is its meaning), in the plan's order, at most
  *   `limit`, strictly after `after`. Deleted resources and other tenants are never found.
+ * - `groups` is exact: every match is in the group of each of its keys, none in another, and sizes count them all.
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
-import type { Plan, Position } from '../search/plan.ts'
+import type { GroupPlan, Matching, Plan, Position } from '../search/plan.ts'
 
 export type OrderKey = { readonly low: string | number; readonly high: string | number }
 
@@ -27,6 +28,10 @@ export type IndexDocument = {
   readonly spans: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
   readonly numbers: Readonly<Record<string, readonly (readonly [low: number, high: number])[]>>
   readonly points: Readonly<Record<string, readonly (readonly [latitude: number, longitude: number])[]>>
+  /** Values that are matched together. */
+  readonly tuples: Readonly<Record<string, readonly Tuple[]>>
+  /** The groups the resource belongs to, by what it is grouped by: `code:code`, `code:system`. */
+  readonly groups: Readonly<Record<string, readonly string[]>>
   /** Sort values by parameter code: ascending by low, descending by high. */
   readonly order: Readonly<Record<string, OrderKey>>
   /** Parameter codes that had a value. */
@@ -37,6 +42,9 @@ export type IndexDocument = {
   /** The resource, for indexes that keep it so that a search needs no second read. */
   readonly body: Uint8Array
 }
+
+/** Intervals are half-open; those of numbers may be points. */
+export type Tuple = { readonly key: string; readonly ranges: readonly (readonly [low: number, high: number])[] }
 
 export type Hit = {
   readonly type: string
@@ -49,9 +57,19 @@ export type Hit = {
 
 export type HitPage = { readonly hits: readonly Hit[]; readonly more: boolean; readonly total?: number }
 
+/** `size`: matches in it. `hits`: the first of them. */
+export type Group = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
+
+/** `total`: matches, whether in a group or not. */
+export type GroupPage = { readonly groups: readonly Group[]; readonly more: boolean; readonly total: number }
+
 export interface SearchIndex {
   apply(documents: readonly IndexDocument[]): Promise<void>
   find(plan: Plan): Promise<HitPage>
+  /** Distinct keys of a field among the matches, in no order, at most `limit` of them. */
+  distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]>
+  /** TooManyGroups: more than 65,535. */
+  groups(plan: GroupPlan): Promise<GroupPage>
   /** Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. */
   caughtUp(tokens: readonly string[], patience: number): Promise<boolean>
 }

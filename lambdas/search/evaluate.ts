@@ -1,6 +1,6 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
 import type { IndexDocument } from '../ports/search-index.ts'
-import { compareText, type Position, type Predicate, type SortKey } from './plan.ts'
+import { compareText, type Position, type Predicate, type RangeTest, type SortKey } from './plan.ts'
 
 export function evaluate(where: Predicate, document: IndexDocument): boolean {
   switch (where.kind) {
@@ -19,21 +19,17 @@ export function evaluate(where: Predicate, document: IndexDocument): boolean {
     case 'contains':
       return keysOf(document, where.field).some((key) => key.includes(where.text))
     case 'span':
-      return (document.spans[where.field] ?? []).some(([low, high]) =>
-        where.relation === 'within' ? low >= where.low && high <= where.high : low < where.high && high > where.low,
-      )
+      return (document.spans[where.field] ?? []).some((span) => passes(where, span))
     case 'number':
-      return (document.numbers[where.field] ?? []).some(([low, high]) =>
-        where.relation === 'within' ? low >= where.low && below(high, where.high) : below(low, where.high) && high >= where.low,
-      )
+      return (document.numbers[where.field] ?? []).some((number) => passes(where, number))
     case 'near':
-      return (document.points[where.field] ?? []).some(
-        ([latitude, longitude]) => metresBetween(latitude, longitude, where.latitude, where.longitude) <= where.metres,
-      )
+      return (document.points[where.field] ?? []).some((point) => metresBetween(point, [where.latitude, where.longitude]) <= where.metres)
     case 'present':
       return document.present.includes(where.field)
     case 'tuple':
-      throw new TypeError('no parameter makes tuples yet')
+      return (document.tuples[where.field] ?? []).some(
+        ({ key, ranges }) => key === where.key && where.ranges.every((test, i) => ranges[i] !== undefined && passes(test, ranges[i])),
+      )
     case 'compartment':
       return document.compartments.some((compartment) => where.oneOf.includes(compartment))
   }
@@ -41,17 +37,24 @@ export function evaluate(where: Predicate, document: IndexDocument): boolean {
 
 const keysOf = (document: IndexDocument, field: string): readonly string[] => document.keys[field] ?? []
 
+function passes({ kind, relation, low, high }: RangeTest, [from, to]: readonly [number, number]): boolean {
+  if (kind === 'span') return relation === 'within' ? from >= low && to <= high : from < high && to > low
+  return relation === 'within' ? from >= low && below(to, high) : below(from, high) && to >= low
+}
+
 /** The interval is half-open, but infinity is in it when it is open to that side. */
 const below = (value: number, high: number): boolean => value < high || high === Number.POSITIVE_INFINITY
 
 const EARTH = 6_371_008.8
 
 /** Haversine, on a sphere of the Earth's mean radius in metres. */
-function metresBetween(aLatitude: number, aLongitude: number, bLatitude: number, bLongitude: number): number {
+export function metresBetween(
+  a: readonly [latitude: number, longitude: number],
+  b: readonly [latitude: number, longitude: number],
+): number {
   const rad = Math.PI / 180
   const h =
-    Math.sin(((bLatitude - aLatitude) * rad) / 2) ** 2 +
-    Math.cos(aLatitude * rad) * Math.cos(bLatitude * rad) * Math.sin(((bLongitude - aLongitude) * rad) / 2) ** 2
+    Math.sin(((b[0] - a[0]) * rad) / 2) ** 2 + Math.cos(a[0] * rad) * Math.cos(b[0] * rad) * Math.sin(((b[1] - a[1]) * rad) / 2) ** 2
   return 2 * EARTH * Math.asin(Math.min(1, Math.sqrt(h)))
 }
 

@@ -22,7 +22,7 @@ export function extract(version: ResourceVersion, resource: Resource | undefined
       present.push(parameter.code)
       for (const value of values) searchType.extract(fields, parameter.code, value)
     }
-  const { keys, spans, numbers, points, order } = fields
+  const { keys, spans, numbers, points, tuples, groups, order } = fields
   return {
     tenant,
     type,
@@ -34,6 +34,8 @@ export function extract(version: ResourceVersion, resource: Resource | undefined
     spans,
     numbers,
     points,
+    tuples,
+    groups,
     order,
     present,
     compartments,

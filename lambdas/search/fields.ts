@@ -1,5 +1,5 @@
 /** Collects what extraction finds in one resource. */
-import type { OrderKey } from '../ports/search-index.ts'
+import type { OrderKey, Tuple } from '../ports/search-index.ts'
 import { LONGEST } from './fold.ts'
 
 type Lists<T> = Record<string, T[]>
@@ -9,6 +9,8 @@ export class Fields {
   readonly spans: Lists<readonly [low: number, high: number]> = {}
   readonly numbers: Lists<readonly [low: number, high: number]> = {}
   readonly points: Lists<readonly [latitude: number, longitude: number]> = {}
+  readonly tuples: Lists<Tuple> = {}
+  readonly groups: Lists<string> = {}
   readonly order: Record<string, OrderKey> = {}
   readonly baseUrl: string | undefined
 
@@ -19,10 +21,17 @@ export class Fields {
 
   /** A key that is too long is left out. */
   key(field: string, value: string): void {
-    if (value.length > LONGEST) return
-    const list = this.keys[field]
-    if (list === undefined) this.keys[field] = [value]
-    else if (!list.includes(value)) list.push(value)
+    addOnce(this.keys, field, value)
+  }
+
+  /** What the resource is grouped by: the code alone, and together with its system. */
+  group(param: string, code: string, both = code): void {
+    addOnce(this.groups, `${param}:code`, code)
+    addOnce(this.groups, `${param}:system`, both)
+  }
+
+  tuple(field: string, key: string, ranges: Tuple['ranges']): void {
+    if (key.length <= LONGEST) add(this.tuples, field, { key, ranges })
   }
 
   span(field: string, low: number, high: number): void {
@@ -45,4 +54,11 @@ function add<T>(lists: Lists<T>, field: string, item: T): void {
   const list = lists[field]
   if (list === undefined) lists[field] = [item]
   else list.push(item)
+}
+
+function addOnce(lists: Lists<string>, field: string, item: string): void {
+  if (item.length > LONGEST) return
+  const list = lists[field]
+  if (list === undefined) lists[field] = [item]
+  else if (!list.includes(item)) list.push(item)
 }

@@ -13,19 +13,21 @@ export type Predicate =
   /** Some key of the field has `text` in it. */
   | { readonly kind: 'contains'; readonly field: string; readonly text: string }
   /** Some interval of the field lies within, or has a point in common with, [low, high). A number is a point: low = high, within and intersects then mean low ≤ x < high. */
-  | {
-      readonly kind: 'span' | 'number'
-      readonly field: string
-      readonly relation: 'within' | 'intersects'
-      readonly low: number
-      readonly high: number
-    }
+  | (RangeTest & { readonly field: string })
   | { readonly kind: 'near'; readonly field: string; readonly latitude: number; readonly longitude: number; readonly metres: number }
   /** The parameter had a value. */
   | { readonly kind: 'present'; readonly field: string }
-  /** The tests hold on one entry. */
-  | { readonly kind: 'tuple'; readonly field: string; readonly tests: readonly Predicate[] }
+  /** One entry of the field has this key, and each of its intervals passes the test of its place. */
+  | { readonly kind: 'tuple'; readonly field: string; readonly key: string; readonly ranges: readonly RangeTest[] }
   | { readonly kind: 'compartment'; readonly oneOf: readonly string[] }
+
+/** As of `span` and `number`; an interval of a `number` may be a point. */
+export type RangeTest = {
+  readonly kind: 'span' | 'number'
+  readonly relation: 'within' | 'intersects'
+  readonly low: number
+  readonly high: number
+}
 
 export type SortKey = { readonly param: string; readonly descending: boolean }
 
@@ -43,6 +45,25 @@ export type Plan = {
   readonly skip?: number
   /** `estimate`: exact up to 10,000, absent above. */
   readonly total: 'none' | 'estimate' | 'accurate'
+}
+
+/** What is looked for, without how it is shown. */
+export type Matching = Pick<Plan, 'tenant' | 'types' | 'where'>
+
+/** Where a page of groups ended: the first hit of its last group, and that group's key. */
+export type GroupPosition = { readonly position: Position; readonly key: string }
+
+export type GroupPlan = Matching & {
+  /** Of IndexDocument.groups. */
+  readonly field: string
+  /** The order of the hits in each group. Groups stand in the order of their first hits, and those with the same one in that of their keys. */
+  readonly order: readonly SortKey[]
+  /** Hits of each group, at least one. */
+  readonly hits: number
+  /** Groups. */
+  readonly limit: number
+  readonly after?: GroupPosition
+  readonly skip?: number
 }
 
 export const all = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })

@@ -1,6 +1,6 @@
 /** Random index documents and plans over them, the same for the same seed. Few values, so that they meet. */
-import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
-import type { Plan, Predicate, SortKey } from '../../lambdas/search/plan.ts'
+import type { IndexDocument, Tuple } from '../../lambdas/ports/search-index.ts'
+import type { GroupPlan, Plan, Predicate, RangeTest, SortKey } from '../../lambdas/search/plan.ts'
 import { document } from './index-document.ts'
 
 export type Random = { readonly below: (n: number) => number; readonly pick: <T>(of: readonly T[]) => T }
@@ -25,6 +25,13 @@ const FIELDS = ['a', 'a:code', 'b', 'c'] as const
 const KEYS = ['', 'x', 'X', 'xy', 'x|y', 'x%', 'x_', "x'", 'é', 'e\u0301', '\uffee', '\u{1f600}', 'x\u0000y', 'x\u0000z', 's|x'] as const
 const INSTANTS = [Number.NEGATIVE_INFINITY, -1_000, 0, 1_000, 2_000, 2_001, 1_600_000_000_000, Number.POSITIVE_INFINITY] as const
 const NUMBERS = [-1.5, 0, 0.1, 0.30000000000000004, 2, 1e300] as const
+const POINTS = [
+  [0, 0],
+  [0, 0.001],
+  [52.5, 13.4],
+  [-17, 179.999],
+  [-17, -179.999],
+] as const
 const COMPARTMENTS = ['Patient/1', 'Patient/2'] as const
 
 export function documentsOf(random: Random, howMany: number): readonly IndexDocument[] {
@@ -62,8 +69,12 @@ function contentOf(random: Random): Partial<IndexDocument> {
       return [[param, { low: low!, high: high! }]]
     }),
   )
+  const tuple = (): Tuple => ({ key: random.pick(['', 'x', 'x\u0000y']), ranges: [span(), number()].slice(0, 1 + random.below(2)) })
   return {
     keys,
+    tuples: lists(tuple),
+    points: lists(() => random.pick(POINTS)),
+    groups: { 'b:code': keys.b ?? [], 'c:code': some(() => random.pick(KEYS)) },
     spans: lists(span),
     numbers: Object.fromEntries(Object.entries(lists(number)).map(([field, values]) => [`${field}#`, values])),
     order,
@@ -77,7 +88,7 @@ export function predicateOf(random: Random, depth = 3): Predicate {
   const of = (): Predicate[] => Array.from({ length: random.below(4) }, () => predicateOf(random, depth - 1))
   const [low, high] = [random.pick(INSTANTS), random.pick(INSTANTS)].sort((a, b) => a - b) as [number, number]
   const relation = random.pick(['within', 'intersects'] as const)
-  switch (depth === 0 ? 3 + random.below(8) : random.below(11)) {
+  switch (depth === 0 ? 3 + random.below(10) : random.below(13)) {
     case 0:
       return { kind: 'all', of: of() }
     case 1:
@@ -105,6 +116,15 @@ export function predicateOf(random: Random, depth = 3): Predicate {
       return { kind: 'present', field: random.pick(['p', 'q', 's', 't', 'u']) }
     case 8:
       return { kind: 'compartment', oneOf: [random.pick(COMPARTMENTS)] }
+    case 9: {
+      const first: RangeTest = { kind: 'span', relation, low, high: low === high ? high + 1 : high }
+      const second: RangeTest = { kind: 'number', relation, low: random.pick(NUMBERS), high: Number.POSITIVE_INFINITY }
+      return { kind: 'tuple', field, key: random.pick(['', 'x', 'x\u0000y']), ranges: random.below(2) === 0 ? [first] : [first, second] }
+    }
+    case 10: {
+      const [latitude, longitude] = random.pick(POINTS)
+      return { kind: 'near', field, latitude, longitude, metres: random.pick([0, 1_000, 1_000_000]) }
+    }
     default:
       return { kind: 'key', field, oneOf: [...new Set(Array.from({ length: random.below(4) }, () => random.pick(KEYS)))] }
   }
@@ -123,4 +143,10 @@ export function planOf(random: Random): Plan {
     total: random.pick(['none', 'estimate', 'accurate'] as const),
     ...(random.below(4) === 0 ? { skip: random.below(10) } : {}),
   }
+}
+
+export function groupPlanOf(random: Random): GroupPlan {
+  const { tenant, types, where, order, limit, skip } = planOf(random)
+  const field = random.pick(['b:code', 'c:code', 'd:code'])
+  return { tenant, types, where, field, order, hits: 1 + random.below(3), limit, ...(skip === undefined ? {} : { skip }) }
 }

@@ -11,6 +11,8 @@ export const document = (fields: Partial<IndexDocument> & { readonly id: string 
   spans: {},
   numbers: {},
   points: {},
+  tuples: {},
+  groups: {},
   order: {},
   present: Object.keys(fields.order ?? {}),
   compartments: [],

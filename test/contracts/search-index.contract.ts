@@ -1,12 +1,23 @@
 /** What every SearchIndex must do. An adapter's test hands over how to make an empty one. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
-import type { HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
+import type { Group, GroupPage, Hit, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
 import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
 import { extract } from '../../lambdas/search/extract.ts'
-import { all, comparePositions, not, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
+import {
+  all,
+  comparePositions,
+  compareText,
+  type GroupPlan,
+  type Matching,
+  not,
+  type Plan,
+  type Predicate,
+  type RangeTest,
+  type SortKey,
+} from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
-import { documentsOf, planOf, randomOf, versionsOf } from './generated-search.ts'
+import { documentsOf, groupPlanOf, planOf, type Random, randomOf, versionsOf } from './generated-search.ts'
 import { document } from './index-document.ts'
 
 export type OpenIndex = { readonly index: SearchIndex; readonly close: () => Promise<void> }
@@ -253,6 +264,181 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       })
     })
 
+    describe('matches values together', () => {
+      const range = (
+        low: number,
+        high: number,
+        relation: RangeTest['relation'] = 'within',
+        kind: RangeTest['kind'] = 'span',
+      ): RangeTest => ({
+        kind,
+        relation,
+        low,
+        high,
+      })
+      const tuple = (key: string, ...ranges: readonly RangeTest[]): Predicate => ({ kind: 'tuple', field: 't', key, ranges })
+      const NEVER = Number.NEGATIVE_INFINITY
+      beforeEach(() =>
+        apply(
+          document({
+            id: '1',
+            tuples: {
+              t: [
+                { key: 'a', ranges: [[10, 20]] },
+                { key: 'b', ranges: [[30, 40]] },
+              ],
+            },
+          }),
+          document({
+            id: '2',
+            tuples: { t: [{ key: 'a', ranges: [[30, Number.POSITIVE_INFINITY]] }], u: [{ key: 'b', ranges: [[10, 20]] }] },
+          }),
+          document({
+            id: '3',
+            tuples: {
+              t: [
+                {
+                  key: 'c',
+                  ranges: [
+                    [1, 1],
+                    [5, 5],
+                  ],
+                },
+                {
+                  key: 'c',
+                  ranges: [
+                    [2, 2],
+                    [6, 6],
+                  ],
+                },
+              ],
+            },
+          }),
+          document({ id: '4' }),
+        ),
+      )
+
+      it('a key and an interval of one entry, never of two', async () => {
+        expect(await ids({ where: tuple('a', range(10, 20)) })).toBe('1')
+        expect(await ids({ where: tuple('a', range(30, 41)) })).toBe('')
+        expect(await ids({ where: tuple('a', range(15, 31, 'intersects')) })).toBe('1 2')
+        expect(await ids({ where: tuple('b', range(NEVER, 40)) })).toBe('1')
+        expect(await ids({ where: not(tuple('a', range(0, 25))) })).toBe('2 3 4')
+      })
+
+      it('two intervals, each in its place; a point is in what begins with it, not in what ends with it', async () => {
+        const points = (a: number, b: number) =>
+          tuple('c', range(a, a + 0.5, 'within', 'number'), range(b, b + 0.5, 'intersects', 'number'))
+        expect(await ids({ where: points(1, 5) })).toBe('3')
+        expect(await ids({ where: points(1, 6) })).toBe('')
+        expect(await ids({ where: tuple('c', range(1.5, 2, 'within', 'number'), range(0, 9, 'within', 'number')) })).toBe('')
+      })
+
+      it('no longer when the resource has changed', async () => {
+        await apply(document({ id: '1', version: 2 }))
+        expect(await ids({ where: tuple('a', range(0, 100)) })).toBe('')
+      })
+    })
+
+    it('finds what is near: points on a sphere, across the date line and at the pole', async () => {
+      const at = (id: string, latitude: number, longitude: number) => document({ id, points: { p: [[latitude, longitude]] } })
+      await apply(at('1', 52.52, 13.405), at('2', 52.4, 13.05), at('3', -17, 179.99), at('4', 89.999, 10), document({ id: '5' }))
+      const near = (latitude: number, longitude: number, metres: number) =>
+        ids({ where: { kind: 'near', field: 'p', latitude, longitude, metres } })
+      expect(await near(52.52, 13.405, 0)).toBe('1')
+      expect(await near(52.52, 13.405, 27_000)).toBe('1')
+      expect(await near(52.52, 13.405, 28_000)).toBe('1 2')
+      expect(await near(-17, -179.99, 3_000)).toBe('3')
+      expect(await near(89.999, -170, 300)).toBe('4')
+      expect(await near(0, 0, 30_000_000)).toBe('1 2 3 4')
+    })
+
+    it('lists the distinct keys of a field among the matches', async () => {
+      await apply(
+        document({ id: '1', keys: { b: ['x'], c: ['1', '2'] } }),
+        document({ id: '2', keys: { b: ['x'], c: ['2'] } }),
+        document({ id: '3', keys: { b: ['y'], c: ['3'], '_id:code': ['3'] } }),
+        document({ id: '4', keys: { b: ['x'] } }),
+        document({ id: '5', type: 'Patient', keys: { b: ['x'], c: ['5'] } }),
+      )
+      const distinct = async (where: Predicate, field = 'c', limit = 10, types = ['Observation']) =>
+        [...(await open.index.distinct({ tenant: 'one', types, where }, field, limit))].sort().join(' ')
+      expect(await distinct(key('x'))).toBe('1 2')
+      expect(await distinct(all())).toBe('1 2 3')
+      expect(await distinct(all(), 'c', 10, ['Observation', 'Patient'])).toBe('1 2 3 5')
+      expect(await distinct(key('z'))).toBe('')
+      expect(await distinct(all(), 'unheard-of')).toBe('')
+      expect(await distinct(key('y'), '_id:code')).toBe('3')
+      expect((await open.index.distinct(planned(), 'c', 2)).length).toBe(2)
+    })
+
+    describe('groups', () => {
+      const member = (id: string, low: number | undefined, ...groups: readonly string[]) =>
+        document({
+          id,
+          keys: { b: ['x'], g: groups },
+          groups: { 'g:code': groups },
+          ...(low === undefined ? {} : { order: { p: { low, high: low } } }),
+        })
+      const groups = (rest: Partial<GroupPlan> = {}) =>
+        open.index.groups({
+          tenant: 'one',
+          types: ['Observation'],
+          where: key('x'),
+          field: 'g:code',
+          order: [{ param: 'p', descending: true }],
+          hits: 1,
+          limit: 10,
+          ...rest,
+        })
+      const shown = ({ groups }: GroupPage) =>
+        groups.map(({ key, size, hits }) => `${key}${size}:${hits.map(({ id }) => id).join(',')}`).join(' ')
+      beforeEach(() =>
+        apply(
+          member('1', 5, 'A', 'B'),
+          member('2', 9, 'A'),
+          member('3', undefined, 'C'),
+          member('4', 5),
+          member('5', 7, 'B', '\u{1f600}', '\uffee'),
+          { ...member('6', 99, 'A'), keys: { b: ['y'] } },
+          { ...member('7', 99, 'A'), tenant: 'two' },
+        ),
+      )
+
+      it('every match by each of its keys, in the order of the first of each', async () => {
+        const page = await groups()
+        expect(shown(page)).toBe('A2:2 B2:5 \uffee1:5 \u{1f600}1:5 C1:3')
+        expect([page.total, page.more]).toEqual([5, false])
+        expect(shown(await groups({ hits: 5 }))).toBe('A2:2,1 B2:5,1 \uffee1:5 \u{1f600}1:5 C1:3')
+        expect(shown(await groups({ order: [{ param: 'p', descending: false }] }))).toBe('A2:1 B2:1 \uffee1:5 \u{1f600}1:5 C1:3')
+        expect(shown(await groups({ order: [] }))).toBe('A2:1 B2:1 C1:3 \uffee1:5 \u{1f600}1:5')
+        expect(await groups({ field: 'h:code' })).toEqual({ groups: [], more: false, total: 5 })
+      })
+
+      it('pages of every size, each group once', async () => {
+        const whole = await groups()
+        for (const limit of [1, 2, 4, 5]) {
+          const seen: Group[] = []
+          for (let after: GroupPlan['after']; ; ) {
+            const page = await groups({ limit, ...(after === undefined ? {} : { after }) })
+            seen.push(...page.groups)
+            expect(page.total).toBe(5)
+            if (!page.more) break
+            expect(page.groups).toHaveLength(limit)
+            const last = page.groups.at(-1)!
+            after = { position: last.hits[0]!.position, key: last.key }
+          }
+          expect(seen).toEqual(whole.groups)
+          expect((await groups({ limit, skip: 1 })).groups).toEqual(whole.groups.slice(1, 1 + limit))
+        }
+      })
+
+      it('an updated resource by what it is now', async () => {
+        await apply({ ...member('2', 9, 'C'), version: 2 }, { ...document({ id: '1', deleted: true }), version: 2 })
+        expect(shown(await groups({ hits: 2 }))).toBe('C2:2,3 B1:5 \uffee1:5 \u{1f600}1:5')
+      })
+    })
+
     it('counts the matches, not the page; the estimate is exact up to 10,000 and absent above', async () => {
       const documents = Array.from({ length: 10_001 }, (_, i) => withKeys(`${i}`, i === 0 ? 'first' : 'other', 'each'))
       await apply(...documents)
@@ -293,6 +479,15 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
             plan,
             hits: meaning({ ...plan, limit: 10_000 }, history).hits.map(({ id }) => id),
           })
+        if (round % 4 === 0) await agreesOnGroups(random, round, seed)
+      }
+
+      async function agreesOnGroups(random: Random, round: number, seed: number): Promise<void> {
+        const plan = groupPlanOf(random)
+        expect({ seed, round, plan, page: await open.index.groups(plan) }).toEqual({ seed, round, plan, page: groupMeaning(plan, history) })
+        const keys = await open.index.distinct(plan, 'c', 1_000)
+        const meant = new Set(matchesOf(plan, history).flatMap((each) => each.keys.c ?? []))
+        expect({ seed, plan, keys: [...keys].sort() }).toEqual({ seed, plan, keys: [...meant].sort() })
       }
     })
   })
@@ -304,22 +499,53 @@ const shownOf = ({ hits, more, total }: HitPage) => ({
   total,
 })
 
-/** The page by the book: every live document is judged, sorted and cut. */
-function meaning(plan: Plan, history: readonly IndexDocument[]): HitPage {
+/** The live documents the plan means. */
+function matchesOf({ tenant, types, where }: Matching, history: readonly IndexDocument[]): readonly IndexDocument[] {
   const newest = new Map<string, IndexDocument>()
   for (const each of history) {
     const name = `${each.type}/${each.id}`
-    if (each.tenant === plan.tenant && each.version > (newest.get(name)?.version ?? 0)) newest.set(name, each)
+    if (each.tenant === tenant && each.version > (newest.get(name)?.version ?? 0)) newest.set(name, each)
   }
-  const matches = [...newest.values()]
-    .filter((each) => !each.deleted && plan.types.includes(each.type) && evaluate(plan.where, each))
-    .map((each) => ({ ...each, position: positionOf(each, plan.order) }))
-    .sort((a, b) => comparePositions(a.position, b.position, plan.order))
+  return [...newest.values()].filter((each) => !each.deleted && types.includes(each.type) && evaluate(where, each))
+}
+
+const sorted = (documents: readonly IndexDocument[], order: readonly SortKey[]): readonly (Hit & { readonly document: IndexDocument })[] =>
+  documents
+    .map((document) => ({
+      document,
+      type: document.type,
+      id: document.id,
+      version: document.version,
+      position: positionOf(document, order),
+    }))
+    .sort((a, b) => comparePositions(a.position, b.position, order))
+
+const hitOf = ({ type, id, version, position }: Hit): Hit => ({ type, id, version, position })
+
+/** The page by the book: every live document is judged, sorted and cut. */
+function meaning(plan: Plan, history: readonly IndexDocument[]): HitPage {
+  const matches = sorted(matchesOf(plan, history), plan.order)
   const skip = plan.skip ?? 0
   return {
-    hits: matches.slice(skip, skip + plan.limit).map(({ type, id, version, position }) => ({ type, id, version, position })),
+    hits: matches.slice(skip, skip + plan.limit).map(hitOf),
     more: matches.length > skip + plan.limit,
     ...(plan.total === 'none' ? {} : { total: matches.length }),
+  }
+}
+
+function groupMeaning(plan: GroupPlan, history: readonly IndexDocument[]): GroupPage {
+  const matches = sorted(matchesOf(plan, history), plan.order)
+  const keys = new Set(matches.flatMap(({ document }) => document.groups[plan.field] ?? []))
+  const groups = [...keys]
+    .map((key) => ({ key, members: matches.filter(({ document }) => document.groups[plan.field]?.includes(key)) }))
+    .sort((a, b) => matches.indexOf(a.members[0]!) - matches.indexOf(b.members[0]!) || compareText(a.key, b.key))
+  const skip = plan.skip ?? 0
+  return {
+    groups: groups
+      .slice(skip, skip + plan.limit)
+      .map(({ key, members }) => ({ key, size: members.length, hits: members.slice(0, plan.hits).map(hitOf) })),
+    more: groups.length > skip + plan.limit,
+    total: matches.length,
   }
 }
 
