@@ -1,12 +1,12 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
 import { rmSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
+import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
 import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
 import { indexChanges, positionOf } from '../indexing/index-changes.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import { TooCostly } from '../ports/too-costly.ts'
+import { TooCostly, TooManyGroups } from '../ports/too-costly.ts'
 import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
 import { FARTHEST_BEHIND } from './paced-writer.ts'
@@ -22,13 +22,11 @@ const COMMIT_IDLE = 200
 /** Milliseconds without news after which the store is not being filled. */
 const WRITES_END = 100
 
-type Find = Extract<SearcherMessage, { readonly kind: 'find' }>
-
 const port = parentPort!
 const { store, index: file, baseUrl, budget } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const index = openIndex()
-const waiting: Find[] = []
+const waiting: Ask[] = []
 let position = positionOf(index)
 let committed = position
 let wanted = position
@@ -44,7 +42,7 @@ port.on('message', (message: SearcherMessage) => {
   switch (message.kind) {
     case 'follow':
       return follow(message.position)
-    case 'find':
+    case 'ask':
       if (message.position <= position) return answer(message)
       waiting.push(message)
       if (resting !== undefined) goOn()
@@ -151,12 +149,25 @@ function commit(): void {
   committed = position
 }
 
-function answer({ number, plan }: Find): void {
+function answer({ number, question }: Ask): void {
   try {
-    tell({ kind: 'found', number, page: index.findNow(plan) })
+    tell({ kind: 'answer', number, answer: answerTo(question) })
   } catch (error) {
     if (isDamage(error)) return end(error)
-    tell(error instanceof TooCostly ? { kind: 'too-costly', number } : { kind: 'failed', number, reason: String(error) })
+    if (error instanceof TooCostly) tell({ kind: 'too-costly', number })
+    else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
+    else tell({ kind: 'failed', number, reason: String(error) })
+  }
+}
+
+function answerTo({ method, of }: Question): unknown {
+  switch (method) {
+    case 'find':
+      return index.findNow(...of)
+    case 'distinct':
+      return index.distinctNow(...of)
+    case 'groups':
+      return index.groupsNow(...of)
   }
 }
 

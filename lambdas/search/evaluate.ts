@@ -1,6 +1,6 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
 import type { IndexDocument } from '../ports/search-index.ts'
-import { compareText, type Position, type Predicate, type RangeTest, type SortKey } from './plan.ts'
+import { compareText, metresBetween, type Position, type Predicate, type RangeTest, type SortKey } from './plan.ts'
 
 export function evaluate(where: Predicate, document: IndexDocument): boolean {
   switch (where.kind) {
@@ -44,19 +44,6 @@ function passes({ kind, relation, low, high }: RangeTest, [from, to]: readonly [
 
 /** The interval is half-open, but infinity is in it when it is open to that side. */
 const below = (value: number, high: number): boolean => value < high || high === Number.POSITIVE_INFINITY
-
-const EARTH = 6_371_008.8
-
-/** Haversine, on a sphere of the Earth's mean radius in metres. */
-export function metresBetween(
-  a: readonly [latitude: number, longitude: number],
-  b: readonly [latitude: number, longitude: number],
-): number {
-  const rad = Math.PI / 180
-  const h =
-    Math.sin(((b[0] - a[0]) * rad) / 2) ** 2 + Math.cos(a[0] * rad) * Math.cos(b[0] * rad) * Math.sin(((b[1] - a[1]) * rad) / 2) ** 2
-  return 2 * EARTH * Math.asin(Math.min(1, Math.sqrt(h)))
-}
 
 /** The sort values of a document, and its place among equals. */
 export const positionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): Position => ({

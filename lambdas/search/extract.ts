@@ -8,7 +8,7 @@ import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
-export const EXTRACTOR = 3
+export const EXTRACTOR = 4
 
 /** `baseUrl` of this server, without a slash at the end: references to it count as relative. */
 export function extract(version: ResourceVersion, resource: Resource | undefined, baseUrl?: string): IndexDocument {

@@ -99,3 +99,16 @@ function compareValues(a: string | number | null, b: string | number | null, des
   const compared = typeof a === 'number' && typeof b === 'number' ? a - b : compareText(String(a), String(b))
   return descending ? -compared : compared
 }
+
+const EARTH = 6_371_008.8
+
+/** Haversine, on a sphere of the Earth's mean radius in metres. */
+export function metresBetween(
+  a: readonly [latitude: number, longitude: number],
+  b: readonly [latitude: number, longitude: number],
+): number {
+  const rad = Math.PI / 180
+  const h =
+    Math.sin(((b[0] - a[0]) * rad) / 2) ** 2 + Math.cos(a[0] * rad) * Math.cos(b[0] * rad) * Math.sin(((b[1] - a[1]) * rad) / 2) ** 2
+  return 2 * EARTH * Math.asin(Math.min(1, Math.sqrt(h)))
+}

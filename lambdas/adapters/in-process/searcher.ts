@@ -1,22 +1,28 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
 import { Overloaded } from '../../ports/overloaded.ts'
-import type { HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
-import { TooCostly } from '../../ports/too-costly.ts'
-import type { Plan } from '../../search/plan.ts'
+import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
+import { TooCostly, TooManyGroups } from '../../ports/too-costly.ts'
+import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 
 /** Files of the store and the index; `baseUrl` of this server, without a slash at the end; `budget`: milliseconds a search may take. */
 export type SearcherData = { readonly store: string; readonly index: string; readonly baseUrl: string; readonly budget: number }
 
-export type SearcherMessage =
-  | { readonly kind: 'follow'; readonly position: number }
-  | { readonly kind: 'find'; readonly number: number; readonly plan: Plan; readonly position: number }
-  | { readonly kind: 'close' }
+/** A method of the index and what it is called with. */
+export type Question =
+  | { readonly method: 'find'; readonly of: readonly [plan: Plan] }
+  | { readonly method: 'distinct'; readonly of: readonly [matching: Matching, field: string, limit: number] }
+  | { readonly method: 'groups'; readonly of: readonly [plan: GroupPlan] }
+
+/** `position`: what must have been indexed before. */
+export type Ask = { readonly kind: 'ask'; readonly number: number; readonly question: Question; readonly position: number }
+
+export type SearcherMessage = { readonly kind: 'follow'; readonly position: number } | Ask | { readonly kind: 'close' }
 
 export type SearcherReply =
   | { readonly kind: 'position'; readonly position: number }
-  | { readonly kind: 'found'; readonly number: number; readonly page: HitPage }
-  | { readonly kind: 'too-costly'; readonly number: number }
+  | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
+  | { readonly kind: 'too-costly' | 'too-many-groups'; readonly number: number }
   | { readonly kind: 'failed'; readonly number: number; readonly reason: string }
   | { readonly kind: 'poison'; readonly type: string; readonly reason: string }
 
@@ -29,9 +35,9 @@ export type SearcherOptions = SearcherData & {
 }
 
 type Waiting = {
-  readonly plan: Plan
+  readonly question: Question
   readonly position: number
-  readonly resolve: (page: HitPage) => void
+  readonly resolve: (answer: never) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
 }
@@ -62,16 +68,28 @@ export class Searcher implements SearchIndex {
     return Math.max(0, this.#options.acknowledged() - this.#position)
   }
 
-  /** TooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
   find(plan: Plan): Promise<HitPage> {
+    return this.#ask({ method: 'find', of: [plan] })
+  }
+
+  distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
+    return this.#ask({ method: 'distinct', of: [matching, field, limit] })
+  }
+
+  groups(plan: GroupPlan): Promise<GroupPage> {
+    return this.#ask({ method: 'groups', of: [plan] })
+  }
+
+  /** TooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
+  #ask<Answer>(question: Question): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
     const number = ++this.#number
     const position = this.#options.acknowledged()
     return new Promise((resolve, reject) => {
       const late = () => this.#take(number)?.reject(new Overloaded('the search index is behind'))
       const timer = setTimeout(late, 2 * this.#options.budget)
-      this.#waiting.set(number, { plan, position, resolve, reject, timer })
-      this.#post({ kind: 'find', number, plan, position })
+      this.#waiting.set(number, { question, position, resolve, reject, timer })
+      this.#post({ kind: 'ask', number, question, position })
     })
   }
 
@@ -111,7 +129,7 @@ export class Searcher implements SearchIndex {
     worker.unref()
     this.#worker = worker
     this.follow()
-    for (const [number, { plan, position }] of this.#waiting) this.#post({ kind: 'find', number, plan, position })
+    for (const [number, { question, position }] of this.#waiting) this.#post({ kind: 'ask', number, question, position })
   }
 
   /** What the thread had not committed yet it takes from the store again. */
@@ -125,10 +143,12 @@ export class Searcher implements SearchIndex {
       case 'position':
         this.#position = reply.position
         return
-      case 'found':
-        return this.#take(reply.number)?.resolve(reply.page)
+      case 'answer':
+        return this.#take(reply.number)?.resolve(reply.answer as never)
       case 'too-costly':
         return this.#take(reply.number)?.reject(new TooCostly('the search used up its budget'))
+      case 'too-many-groups':
+        return this.#take(reply.number)?.reject(new TooManyGroups('the search has too many groups'))
       case 'failed':
         return this.#take(reply.number)?.reject(new Error(`the search failed: ${reply.reason}`))
       case 'poison':

@@ -1,5 +1,5 @@
 /** Lowers a predicate to SQL over the postings. Every condition becomes a test on the document `c.doc`, and most a set of documents. */
-import type { Predicate } from '../../search/plan.ts'
+import type { Predicate, RangeTest } from '../../search/plan.ts'
 import { TICK } from './budget.ts'
 
 export type Bound = string | number
@@ -64,7 +64,8 @@ export function testOf(p: Predicate, numbers: Numbers): Sql {
       return { text: `NOT (${text})`, values }
     }
     case 'keyRange':
-    case 'contains': {
+    case 'contains':
+    case 'near': {
       const { text, values } = documentsOf(p, numbers)
       return { text: `c.doc IN (${text})`, values }
     }
@@ -102,7 +103,7 @@ function lookUp(p: Leaf, numbers: Numbers): Sql {
   return { text: `EXISTS (SELECT 1 FROM ${rows.table} x${index} WHERE ${rows.where} AND x.doc = c.doc AND ${text})`, values }
 }
 
-type Rows = { readonly table: 'posting' | 'live' | 'span' | 'sorting'; readonly where: string }
+type Rows = { readonly table: 'posting' | 'live' | 'span' | 'tuple' | 'point' | 'sorting'; readonly where: string }
 
 /** The rows of a field; undefined when there are none. */
 function rowsOf(p: Leaf, { kind, field }: Numbers): Rows | undefined {
@@ -118,8 +119,8 @@ const TABLES: Readonly<Record<Leaf['kind'], Rows['table']>> = {
   keyRange: 'posting',
   contains: 'posting',
   compartment: 'posting',
-  tuple: 'posting',
-  near: 'posting',
+  tuple: 'tuple',
+  near: 'point',
   span: 'span',
   number: 'span',
   present: 'sorting',
@@ -137,12 +138,13 @@ function bounds(p: Leaf): Sql {
       return sql(`CASE WHEN ${TICK.text} THEN instr(${columnOf(p)}, ?) > 0 END`, p.text)
     case 'span':
     case 'number':
-      return interval(p)
+      return interval(p, 'low', 'high')
     case 'present':
       return sql('1')
     case 'near':
+      return around(p)
     case 'tuple':
-      throw new TypeError(`no parameter makes ${p.kind} yet`)
+      return joined([sql('x.key = ?', p.key), ...p.ranges.flatMap(inPlace)], ' AND ')
   }
 }
 
@@ -155,15 +157,32 @@ function isOneOf(column: string, values: readonly string[]): Sql {
 }
 
 /** Bounds at infinity are left out, so that the other one picks the index. */
-function interval({ kind, relation, low, high }: Extract<Leaf, { kind: 'span' | 'number' }>): Sql {
+function interval({ kind, relation, low, high }: RangeTest, from: string, to: string): Sql {
   const isNumber = kind === 'number'
   const parts: Sql[] = []
   if (relation === 'within') {
-    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql('x.low >= ?', low))
-    if (high !== Number.POSITIVE_INFINITY) parts.push(sql(`x.high ${isNumber ? '<' : '<='} ?`, high), sql(`x.low < ?`, high))
+    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql(`x.${from} >= ?`, low))
+    if (high !== Number.POSITIVE_INFINITY) parts.push(sql(`x.${to} ${isNumber ? '<' : '<='} ?`, high), sql(`x.${from} < ?`, high))
   } else {
-    if (high !== Number.POSITIVE_INFINITY) parts.push(sql('x.low < ?', high))
-    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql(`x.high ${isNumber ? '>=' : '>'} ?`, low))
+    if (high !== Number.POSITIVE_INFINITY) parts.push(sql(`x.${from} < ?`, high))
+    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql(`x.${to} ${isNumber ? '>=' : '>'} ?`, low))
   }
   return joined(parts, ' AND ', '1')
 }
+
+/** An entry that has no interval at the place does not pass. */
+const inPlace = (test: RangeTest, i: number): readonly Sql[] => [sql(`x.low${i} IS NOT NULL`), interval(test, `low${i}`, `high${i}`)]
+
+/** Metres of a degree of latitude, at least. */
+const DEGREE = 111_000
+
+/** The parallels that bound the circle pick the index. */
+const around = ({ latitude, longitude, metres }: Extract<Predicate, { kind: 'near' }>): Sql =>
+  sql(
+    'x.latitude BETWEEN ? AND ? AND metres_between(x.latitude, x.longitude, ?, ?) <= ?',
+    latitude - metres / DEGREE,
+    latitude + metres / DEGREE,
+    latitude,
+    longitude,
+    metres,
+  )

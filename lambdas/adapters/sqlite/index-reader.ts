@@ -1,7 +1,7 @@
 /** Answers plans from the postings of one index. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../ports/search-index.ts'
-import { comparePositions, type Plan } from '../../search/plan.ts'
+import { comparePositions, type Matching, type Plan, type SortKey } from '../../search/plan.ts'
 import { type Budget, budgetOf, TICK } from './budget.ts'
 import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
 import { type Matches, matchesOf } from './matches.ts'
@@ -18,6 +18,9 @@ export type ReaderOptions = {
   /** Milliseconds a search may take. */
   readonly budget?: number
 }
+
+/** `field`: the number of a field of the match's kind. */
+export type Match = { readonly hit: Hit; readonly held: string; readonly field: Numbers['field'] }
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
 type Kind = { readonly kind: number; readonly type: string }
@@ -55,13 +58,26 @@ export class IndexReader {
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
-  #kindsOf({ tenant, types }: Plan): readonly Kind[] {
+  /** All matches, in no order. TooCostly when the budget is used up. */
+  *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
+    this.#budget.begin()
+    for (const kind of this.#kindsOf(matching)) {
+      const { candidates, tests } = this.#matchesOf(kind, matching)
+      const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
+      const { text, values } = this.#query(kind, { order }, from, [sql('d.doc = c.doc'), tests, TICK], ['d.held'])
+      const { field } = this.#numbersOf(kind.kind)
+      for (const row of this.#prepare(text).iterate(...values))
+        yield { hit: hitOf(row as Row, kind, { order }), held: (row as { readonly held: string }).held, field }
+    }
+  }
+
+  #kindsOf({ tenant, types }: Matching): readonly Kind[] {
     const rows = this.#prepare('SELECT kind, type FROM kind WHERE tenant = ?').all(tenant) as unknown as Kind[]
     const asked = new Set(types)
     return rows.filter(({ type }) => asked.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1))
   }
 
-  #matchesOf({ kind }: Kind, { where }: Plan): Matches {
+  #matchesOf({ kind }: Kind, { where }: Matching): Matches {
     return matchesOf(where, this.#numbersOf(kind), sql('SELECT doc FROM live WHERE kind = ?', kind), (set, most) => this.#count(set, most))
   }
 
@@ -128,11 +144,17 @@ export class IndexReader {
     return hits.sort((a, b) => comparePositions(a.position, b.position, plan.order)).slice(0, wanted)
   }
 
-  #query(kind: Kind, { order, after }: Pick<Plan, 'order' | 'after'>, from: Sql, conditions: readonly Sql[]): Sql {
+  #query(
+    kind: Kind,
+    { order, after }: Pick<Plan, 'order' | 'after'>,
+    from: Sql,
+    conditions: readonly Sql[],
+    more: readonly string[] = [],
+  ): Sql {
     const { field } = this.#numbersOf(kind.kind)
     const keys = order.map((key, i) => sortColumn(key, i, field))
     const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, kind.type)], ' AND ')
-    const columns = ['d.id', 'd.version', ...keys.map(({ column }) => column)].join(', ')
+    const columns = ['d.id', 'd.version', ...more, ...keys.map(({ column }) => column)].join(', ')
     const text = `SELECT ${columns} FROM ${from.text}${keys.map(({ join }) => join).join('')} WHERE ${where.text}`
     return { text, values: [...from.values, ...where.values] }
   }

@@ -3,6 +3,7 @@
  * in it is flushed to disk on its own account; the position up to which it follows the store is part of each of its transactions.
  */
 import { DatabaseSync } from 'node:sqlite'
+import { metresBetween } from '../../search/plan.ts'
 
 export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
@@ -14,6 +15,8 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS span (field INTEGER, low, high, doc INTEGER, PRIMARY KEY (field, low, high, doc)) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS span_high ON span (field, high);
   CREATE INDEX IF NOT EXISTS span_of ON span (doc, field);
+  CREATE TABLE IF NOT EXISTS tuple (field INTEGER, key TEXT, doc INTEGER, n INTEGER, low0, high0, low1, high1, PRIMARY KEY (field, key, doc, n)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS point (field INTEGER, latitude, longitude, doc INTEGER, PRIMARY KEY (field, latitude, longitude, doc)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS sorting (doc INTEGER, field INTEGER, low, high, PRIMARY KEY (doc, field)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`
 
@@ -25,5 +28,6 @@ export function openIndex(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -64000; PRAGMA temp_store = MEMORY;
     PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 134217728; ${SCHEMA}`)
+  db.function('metres_between', { deterministic: true }, (a, b, c, d) => metresBetween([Number(a), Number(b)], [Number(c), Number(d)]))
   return db
 }

@@ -2,10 +2,18 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import { COMPARTMENT, ID } from './compile-plan.ts'
+import { ownGroups, type Point, type Posting, readHeld, type Span, type TupleRow, writeHeld } from './held.ts'
 
-type Posting = readonly [field: number, value: string, doc: number]
-type Span = readonly [field: number, low: number, high: number, doc: number]
 type Row = { readonly doc: number; readonly version: number; readonly held: string }
+
+/** The rows of a batch. */
+class Rows {
+  readonly postings: Posting[] = []
+  readonly spans: Span[] = []
+  readonly tuples: TupleRow[] = []
+  readonly points: Point[] = []
+  readonly sortings: SQLInputValue[][] = []
+}
 
 const ROWS_AT_ONCE = 64
 
@@ -29,6 +37,8 @@ export class IndexWriter {
       notGone: db.prepare('DELETE FROM gone WHERE kind = ? AND id = ?'),
       posting: db.prepare('DELETE FROM posting WHERE field = ? AND value = ? AND doc = ?'),
       span: db.prepare('DELETE FROM span WHERE field = ? AND low = ? AND high = ? AND doc = ?'),
+      tuple: db.prepare('DELETE FROM tuple WHERE field = ? AND key = ? AND doc = ? AND n = ?'),
+      point: db.prepare('DELETE FROM point WHERE field = ? AND latitude = ? AND longitude = ? AND doc = ?'),
       sorting: db.prepare('DELETE FROM sorting WHERE doc = ?'),
       field: db.prepare('SELECT field FROM field WHERE kind = ? AND name = ?'),
       addField: db.prepare('INSERT INTO field (kind, name) VALUES (?, ?)'),
@@ -40,15 +50,15 @@ export class IndexWriter {
 
   /** Within the caller's transaction. */
   apply(documents: readonly IndexDocument[]): void {
-    const postings: Posting[] = []
-    const spans: Span[] = []
-    const sortings: SQLInputValue[][] = []
-    for (const document of newestOf(documents)) this.#put(document, postings, spans, sortings)
-    postings.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[2] - b[2]))
-    spans.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
-    this.#insert('posting', 3, postings)
-    this.#insert('span', 4, spans)
-    this.#insert('sorting', 4, sortings)
+    const rows = new Rows()
+    for (const document of newestOf(documents)) this.#put(document, rows)
+    rows.postings.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[2] - b[2]))
+    rows.spans.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    this.#insert('posting', 3, rows.postings)
+    this.#insert('span', 4, rows.spans)
+    this.#insert('tuple', 8, rows.tuples)
+    this.#insert('point', 4, rows.points)
+    this.#insert('sorting', 4, rows.sortings)
   }
 
   /** Forgets what it knows by heart: the transaction was rolled back. */
@@ -58,56 +68,70 @@ export class IndexWriter {
     this.#nextDoc = ((this.#db.prepare('SELECT max(doc) AS doc FROM document').get() as { doc: number | null }).doc ?? 0) + 1
   }
 
-  #put(document: IndexDocument, postings: Posting[], spans: Span[], sortings: SQLInputValue[][]): void {
+  #put(document: IndexDocument, rows: Rows): void {
     const { tenant, type, id, version, deleted } = document
     const kind = this.#kindOf(tenant, type)
     const known = this.#statements.known.get(kind, id) as Row | undefined
     if (known !== undefined && known.version >= version) return
     const doc = known?.doc ?? this.#nextDoc++
     if (known !== undefined) this.#remove(doc, known.held)
-    const held = deleted ? '' : this.#collect(kind, doc, document, postings, spans, sortings)
+    const held = deleted ? '' : this.#collect(kind, doc, document, rows)
     this.#statements.put.run(doc, kind, id, version, deleted ? 1 : 0, held)
     this.#statements[deleted ? 'gone' : 'live'].run(kind, id, doc)
     if (known !== undefined) this.#statements[deleted ? 'notLive' : 'notGone'].run(kind, id)
   }
 
-  #collect(kind: number, doc: number, document: IndexDocument, postings: Posting[], spans: Span[], sortings: SQLInputValue[][]): string {
-    const firstPosting = postings.length
-    const firstSpan = spans.length
+  #collect(kind: number, doc: number, document: IndexDocument, { postings, spans, tuples, points, sortings }: Rows): string {
+    const first = { posting: postings.length, span: spans.length, tuple: tuples.length, point: points.length }
+    const fieldOf = (name: string): number => this.#fieldOf(kind, name)
     for (const name in document.keys) {
       if (name === ID) continue
-      const field = this.#fieldOf(kind, name)
+      const field = fieldOf(name)
       for (const key of document.keys[name]!) postings.push([field, key, doc])
     }
     if (document.compartments.length > 0) {
-      const field = this.#fieldOf(kind, COMPARTMENT)
+      const field = fieldOf(COMPARTMENT)
       for (const compartment of document.compartments) postings.push([field, compartment, doc])
     }
     for (const ranges of [document.spans, document.numbers])
       for (const name in ranges) {
-        const field = this.#fieldOf(kind, name)
+        const field = fieldOf(name)
         for (const [low, high] of ranges[name]!) spans.push([field, low, high, doc])
       }
+    for (const name in document.tuples) {
+      const field = fieldOf(name)
+      document.tuples[name]!.forEach(({ key, ranges: [one, two] }, n) => {
+        tuples.push([field, key, doc, n, one?.[0] ?? null, one?.[1] ?? null, two?.[0] ?? null, two?.[1] ?? null])
+      })
+    }
+    for (const name in document.points) {
+      const field = fieldOf(name)
+      for (const [latitude, longitude] of document.points[name]!) points.push([field, latitude, longitude, doc])
+    }
     for (const param of document.present) {
       const { low = null, high = null } = document.order[param] ?? {}
-      sortings.push([doc, this.#fieldOf(kind, param), low, high === low ? null : high])
+      sortings.push([doc, fieldOf(param), low, high === low ? null : high])
     }
-    // Infinity is no JSON, so that bounds are kept as text.
-    return JSON.stringify([
-      postings.slice(firstPosting).map(([field, value]) => [field, value]),
-      spans.slice(firstSpan).map(([field, low, high]) => [field, String(low), String(high)]),
-    ])
+    return writeHeld({
+      postings: postings.slice(first.posting).map(([field, value]) => [field, value]),
+      spans: spans.slice(first.span).map(([field, low, high]) => [field, String(low), String(high)]),
+      tuples: tuples.slice(first.tuple).map(([field, key, , n]) => [field, key, n]),
+      points: points.slice(first.point).map(([field, latitude, longitude]) => [field, latitude, longitude]),
+      groups: ownGroups(document, fieldOf),
+    })
   }
 
-  #remove(doc: number, held: string): void {
-    if (held === '') return
-    const [postings, spans] = JSON.parse(held) as [[number, string][], [number, string, string][]]
+  #remove(doc: number, text: string): void {
+    if (text === '') return
+    const { postings, spans, tuples, points } = readHeld(text)
     for (const [field, value] of postings) this.#statements.posting.run(field, value, doc)
     for (const [field, low, high] of spans) this.#statements.span.run(field, Number(low), Number(high), doc)
+    for (const [field, key, n] of tuples) this.#statements.tuple.run(field, key, doc, n)
+    for (const [field, latitude, longitude] of points) this.#statements.point.run(field, latitude, longitude, doc)
     this.#statements.sorting.run(doc)
   }
 
-  #insert(table: 'posting' | 'span' | 'sorting', columns: number, rows: readonly (readonly SQLInputValue[])[]): void {
+  #insert(table: 'posting' | 'span' | 'tuple' | 'point' | 'sorting', columns: number, rows: readonly (readonly SQLInputValue[])[]): void {
     const whole = rows.length - (rows.length % ROWS_AT_ONCE)
     for (let i = 0; i < whole; i += ROWS_AT_ONCE)
       this.#insertion(table, columns, ROWS_AT_ONCE).run(...rows.slice(i, i + ROWS_AT_ONCE).flat())

@@ -1,7 +1,8 @@
 /** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
-import type { Plan } from '../../search/plan.ts'
+import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
+import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
+import { distinctOf, groupsOf } from './groups.ts'
 import { IndexReader, type ReaderOptions } from './index-reader.ts'
 import { openIndex } from './index-schema.ts'
 import { IndexWriter } from './index-writer.ts'
@@ -48,6 +49,22 @@ export class SqliteSearchIndex implements SearchIndex {
 
   findNow(plan: Plan): HitPage {
     return this.#reader.find(plan)
+  }
+
+  async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
+    return this.distinctNow(matching, field, limit)
+  }
+
+  distinctNow(matching: Matching, field: string, limit: number): readonly string[] {
+    return distinctOf(this.#reader.matches(matching, []), field, limit)
+  }
+
+  async groups(plan: GroupPlan): Promise<GroupPage> {
+    return this.groupsNow(plan)
+  }
+
+  groupsNow(plan: GroupPlan): GroupPage {
+    return groupsOf(this.#reader.matches(plan, plan.order), plan)
   }
 
   async caughtUp(): Promise<boolean> {

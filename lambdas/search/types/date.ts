@@ -12,7 +12,12 @@ const { POSITIVE_INFINITY: FOREVER, NEGATIVE_INFINITY: EVER } = Number
 export const date: SearchType = {
   modifiers: [],
   extract(fields, name, { type, value }) {
-    if (typeof value === 'string') addRange(fields, name, dateRange(value), dateRange(value))
+    if (typeof value === 'string') {
+      const range = dateRange(value)
+      addRange(fields, name, range, range)
+      // Every resource would be a group of its own.
+      if (name !== '_lastUpdated') fields.group(name, value)
+    }
     // A Timing is not indexed: the specification's table.
     else if (type === 'Period' && isElement(value)) addRange(fields, name, rangeOf(value.start), rangeOf(value.end))
   },

@@ -15,6 +15,7 @@ export const number: SearchType = {
       type === 'Range' && isElement(value) ? [boundOf(value.low, LEAST), boundOf(value.high, MOST)] : [numberOf(value), numberOf(value)]
     if (low === undefined || high === undefined) return
     fields.number(name, low, high)
+    if (typeof value === 'number' || isDecimal(value)) fields.group(name, decimalText(value))
     if (low <= high) fields.sort(name, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
   },
   lower(parameter, value) {

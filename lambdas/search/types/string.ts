@@ -19,6 +19,7 @@ export const string: SearchType = {
   modifiers: ['exact', 'contains'],
   extract(fields, name, { type, value }) {
     for (const text of stringsOf(type, value)) extractText(fields, name, text)
+    if (typeof value === 'string') fields.group(name, value)
   },
   lower(parameter, value, modifier) {
     const { code } = parameter

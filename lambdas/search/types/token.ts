@@ -14,8 +14,8 @@ export const token: SearchType = {
   extract(fields, name, { type, value, system }) {
     if (isElement(value)) extractElement(fields, name, type, value)
     else if (type === 'id') addId(fields, name, value)
-    else if (typeof value === 'boolean') add(fields, name, SPECIAL, String(value), false)
-    else if (typeof value === 'string') add(fields, name, system ?? '', value, type === 'code', system !== undefined)
+    else if (typeof value === 'boolean') addPrimitive(fields, name, SPECIAL, String(value), false)
+    else if (typeof value === 'string') addPrimitive(fields, name, system ?? '', value, type === 'code', system !== undefined)
   },
   lower(parameter, value, modifier) {
     const { code } = parameter
@@ -38,7 +38,7 @@ function extractElement(fields: Fields, name: string, type: string, value: Eleme
     case 'Identifier':
       return extractIdentifier(fields, name, value)
     case 'ContactPoint':
-      return typeof value.value === 'string' ? add(fields, name, textOf(value.system), value.value, true) : undefined
+      return typeof value.value === 'string' ? addWithSystem(fields, name, textOf(value.system), value.value, true) : undefined
     default:
       return undefined
   }
@@ -46,18 +46,29 @@ function extractElement(fields: Fields, name: string, type: string, value: Eleme
 
 function extractCoding(fields: Fields, name: string, coding: Element): void {
   addText(fields, name, coding.display)
-  if (typeof coding.code === 'string') add(fields, name, textOf(coding.system), coding.code, false)
+  if (typeof coding.code === 'string') addWithSystem(fields, name, textOf(coding.system), coding.code, false)
   else if (typeof coding.system === 'string') fields.key(name, `${coding.system}|`)
 }
 
 function extractIdentifier(fields: Fields, name: string, identifier: Element): void {
   const { value, type } = identifier
   if (typeof value !== 'string') return
-  add(fields, name, textOf(identifier.system), value, true)
+  addWithSystem(fields, name, textOf(identifier.system), value, true)
   if (!isElement(type)) return
   addText(fields, name, type.text)
   for (const { system, code } of listOf(type.coding))
     if (typeof code === 'string') fields.key(`${name}:of-type`, ofType(textOf(system), code, value))
+}
+
+function addWithSystem(fields: Fields, name: string, system: string, code: string, folded: boolean): void {
+  add(fields, name, system, code, folded)
+  fields.group(name, code, `${system}|${code}`)
+}
+
+/** It is grouped by its text: its system is not in the resource. */
+function addPrimitive(fields: Fields, name: string, system: string, code: string, folded: boolean, implied = false): void {
+  add(fields, name, system, code, folded, implied)
+  fields.group(name, code)
 }
 
 /** `implied`: the system is that of the binding, and the value is also found as one without a system. */
@@ -73,6 +84,7 @@ function add(fields: Fields, name: string, system: string, code: string, folded:
 function addId(fields: Fields, name: string, id: unknown): void {
   if (typeof id !== 'string') return
   fields.key(`${name}:code`, id)
+  fields.group(name, id)
   fields.sort(name, `\u0000${id}`)
 }
 

@@ -10,6 +10,7 @@ export const uri: SearchType = {
     if (typeof value !== 'string') return
     const [url = '', version] = value.split('|', 2)
     fields.key(name, value)
+    fields.group(name, value)
     if (version !== undefined) fields.key(name, url)
     fields.sort(name, `${url}\u0000${version ?? ''}`.slice(0, 1000))
   },

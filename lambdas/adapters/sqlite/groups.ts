@@ -1,0 +1,75 @@
+/** Groups and distinct keys: told from what the index holds of each match. */
+import type { Group, GroupPage, Hit } from '../../ports/search-index.ts'
+import { TooManyGroups } from '../../ports/too-costly.ts'
+import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
+import { ID, type Numbers } from './compile-plan.ts'
+import { type Held, keyFieldsOf, readHeld } from './held.ts'
+import type { Match } from './index-reader.ts'
+
+const MOST_GROUPS = 65_535
+
+type Growing = { readonly key: string; size: number; hits: Hit[] }
+
+export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
+  const groups = new Map<string, Growing>()
+  let total = 0
+  for (const match of matches) {
+    total++
+    for (const key of groupKeys(match, plan.field)) grow(groups, key, match.hit, plan)
+    if (groups.size > MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
+  }
+  const order = (a: GroupPosition, b: GroupPosition): number => compareGroups(a, b, plan.order)
+  const sorted = [...groups.values()]
+    .map((group) => ({ group, at: { position: group.hits[0]!.position, key: group.key } }))
+    .filter(({ at }) => plan.after === undefined || order(at, plan.after) > 0)
+    .sort((a, b) => order(a.at, b.at))
+  const skip = plan.skip ?? 0
+  return {
+    groups: sorted.slice(skip, skip + plan.limit).map(({ group: { key, size, hits } }): Group => ({ key, size, hits })),
+    more: sorted.length > skip + plan.limit,
+    total,
+  }
+}
+
+export function distinctOf(matches: Iterable<Match>, field: string, limit: number): readonly string[] {
+  const found = new Set<string>()
+  for (const match of matches) {
+    for (const key of keysOf(match, field)) found.add(key)
+    if (found.size >= limit) break
+  }
+  return [...found].slice(0, limit)
+}
+
+function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most, order }: GroupPlan): void {
+  const group = groups.get(key)
+  if (group === undefined) return void groups.set(key, { key, size: 1, hits: [hit] })
+  group.size++
+  const { hits } = group
+  if (hits.length === most && comparePositions(hit.position, hits.at(-1)!.position, order) > 0) return
+  let at = hits.length
+  while (at > 0 && comparePositions(hit.position, hits[at - 1]!.position, order) < 0) at--
+  hits.splice(at, 0, hit)
+  if (hits.length > most) hits.pop()
+}
+
+const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
+  comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
+
+function groupKeys({ hit, held, field }: Match, name: string): readonly string[] {
+  const all = readHeld(held)
+  const own = all.groups[field(name) ?? -1]
+  if (own !== undefined) return own
+  for (const source of keyFieldsOf(name)) {
+    const keys = source === ID ? [hit.id] : postingsOf(all, source, field)
+    if (keys.length > 0) return keys
+  }
+  return []
+}
+
+const keysOf = ({ hit, held, field }: Match, name: string): readonly string[] =>
+  name === ID ? [hit.id] : postingsOf(readHeld(held), name, field)
+
+function postingsOf({ postings }: Held, name: string, field: Numbers['field']): readonly string[] {
+  const number = field(name)
+  return postings.flatMap(([each, value]) => (each === number ? [value] : []))
+}

@@ -1,0 +1,67 @@
+/** What the index remembers of a document: its rows, so that they can be taken out again, and the groups it belongs to. */
+import type { IndexDocument } from '../../ports/search-index.ts'
+
+export type Posting = readonly [field: number, value: string, doc: number]
+export type Span = readonly [field: number, low: number, high: number, doc: number]
+export type TupleRow = readonly [
+  field: number,
+  key: string,
+  doc: number,
+  n: number,
+  low0: number | null,
+  high0: number | null,
+  low1: number | null,
+  high1: number | null,
+]
+export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
+
+export type Held = {
+  readonly postings: readonly (readonly [field: number, value: string])[]
+  /** Infinity is no JSON, so that bounds are kept as text. */
+  readonly spans: readonly (readonly [field: number, low: string, high: string])[]
+  readonly tuples: readonly (readonly [field: number, key: string, n: number])[]
+  readonly points: readonly (readonly [field: number, latitude: number, longitude: number])[]
+  /** Group keys by field, where they are not what the postings tell. */
+  readonly groups: Readonly<Record<number, readonly string[]>>
+}
+
+export const writeHeld = ({ postings, spans, tuples, points, groups }: Held): string =>
+  JSON.stringify([postings, spans, tuples, points, groups])
+
+export function readHeld(text: string): Held {
+  if (text === '') return { postings: [], spans: [], tuples: [], points: [], groups: {} }
+  const [postings, spans, tuples, points, groups] = JSON.parse(text) as [
+    Held['postings'],
+    Held['spans'],
+    Held['tuples'],
+    Held['points'],
+    Held['groups'],
+  ]
+  return { postings, spans, tuples, points, groups }
+}
+
+/** The key fields that mostly hold the groups of a field: the first that a document has does. */
+export function keyFieldsOf(field: string): readonly string[] {
+  const param = field.slice(0, field.lastIndexOf(':'))
+  return [...(field.endsWith(':code') ? [field] : []), `${param}:exact`, param]
+}
+
+/** The groups that must be kept on their own account. */
+export function ownGroups({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): Held['groups'] {
+  const own: Record<number, readonly string[]> = {}
+  const compare = (field: string): void => {
+    const kept = groups[field] ?? NONE
+    const source = keyFieldsOf(field).find((name) => keys[name] !== undefined)
+    if (!isSame(kept, source === undefined ? NONE : keys[source]!)) own[fieldOf(field)] = kept
+  }
+  for (const param of present) {
+    compare(`${param}:code`)
+    compare(`${param}:system`)
+  }
+  for (const field in groups) if (!present.includes(field.slice(0, field.lastIndexOf(':')))) compare(field)
+  return own
+}
+
+const NONE: readonly string[] = []
+
+const isSame = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every((each, i) => each === b[i])
