@@ -15,6 +15,8 @@ export type HttpRequest = {
   readonly body: Uint8Array
   /** The body was longer than the server reads, and is not here. */
   readonly bodyTooLong?: boolean
+  /** Why it is answered without being looked at: it is recorded like every other. */
+  readonly refused?: Error
 }
 
 export type HttpResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array }

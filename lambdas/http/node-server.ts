@@ -2,10 +2,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { outcome } from '../fhir/outcome.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import { Overloaded } from '../ports/overloaded.ts'
 import type { HttpRequest, HttpResponse } from './exchange.ts'
 import type { Serve } from './server.ts'
-import { httpResponse } from './steps/write-response.ts'
 
 export type NodeServerSettings = {
   /** The path of the base URL: `/fhir`, or empty. */
@@ -22,7 +22,7 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   return createServer({ keepAliveTimeout: 65_000, requestTimeout: 300_000 }, async (incoming, outgoing) => {
     underWay++
     try {
-      const response = underWay > settings.maxRequests ? BUSY : await answer(serve, settings, incoming)
+      const response = await answer(serve, settings, incoming, underWay > settings.maxRequests)
       await send(incoming, outgoing, response)
     } catch {
       // The client is gone, or sent what is not HTTP: there is nobody to answer.
@@ -33,18 +33,15 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   })
 }
 
-const refusal = (status: number, code: 'throttled' | 'not-found', text: string, headers: Record<string, string> = {}): HttpResponse =>
-  httpResponse({ status, headers, body: outcome([{ severity: 'error', code, text }]) }, false)
-
-const BUSY = refusal(503, 'throttled', 'The server is busy: try again', { 'retry-after': '1' })
-
-async function answer(serve: Serve, settings: NodeServerSettings, incoming: IncomingMessage): Promise<HttpResponse> {
+async function answer(serve: Serve, settings: NodeServerSettings, incoming: IncomingMessage, isBusy: boolean): Promise<HttpResponse> {
   const headers = headersOf(incoming)
   const requestId = /^[\w.:-]{1,128}$/.test(headers['x-request-id'] ?? '') ? headers['x-request-id']! : settings.newRequestId()
   const [path, query] = split(incoming.url ?? '/')
-  if (path !== settings.basePath && !path.startsWith(`${settings.basePath}/`))
-    return refusal(404, 'not-found', `The base of this server is ${settings.basePath}`, { 'x-request-id': requestId })
   const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
+  const refuse = (refused: Error) => serve({ method, path: '/', query: '', headers, ...NO_BODY, refused }, requestId)
+  if (isBusy) return refuse(new Overloaded())
+  if (path !== settings.basePath && !path.startsWith(`${settings.basePath}/`))
+    return refuse(fhirError(404, 'not-found', `The base of this server is ${settings.basePath}`))
   const body = await readBody(incoming, settings.maxBody)
   const request: HttpRequest = { method, path: path.slice(settings.basePath.length) || '/', query, headers, ...body }
   return serve(request, requestId)

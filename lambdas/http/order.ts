@@ -15,6 +15,7 @@ export type StepName =
   | 'writeResponse'
   | 'describeErrors'
   | 'checkHost'
+  | 'refuse'
   | 'negotiateFormat'
   | 'limitBody'
   | 'resolveTenant'
@@ -41,6 +42,7 @@ const each = (step: StepName, ...on: readonly (readonly Code[])[]): void => void
   use('writeResponse',       READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
   use('describeErrors',      READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
   use('checkHost',           READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
+  use('refuse',                                               FALLBACK)
   use('negotiateFormat',     READ, WRITE, SEARCH, BUNDLE, METADATA          )
   use('limitBody',                 WRITE, SEARCH, BUNDLE                    )
   use('resolveTenant',       READ, WRITE, SEARCH, BUNDLE                    )

@@ -19,18 +19,17 @@ export function server({ interactions, steps, baseUrl }: ServerParts): Serve {
   const pipelines = new Map(
     Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
   )
-  const fallback = (answer: Interaction) => pipeline('fallback', steps, answer)
-  const options = fallback(async () => ({ status: 204, headers: PREFLIGHT }))
+  const fallback = pipeline('fallback', steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    const exchange = (code: Code, matched: Partial<Matched>) => exchangeOf(http, code, requestId, matched, baseUrl)
-    if (http.method === 'OPTIONS') return options(exchange('fallback', {}))
+    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, 'fallback', requestId, {}, baseUrl))
+    if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let matched: Matched
     try {
       matched = matchRoute(http.method, http.path)
     } catch (thrown) {
-      return fallback(() => Promise.reject(thrown))(exchange('fallback', {}))
+      return fallBack({ ...http, refused: thrown as Error })
     }
-    return pipelines.get(matched.interaction)!(exchange(matched.interaction, matched))
+    return pipelines.get(matched.interaction)!(exchangeOf(http, matched.interaction, requestId, matched, baseUrl))
   }
 }
 

@@ -29,6 +29,7 @@ import { search } from '../interactions/search.ts'
 import { update } from '../interactions/update.ts'
 import { vread } from '../interactions/vread.ts'
 import type { Clock } from '../ports/clock.ts'
+import { Overloaded } from '../ports/overloaded.ts'
 import { takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
@@ -79,7 +80,12 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
     }
   }
   const gate = new Gate(await open())
-  const server = nodeServer((http, requestId) => gate.pass((home) => home.serve(http, requestId)), {
+  const serve: Serve = (http, requestId) =>
+    gate.pass(
+      (home) => home.serve(http, requestId),
+      (home) => home.serve({ ...http, refused: new Overloaded() }, requestId),
+    )
+  const server = nodeServer(serve, {
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
     maxBody: config.maxBodyBytes,
     maxRequests: config.maxRequests,

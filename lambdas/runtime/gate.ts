@@ -1,10 +1,5 @@
 /** Lets requests through to what is inside, and nobody while that is exchanged for another. */
 
-import type { HttpResponse } from '../http/exchange.ts'
-import { describe } from '../http/steps/describe-errors.ts'
-import { httpResponse } from '../http/steps/write-response.ts'
-import { Overloaded } from '../ports/overloaded.ts'
-
 export class Gate<Inside> {
   #inside: Inside
   #isOpen = true
@@ -19,8 +14,9 @@ export class Gate<Inside> {
     return this.#inside
   }
 
-  async pass(through: (inside: Inside) => Promise<HttpResponse>): Promise<HttpResponse> {
-    if (!this.#isOpen) return CLOSED
+  /** `refuse` answers while the gate is shut. */
+  async pass<Answer>(through: (inside: Inside) => Promise<Answer>, refuse: (inside: Inside) => Promise<Answer>): Promise<Answer> {
+    if (!this.#isOpen) return refuse(this.#inside)
     this.#passing++
     try {
       return await through(this.#inside)
@@ -42,8 +38,3 @@ export class Gate<Inside> {
     }
   }
 }
-
-const CLOSED = httpResponse(
-  describe(new Overloaded(), '', () => undefined),
-  false,
-)

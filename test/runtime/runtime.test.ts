@@ -46,30 +46,32 @@ describe('settings', () => {
 })
 
 describe('the gate', () => {
-  it('lets requests end before it exchanges what is inside, and answers 503 meanwhile', async () => {
+  it('lets requests end before it exchanges what is inside, and refuses others meanwhile', async () => {
     const gate = new Gate('old')
     const log: string[] = []
     let finish = (): void => undefined
+    const refuse = async () => 'refused'
     const slow = gate.pass(async (inside) => {
       await new Promise<void>((resolve) => (finish = resolve))
       log.push(inside)
-      return { status: 200, headers: {} }
-    })
+      return 'answered'
+    }, refuse)
     const exchanged = gate.exchange(async () => {
       log.push('exchange')
       return 'new'
     })
-    const refused = await gate.pass(async () => ({ status: 200, headers: {} }))
-    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1'])
+    expect(await gate.pass(async () => 'answered', refuse)).toBe('refused')
     finish()
-    await Promise.all([slow, exchanged])
+    expect(await slow).toBe('answered')
+    await exchanged
     expect(log).toEqual(['old', 'exchange'])
     expect(gate.inside).toBe('new')
   })
   it('opens again with what it had when the exchange fails', async () => {
     const gate = new Gate('old')
     await expect(gate.exchange(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
-    expect((await gate.pass(async (inside) => ({ status: inside === 'old' ? 200 : 500, headers: {} }))).status).toBe(200)
+    const inside = async (inside: string) => inside
+    expect(await gate.pass(inside, async () => 'refused')).toBe('old')
   })
 })
 

@@ -10,6 +10,7 @@ import { negotiateFormat } from '../steps/negotiate-format.ts'
 import { parsePreconditions } from '../steps/parse-preconditions.ts'
 import { parsePreferences } from '../steps/parse-preferences.ts'
 import { recordAudit } from '../steps/record-audit.ts'
+import { refuse } from '../steps/refuse.ts'
 import { resolveTenant } from '../steps/resolve-tenant.ts'
 import { shapeBody } from '../steps/shape-body.ts'
 import { writeResponse } from '../steps/write-response.ts'
@@ -33,6 +34,7 @@ export const readingSteps = ({ audit, clock, origins, loopbackOnly, report }: St
   writeResponse,
   describeErrors: describeErrors(report),
   checkHost: checkHost(loopbackOnly),
+  refuse,
   negotiateFormat,
   resolveTenant,
   checkType,

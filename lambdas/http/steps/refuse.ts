@@ -1,0 +1,8 @@
+/** Answers what was refused before it came to an interaction: no route, another base, a busy server. */
+import type { Step } from '../exchange.ts'
+
+export const refuse: Step = {
+  before({ event: { http } }) {
+    if (http.refused !== undefined) throw http.refused
+  },
+}

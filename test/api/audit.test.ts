@@ -1,0 +1,48 @@
+/** One audit record per request, whatever became of it: who, what, how it ended, and nothing of the content. */
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { clientOf, startServer } from './server.ts'
+
+type Written = { readonly interaction: string; readonly key?: string; readonly status: number; readonly requestId: string }
+
+it('every request leaves one record, those too that were refused', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fhir-audit-'))
+  const { embedded, base } = await startServer({ FHIR_MAX_REQUESTS: '1' }, folder)
+  const { put, get, post, send } = clientOf(() => base)
+  const id = (name: string) => ({ 'x-request-id': name })
+  await put('/Patient/a', { resourceType: 'Patient', id: 'a', name: [{ family: 'Secret' }] }, id('put'))
+  await get('/Patient/a', id('read'))
+  await get('/Patient/b', id('missing'))
+  await get('/Patient?family=Secret', id('search'))
+  await post('/Patient', '{', id('broken'))
+  await get('/Nothing/1/2/3/4', id('no-route'))
+  await send('OPTIONS', '/Patient', undefined, id('options'))
+  await fetch(base.replace('/fhir', '/other'), { headers: id('other-base') })
+  const busy = await Promise.all(['many-1', 'many-2', 'many-3'].map((name) => get('/Patient?_sort=family', id(name))))
+  expect(busy.map(({ status }) => status)).toContain(503)
+  expect(busy.find(({ status }) => status === 503)?.headers.get('retry-after')).toBe('1')
+  await embedded.close()
+  const text = readdirSync(join(folder, 'audit'))
+    .map((name) => readFileSync(join(folder, 'audit', name), 'utf8'))
+    .join('')
+  const records = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Written)
+  const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
+  expect(records).toHaveLength(11)
+  expect(told).toMatchObject({
+    put: ['update', 'Patient/a', 201],
+    read: ['read', 'Patient/a', 200],
+    missing: ['read', 'Patient/b', 404],
+    search: ['search-type', undefined, 200],
+    broken: ['create', undefined, 400],
+    'no-route': ['fallback', undefined, 404],
+    options: ['fallback', undefined, 204],
+    'other-base': ['fallback', undefined, 404],
+  })
+  expect(records.filter(({ requestId, status }) => requestId.startsWith('many') && status === 503)).not.toHaveLength(0)
+  expect(text).not.toContain('Secret')
+})
