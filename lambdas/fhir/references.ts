@@ -3,6 +3,7 @@
  * https://hl7.org/fhir/R4/http.html#trules
  */
 import { isElement, type Resource } from './resource.ts'
+import { isResourceType } from './resource-types.ts'
 
 /** The resource with every reference `replace` knows another text for; the same object where there is none. */
 export const replaceReferences = (resource: Resource, replace: (reference: string) => string | undefined): Resource =>
@@ -17,6 +18,31 @@ export function conditionalReferences(resources: readonly Resource[]): readonly 
       return undefined
     })
   return [...found]
+}
+
+/** `Type/id` of every reference to a resource of this server, with its place. `baseUrl` without a slash at the end. */
+export function localReferences(
+  resource: Resource,
+  baseUrl: string | undefined,
+): readonly { readonly reference: string; readonly path: string }[] {
+  const found: { readonly reference: string; readonly path: string }[] = []
+  const visit = (tree: unknown, path: string): void => {
+    if (Array.isArray(tree)) for (const [i, item] of tree.entries()) visit(item, `${path}[${i}]`)
+    else if (isElement(tree))
+      for (const [name, value] of Object.entries(tree)) {
+        const reference = name === 'reference' && typeof value === 'string' ? localReference(value, baseUrl) : undefined
+        if (reference !== undefined) found.push({ reference, path: `${path}.${name}` })
+        else visit(value, `${path}.${name}`)
+      }
+  }
+  visit(resource, resource.resourceType)
+  return found
+}
+
+function localReference(text: string, baseUrl: string | undefined): string | undefined {
+  const relative = baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
+  const [, key, type = ''] = /^(([A-Z][A-Za-z]*)\/[A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/.exec(relative) ?? []
+  return isResourceType(type) ? key : undefined
 }
 
 function walk(tree: unknown, replace: (reference: string) => string | undefined, isResource: boolean): unknown {

@@ -1,6 +1,7 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
 import type { FhirRequest, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
+import type { Reading } from '../search/reading.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse } from './exchange.ts'
 import { pipeline, type Steps } from './pipeline.ts'
 import { type Matched, matchRoute } from './route-table.ts'
@@ -11,17 +12,23 @@ export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpRespon
 export type ServerParts = {
   readonly interactions: Readonly<Record<InteractionCode, Interaction>>
   readonly steps: Steps
-  /** Without a slash at the end. */
-  readonly baseUrl: string
+  readonly place: Place
 }
 
-export function server({ interactions, steps, baseUrl }: ServerParts): Serve {
+/** Where the server stands: what it calls itself, and how it reads texts. */
+export type Place = {
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  readonly reading: Reading
+}
+
+export function server({ interactions, steps, place }: ServerParts): Serve {
   const pipelines = new Map(
     Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
   )
   const fallback = pipeline('fallback', steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, 'fallback', requestId, {}, baseUrl))
+    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, 'fallback', requestId, {}, place))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let matched: Matched
     try {
@@ -29,11 +36,11 @@ export function server({ interactions, steps, baseUrl }: ServerParts): Serve {
     } catch (thrown) {
       return fallBack({ ...http, refused: thrown as Error })
     }
-    return pipelines.get(matched.interaction)!(exchangeOf(http, matched.interaction, requestId, matched, baseUrl))
+    return pipelines.get(matched.interaction)!(exchangeOf(http, matched.interaction, requestId, matched, place))
   }
 }
 
-export function exchangeOf(http: HttpRequest, interaction: Code, requestId: string, named: Partial<Matched>, baseUrl: string): Exchange {
+export function exchangeOf(http: HttpRequest, interaction: Code, requestId: string, named: Partial<Matched>, place: Place): Exchange {
   const { interaction: _, ...key } = named
   const fhir: FhirRequest = {
     ...key,
@@ -43,7 +50,8 @@ export function exchangeOf(http: HttpRequest, interaction: Code, requestId: stri
     posted: false,
     preconditions: {},
     preferences: {},
-    baseUrl,
+    baseUrl: place.baseUrl,
+    reading: place.reading,
   }
   return { http, interaction, requestId, fhir, shape: { pretty: false } }
 }

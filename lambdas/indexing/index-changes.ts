@@ -5,6 +5,7 @@ import type { ChangeFeed } from '../ports/change-feed.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { extract } from '../search/extract.ts'
+import type { Reading } from '../search/reading.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
@@ -17,23 +18,23 @@ export type FollowingIndex = {
 /** Told of a version that could not be extracted: it is indexed by its key alone, and the feed goes on. */
 type OnPoison = (version: ResourceVersion, error: unknown) => void
 
-export type Following = { readonly limit: number; readonly baseUrl: string; readonly onPoison: OnPoison }
+export type Following = { readonly limit: number; readonly reading: Reading; readonly onPoison: OnPoison }
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
 
 /** Indexes up to `limit` versions after `position`; the position it came to. */
-export function indexChanges(feed: ChangeFeed, index: FollowingIndex, position: number, { limit, baseUrl, onPoison }: Following): number {
+export function indexChanges(feed: ChangeFeed, index: FollowingIndex, position: number, { limit, reading, onPoison }: Following): number {
   const changes = feed.changes(position, limit)
   const last = changes.at(-1)
   if (last === undefined) return position
-  index.applyNow(changes.map(({ version }) => documentOf(version, baseUrl, onPoison)))
+  index.applyNow(changes.map(({ version }) => documentOf(version, reading, onPoison)))
   index.setNote('position', last.position)
   return last.position
 }
 
-function documentOf(version: ResourceVersion, baseUrl: string, onPoison: OnPoison): IndexDocument {
+function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison): IndexDocument {
   try {
-    return extract(version, version.deleted ? undefined : (parseJsonBytes(version.body) as Resource), baseUrl)
+    return extract(version, version.deleted ? undefined : (parseJsonBytes(version.body) as Resource), reading)
   } catch (error) {
     onPoison(version, error)
     return extract(version, undefined)

@@ -11,11 +11,12 @@ import { evaluate } from '../search/evaluate.ts'
 import { extract } from '../search/extract.ts'
 import type { Plan, Predicate } from '../search/plan.ts'
 import { type Pairs, parseSearch } from '../search/query.ts'
+import type { Reading } from '../search/reading.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
 
 export type Criteria = {
   readonly tenant: string
-  readonly baseUrl: string
+  readonly reading: Reading
   readonly type: string
   readonly pairs: Pairs
   readonly where: Predicate
@@ -23,10 +24,10 @@ export type Criteria = {
 export type Match = ResourceKey & { readonly versionId: number }
 
 /** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
-export function criteriaOf({ tenant, baseUrl }: Pick<FhirRequest, 'tenant' | 'baseUrl'>, type: string, pairs: Pairs): Criteria {
-  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, baseUrl })
+export function criteriaOf({ tenant, reading }: Pick<FhirRequest, 'tenant' | 'reading'>, type: string, pairs: Pairs): Criteria {
+  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...reading })
   if (used.length === 0) throw fhirError(400, 'required', 'A conditional interaction needs at least one search criterion')
-  return { tenant, baseUrl, type, pairs, where }
+  return { tenant, reading, type, pairs, where }
 }
 
 /** The text of a search (`identifier=s|1&active=true`) as pairs. */
@@ -47,8 +48,8 @@ export async function matchesOf(
   return head !== undefined && holdsOn(criteria, head) ? [...matches, head] : matches
 }
 
-const holdsOn = ({ where, baseUrl }: Criteria, head: ResourceVersion): boolean =>
-  !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource, baseUrl))
+const holdsOn = ({ where, reading }: Criteria, head: ResourceVersion): boolean =>
+  !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource, reading))
 
 /** Binds a write that found no match to its criteria. */
 export const guardOf = ({ tenant, type, pairs }: Criteria, holder: ResourceKey, held?: ResourceKey): Guard => ({

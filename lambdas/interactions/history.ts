@@ -5,6 +5,7 @@ import { fhirError } from '../fhir/outcome.ts'
 import { etag, instant } from '../fhir/version.ts'
 import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
 import { pageSize } from '../search/page-size.ts'
+import type { Reading } from '../search/reading.ts'
 import { openCursor, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
@@ -55,15 +56,15 @@ type Asked = {
 
 const READ_BY_EVERY_INTERACTION = new Set(['_format', '_pretty', '_summary', '_elements'])
 
-function parametersOf({ parameters, preferences }: FhirRequest): Asked {
+function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked {
   let count = pageSize(undefined)
   let window: HistoryWindow = {}
   let cursor: string | undefined
   const shown: (readonly [string, string])[] = []
   for (const [name, value] of parameters) {
     if (name === '_count') count = pageSize(value)
-    else if (name === '_since') window = { ...window, since: dateOf(name, value).low }
-    else if (name === '_at') window = { ...window, before: dateOf(name, value).high, currentAt: dateOf(name, value).low }
+    else if (name === '_since') window = { ...window, since: dateOf(name, value, reading).low }
+    else if (name === '_at') window = { ...window, before: dateOf(name, value, reading).high, currentAt: dateOf(name, value, reading).low }
     else if (name === '_cursor') cursor = value
     else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
       throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
@@ -73,8 +74,8 @@ function parametersOf({ parameters, preferences }: FhirRequest): Asked {
   return { count: Math.max(count, 1), window, shown, ...(cursor === undefined ? {} : { cursor }) }
 }
 
-function dateOf(name: string, value: string): { readonly low: number; readonly high: number } {
-  const range = dateRange(value)
+function dateOf(name: string, value: string, { timeZone }: Reading): { readonly low: number; readonly high: number } {
+  const range = dateRange(value, timeZone)
   if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
   return range
 }

@@ -7,6 +7,7 @@ import type { ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Pairs } from '../search/query.ts'
+import type { Reading } from '../search/reading.ts'
 import type { InteractionCode } from './routes.ts'
 
 /** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */
@@ -45,6 +46,7 @@ export type FhirRequest = {
   readonly rawAccept?: readonly string[]
   /** Without a slash at the end. */
   readonly baseUrl: string
+  readonly reading: Reading
 }
 
 export type FhirResponse = {

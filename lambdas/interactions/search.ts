@@ -18,7 +18,7 @@ export const search =
   async (request) => {
     const cursor = cursorOf(ports, request)
     const pairs = cursor?.pairs ?? request.parameters.filter(([name]) => name !== '_cursor')
-    const asked = parseSearch(request.type, pairs, { ...request.preferences, now: ports.clock.now(), baseUrl: request.baseUrl })
+    const asked = parseSearch(request.type, pairs, { ...request.preferences, now: ports.clock.now(), ...request.reading })
     const plan = planOf(request, asked, cursor)
     const page = await ports.index.find(plan)
     const found = await entriesOf(ports, request, page.hits)

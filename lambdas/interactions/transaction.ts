@@ -2,13 +2,14 @@
 import type { BundleEntry } from '../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import { conditionalReferences, replaceReferences } from '../fhir/references.ts'
-import type { ResourceKey } from '../ports/resource-store.ts'
-import { type EntryRequest, forEntry, METHODS, type Perform, responseEntry } from './bundle-entry.ts'
+import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
+import { type EntryRequest, forEntry, METHODS, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
 import { criteriaOf, matchesOf, pairsOf } from './conditional.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 import { patching } from './patch.ts'
+import { BrokenReference } from './referential-integrity.ts'
 import { updating } from './update.ts'
 import {
   type Answer,
@@ -33,6 +34,7 @@ export const transaction =
     const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
     const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
     const writes = await Promise.all(ordered.slice(0, ordered.length - reads.length).map((entry) => stepOf(perform, entry, request)))
+    for (const entry of reads.filter(isOfOthers(writes))) await forEntry(entry, () => perform.run(entry, request))
     const responses = new Map<number, FhirResponse>()
     for (const { entry, change } of await commit(ports, writes)) responses.set(entry.index, change.response)
     for (const entry of reads) responses.set(entry.index, await readAfter(perform, entry, request))
@@ -56,10 +58,7 @@ async function commit(ports: WritePorts, steps: readonly Step[]): Promise<readon
     const changes = changed.flatMap(({ change }) => (change.kind === 'change' ? [change] : []))
     if (changes.length === 0) return changed
     const guards = changes.flatMap(({ guards }) => guards)
-    const result = await ports.writer.commit(
-      changes.map(({ write }) => write),
-      guards,
-    )
+    const result = await committed(ports, changes, guards, changed)
     if (result.kind === 'committed') return changed
     held.clear()
     if (result.kind === 'guarded') {
@@ -68,6 +67,23 @@ async function commit(ports: WritePorts, steps: readonly Step[]): Promise<readon
     }
   }
   throw lostTooManyRaces()
+}
+
+async function committed(
+  { writer }: WritePorts,
+  changes: readonly Change[],
+  guards: readonly Guard[],
+  changed: readonly Changed[],
+): Promise<CommitResult> {
+  try {
+    return await writer.commit(
+      changes.map(({ write }) => write),
+      guards,
+    )
+  } catch (thrown) {
+    if (!(thrown instanceof BrokenReference)) throw thrown
+    throw withinEntry(thrown, changed.find(({ change }) => change === changes[thrown.write])!.entry.index)
+  }
 }
 
 /** All changes, made on heads read after everything was located. */
@@ -141,6 +157,15 @@ async function referenced(ports: WritePorts, request: FhirRequest, reference: st
       `A conditional reference to ${type} has ${matches.length === 0 ? 'no match' : 'several matches'}`,
     )
   return `${type}/${matches[0]!.id}`
+}
+
+/** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */
+function isOfOthers(writes: readonly Step[]): (read: EntryRequest) => boolean {
+  const written = writes.map(({ request: { type, id, resource } }) => `${type}/${id ?? resource?.id ?? ''}`)
+  return ({ url }) => {
+    const [, key = '', type = ''] = /^((\w+)\/[^/?]+)/.exec(url) ?? []
+    return !written.includes(key) && !written.includes(`${type}/`)
+  }
 }
 
 /** A read sees what the transaction wrote; by then it cannot undo it, so its failure is its own answer. */

@@ -1,6 +1,7 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
+import { isTimeZone } from '../fhir/time-zone.ts'
 
-export type SettingKind = 'integer' | 'text' | 'list' | 'switch' | readonly string[]
+export type SettingKind = 'integer' | 'list' | 'switch' | 'time zone' | readonly string[]
 
 export type Setting = {
   /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
@@ -23,6 +24,8 @@ export const SETTINGS = [
   setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: apply it to the match, or answer 400'),
   setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: a new version all the same, or none'),
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
+  setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
+  setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
   setting('maxTransactionEntries', 'integer', '5000', 'entries of a batch or transaction; more are answered 413'),
   setting('maxBodyBytes', 'integer', '16000000', 'size of a request body in bytes; more is answered 413'),
   setting('maxRequests', 'integer', '1000', 'requests under way at once; more are answered 503'),
@@ -61,8 +64,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
     case 'list':
       return text.split(',').map((item) => item.trim())
-    case 'text':
-      return text
+    case 'time zone':
+      return isTimeZone(text) ? text : refuse('the name of a time zone, such as Europe/Berlin')
     default:
       return kind.includes(text) ? text : refuse(`one of ${kind.join(', ')}`)
   }

@@ -15,7 +15,7 @@ import { performer } from '../http/perform.ts'
 import type { StepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
-import { type Serve, server } from '../http/server.ts'
+import { type Place, type Serve, server } from '../http/server.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { capabilities } from '../interactions/capabilities.ts'
 import { create } from '../interactions/create.ts'
@@ -24,12 +24,15 @@ import { history } from '../interactions/history.ts'
 import type { Ports } from '../interactions/interaction.ts'
 import { patch } from '../interactions/patch.ts'
 import { read } from '../interactions/read.ts'
+import { integrityWriter } from '../interactions/referential-integrity.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import { search } from '../interactions/search.ts'
 import { update } from '../interactions/update.ts'
 import { vread } from '../interactions/vread.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Overloaded } from '../ports/overloaded.ts'
+import type { ResourceWriter } from '../ports/resource-store.ts'
+import type { Reading } from '../search/reading.ts'
 import { takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
@@ -63,20 +66,25 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
     onError: (error) => report(error, ''),
   })
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
+  const reading = readingOf(config, baseUrl)
   const open = async (): Promise<Home> => {
     takeRestored(folder)
-    const stores = await openStores(data, config, baseUrl, report)
+    const stores = await openStores(data, config, reading, report)
     const ports: Ports = {
       ...stores,
       resources: stores.store,
-      writer: pacedWriter(stores.store, () => stores.searcher.lag()),
+      writer: writerOf(stores, config, baseUrl),
       index: stores.searcher,
       seal,
       choices: config,
     }
     return {
       ...stores,
-      serve: serveOf(ports, { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true }, baseUrl),
+      serve: serveOf(
+        ports,
+        { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true },
+        { baseUrl, reading },
+      ),
     }
   }
   const gate = new Gate(await open())
@@ -111,18 +119,29 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
 type Stores = { readonly store: SqliteResourceStore; readonly searcher: Searcher; readonly clock: Clock }
 type Home = Stores & { readonly serve: Serve }
 
-async function openStores(data: DataFolder, config: Config, baseUrl: string, report: EmbeddedOptions['report']): Promise<Stores> {
+async function openStores(data: DataFolder, config: Config, reading: Reading, report: EmbeddedOptions['report']): Promise<Stores> {
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
     store: data.path('store.db'),
     index: data.path('index.db'),
     acknowledged: () => store.lastPosition(),
-    baseUrl,
+    reading,
     budget: config.searchBudget,
     report: (error) => report(error, ''),
   })
   return { store, searcher, clock: new SystemClock(store.newest()) }
+}
+
+const readingOf = ({ timeZone, referentialIntegrity }: Config, baseUrl: string): Reading => ({
+  baseUrl,
+  ...(timeZone === 'UTC' ? {} : { timeZone }),
+  ...(referentialIntegrity ? { allReferences: true } : {}),
+})
+
+function writerOf({ store, searcher }: Stores, { referentialIntegrity }: Config, baseUrl: string): ResourceWriter {
+  const writer = pacedWriter(store, () => searcher.lag())
+  return referentialIntegrity ? integrityWriter({ writer, resources: store, index: searcher, baseUrl }) : writer
 }
 
 async function closeStores({ searcher, store }: Stores): Promise<void> {
@@ -130,7 +149,7 @@ async function closeStores({ searcher, store }: Stores): Promise<void> {
   await store.close()
 }
 
-function serveOf(ports: Ports, parts: StepParts, baseUrl: string): Serve {
+function serveOf(ports: Ports, parts: StepParts, place: Place): Serve {
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
   const histories = history(ports)
   const searches = search(ports)
@@ -148,7 +167,7 @@ function serveOf(ports: Ports, parts: StepParts, baseUrl: string): Serve {
     'search-system': searches,
     capabilities: capabilities(ports),
   } satisfies Partial<Record<InteractionCode, unknown>>
-  return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, baseUrl })
+  return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, place })
 }
 
 /** Requests under way are answered; a connection is closed as soon as it is idle, however long its client would keep it. */

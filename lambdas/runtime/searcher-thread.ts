@@ -23,7 +23,7 @@ const COMMIT_IDLE = 200
 const WRITES_END = 100
 
 const port = parentPort!
-const { store, index: file, baseUrl, budget } = workerData as SearcherData
+const { store, index: file, reading, budget } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const index = openIndex()
 const waiting: Ask[] = []
@@ -59,7 +59,7 @@ port.on('message', (message: SearcherMessage) => {
 
 /** An index that cannot be read, was made by another extractor, or knows more than the store is made anew. */
 function openIndex(): SqliteSearchIndex {
-  const maker = `${EXTRACTOR} ${registryNumber} ${baseUrl}`
+  const maker = `${EXTRACTOR} ${registryNumber} ${JSON.stringify(reading)}`
   try {
     const found = new SqliteSearchIndex(file, { budget })
     const by = found.note('maker')
@@ -130,7 +130,7 @@ function slice(): void {
 function step(): void {
   const before = position
   const began = performance.now()
-  position = indexChanges(feed, index, position, { limit: wanted - position > BULK ? BULK : SLICE, baseUrl, onPoison })
+  position = indexChanges(feed, index, position, { limit: wanted - position > BULK ? BULK : SLICE, reading, onPoison })
   took = performance.now() - began
   // The store has acknowledged more than this connection can see yet: it is looked at again.
   if (position === before) return

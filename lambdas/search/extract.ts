@@ -1,19 +1,23 @@
 /** Turns a resource version into what an index holds: dumb values only. */
+import { localReferences } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { Fields } from './fields.ts'
 import { parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
+import type { Reading } from './reading.ts'
 import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
 export const EXTRACTOR = 4
 
-/** `baseUrl` of this server, without a slash at the end: references to it count as relative. */
-export function extract(version: ResourceVersion, resource: Resource | undefined, baseUrl?: string): IndexDocument {
+/** The field of all references of a resource, where they are indexed. */
+export const REFERENCES = '#references'
+
+export function extract(version: ResourceVersion, resource: Resource | undefined, reading: Reading = {}): IndexDocument {
   const { tenant, type, id, versionId, lastUpdated, deleted, compartments, body } = version
-  const fields = new Fields(baseUrl)
+  const fields = new Fields(reading)
   const present: string[] = []
   if (!deleted && resource !== undefined)
     for (const { parameter, searchType } of extractorsOf(type)) {
@@ -22,6 +26,8 @@ export function extract(version: ResourceVersion, resource: Resource | undefined
       present.push(parameter.code)
       for (const value of values) searchType.extract(fields, parameter.code, value)
     }
+  if (reading.allReferences === true && !deleted && resource !== undefined)
+    for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)
   const { keys, spans, numbers, points, tuples, groups, order } = fields
   return {
     tenant,

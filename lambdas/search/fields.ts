@@ -1,6 +1,7 @@
 /** Collects what extraction finds in one resource. */
 import type { OrderKey, Tuple } from '../ports/search-index.ts'
 import { LONGEST } from './fold.ts'
+import type { Reading } from './reading.ts'
 
 type Lists<T> = Record<string, T[]>
 
@@ -12,11 +13,10 @@ export class Fields {
   readonly tuples: Lists<Tuple> = {}
   readonly groups: Lists<string> = {}
   readonly order: Record<string, OrderKey> = {}
-  readonly baseUrl: string | undefined
+  readonly reading: Reading
 
-  /** `baseUrl` of this server, without a slash at the end. */
-  constructor(baseUrl: string | undefined) {
-    this.baseUrl = baseUrl
+  constructor(reading: Reading) {
+    this.reading = reading
   }
 
   /** A key that is too long is left out. */

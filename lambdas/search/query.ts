@@ -4,20 +4,19 @@ import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
 import { pageSize } from './page-size.ts'
 import { type SearchParameter, searchParameter } from './parameters.ts'
 import { all, not, type Predicate, type SortKey, some } from './plan.ts'
+import type { Reading } from './reading.ts'
 import { splitValue } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 export type Pairs = readonly (readonly [name: string, value: string])[]
 
-export type SearchOptions = {
+export type SearchOptions = Reading & {
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
   /** Conditional interactions: result parameters are errors, and so is what is unknown. */
   readonly criteriaOnly?: boolean
   /** Milliseconds since 1970: how far away a date is decides what is about it. Absent, `ap` is refused for dates. */
   readonly now?: number
-  /** Without a slash at the end: references to this server count as relative. */
-  readonly baseUrl?: string
 }
 
 export type SearchRequest = {

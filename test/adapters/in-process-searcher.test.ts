@@ -29,7 +29,7 @@ async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
     store: file,
     index,
     acknowledged: () => store.lastPosition(),
-    baseUrl: 'http://127.0.0.1/fhir',
+    reading: { baseUrl: 'http://127.0.0.1/fhir' },
     budget,
     report: (error) => reports.push(String(error)),
   })

@@ -180,6 +180,22 @@ describe('transaction', () => {
   })
 })
 
+describe('a read in a transaction', () => {
+  it('that fails lets all of it fail, before anything is written', async () => {
+    const [a, b] = [newId(), newId()]
+    const answer = await post('/', bundle('transaction', putEntry(patient(a)), { request: { method: 'GET', url: `Patient/${b}` } }))
+    expect([answer.status, answer.body.issue[0].expression]).toEqual([404, ['Bundle.entry[1]']])
+    expect((await get(`/Patient/${a}`)).status).toBe(404)
+  })
+  it('sees what the transaction wrote', async () => {
+    const a = newId()
+    const read = { request: { method: 'GET', url: `Patient/${a}` } }
+    expect(statuses(await post('/', bundle('transaction', read, putEntry(patient(a)))))).toEqual(['200 OK', '201 Created'])
+    const gone = await post('/', bundle('transaction', read, { request: { method: 'DELETE', url: `Patient/${a}` } }))
+    expect(statuses(gone)).toEqual(['404 Not Found', '204 No Content'])
+  })
+})
+
 describe('batch', () => {
   it('lets every entry succeed or fail for itself', async () => {
     const id = newId()

@@ -5,8 +5,8 @@ import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports
 import { TooCostly, TooManyGroups } from '../../ports/too-costly.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 
-/** Files of the store and the index; `baseUrl` of this server, without a slash at the end; `budget`: milliseconds a search may take. */
-export type SearcherData = { readonly store: string; readonly index: string; readonly baseUrl: string; readonly budget: number }
+/** Files of the store and the index; `reading`: how texts are read, for the program of the thread; `budget`: milliseconds a search may take. */
+export type SearcherData = { readonly store: string; readonly index: string; readonly reading: object; readonly budget: number }
 
 /** A method of the index and what it is called with. */
 export type Question =
@@ -121,8 +121,8 @@ export class Searcher implements SearchIndex {
   /** Also takes over what was asked of the thread before. */
   #start(): void {
     if (this.#closed) return
-    const { thread, store, index, baseUrl, budget } = this.#options
-    const worker = new Worker(thread, { workerData: { store, index, baseUrl, budget } satisfies SearcherData })
+    const { thread, store, index, reading, budget } = this.#options
+    const worker = new Worker(thread, { workerData: { store, index, reading, budget } satisfies SearcherData })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())

@@ -13,24 +13,24 @@ export const date: SearchType = {
   modifiers: [],
   extract(fields, name, { type, value }) {
     if (typeof value === 'string') {
-      const range = dateRange(value)
+      const range = dateRange(value, fields.reading.timeZone)
       addRange(fields, name, range, range)
       // Every resource would be a group of its own.
       if (name !== '_lastUpdated') fields.group(name, value)
     }
     // A Timing is not indexed: the specification's table.
-    else if (type === 'Period' && isElement(value)) addRange(fields, name, rangeOf(value.start), rangeOf(value.end))
+    else if (type === 'Period' && isElement(value)) addRange(fields, name, rangeOf(value.start, fields), rangeOf(value.end, fields))
   },
-  lower(parameter, value, _modifier, { now }) {
+  lower(parameter, value, _modifier, { now, timeZone }) {
     const [prefix, text] = prefixOf(value)
-    const range = dateRange(text.replace(' ', '+'))
+    const range = dateRange(text.replace(' ', '+'), timeZone)
     if (range === undefined)
       throw malformed(parameter, 'a date: YYYY, YYYY-MM, YYYY-MM-DD or an instant, perhaps after a prefix such as ge')
     return compare(parameter.code, prefix, range.low, range.high, now)
   },
 }
 
-const rangeOf = (value: unknown) => (typeof value === 'string' ? dateRange(value) : undefined)
+const rangeOf = (value: unknown, { reading }: Fields) => (typeof value === 'string' ? dateRange(value, reading.timeZone) : undefined)
 
 function addRange(fields: Fields, name: string, start: ReturnType<typeof dateRange>, end: ReturnType<typeof dateRange>): void {
   if (start === undefined && end === undefined) return

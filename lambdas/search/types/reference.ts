@@ -32,7 +32,7 @@ const relative = (text: string, baseUrl: string | undefined): string =>
   baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
 
 function addReference(fields: Fields, name: string, reference: string): void {
-  const text = relative(reference, fields.baseUrl)
+  const text = relative(reference, fields.reading.baseUrl)
   const [, type, id] = RELATIVE.exec(text) ?? []
   if (type !== undefined) {
     fields.key(name, `${type}/${id}`)

@@ -4,9 +4,10 @@ import { fhirError } from '../../fhir/outcome.ts'
 import type { Fields } from '../fields.ts'
 import type { SearchParameter, TypedValue } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
+import type { Reading } from '../reading.ts'
 
-/** `now`: milliseconds since 1970; `baseUrl` of this server, without a slash at the end. */
-export type QueryContext = { readonly now?: number; readonly baseUrl?: string }
+/** `now`: milliseconds since 1970. */
+export type QueryContext = Reading & { readonly now?: number }
 
 export type SearchType = {
   readonly modifiers: readonly string[]

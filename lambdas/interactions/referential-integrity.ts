@@ -1,0 +1,103 @@
+/** Refuses writes that leave a reference without its resource. For servers that want it: FHIR allows such references. */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { FhirError, type Issue } from '../fhir/outcome.ts'
+import { localReferences } from '../fhir/references.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
+import type { ResourceKey, ResourceReader, ResourceWriter, Write } from '../ports/resource-store.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
+import { REFERENCES } from '../search/extract.ts'
+
+export type IntegrityPorts = {
+  readonly writer: ResourceWriter
+  readonly resources: ResourceReader
+  /** Made with `allReferences`. */
+  readonly index: SearchIndex
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+}
+
+/** 422 or 409, and which write of the commit is at fault. */
+export class BrokenReference extends FhirError {
+  readonly write: number
+
+  constructor(status: 409 | 422, write: number, issues: readonly Issue[]) {
+    super(status, issues)
+    this.write = write
+  }
+}
+
+/** Commits one after the other, each checked against what the one before it left. BrokenReference instead of a commit that breaks one. */
+export function integrityWriter({ writer, ...ports }: IntegrityPorts): ResourceWriter {
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    commit(writes, guards) {
+      const checked = async () => {
+        await checkReferences(ports, writes)
+        await checkDeletions(ports, writes)
+        return writer.commit(writes, guards)
+      }
+      const result = last.then(checked, checked)
+      last = result.catch(() => undefined)
+      return result
+    },
+  }
+}
+
+type CheckPorts = Omit<IntegrityPorts, 'writer'>
+
+const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`
+
+/** 422: a resource refers to one that is not there, or that the same commit deletes. */
+async function checkReferences({ resources, baseUrl }: CheckPorts, writes: readonly Write[]): Promise<void> {
+  const own = new Map(writes.map((write) => [nameOf(write), write.deleted]))
+  const asked = writes.flatMap(({ tenant, deleted, body }, write) =>
+    deleted
+      ? []
+      : localReferences(parseJsonBytes(body) as Resource, baseUrl).map(({ reference, path }) => ({
+          write,
+          reference,
+          path,
+          key: keyOf(tenant, reference),
+        })),
+  )
+  const outside = [...new Map(asked.filter(({ reference }) => !own.has(reference)).map(({ reference, key }) => [reference, key])).values()]
+  const heads = await resources.current(outside)
+  const missing = new Set(outside.filter((_, i) => heads[i]?.deleted !== false).map(nameOf))
+  const broken = asked.filter(({ reference }) => own.get(reference) ?? missing.has(reference))
+  const [first] = broken
+  if (first === undefined) return
+  throw new BrokenReference(
+    422,
+    first.write,
+    broken
+      .filter(({ write }) => write === first.write)
+      .map(({ reference, path }) => ({
+        severity: 'error',
+        code: 'business-rule',
+        expression: path,
+        text: `There is no ${reference} to refer to`,
+      })),
+  )
+}
+
+/** 409: a resource is deleted that others refer to. */
+async function checkDeletions({ index }: CheckPorts, writes: readonly Write[]): Promise<void> {
+  const written = new Set(writes.map(nameOf))
+  for (const [i, write] of writes.entries()) {
+    if (!write.deleted) continue
+    const where = { kind: 'key', field: REFERENCES, oneOf: [nameOf(write)] } as const
+    const plan = { tenant: write.tenant, types: resourceTypes, where, order: [], limit: writes.length + 1, total: 'none' } as const
+    const { hits } = await index.find(plan)
+    const holder = hits.find((hit) => !written.has(nameOf(hit)))
+    if (holder !== undefined)
+      throw new BrokenReference(409, i, [
+        { severity: 'error', code: 'conflict', text: `${nameOf(write)} cannot be deleted: ${nameOf(holder)} refers to it` },
+      ])
+  }
+}
+
+function keyOf(tenant: string, reference: string): ResourceKey {
+  const [type = '', id = ''] = reference.split('/')
+  return { tenant, type, id }
+}

