@@ -43,8 +43,12 @@ export type IndexDocument = {
   readonly body: Uint8Array
 }
 
-/** Intervals are half-open; those of numbers may be points. */
-export type Tuple = { readonly key: string; readonly ranges: readonly (readonly [low: number, high: number])[] }
+/** Intervals are half-open; those of numbers may be points. Labels hold no line break. */
+export type Tuple = {
+  readonly key: string
+  readonly labels: readonly string[]
+  readonly ranges: readonly (readonly [low: number, high: number])[]
+}
 
 export type Hit = {
   readonly type: string

@@ -1,5 +1,5 @@
 /** The plan's meaning, executable: what every index is tested against, and how a single resource is judged. */
-import type { IndexDocument } from '../ports/search-index.ts'
+import type { IndexDocument, Tuple } from '../ports/search-index.ts'
 import { compareText, metresBetween, type Position, type Predicate, type RangeTest, type SortKey } from './plan.ts'
 
 export function evaluate(where: Predicate, document: IndexDocument): boolean {
@@ -27,13 +27,16 @@ export function evaluate(where: Predicate, document: IndexDocument): boolean {
     case 'present':
       return document.present.includes(where.field)
     case 'tuple':
-      return (document.tuples[where.field] ?? []).some(
-        ({ key, ranges }) => key === where.key && where.ranges.every((test, i) => ranges[i] !== undefined && passes(test, ranges[i])),
-      )
+      return (document.tuples[where.field] ?? []).some((tuple) => isMet(where, tuple))
     case 'compartment':
       return document.compartments.some((compartment) => where.oneOf.includes(compartment))
   }
 }
+
+const isMet = (test: Extract<Predicate, { kind: 'tuple' }>, { key, labels, ranges }: Tuple): boolean =>
+  (test.key === undefined || key === test.key) &&
+  test.labels.every(({ text, whole }) => labels.some((label) => (whole ? label === text : label.startsWith(text)))) &&
+  test.ranges.every((range, i) => ranges[i] !== undefined && passes(range, ranges[i]))
 
 const keysOf = (document: IndexDocument, field: string): readonly string[] => document.keys[field] ?? []
 

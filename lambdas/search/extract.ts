@@ -10,7 +10,7 @@ import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
-export const EXTRACTOR = 4
+export const EXTRACTOR = 5
 
 /** The field of all references of a resource, where they are indexed. */
 export const REFERENCES = '#references'
@@ -24,7 +24,7 @@ export function extract(version: ResourceVersion, resource: Resource | undefined
       const values = parameter.values(resource)
       if (values.length === 0) continue
       present.push(parameter.code)
-      for (const value of values) searchType.extract(fields, parameter.code, value)
+      for (const value of values) searchType.extract(fields, parameter.code, value, { parameter, resource })
     }
   if (reading.allReferences === true && !deleted && resource !== undefined)
     for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)

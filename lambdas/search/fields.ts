@@ -30,8 +30,12 @@ export class Fields {
     addOnce(this.groups, `${param}:system`, both)
   }
 
-  tuple(field: string, key: string, ranges: Tuple['ranges']): void {
-    if (key.length <= LONGEST) add(this.tuples, field, { key, ranges })
+  point(field: string, latitude: number, longitude: number): void {
+    add(this.points, field, [latitude, longitude])
+  }
+
+  tuple(field: string, tuple: Tuple): void {
+    if (tuple.key.length <= LONGEST && tuple.labels.every((label) => label.length <= LONGEST)) add(this.tuples, field, tuple)
   }
 
   span(field: string, low: number, high: number): void {

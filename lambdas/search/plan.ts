@@ -17,9 +17,18 @@ export type Predicate =
   | { readonly kind: 'near'; readonly field: string; readonly latitude: number; readonly longitude: number; readonly metres: number }
   /** The parameter had a value. */
   | { readonly kind: 'present'; readonly field: string }
-  /** One entry of the field has this key, and each of its intervals passes the test of its place. */
-  | { readonly kind: 'tuple'; readonly field: string; readonly key: string; readonly ranges: readonly RangeTest[] }
+  /** One entry of the field has this key (absent: any), all these labels, and each of its intervals passes the test of its place. */
+  | {
+      readonly kind: 'tuple'
+      readonly field: string
+      readonly key?: string
+      readonly labels: readonly LabelTest[]
+      readonly ranges: readonly RangeTest[]
+    }
   | { readonly kind: 'compartment'; readonly oneOf: readonly string[] }
+
+/** `whole`: some label is the text; else some label begins with it. */
+export type LabelTest = { readonly text: string; readonly whole: boolean }
 
 /** As of `span` and `number`; an interval of a `number` may be a point. */
 export type RangeTest = {

@@ -25,6 +25,7 @@ const FIELDS = ['a', 'a:code', 'b', 'c'] as const
 const KEYS = ['', 'x', 'X', 'xy', 'x|y', 'x%', 'x_', "x'", 'é', 'e\u0301', '\uffee', '\u{1f600}', 'x\u0000y', 'x\u0000z', 's|x'] as const
 const INSTANTS = [Number.NEGATIVE_INFINITY, -1_000, 0, 1_000, 2_000, 2_001, 1_600_000_000_000, Number.POSITIVE_INFINITY] as const
 const NUMBERS = [-1.5, 0, 0.1, 0.30000000000000004, 2, 1e300] as const
+const LABELS = ['a', 'ab', 'a%', "b'"] as const
 const POINTS = [
   [0, 0],
   [0, 0.001],
@@ -69,7 +70,11 @@ function contentOf(random: Random): Partial<IndexDocument> {
       return [[param, { low: low!, high: high! }]]
     }),
   )
-  const tuple = (): Tuple => ({ key: random.pick(['', 'x', 'x\u0000y']), ranges: [span(), number()].slice(0, 1 + random.below(2)) })
+  const tuple = (): Tuple => ({
+    key: random.pick(['', 'x', 'x\u0000y']),
+    labels: some(() => random.pick(LABELS)),
+    ranges: [span(), number()].slice(0, 1 + random.below(2)),
+  })
   return {
     keys,
     tuples: lists(tuple),
@@ -118,8 +123,15 @@ export function predicateOf(random: Random, depth = 3): Predicate {
       return { kind: 'compartment', oneOf: [random.pick(COMPARTMENTS)] }
     case 9: {
       const first: RangeTest = { kind: 'span', relation, low, high: low === high ? high + 1 : high }
+      const labels = random.below(2) === 0 ? [] : [{ text: random.pick(LABELS), whole: random.below(2) === 0 }]
       const second: RangeTest = { kind: 'number', relation, low: random.pick(NUMBERS), high: Number.POSITIVE_INFINITY }
-      return { kind: 'tuple', field, key: random.pick(['', 'x', 'x\u0000y']), ranges: random.below(2) === 0 ? [first] : [first, second] }
+      return {
+        kind: 'tuple',
+        field,
+        ...(random.below(4) === 0 ? {} : { key: random.pick(['', 'x', 'x\u0000y']) }),
+        labels,
+        ranges: random.below(2) === 0 ? [first] : [first, second],
+      }
     }
     case 10: {
       const [latitude, longitude] = random.pick(POINTS)

@@ -276,7 +276,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         low,
         high,
       })
-      const tuple = (key: string, ...ranges: readonly RangeTest[]): Predicate => ({ kind: 'tuple', field: 't', key, ranges })
+      const tuple = (key: string, ...ranges: readonly RangeTest[]): Predicate => ({ kind: 'tuple', field: 't', key, labels: [], ranges })
       const NEVER = Number.NEGATIVE_INFINITY
       beforeEach(() =>
         apply(
@@ -284,14 +284,17 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
             id: '1',
             tuples: {
               t: [
-                { key: 'a', ranges: [[10, 20]] },
-                { key: 'b', ranges: [[30, 40]] },
+                { key: 'a', labels: [], ranges: [[10, 20]] },
+                { key: 'b', labels: [], ranges: [[30, 40]] },
               ],
             },
           }),
           document({
             id: '2',
-            tuples: { t: [{ key: 'a', ranges: [[30, Number.POSITIVE_INFINITY]] }], u: [{ key: 'b', ranges: [[10, 20]] }] },
+            tuples: {
+              t: [{ key: 'a', labels: [], ranges: [[30, Number.POSITIVE_INFINITY]] }],
+              u: [{ key: 'b', labels: [], ranges: [[10, 20]] }],
+            },
           }),
           document({
             id: '3',
@@ -299,6 +302,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
               t: [
                 {
                   key: 'c',
+                  labels: [],
                   ranges: [
                     [1, 1],
                     [5, 5],
@@ -306,6 +310,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
                 },
                 {
                   key: 'c',
+                  labels: [],
                   ranges: [
                     [2, 2],
                     [6, 6],
@@ -332,6 +337,34 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: points(1, 5) })).toBe('3')
         expect(await ids({ where: points(1, 6) })).toBe('')
         expect(await ids({ where: tuple('c', range(1.5, 2, 'within', 'number'), range(0, 9, 'within', 'number')) })).toBe('')
+      })
+
+      it('labels, whole or by their beginning, of the same entry', async () => {
+        const labelled = (id: string, ...labels: readonly string[]) =>
+          document({
+            id,
+            tuples: {
+              t: [
+                { key: 'k', labels, ranges: [] },
+                { key: 'm', labels: ['other'], ranges: [[1, 2]] },
+              ],
+            },
+          })
+        await apply(labelled('5', 'one', 'two'), labelled('6', 'one%', 'tw'), labelled('7'))
+        const where = (key: string | undefined, ...tests: readonly string[]): Predicate => ({
+          kind: 'tuple',
+          field: 't',
+          ...(key === undefined ? {} : { key }),
+          labels: tests.map((text) => ({ text: text.replace(/\*$/, ''), whole: !text.endsWith('*') })),
+          ranges: [],
+        })
+        expect(await ids({ where: where('k', 'one') })).toBe('5')
+        expect(await ids({ where: where('k', 'one*') })).toBe('5 6')
+        expect(await ids({ where: where('k', 'one*', 'tw') })).toBe('6')
+        expect(await ids({ where: where('k', 'one', 'other') })).toBe('')
+        expect(await ids({ where: where(undefined, 'two') })).toBe('5')
+        expect(await ids({ where: where('k') })).toBe('5 6 7')
+        expect(await ids({ where: { kind: 'tuple', field: 't', key: 'k', labels: [], ranges: [range(0, 9)] } })).toBe('')
       })
 
       it('no longer when the resource has changed', async () => {

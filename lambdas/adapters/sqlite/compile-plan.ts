@@ -1,5 +1,5 @@
 /** Lowers a predicate to SQL over the postings. Every condition becomes a test on the document `c.doc`, and most a set of documents. */
-import type { Predicate, RangeTest } from '../../search/plan.ts'
+import type { LabelTest, Predicate, RangeTest } from '../../search/plan.ts'
 import { TICK } from './budget.ts'
 
 export type Bound = string | number
@@ -144,7 +144,11 @@ function bounds(p: Leaf): Sql {
     case 'near':
       return around(p)
     case 'tuple':
-      return joined([sql('x.key = ?', p.key), ...p.ranges.flatMap(inPlace)], ' AND ')
+      return joined(
+        [...(p.key === undefined ? [] : [sql('x.key = ?', p.key)]), ...p.ranges.flatMap(inPlace), ...p.labels.map(labelled)],
+        ' AND ',
+        '1',
+      )
   }
 }
 
@@ -171,7 +175,9 @@ function interval({ kind, relation, low, high }: RangeTest, from: string, to: st
 }
 
 /** An entry that has no interval at the place does not pass. */
-const inPlace = (test: RangeTest, i: number): readonly Sql[] => [sql(`x.low${i} IS NOT NULL`), interval(test, `low${i}`, `high${i}`)]
+const inPlace = (test: RangeTest, i: number): readonly Sql[] => [sql(`x.high${i} IS NOT NULL`), interval(test, `low${i}`, `high${i}`)]
+
+const labelled = ({ text, whole }: LabelTest): Sql => sql('instr(x.labels, ?) > 0', `\n${text}${whole ? '\n' : ''}`)
 
 /** Metres of a degree of latitude, at least. */
 const DEGREE = 111_000

@@ -6,12 +6,14 @@ export type Span = readonly [field: number, low: number, high: number, doc: numb
 export type TupleRow = readonly [
   field: number,
   key: string,
+  /** 0 where there is no interval: part of the primary key. */
+  low0: number,
   doc: number,
   n: number,
-  low0: number | null,
   high0: number | null,
   low1: number | null,
   high1: number | null,
+  labels: string,
 ]
 export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
 
@@ -19,7 +21,7 @@ export type Held = {
   readonly postings: readonly (readonly [field: number, value: string])[]
   /** Infinity is no JSON, so that bounds are kept as text. */
   readonly spans: readonly (readonly [field: number, low: string, high: string])[]
-  readonly tuples: readonly (readonly [field: number, key: string, n: number])[]
+  readonly tuples: readonly (readonly [field: number, key: string, low0: string, n: number])[]
   readonly points: readonly (readonly [field: number, latitude: number, longitude: number])[]
   /** Group keys by field, where they are not what the postings tell. */
   readonly groups: Readonly<Record<number, readonly string[]>>

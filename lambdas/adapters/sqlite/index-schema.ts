@@ -15,7 +15,7 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS span (field INTEGER, low, high, doc INTEGER, PRIMARY KEY (field, low, high, doc)) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS span_high ON span (field, high);
   CREATE INDEX IF NOT EXISTS span_of ON span (doc, field);
-  CREATE TABLE IF NOT EXISTS tuple (field INTEGER, key TEXT, doc INTEGER, n INTEGER, low0, high0, low1, high1, PRIMARY KEY (field, key, doc, n)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS tuple (field INTEGER, key TEXT, low0, doc INTEGER, n INTEGER, high0, low1, high1, labels TEXT NOT NULL, PRIMARY KEY (field, key, low0, doc, n)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS point (field INTEGER, latitude, longitude, doc INTEGER, PRIMARY KEY (field, latitude, longitude, doc)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS sorting (doc INTEGER, field INTEGER, low, high, PRIMARY KEY (doc, field)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`

@@ -1,6 +1,6 @@
 /** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { IndexDocument } from '../../ports/search-index.ts'
+import type { IndexDocument, Tuple } from '../../ports/search-index.ts'
 import { COMPARTMENT, ID } from './compile-plan.ts'
 import { ownGroups, type Point, type Posting, readHeld, type Span, type TupleRow, writeHeld } from './held.ts'
 
@@ -37,7 +37,7 @@ export class IndexWriter {
       notGone: db.prepare('DELETE FROM gone WHERE kind = ? AND id = ?'),
       posting: db.prepare('DELETE FROM posting WHERE field = ? AND value = ? AND doc = ?'),
       span: db.prepare('DELETE FROM span WHERE field = ? AND low = ? AND high = ? AND doc = ?'),
-      tuple: db.prepare('DELETE FROM tuple WHERE field = ? AND key = ? AND doc = ? AND n = ?'),
+      tuple: db.prepare('DELETE FROM tuple WHERE field = ? AND key = ? AND low0 = ? AND doc = ? AND n = ?'),
       point: db.prepare('DELETE FROM point WHERE field = ? AND latitude = ? AND longitude = ? AND doc = ?'),
       sorting: db.prepare('DELETE FROM sorting WHERE doc = ?'),
       field: db.prepare('SELECT field FROM field WHERE kind = ? AND name = ?'),
@@ -56,7 +56,7 @@ export class IndexWriter {
     rows.spans.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
     this.#insert('posting', 3, rows.postings)
     this.#insert('span', 4, rows.spans)
-    this.#insert('tuple', 8, rows.tuples)
+    this.#insert('tuple', 9, rows.tuples)
     this.#insert('point', 4, rows.points)
     this.#insert('sorting', 4, rows.sortings)
   }
@@ -100,8 +100,8 @@ export class IndexWriter {
       }
     for (const name in document.tuples) {
       const field = fieldOf(name)
-      document.tuples[name]!.forEach(({ key, ranges: [one, two] }, n) => {
-        tuples.push([field, key, doc, n, one?.[0] ?? null, one?.[1] ?? null, two?.[0] ?? null, two?.[1] ?? null])
+      document.tuples[name]!.forEach((tuple, n) => {
+        tuples.push(tupleRow(field, doc, n, tuple))
       })
     }
     for (const name in document.points) {
@@ -115,7 +115,7 @@ export class IndexWriter {
     return writeHeld({
       postings: postings.slice(first.posting).map(([field, value]) => [field, value]),
       spans: spans.slice(first.span).map(([field, low, high]) => [field, String(low), String(high)]),
-      tuples: tuples.slice(first.tuple).map(([field, key, , n]) => [field, key, n]),
+      tuples: tuples.slice(first.tuple).map(([field, key, low, , n]) => [field, key, String(low), n]),
       points: points.slice(first.point).map(([field, latitude, longitude]) => [field, latitude, longitude]),
       groups: ownGroups(document, fieldOf),
     })
@@ -126,7 +126,7 @@ export class IndexWriter {
     const { postings, spans, tuples, points } = readHeld(text)
     for (const [field, value] of postings) this.#statements.posting.run(field, value, doc)
     for (const [field, low, high] of spans) this.#statements.span.run(field, Number(low), Number(high), doc)
-    for (const [field, key, n] of tuples) this.#statements.tuple.run(field, key, doc, n)
+    for (const [field, key, low, n] of tuples) this.#statements.tuple.run(field, key, Number(low), doc, n)
     for (const [field, latitude, longitude] of points) this.#statements.point.run(field, latitude, longitude, doc)
     this.#statements.sorting.run(doc)
   }
@@ -173,6 +173,19 @@ export class IndexWriter {
     return kind
   }
 }
+
+/** Labels stand between line breaks, so that one is found whole or by its beginning. */
+const tupleRow = (field: number, doc: number, n: number, { key, labels, ranges: [one, two] }: Tuple): TupleRow => [
+  field,
+  key,
+  one?.[0] ?? 0,
+  doc,
+  n,
+  one?.[1] ?? null,
+  two?.[0] ?? null,
+  two?.[1] ?? null,
+  labels.map((label) => `\n${label}\n`).join(''),
+]
 
 /** Of several versions of a resource in one batch only the highest. */
 function newestOf(documents: readonly IndexDocument[]): Iterable<IndexDocument> {

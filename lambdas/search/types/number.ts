@@ -1,7 +1,8 @@
 /** Number parameters. https://hl7.org/fhir/R4/search.html#number */
 import { decimalText, isDecimal } from '../../fhir/json.ts'
-import { isElement } from '../../fhir/resource.ts'
-import { all, not, type Predicate } from '../plan.ts'
+import { type Element, isElement } from '../../fhir/resource.ts'
+import type { SearchParameter } from '../parameters.ts'
+import { all, not, type Predicate, type RangeTest } from '../plan.ts'
 import { prefixOf } from './prefix.ts'
 import { malformed, type SearchType } from './search-type.ts'
 
@@ -11,18 +12,13 @@ const FORM = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?$/
 export const number: SearchType = {
   modifiers: [],
   extract(fields, name, { type, value }) {
-    const [low, high] =
-      type === 'Range' && isElement(value) ? [boundOf(value.low, LEAST), boundOf(value.high, MOST)] : [numberOf(value), numberOf(value)]
+    const [low, high] = type === 'Range' && isElement(value) ? boundsOf(value) : [numberOf(value), numberOf(value)]
     if (low === undefined || high === undefined) return
     fields.number(name, low, high)
     if (typeof value === 'number' || isDecimal(value)) fields.group(name, decimalText(value))
     if (low <= high) fields.sort(name, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
   },
-  lower(parameter, value) {
-    const [prefix, text] = prefixOf(value)
-    if (!FORM.test(text)) throw malformed(parameter, 'a number, perhaps after a prefix such as ge')
-    return compareNumber(parameter.code, prefix, text)
-  },
+  lower: (parameter, value) => compareWith(parameter.code, numberAfterPrefix(parameter, value)),
 }
 
 /** A number of a resource, whichever way json.ts keeps it. */
@@ -31,19 +27,38 @@ export function numberOf(value: unknown): number | undefined {
   return Number.isFinite(number) ? number : undefined
 }
 
+/** Of a Range; open where it has no bound, undefined where the bound is no number. */
+export const boundsOf = ({ low, high }: Element): readonly [low: number | undefined, high: number | undefined] => [
+  boundOf(low, LEAST),
+  boundOf(high, MOST),
+]
+
 const boundOf = (quantity: unknown, open: number): number | undefined => (isElement(quantity) ? numberOf(quantity.value) : open)
 
-/** eq and ne take the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
-function compareNumber(field: string, prefix: string, text: string): Predicate {
+/** Of `ne`: there is a value, and none that is equal. */
+export const compareWith = (
+  field: string,
+  { prefix, text }: { readonly prefix: string; readonly text: string },
+  predicateOf: (test: RangeTest) => Predicate = (test) => ({ ...test, field }),
+): Predicate =>
+  prefix === 'ne' ? all({ kind: 'present', field }, not(predicateOf(numberTest('eq', text)))) : predicateOf(numberTest(prefix, text))
+
+/** A number after its prefix. FhirError 400. */
+export function numberAfterPrefix(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
+  const [prefix, text] = prefixOf(value)
+  if (!FORM.test(text)) throw malformed(parameter, 'a number, perhaps after a prefix such as ge')
+  return { prefix, text }
+}
+
+/** eq takes the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
+export function numberTest(prefix: string, text: string): RangeTest {
   const exact = Number(text)
   const [low, high] = impliedRange(text)
-  const within = (from: number, to: number): Predicate => ({ kind: 'number', field, relation: 'within', low: from, high: to })
-  const reaches = (from: number, to: number): Predicate => ({ kind: 'number', field, relation: 'intersects', low: from, high: to })
+  const within = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'within', low: from, high: to })
+  const reaches = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'intersects', low: from, high: to })
   switch (prefix) {
     case 'eq':
       return within(low, high)
-    case 'ne':
-      return all({ kind: 'present', field }, not(within(low, high)))
     case 'gt':
       return reaches(above(exact), MOST)
     case 'ge':
@@ -82,7 +97,7 @@ export function impliedRange(text: string): readonly [low: number, high: number]
 const BITS = new DataView(new ArrayBuffer(8))
 
 /** The next double above. */
-function above(x: number): number {
+export function above(x: number): number {
   if (!Number.isFinite(x)) return x
   if (x === 0) return Number.MIN_VALUE
   BITS.setFloat64(0, x)

@@ -1,6 +1,7 @@
 /** What a parameter type is: how its values get into the index, and what a value of a query means. Both halves stand in one file per type. */
 import type { FhirError } from '../../fhir/outcome.ts'
 import { fhirError } from '../../fhir/outcome.ts'
+import type { Element } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import type { SearchParameter, TypedValue } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
@@ -9,10 +10,13 @@ import type { Reading } from '../reading.ts'
 /** `now`: milliseconds since 1970. */
 export type QueryContext = Reading & { readonly now?: number }
 
+/** Where a value comes from. */
+export type Source = { readonly parameter: SearchParameter; readonly resource: Element }
+
 export type SearchType = {
   readonly modifiers: readonly string[]
   /** `name`: the parameter's code, which names its fields. */
-  readonly extract: (fields: Fields, name: string, value: TypedValue) => void
+  readonly extract: (fields: Fields, name: string, value: TypedValue, source: Source) => void
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }

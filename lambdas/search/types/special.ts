@@ -1,0 +1,39 @@
+/** The special parameter near of Location. https://hl7.org/fhir/R4/location.html#positional */
+import { isElement } from '../../fhir/resource.ts'
+import { numberOf } from './number.ts'
+import { malformed, type SearchType, splitValue } from './search-type.ts'
+
+/** Kilometres. */
+const DEFAULT_DISTANCE = 50
+/** Metres. */
+const UNITS: Readonly<Record<string, number>> = { km: 1000, '[mi_us]': 1609.3472186944375, m: 1 }
+
+export const special: SearchType = {
+  modifiers: [],
+  extract(fields, name, { value }) {
+    if (!isElement(value)) return
+    const latitude = numberOf(value.latitude)
+    const longitude = numberOf(value.longitude)
+    if (latitude !== undefined && longitude !== undefined && isPlace(latitude, longitude)) fields.point(name, latitude, longitude)
+  },
+  lower(parameter, value) {
+    const place = placeOf(value)
+    if (place === undefined) throw malformed(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')
+    return { kind: 'near', field: parameter.code, ...place }
+  },
+}
+
+type Place = { readonly latitude: number; readonly longitude: number; readonly metres: number }
+
+/** What `near` asks for; undefined where it is malformed. */
+export function placeOf(value: string): Place | undefined {
+  const [latitude = '', longitude = '', distance = '', units = ''] = splitValue(value, '|')
+  const unit = UNITS[units === '' ? 'km' : units]
+  const far = distance === '' ? DEFAULT_DISTANCE : Number(distance)
+  const [y, x] = [Number(latitude), Number(longitude)]
+  const isNumber = latitude.trim() !== '' && longitude.trim() !== ''
+  if (unit === undefined || !isNumber || !isPlace(y, x) || !(far >= 0) || !Number.isFinite(far)) return undefined
+  return { latitude: y, longitude: x, metres: far * unit }
+}
+
+const isPlace = (latitude: number, longitude: number): boolean => Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180
