@@ -1,0 +1,185 @@
+/**
+ * Writes documents in bulk: whatever the fate of one, the others are applied.
+ * A version that is there already, or a newer one, is success; what passes is tried again; what is refused for what it is leaves a stub.
+ * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
+ */
+import type { IndexDocument } from '../../ports/search-index.ts'
+import { type Cluster, Failed, passes } from './cluster.ts'
+import { bodyOf, idOf, stubOf } from './document-body.ts'
+import { NotApplied } from './not-applied.ts'
+
+export type BulkOptions = {
+  readonly keepsBodies: boolean
+  readonly refresh: 'wait' | 'none'
+  /** A request has at most so many bytes, or one document. */
+  readonly mostBytes: number
+  /** Told of each document that cannot be indexed, and OpenSearch's name of the reason. */
+  readonly onPoison: (document: IndexDocument, reason: string) => void | Promise<void>
+}
+
+/** One document for one index. `isExtra`: the index is on the way in or out, and may be gone. */
+type Write = { readonly document: IndexDocument; readonly alias: string; readonly isExtra: boolean; readonly isStub: boolean }
+export type Target = Pick<Write, 'alias' | 'isExtra'>
+
+export type Targets = {
+  readonly of: (document: IndexDocument) => readonly Target[]
+  /** Of documents whose index is not there yet. */
+  readonly create: (documents: readonly IndexDocument[]) => Promise<void>
+  readonly gone: () => void
+}
+
+type Prepared = Write & { readonly lines: string }
+/** What is left of a request. `again`: at once; `later`: after a pause. */
+type Rest = { readonly again: readonly Write[]; readonly later: readonly Write[]; readonly cause?: unknown }
+
+const PARALLEL = 2
+const LONGEST_ID = 512
+
+export class Bulk {
+  readonly #cluster: Cluster
+  readonly #options: BulkOptions
+
+  constructor(cluster: Cluster, options: BulkOptions) {
+    this.#cluster = cluster
+    this.#options = options
+  }
+
+  /** NotApplied: some are not, all others are. */
+  async apply(documents: readonly IndexDocument[], targets: Targets): Promise<void> {
+    const failed = new Set<string>()
+    let cause: unknown
+    const batches = this.#batches(this.#writes(await this.#addressable(newest(documents)), targets))
+    const worker = async (): Promise<void> => {
+      for (const batch of batches) {
+        const rest = await this.#write(batch, targets)
+        for (const { document } of rest.later) failed.add(idOf(document))
+        cause ??= rest.cause
+      }
+    }
+    await Promise.all(Array.from({ length: PARALLEL }, worker))
+    if (failed.size > 0)
+      throw new NotApplied(
+        documents.filter((each) => failed.has(idOf(each))),
+        cause,
+      )
+  }
+
+  /** OpenSearch refuses a whole request for one id that is too long. */
+  async #addressable(documents: readonly IndexDocument[]): Promise<readonly IndexDocument[]> {
+    const isLong = (document: IndexDocument) => Buffer.byteLength(idOf(document)) > LONGEST_ID
+    for (const document of documents.filter(isLong)) await this.#options.onPoison(document, 'id_too_long')
+    return documents.filter((each) => !isLong(each))
+  }
+
+  *#writes(documents: readonly IndexDocument[], targets: Targets): Generator<Write> {
+    for (const document of documents) for (const target of targets.of(document)) yield { document, ...target, isStub: false }
+  }
+
+  *#batches(writes: Iterable<Write>): Generator<readonly Prepared[]> {
+    let batch: Prepared[] = []
+    let bytes = 0
+    for (const write of writes) {
+      const prepared = this.#prepare(write)
+      const size = Buffer.byteLength(prepared.lines)
+      if (batch.length > 0 && bytes + size > this.#options.mostBytes) {
+        yield batch
+        batch = []
+        bytes = 0
+      }
+      batch.push(prepared)
+      bytes += size
+    }
+    if (batch.length > 0) yield batch
+  }
+
+  #prepare(write: Write): Prepared {
+    const { document, alias, isStub } = write
+    const index = { _index: alias, _id: idOf(document), version: document.version, version_type: 'external', require_alias: true }
+    const body = isStub ? stubOf(document, this.#options.keepsBodies) : bodyOf(document, this.#options.keepsBodies)
+    return { ...write, lines: `${JSON.stringify({ index })}\n${body}\n` }
+  }
+
+  /** What is left when all attempts are used up. */
+  async #write(batch: readonly Prepared[], targets: Targets): Promise<Rest> {
+    let left = batch
+    for (let attempt = 1; ; attempt++) {
+      const rest = await this.#request(left, targets).catch((cause: unknown): Rest => ({ again: [], later: left, cause }))
+      const all = [...rest.again, ...rest.later]
+      const isFinal = rest.cause instanceof Failed ? !rest.cause.passes : rest.cause !== undefined
+      if (all.length === 0 || isFinal || attempt === this.#cluster.limits.attempts) return { again: [], later: all, cause: rest.cause }
+      if (rest.later.length > 0) await this.#cluster.pause(attempt)
+      left = all.map((write) => this.#prepare(write))
+    }
+  }
+
+  async #request(batch: readonly Prepared[], targets: Targets): Promise<Rest> {
+    try {
+      const { items } = await this.#cluster.sendOnce<BulkAnswer>({
+        method: 'POST',
+        path: '/_bulk',
+        querystring: { refresh: this.#options.refresh === 'wait' ? 'wait_for' : false, filter_path: SHOWN },
+        lines: batch.map(({ lines }) => lines).join(''),
+      })
+      return await this.#sort(batch, items, targets)
+    } catch (error) {
+      if (!(error instanceof Failed) || (error.status !== 400 && error.status !== 413)) throw error
+      return this.#halved(batch, error, targets)
+    }
+  }
+
+  /** The request as a whole was refused: for one of its documents, or for its size. */
+  async #halved(batch: readonly Prepared[], error: Failed, targets: Targets): Promise<Rest> {
+    if (batch.length === 1) {
+      if (batch[0]!.isStub) throw error
+      return { again: [await this.#stubFor(batch[0]!, error.kind)], later: [] }
+    }
+    const middle = batch.length >> 1
+    const first = await this.#request(batch.slice(0, middle), targets).catch((cause: unknown) => restOf(batch.slice(0, middle), cause))
+    const second = await this.#request(batch.slice(middle), targets).catch((cause: unknown) => restOf(batch.slice(middle), cause))
+    const cause = first.cause ?? second.cause
+    return { again: [...first.again, ...second.again], later: [...first.later, ...second.later], ...(cause === undefined ? {} : { cause }) }
+  }
+
+  async #sort(batch: readonly Prepared[], items: BulkAnswer['items'], targets: Targets): Promise<Rest> {
+    const [again, later, homeless]: [Write[], Write[], Write[]] = [[], [], []]
+    let cause: unknown
+    for (const [i, write] of batch.entries()) {
+      // An answer that does not speak of a document says nothing about it.
+      const { status, error } = items[i]?.index ?? {}
+      if (status === 200 || status === 201 || status === 409) continue
+      if (status === 400) {
+        if (!write.isStub) again.push(await this.#stubFor(write, error?.type ?? 'unknown'))
+      } else if (status === 404 && write.isExtra) targets.gone()
+      else if (status === 404) homeless.push(write)
+      else {
+        later.push(write)
+        cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown', undefined)
+      }
+    }
+    if (homeless.length > 0) await targets.create(homeless.map(({ document }) => document))
+    return { again: [...again, ...homeless], later, cause }
+  }
+
+  async #stubFor(write: Write, reason: string): Promise<Write> {
+    await this.#options.onPoison(write.document, reason)
+    return { ...write, isStub: true }
+  }
+}
+
+type BulkAnswer = {
+  readonly items: readonly { readonly index?: { readonly status?: number; readonly error?: { readonly type?: string } } }[]
+}
+
+const SHOWN = 'errors,items.*.status,items.*.error.type'
+
+const restOf = (later: readonly Write[], cause: unknown): Rest => ({ again: [], later, cause })
+
+/** The newest of each resource. */
+function newest(documents: readonly IndexDocument[]): readonly IndexDocument[] {
+  const found = new Map<string, IndexDocument>()
+  for (const each of documents) {
+    const id = idOf(each)
+    if (each.version > (found.get(id)?.version ?? -1)) found.set(id, each)
+  }
+  return [...found.values()]
+}

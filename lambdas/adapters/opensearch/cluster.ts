@@ -1,0 +1,88 @@
+/** Requests to OpenSearch: repeated while it is overloaded, unreachable or silent, and a failure says which it was. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Client } from '@opensearch-project/opensearch'
+import { Overloaded } from '../../ports/overloaded.ts'
+
+/** How often a request is tried, how long one try may take (ms), and the first pause between two (ms). */
+export type CallLimits = { readonly attempts: number; readonly patience: number; readonly pause: number }
+
+export type Request = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly path: string
+  readonly querystring?: Readonly<Record<string, string | number | boolean>>
+  readonly body?: Readonly<Record<string, unknown>>
+  /** Lines of JSON instead of a body. */
+  readonly lines?: string
+}
+
+/** An answer that is none. `status`: undefined where nothing was answered, and it may have been done or not. */
+export class Failed extends Error {
+  readonly status: number | undefined
+  /** OpenSearch's name of the error. */
+  readonly kind: string
+
+  constructor(status: number | undefined, kind: string, cause: unknown) {
+    super(`OpenSearch: ${status ?? 'no answer'} ${kind}`, { cause })
+    this.status = status
+    this.kind = kind
+  }
+
+  /** The same request may succeed later. */
+  get passes(): boolean {
+    return passes(this.status)
+  }
+}
+
+export const passes = (status: number | undefined): boolean => status === undefined || status === 408 || status === 429 || status >= 500
+
+export class Cluster {
+  readonly #client: Client
+  readonly limits: CallLimits
+
+  constructor(client: Client, limits: CallLimits) {
+    this.#client = client
+    this.limits = limits
+  }
+
+  /** Only for what may be repeated. Overloaded: it was refused to the end. Failed: anything else. */
+  async send<Answer>(request: Request): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.sendOnce(request)
+      } catch (error) {
+        if (!(error instanceof Failed) || !error.passes) throw error
+        if (attempt === this.limits.attempts)
+          throw error.status === 429 ? new Overloaded('OpenSearch refused all attempts', { cause: error }) : error
+        await this.pause(attempt)
+      }
+    }
+  }
+
+  async sendOnce<Answer>({ method, path, querystring = {}, body, lines }: Request): Promise<Answer> {
+    const options = { maxRetries: 0, requestTimeout: this.limits.patience }
+    const content = lines === undefined ? (body === undefined ? {} : { body }) : { bulkBody: lines }
+    try {
+      const answer = await this.#client.transport.request({ method, path, querystring, ...content }, options)
+      return answer.body as Answer
+    } catch (error) {
+      throw failureOf(error)
+    }
+  }
+
+  /** Longer from attempt to attempt, and never the same for two. */
+  pause(attempt: number): Promise<void> {
+    return wait(Math.min(this.limits.pause * 2 ** (attempt - 1), 5_000) * (0.25 + 0.75 * Math.random()))
+  }
+}
+
+type Answered = { readonly statusCode?: number | null; readonly body?: { readonly error?: { readonly type?: string } } | null }
+
+/** Errors of the client's own making, a wrong request for one, are as they are. */
+function failureOf(error: unknown): unknown {
+  const { name, meta } = error as { readonly name?: string; readonly meta?: Answered }
+  if (name === 'ResponseError') return new Failed(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', error)
+  return UNANSWERED.has(name ?? '') ? new Failed(undefined, name!, error) : error
+}
+
+/** An answer that is cut off or garbled is no answer. */
+const UNANSWERED = new Set(['ConnectionError', 'TimeoutError', 'NoLivingConnectionsError', 'DeserializationError'])

@@ -1,0 +1,60 @@
+/** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (resolve.ts). */
+import type { Matching, Predicate, RangeTest } from '../../search/plan.ts'
+import { MOST_RANGES, ofTuple } from './index-definition.ts'
+import { allOf, NOTHING, noneOf, oneOf, type Query, someOf } from './query.ts'
+import { rangeQuery } from './ranges.ts'
+
+/** Queries found for some of the predicates. */
+export type Resolved = ReadonlyMap<Predicate, Query>
+
+/** What is searched: the live documents of the tenant and the types. */
+export const scopeOf = ({ tenant, types }: Pick<Matching, 'tenant' | 'types'>): readonly Query[] => [
+  oneOf('tenant', [tenant]),
+  oneOf('type', types),
+  { term: { deleted: false } },
+]
+
+export const matchesOf = (matching: Matching, resolved: Resolved): Query =>
+  allOf([...scopeOf(matching), ...conjuncts(matching.where).map((each) => queryOf(each, resolved))])
+
+/** The conjuncts of a predicate, flattened. */
+const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
+
+function queryOf(p: Predicate, resolved: Resolved): Query {
+  const found = resolved.get(p)
+  if (found !== undefined) return found
+  switch (p.kind) {
+    case 'all':
+      return allOf(conjuncts(p).map((each) => queryOf(each, resolved)))
+    case 'some':
+      return someOf(p.of.map((each) => queryOf(each, resolved)))
+    case 'not':
+      return noneOf(queryOf(p.of, resolved))
+    case 'key':
+      return oneOf(`keys.${p.field}`, p.oneOf)
+    case 'keyRange':
+      return { range: { [`keys.${p.field}`]: { gte: p.from, ...(p.to === undefined ? {} : { lt: p.to }) } } }
+    case 'contains':
+      return containsQuery(`keys.${p.field}`, p.text)
+    case 'span':
+    case 'number':
+      return rangeQuery(`${p.kind}s.${p.field}`, p)
+    case 'present':
+      return oneOf('present', [p.field])
+    case 'compartment':
+      return oneOf('compartments', p.oneOf)
+    case 'tuple':
+      return tupleQuery(p.field, p.key, p.ranges)
+    case 'near':
+      throw new Error('what is near must be resolved')
+  }
+}
+
+export const containsQuery = (field: string, text: string): Query =>
+  text === '' ? { exists: { field } } : { wildcard: { [field]: { value: `*${text.replace(/[\\*?]/g, '\\$&')}*` } } }
+
+function tupleQuery(field: string, key: string, ranges: readonly RangeTest[]): Query {
+  if (ranges.length > MOST_RANGES) return NOTHING
+  const tests = ranges.map((test, i) => rangeQuery(ofTuple(i), test))
+  return { nested: { path: 'tuples', query: allOf([oneOf('tuples.field', [field]), oneOf('tuples.key', [key]), ...tests]) } }
+}

@@ -1,0 +1,63 @@
+/** Turns an index document into what is sent to the index. */
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import type { IndexDocument, OrderKey } from '../../ports/search-index.ts'
+import { boundsOf } from './ranges.ts'
+import { sortText } from './sort-values.ts'
+
+/** The id of a document in its index; OpenSearch takes ids of at most 512 bytes. */
+export const idOf = ({ tenant, type, id }: Pick<IndexDocument, 'tenant' | 'type' | 'id'>): string => `${tenant}~${type}~${id}`
+
+/** As JSON. A deleted resource leaves a tombstone: what was before it must find that it came too late. */
+export function bodyOf(document: IndexDocument, keepsBody: boolean): string {
+  const { tenant, type, id, lastUpdated, deleted, registry } = document
+  const about = { tenant, type, id, lastUpdated, deleted, registry }
+  if (deleted) return JSON.stringify(about)
+  const { keys, groups, present, compartments, spans, numbers, points, order, body } = document
+  return JSON.stringify({
+    ...about,
+    keys,
+    groups,
+    present,
+    compartments,
+    spans: mapped(spans, (each) => each.map(([low, high]) => boundsOf(low, high))),
+    numbers: mapped(numbers, (each) => each.map(([low, high]) => boundsOf(low, high))),
+    places: mapped(points, (each) => each.map(([lat, lon]) => ({ lat, lon }))),
+    points: mapped(points, (each) => each.map(([lat, lon]) => `${lat},${lon}`)),
+    tuples: Object.entries(document.tuples).flatMap(([field, tuples]) =>
+      tuples.map(({ key, ranges }) => ({
+        field,
+        key,
+        ...Object.fromEntries(ranges.map(([low, high], i) => [`r${i}`, boundsOf(low, high)])),
+      })),
+    ),
+    low: mapped(order, ({ low }) => sortText(low)),
+    high: mapped(order, ({ high }) => sortText(high)),
+    ...(keepsBody ? { body: deflateRawSync(body).toString('base64') } : {}),
+  })
+}
+
+/** Instead of a document that was refused: only what finds it by its id and by its time. */
+export function stubOf(document: IndexDocument, keepsBody: boolean): string {
+  const kept = <T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> =>
+    Object.fromEntries(Object.entries(record).filter(([field]) => ALWAYS.test(field)))
+  const stub: IndexDocument = {
+    ...document,
+    keys: kept(document.keys),
+    spans: kept(document.spans),
+    order: kept<OrderKey>(document.order),
+    present: document.present.filter((each) => ALWAYS.test(each)),
+    numbers: {},
+    points: {},
+    tuples: {},
+    groups: {},
+    compartments: [],
+  }
+  return `{"refused":true,${bodyOf(stub, keepsBody).slice(1)}`
+}
+
+const ALWAYS = /^_(?:id|lastUpdated)(?::|$)/
+
+export const readBody = (text: string): Uint8Array => inflateRawSync(Buffer.from(text, 'base64'))
+
+const mapped = <T, To>(record: Readonly<Record<string, T>>, to: (value: T) => To): Readonly<Record<string, To>> =>
+  Object.fromEntries(Object.entries(record).map(([field, value]) => [field, to(value)]))

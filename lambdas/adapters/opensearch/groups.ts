@@ -1,0 +1,78 @@
+/** Groups: all of them with their sizes and first hits, put in order here; then the hits of those that are shown. */
+import type { Group, GroupPage, Hit } from '../../ports/search-index.ts'
+import { TooManyGroups } from '../../ports/too-costly.ts'
+import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
+import { type Bucket, bucketsOf } from './distinct.ts'
+import { allOf, oneOf, type Query } from './query.ts'
+import { type Found, hitOf, type Searching, sortOf } from './searching.ts'
+
+const MOST_GROUPS = 65_535
+const PAGE = 2_000
+/** Searches of one request. */
+const TOGETHER = 100
+
+type Place = GroupPosition & { readonly size: number; readonly first: Hit }
+type FirstOf = Bucket & { readonly first: Found }
+
+/** `source`: what is read of each hit. TooManyGroups. */
+export async function findGroups(
+  searching: Searching,
+  plan: GroupPlan,
+  query: Query,
+  source: readonly string[] | false,
+): Promise<GroupPage> {
+  const { types, order, limit, skip = 0, after } = plan
+  const counted = await searching.search(types, { query, size: 0, track_total_hits: true })
+  const all = (await placesOf(searching, plan, query)).toSorted((a, b) => comparePlaces(a, b, order))
+  const rest = after === undefined ? all : all.filter((place) => comparePlaces(place, after, order) > 0)
+  const shown = rest.slice(skip, skip + limit)
+  const needsHits = plan.hits > 1 || source !== false
+  const groups = needsHits
+    ? await withHits(searching, plan, query, source, shown)
+    : shown.map(({ key, size, first }) => ({ key, size, hits: [first] }))
+  return { groups, more: rest.length > skip + limit, total: counted.hits.total!.value }
+}
+
+async function placesOf(searching: Searching, { types, field, order }: GroupPlan, query: Query): Promise<readonly Place[]> {
+  const places: Place[] = []
+  const first = { top_hits: { size: 1, sort: sortOf(order), version: true, _source: false } }
+  for await (const bucket of bucketsOf<FirstOf>(searching, types, query, `groups.${field}`, PAGE, { first })) {
+    if (places.length === MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
+    const hit = hitOf(bucket.first.hits.hits[0]!)
+    places.push({ key: bucket.key, size: bucket.doc_count, first: hit, position: hit.position })
+  }
+  return places
+}
+
+const comparePlaces = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
+  comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
+
+async function withHits(
+  searching: Searching,
+  { types, field, order, hits }: GroupPlan,
+  query: Query,
+  source: readonly string[] | false,
+  shown: readonly Place[],
+): Promise<readonly Group[]> {
+  const groups: Group[] = []
+  for (let at = 0; at < shown.length; at += TOGETHER) {
+    const some = shown.slice(at, at + TOGETHER)
+    const found = await searching.searchAll(
+      types,
+      some.map(({ key }) => ({
+        query: allOf([query, oneOf(`groups.${field}`, [key])]),
+        sort: sortOf(order),
+        size: hits,
+        version: true,
+        track_total_hits: false,
+        _source: source,
+      })),
+    )
+    for (const [i, { key, size, first }] of some.entries()) {
+      const members = found[i]!.hits.hits.map(hitOf)
+      // A group is shown as it was counted, although its last member may have left it since.
+      groups.push({ key, size, hits: members.length === 0 ? [first] : members })
+    }
+  }
+  return groups
+}

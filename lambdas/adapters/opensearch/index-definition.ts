@@ -1,0 +1,62 @@
+/**
+ * The settings and the mapping of every index: a new parameter changes neither.
+ * https://docs.opensearch.org/latest/field-types/
+ */
+const KEYWORD = { type: 'keyword' }
+const INTERVAL = { type: 'double_range' }
+
+/** Sort values are read by document, never looked up. */
+const SORTED = { type: 'keyword', index: false }
+
+/** By folder of fields: what a field in it is. */
+const FOLDERS = {
+  keys: KEYWORD,
+  groups: KEYWORD,
+  spans: INTERVAL,
+  numbers: INTERVAL,
+  places: { type: 'geo_point' },
+  points: KEYWORD,
+  low: SORTED,
+  high: SORTED,
+}
+
+/** Intervals of a tuple, at most. */
+export const MOST_RANGES = 4
+
+export const ofTuple = (i: number): string => `tuples.r${i}`
+
+const ranges = Object.fromEntries(Array.from({ length: MOST_RANGES }, (_, i) => [`r${i}`, INTERVAL]))
+
+/** Fails rather than guesses: a value that fits no template is refused. */
+const DYNAMIC = 'strict_allow_templates'
+
+export type Settings = Readonly<Record<string, string | number | boolean>>
+
+export const indexDefinition = (settings: Settings) => ({
+  settings: { number_of_shards: 1, refresh_interval: '1s', 'index.mapping.total_fields.limit': 4_000, ...settings },
+  mappings: {
+    dynamic: DYNAMIC,
+    date_detection: false,
+    numeric_detection: false,
+    // An index is rebuilt from the store, so that it need not hold what it was made from.
+    _source: { includes: ['body'], recovery_source_enabled: false },
+    dynamic_templates: Object.entries(FOLDERS).map(([folder, mapping]) => ({
+      [folder]: { path_match: `${folder}.*`, match_mapping_type: mapping === INTERVAL ? 'object' : '*', mapping },
+    })),
+    properties: {
+      tenant: KEYWORD,
+      type: KEYWORD,
+      id: KEYWORD,
+      lastUpdated: { type: 'long' },
+      deleted: { type: 'boolean' },
+      /** Only ids and times of it were taken: the rest was refused. */
+      refused: { type: 'boolean' },
+      registry: { type: 'long' },
+      present: KEYWORD,
+      compartments: KEYWORD,
+      body: { type: 'binary' },
+      tuples: { type: 'nested', dynamic: 'strict', properties: { field: KEYWORD, key: KEYWORD, ...ranges } },
+      ...Object.fromEntries(Object.keys(FOLDERS).map((folder) => [folder, { type: 'object', dynamic: DYNAMIC }])),
+    },
+  },
+})

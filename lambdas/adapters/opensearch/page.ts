@@ -1,0 +1,44 @@
+/** A page of hits. A request gives a window of 10,000: what is larger, or lies deeper, is walked. */
+import type { Hit, HitPage } from '../../ports/search-index.ts'
+import type { Plan } from '../../search/plan.ts'
+import type { Query } from './query.ts'
+import { type Found, type FoundHit, hitOf, type Searching, searchAfter, sortOf } from './searching.ts'
+
+const WINDOW = 10_000
+/** Above so many matches the estimated total is absent. */
+const COUNTED = 10_000
+
+const TRACKED = { none: false, estimate: COUNTED + 1, accurate: true } as const
+
+/** `source`: what is read of each hit. */
+export async function findPage(searching: Searching, plan: Plan, query: Query, source: readonly string[] | false): Promise<HitPage> {
+  const { types, order, limit } = plan
+  const wanted = limit === 0 ? 0 : limit + 1
+  const hits: Hit[] = []
+  let first: Found | undefined
+  let after: FoundHit['sort'] | undefined = plan.after === undefined ? undefined : searchAfter(plan.after, order)
+  for (let skip = plan.skip ?? 0, isEnd = false; !isEnd; ) {
+    const isSkipping = skip > 0 && (after !== undefined || skip + wanted > WINDOW)
+    const size = Math.min(isSkipping ? skip : wanted - hits.length, WINDOW)
+    const found: Found = await searching.search(types, {
+      query,
+      sort: sortOf(order),
+      version: true,
+      size,
+      from: isSkipping ? 0 : skip,
+      ...(after === undefined ? {} : { search_after: after }),
+      _source: isSkipping ? false : source,
+      track_total_hits: first === undefined ? TRACKED[plan.total] : false,
+    })
+    first ??= found
+    if (!isSkipping) hits.push(...found.hits.hits.map(hitOf))
+    skip = isSkipping ? skip - size : 0
+    isEnd = found.hits.hits.length < size || (skip === 0 && hits.length >= wanted && !isSkipping)
+    after = found.hits.hits.at(-1)?.sort ?? after
+  }
+  return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(first!) }
+}
+
+function totalOf({ hits: { total } }: Found): { readonly total?: number } {
+  return total === undefined || total.relation !== 'eq' ? {} : { total: total.value }
+}

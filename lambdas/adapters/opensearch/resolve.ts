@@ -1,0 +1,77 @@
+/**
+ * What a query cannot say exactly is asked in two steps: candidates are found by a wider query, their distinct values are judged here, and
+ * those that pass become a list of keys. So pages and counts are exact, at any place of a predicate.
+ */
+import { TooCostly } from '../../ports/too-costly.ts'
+import { type Matching, metresBetween, type Predicate } from '../../search/plan.ts'
+import { containsQuery, type Resolved, scopeOf } from './compile-plan.ts'
+import { distinctKeys } from './distinct.ts'
+import { allOf, noneOf, oneOf, type Query, someOf } from './query.ts'
+import type { Searching } from './searching.ts'
+
+type Near = Extract<Predicate, { kind: 'near' }>
+type Contains = Extract<Predicate, { kind: 'contains' }>
+
+/** The automaton of a longer text that repeats itself may be too large for the engine. */
+const LONGEST_WILDCARD = 200
+const MOST_CANDIDATES = 65_535
+
+export async function resolve(searching: Searching, matching: Matching): Promise<Resolved> {
+  const resolved = new Map<Predicate, Query>()
+  for (const leaf of leavesOf(matching.where)) {
+    if (leaf.kind === 'near') resolved.set(leaf, await nearQuery(searching, matching, leaf))
+    if (leaf.kind === 'contains' && leaf.text.length > LONGEST_WILDCARD)
+      resolved.set(leaf, await longContainsQuery(searching, matching, leaf))
+  }
+  return resolved
+}
+
+function* leavesOf(p: Predicate): Generator<Predicate> {
+  if (p.kind === 'all' || p.kind === 'some') for (const each of p.of) yield* leavesOf(each)
+  else if (p.kind === 'not') yield* leavesOf(p.of)
+  else yield p
+}
+
+/** No two points are farther apart, in metres. */
+const FARTHEST = 20_016_000
+
+/** The engine rounds points to centimetres, and its sphere and sines are not ours: points close to the edge of the circle are judged here. */
+async function nearQuery(searching: Searching, matching: Matching, { field, latitude, longitude, metres }: Near): Promise<Query> {
+  const points = `points.${field}`
+  if (metres >= FARTHEST) return { exists: { field: points } }
+  const margin = 1 + metres * 1e-5
+  const within = (radius: number): Query => ({
+    geo_distance: { distance: `${radius.toFixed(3)}m`, [`places.${field}`]: { lat: latitude, lon: longitude }, ignore_unmapped: true },
+  })
+  const inside = metres > margin ? [within(metres - margin)] : []
+  const edge = [within(metres + margin), noneOf(...inside)]
+  const passing = (await candidatesOf(searching, matching, edge, points)).filter((point) => {
+    const [lat, lon] = point.split(',').map(Number) as [number, number]
+    return metresBetween([lat, lon], [latitude, longitude]) <= metres
+  })
+  return someOf([...inside, ...(passing.length === 0 ? [] : [oneOf(points, passing)])])
+}
+
+async function longContainsQuery(searching: Searching, matching: Matching, { field, text }: Contains): Promise<Query> {
+  const characters = [...text]
+  const pieces = Array.from({ length: Math.ceil(characters.length / LONGEST_WILDCARD) }, (_, i) =>
+    containsQuery(`keys.${field}`, characters.slice(i * LONGEST_WILDCARD, (i + 1) * LONGEST_WILDCARD).join('')),
+  )
+  const candidates = await candidatesOf(searching, matching, pieces, `keys.${field}`)
+  return oneOf(
+    `keys.${field}`,
+    candidates.filter((key) => key.includes(text)),
+  )
+}
+
+async function candidatesOf(
+  searching: Searching,
+  matching: Matching,
+  conditions: readonly Query[],
+  field: string,
+): Promise<readonly string[]> {
+  const query = allOf([...scopeOf(matching), ...conditions])
+  const keys = await distinctKeys(searching, matching.types, query, field, MOST_CANDIDATES + 1)
+  if (keys.length > MOST_CANDIDATES) throw new TooCostly('too many values must be compared')
+  return keys
+}

@@ -1,0 +1,108 @@
+/** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
+import type { Hit } from '../../ports/search-index.ts'
+import { TooCostly } from '../../ports/too-costly.ts'
+import type { Position, SortKey } from '../../search/plan.ts'
+import type { Aliases } from './aliases.ts'
+import { type Cluster, Failed } from './cluster.ts'
+import { readBody } from './document-body.ts'
+import { sortText, sortValue } from './sort-values.ts'
+
+export type FoundHit = {
+  readonly _version: number
+  readonly _source?: { readonly body?: string }
+  readonly sort: readonly (string | null)[]
+}
+
+export type Found<Aggregations = unknown> = {
+  readonly timed_out: boolean
+  readonly hits: {
+    readonly total?: { readonly value: number; readonly relation: 'eq' | 'gte' }
+    readonly hits: readonly FoundHit[]
+  }
+  readonly aggregations?: Aggregations
+  /** Of one search among several. */
+  readonly error?: unknown
+  readonly status?: number
+}
+
+type Body = Readonly<Record<string, unknown>>
+
+/** A query that is too large for the engine, whatever the load. */
+const COSTLY = /too_many_(?:nested_)?clauses|too_complex|max_clause_count|Determinizing/
+
+/** An index that is not there yet has no documents; a part that does not answer may have some. */
+const LENIENT = { ignore_unavailable: true, allow_partial_search_results: false } as const
+
+export class Searching {
+  readonly #cluster: Cluster
+  readonly #aliases: Aliases
+  readonly #budget: number
+
+  /** `budget`: ms a search may take. */
+  constructor(cluster: Cluster, aliases: Aliases, budget: number) {
+    this.#cluster = cluster
+    this.#aliases = aliases
+    this.#budget = budget
+  }
+
+  async search<Aggregations>(types: readonly string[], body: Body): Promise<Found<Aggregations>> {
+    const request = {
+      method: 'POST',
+      path: `/${this.#aliases.searched(types)}/_search`,
+      querystring: LENIENT,
+      body: this.#limited(body),
+    } as const
+    const found = await this.#cluster.send<Found<Aggregations>>(request).catch(explained)
+    checkPart(found)
+    return found
+  }
+
+  /** Several searches of the same types at once, answered in their order. */
+  async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly Found[]> {
+    if (bodies.length === 0) return []
+    const header = JSON.stringify({ index: this.#aliases.searched(types).split(','), ...LENIENT })
+    const lines = bodies.map((body) => `${header}\n${JSON.stringify(this.#limited(body))}\n`).join('')
+    const { responses } = await this.#cluster.send<{ readonly responses: readonly Found[] }>({ method: 'POST', path: '/_msearch', lines })
+    for (const response of responses) checkPart(response)
+    return responses
+  }
+
+  #limited(body: Body): Body {
+    return Number.isFinite(this.#budget) ? { timeout: `${this.#budget}ms`, ...body } : body
+  }
+}
+
+function checkPart({ timed_out, error, status }: Found): void {
+  if (error !== undefined) throw new Failed(status ?? 500, 'part of several searches', error)
+  if (timed_out) throw new TooCostly('the search took too long')
+}
+
+function explained(error: unknown): never {
+  if (error instanceof Failed && error.status === 400) {
+    const body = JSON.stringify((error.cause as { readonly meta?: { readonly body?: unknown } }).meta?.body)
+    if (COSTLY.test(body)) throw new TooCostly('the search has too many conditions', { cause: error })
+  }
+  throw error
+}
+
+/** Missing values last, both ways. Ties by type, then id. */
+export const sortOf = (order: readonly SortKey[]): readonly Body[] => [
+  ...order.map(({ param, descending }) => ({
+    [`${descending ? 'high' : 'low'}.${param}`]: { order: descending ? 'desc' : 'asc', missing: '_last', unmapped_type: 'keyword' },
+  })),
+  { type: { order: 'asc', unmapped_type: 'keyword' } },
+  { id: { order: 'asc', unmapped_type: 'keyword' } },
+]
+
+export const searchAfter = ({ values, type, id }: Position, order: readonly SortKey[]): readonly (string | null)[] => [
+  ...order.map((_, i) => (values[i] === null || values[i] === undefined ? null : sortText(values[i]))),
+  type,
+  id,
+]
+
+export function hitOf({ _version, _source, sort }: FoundHit): Hit {
+  const [type, id] = sort.slice(-2) as [string, string]
+  const values = sort.slice(0, -2).map((each) => (each === null ? null : sortValue(each)))
+  const body = _source?.body
+  return { type, id, version: _version, position: { values, type, id }, ...(body === undefined ? {} : { body: readBody(body) }) }
+}

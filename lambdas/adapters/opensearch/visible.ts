@@ -1,0 +1,45 @@
+/** Whether versions are seen by searches: they are asked for by id, which needs no refresh, and then shown by one. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { IndexDocument } from '../../ports/search-index.ts'
+import type { Aliases } from './aliases.ts'
+import { type Cluster, Failed } from './cluster.ts'
+import { idOf } from './document-body.ts'
+
+/** Names a version that will be indexed. */
+export const tokenOf = (document: Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>): string =>
+  `${idOf(document)}~${document.version}`
+
+type Version = { readonly type: string; readonly id: string; readonly version: number }
+type Answer = { readonly docs: readonly { readonly _version?: number }[] }
+
+const BETWEEN = 50
+
+/** Waits at most `patience` ms. */
+export async function isVisible(cluster: Cluster, aliases: Aliases, tokens: readonly string[], patience: number): Promise<boolean> {
+  const until = performance.now() + patience
+  let missing = tokens.map(versionOf)
+  for (;;) {
+    missing = await missingOf(cluster, aliases, missing)
+    if (missing.length === 0) break
+    if (performance.now() + BETWEEN > until) return false
+    await wait(BETWEEN)
+  }
+  const types = [...new Set(tokens.map((token) => versionOf(token).type))]
+  const querystring = { ignore_unavailable: true }
+  await cluster.send({ method: 'POST', path: `/${aliases.searched(types)}/_refresh`, querystring })
+  return true
+}
+
+async function missingOf(cluster: Cluster, aliases: Aliases, versions: readonly Version[]): Promise<readonly Version[]> {
+  if (versions.length === 0) return []
+  const docs = versions.map(({ type, id }) => ({ _index: aliases.live(type), _id: id, _source: false }))
+  const answer = await cluster.send<Answer>({ method: 'POST', path: '/_mget', body: { docs } })
+  return versions.filter(({ version }, i) => (answer.docs[i]?._version ?? 0) < version)
+}
+
+/** A tenant may have the separator in its name, types and ids have not. */
+function versionOf(token: string): Version {
+  const [type, , version] = token.split('~').slice(-3)
+  if (type === undefined || version === undefined) throw new Failed(400, 'a token of another kind', token)
+  return { type, id: token.slice(0, token.lastIndexOf('~')), version: Number(version) }
+}
