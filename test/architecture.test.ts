@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 /** Folder → what it may import besides itself. `node:*`: the modules of Node. The longest folder that fits is the rule of a file. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/fhir': ['fast-json-patch'],
-  'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings'],
+  'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings', '@lhncbc/ucum-lhc'],
   'lambdas/ports': ['lambdas/fhir', 'lambdas/search'],
   'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:crypto', 'node:http'],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports'],
@@ -81,6 +81,11 @@ describe('the map', () => {
   it('loads fhirpath only where it is asked for', () => {
     const eager = sources.filter((path) => !path.startsWith('test/') && /from 'fhirpath/.test(readFileSync(path, 'utf8')))
     expect(eager).toEqual([])
+  })
+
+  it('knows units of measure in one place', () => {
+    const knowing = sources.filter((path) => importsOf(path).includes('@lhncbc/ucum-lhc') && !path.startsWith('test/'))
+    expect(knowing).toEqual(['lambdas/search/types/ucum.ts'])
   })
 
   it('has no cycles', () => {

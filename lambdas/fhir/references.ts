@@ -39,7 +39,8 @@ export function localReferences(
   return found
 }
 
-function localReference(text: string, baseUrl: string | undefined): string | undefined {
+/** `Type/id`, of what may be told with a version or with the base of this server. */
+export function localReference(text: string, baseUrl: string | undefined): string | undefined {
   const relative = baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
   const [, key, type = ''] = /^(([A-Z][A-Za-z]*)\/[A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/.exec(relative) ?? []
   return isResourceType(type) ? key : undefined

@@ -2,7 +2,13 @@
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { type InteractionCode, ROUTES, type Route } from '../interactions/routes.ts'
 
-export type Matched = { readonly interaction: InteractionCode; readonly type?: string; readonly id?: string; readonly versionId?: string }
+export type Matched = {
+  readonly interaction: InteractionCode
+  readonly type?: string
+  readonly compartment?: string
+  readonly id?: string
+  readonly versionId?: string
+}
 
 /** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
 export function matchRoute(method: string, path: string): Matched {
@@ -21,7 +27,8 @@ export function matchRoute(method: string, path: string): Matched {
       same.map(({ route }) => route.method),
     )
   const variables = found.parts.flatMap((part, i) => (isVariable(part) ? [[part.slice(1, -1), segments[i]!]] : []))
-  return { interaction: found.route.interaction, ...Object.fromEntries(variables) }
+  const { owner, ownerId, ...named } = Object.fromEntries(variables) as Record<string, string>
+  return { interaction: found.route.interaction, ...named, ...(owner === undefined ? {} : { compartment: `${owner}/${ownerId}` }) }
 }
 
 type Row = { readonly route: Route; readonly parts: readonly string[] }

@@ -6,8 +6,8 @@
 import type { Element, Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { instant } from '../fhir/version.ts'
+import { isSearchable } from '../search/criterion.ts'
 import { parametersOf } from '../search/parameters.ts'
-import { isSearchable } from '../search/query.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 

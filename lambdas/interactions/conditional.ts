@@ -7,6 +7,7 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Guard, ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { type Condition, resolved } from '../search/condition.ts'
 import { evaluate } from '../search/evaluate.ts'
 import { extract } from '../search/extract.ts'
 import type { Plan, Predicate } from '../search/plan.ts'
@@ -19,7 +20,7 @@ export type Criteria = {
   readonly reading: Reading
   readonly type: string
   readonly pairs: Pairs
-  readonly where: Predicate
+  readonly where: readonly Condition[]
 }
 export type Match = ResourceKey & { readonly versionId: number }
 
@@ -39,16 +40,17 @@ export async function matchesOf(
   criteria: Criteria,
   held?: ResourceKey,
 ): Promise<readonly Match[]> {
-  const { tenant, type, where } = criteria
+  const { tenant, type } = criteria
+  const where = await resolved(criteria.where, tenant, index)
   const plan: Plan = { tenant, types: [type], where, order: [], limit: 2, total: 'none' }
   const { hits } = await index.find(plan)
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
   if (held === undefined || matches.some(({ id }) => id === held.id)) return matches
   const [head] = await resources.current([held])
-  return head !== undefined && holdsOn(criteria, head) ? [...matches, head] : matches
+  return head !== undefined && holdsOn(where, criteria, head) ? [...matches, head] : matches
 }
 
-const holdsOn = ({ where, reading }: Criteria, head: ResourceVersion): boolean =>
+const holdsOn = (where: Predicate, { reading }: Criteria, head: ResourceVersion): boolean =>
   !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource, reading))
 
 /** Binds a write that found no match to its criteria. */

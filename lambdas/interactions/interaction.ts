@@ -2,6 +2,7 @@
 
 import type { BundlePage } from '../fhir/bundle.ts'
 import type { Resource } from '../fhir/resource.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
@@ -25,11 +26,14 @@ export type Preferences = {
   readonly return?: 'minimal' | 'representation' | 'OperationOutcome'
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
+  readonly explain?: 'true'
 }
 
 export type FhirRequest = {
   readonly interaction: InteractionCode
   readonly tenant: string
+  /** `Patient/1`: only what belongs to it. */
+  readonly compartment?: string
   readonly type?: string
   readonly id?: string
   readonly versionId?: string
@@ -74,5 +78,6 @@ export type Ports = {
   readonly index: SearchIndex
   readonly clock: Clock
   readonly seal: Seal
+  readonly blobs: BlobStore
   readonly choices: Choices
 }

@@ -2,7 +2,7 @@
  * Every route of the server, as data: it drives the local server, the CapabilityStatement and the deployed API alike. Imports nothing.
  * https://hl7.org/fhir/R4/http.html
  *
- * In a path `{type}` is a resource type, `{id}` a logical id, `{versionId}` a version. A static segment wins over a variable one.
+ * In a path `{type}` is a resource type, `{id}` a logical id, `{versionId}` a version, `{owner}/{ownerId}` a compartment. A static segment wins over a variable one.
  */
 
 export type InteractionCode =
@@ -41,6 +41,10 @@ export const ROUTES: readonly Route[] = [
   route('PUT', '/{type}/{id}', 'update'),
   route('PATCH', '/{type}/{id}', 'patch'),
   route('DELETE', '/{type}/{id}', 'delete'),
+  route('GET', '/{owner}/{ownerId}/*', 'search-system'),
+  route('POST', '/{owner}/{ownerId}/_search', 'search-system'),
+  route('GET', '/{owner}/{ownerId}/{type}', 'search-type'),
+  route('POST', '/{owner}/{ownerId}/{type}/_search', 'search-type'),
   route('GET', '/{type}/{id}/_history', 'history-instance'),
   route('GET', '/{type}/{id}/_history/{versionId}', 'vread'),
 ]

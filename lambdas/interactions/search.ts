@@ -1,96 +1,94 @@
-/** FHIR search on a type or on the whole system, by GET and POST. https://hl7.org/fhir/R4/http.html#search */
-import type { BundleEntry, Link } from '../fhir/bundle.ts'
-import { resourceTypes } from '../fhir/resource-types.ts'
-import type { Hit } from '../ports/search-index.ts'
-import type { Plan, Position } from '../search/plan.ts'
-import { type Pairs, parseSearch, type SearchRequest } from '../search/query.ts'
-import { openCursor, sealCursor } from './cursor.ts'
-import type { FhirRequest, Interaction, Ports } from './interaction.ts'
-import { HEAVIEST_PAGE, queryText } from './page.ts'
-
-type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal'>
-
-/** What a paging link carries, sealed: a search by POST shows no query in its links. */
-type Cursor = { readonly position: Position; readonly pairs?: Pairs }
+/** FHIR search on a type, in a compartment or on the whole system, by GET and POST. https://hl7.org/fhir/R4/http.html#search */
+import type { BundleEntry } from '../fhir/bundle.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { resolved } from '../search/condition.ts'
+import type { Matching, Plan, Position } from '../search/plan.ts'
+import { parseSearch, type SearchRequest } from '../search/query.ts'
+import { compartmentOf, typesOf } from './compartment-search.ts'
+import { explanation } from './explain.ts'
+import { groupEntries } from './grouped.ts'
+import { included } from './included.ts'
+import type { FhirRequest, Interaction } from './interaction.ts'
+import { nearest } from './nearest.ts'
+import { HEAVIEST_PAGE } from './page.ts'
+import { matchEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
+import { type Asked, linksOf, pageAsked } from './search-page.ts'
 
 export const search =
   (ports: SearchPorts): Interaction =>
   async (request) => {
-    const cursor = cursorOf(ports, request)
-    const pairs = cursor?.pairs ?? request.parameters.filter(([name]) => name !== '_cursor')
-    const asked = parseSearch(request.type, pairs, { ...request.preferences, now: ports.clock.now(), ...request.reading })
-    const plan = planOf(request, asked, cursor)
-    const page = await ports.index.find(plan)
-    const found = await entriesOf(ports, request, page.hits)
-    const last = page.hits[found.entries.length - 1]
-    const more = page.more || found.entries.length < page.hits.length
-    const links = linksOf(ports, request, asked, cursor, more ? last : undefined)
+    const page = await pageAsked(ports, request)
+    const asked = parseSearch(request.type, page.pairs, { ...request.preferences, now: ports.clock.now(), ...request.reading })
+    const matching: Matching = {
+      tenant: request.tenant,
+      types: typesOf(request, asked.types),
+      where: await resolved([...compartmentOf(request), ...asked.where], request.tenant, ports.index),
+    }
+    const { entries, total, next } =
+      asked.group === undefined
+        ? await hits(ports, request, asked, matching, page)
+        : await groupEntries(ports, request, { ...asked, group: asked.group }, matching, page)
+    const explained = request.preferences.explain === undefined ? [] : [await explanation(ports, asked, matching)]
     return {
       status: 200,
       body: {
         kind: 'bundle',
         type: 'searchset',
-        ...(page.total === undefined ? {} : { total: page.total }),
-        link: links,
-        entries: found.entries,
+        ...(total === undefined ? {} : { total }),
+        link: await linksOf(ports, request, asked, page, next),
+        entries: [...entries, ...explained],
       },
     }
   }
 
-const pathOf = ({ type }: FhirRequest): string => (type === undefined ? '' : `/${type}`)
-
-function cursorOf({ seal, clock }: SearchPorts, request: FhirRequest): Cursor | undefined {
-  const [, text] = request.parameters.findLast(([name]) => name === '_cursor') ?? []
-  return text === undefined ? undefined : openCursor<Cursor>(seal, clock, text, pathOf(request))
-}
-
-const planOf = ({ tenant, type }: FhirRequest, asked: SearchRequest, cursor: Cursor | undefined): Plan => ({
-  tenant,
-  types: type === undefined ? (asked.types ?? resourceTypes) : [type],
-  where: asked.where,
-  order: asked.order,
-  limit: asked.count,
-  total: asked.total,
-  ...(asked.skip === undefined ? {} : { skip: asked.skip }),
-  ...(cursor === undefined ? {} : { after: cursor.position }),
-})
-
-/** The entries of the page, at least one and no more than a page may weigh. */
-async function entriesOf(
-  { resources }: SearchPorts,
-  { tenant, baseUrl }: FhirRequest,
-  hits: readonly Hit[],
-): Promise<{ readonly entries: readonly BundleEntry[] }> {
-  const versions = await resources.versions(hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version })))
-  const entries: BundleEntry[] = []
-  let weight = 0
-  for (const version of versions) {
-    if (version === undefined) throw new Error('the index knows a version that the store does not have')
-    weight += version.body.length
-    if (entries.length > 0 && weight > HEAVIEST_PAGE) break
-    entries.push({ fullUrl: `${baseUrl}/${version.type}/${version.id}`, resource: version.body, more: { search: { mode: 'match' } } })
+async function hits(ports: SearchPorts, request: FhirRequest, asked: SearchRequest, matching: Matching, page: Asked): Promise<SearchPage> {
+  const plan: Plan = {
+    ...matching,
+    order: asked.order,
+    limit: asked.count,
+    total: asked.total,
+    ...(asked.skip === undefined ? {} : { skip: asked.skip }),
+    ...(page.after === undefined ? {} : { after: page.after as Position }),
   }
-  return { entries }
+  const found = await ports.index.find(plan)
+  const versions = await versionsOf(ports, request, found.hits)
+  const { shown, others } = await weighed(ports, request, asked, versions)
+  const distances = nearest(asked)
+  const entries = shown.map((version) => matchEntry(request, version, distances(version)))
+  const more = found.more || shown.length < found.hits.length
+  const last = found.hits[shown.length - 1]
+  return {
+    entries: [...entries, ...others],
+    ...(found.total === undefined ? {} : { total: found.total }),
+    ...(more && last !== undefined ? { next: last.position } : {}),
+  }
 }
 
-/** https://hl7.org/fhir/R4/search.html#Paging */
-function linksOf(
+/** Resources that come along, at most, as long as the page can be shortened. */
+const MOST_INCLUDED = 1_000
+
+/** The matches of the page, at least one and no more than weigh, with what they include, as much as a page holds. */
+async function weighed(
   ports: SearchPorts,
   request: FhirRequest,
   asked: SearchRequest,
-  cursor: Cursor | undefined,
-  last: Hit | undefined,
-): readonly Link[] {
-  const url = (pairs: Pairs): string => {
-    const query = queryText(pairs)
-    return `${request.baseUrl}${pathOf(request)}${query === '' ? '' : `?${query}`}`
+  versions: readonly ResourceVersion[],
+): Promise<{ readonly shown: readonly ResourceVersion[]; readonly others: readonly BundleEntry[] }> {
+  for (let count = lightEnough(versions); ; count = Math.ceil(count / 2)) {
+    const shown = versions.slice(0, count)
+    const others = asked.includes.length === 0 ? [] : await included(ports, request, asked.includes, shown)
+    const weight = others.reduce((sum, { resource }) => sum + (resource instanceof Uint8Array ? resource.length : 0), weightOf(shown))
+    if (count <= 1 || (others.length <= MOST_INCLUDED && weight <= HEAVIEST_PAGE)) return { shown, others }
   }
-  const hidden = request.posted || cursor?.pairs !== undefined
-  const self = hidden ? [] : asked.used
-  const links: Link[] = [{ relation: 'self', url: url(self) }]
-  if (last === undefined || asked.count === 0) return links
-  if (asked.skip !== undefined) return [...links, { relation: 'next', url: url(asked.nextPage) }]
-  const next: Cursor = { position: last.position, ...(hidden ? { pairs: asked.used } : {}) }
-  const sealed = sealCursor(ports.seal, ports.clock, next, pathOf(request))
-  return [...links, { relation: 'next', url: url([...self, ['_cursor', sealed]]) }]
+}
+
+const weightOf = (versions: readonly ResourceVersion[]): number => versions.reduce((sum, { body }) => sum + body.length, 0)
+
+function lightEnough(versions: readonly ResourceVersion[]): number {
+  let weight = 0
+  const end = versions.findIndex(({ body }, i) => {
+    weight += body.length
+    return i > 0 && weight > HEAVIEST_PAGE
+  })
+  return end === -1 ? versions.length : end
 }

@@ -72,6 +72,8 @@ export interface SearchIndex {
   find(plan: Plan): Promise<HitPage>
   /** Distinct keys of a field among the matches, in no order, at most `limit` of them. */
   distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]>
+  /** What `find` would ask the engine, for people. */
+  explain(plan: Plan): Promise<readonly string[]>
   /** TooManyGroups: more than 65,535. */
   groups(plan: GroupPlan): Promise<GroupPage>
   /** Waits at most `patience` ms until everything acknowledged before the call, or up to `tokens`, is visible; false: it is not yet. */

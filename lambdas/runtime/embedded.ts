@@ -5,6 +5,7 @@ import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
+import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { Searcher } from '../adapters/in-process/searcher.ts'
@@ -27,6 +28,7 @@ import { read } from '../interactions/read.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import { search } from '../interactions/search.ts'
+import { forgetQueries } from '../interactions/stored-query.ts'
 import { update } from '../interactions/update.ts'
 import { vread } from '../interactions/vread.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -56,6 +58,8 @@ export type Embedded = {
   readonly close: () => Promise<void>
 }
 
+const HOUR = 60 * 60 * 1000
+
 export async function openEmbedded({ config, dataFolder, baseUrl, report }: EmbeddedOptions): Promise<Embedded> {
   const folder = dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
   const data = openDataFolder(folder)
@@ -67,6 +71,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   })
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
   const reading = readingOf(config, baseUrl)
+  const blobs = new FilesystemBlobStore(data.path('blobs'))
   const open = async (): Promise<Home> => {
     takeRestored(folder)
     const stores = await openStores(data, config, reading, report)
@@ -76,6 +81,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       writer: writerOf(stores, config, baseUrl),
       index: stores.searcher,
       seal,
+      blobs,
       choices: config,
     }
     return {
@@ -87,7 +93,10 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       ),
     }
   }
+  const forget = () => void forgetQueries(blobs, Date.now()).catch((error) => report(error, ''))
   const gate = new Gate(await open())
+  forget()
+  const forgetting = setInterval(forget, HOUR).unref()
   const serve: Serve = (http, requestId) =>
     gate.pass(
       (home) => home.serve(http, requestId),
@@ -107,6 +116,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
         return open()
       }),
     async close() {
+      clearInterval(forgetting)
       await closeServer(server)
       await closeStores(gate.inside)
       await audit.close()

@@ -164,6 +164,8 @@ function answerTo({ method, of }: Question): unknown {
   switch (method) {
     case 'find':
       return index.findNow(...of)
+    case 'explain':
+      return index.explainNow(...of)
     case 'distinct':
       return index.distinctNow(...of)
     case 'groups':

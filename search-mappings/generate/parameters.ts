@@ -6,6 +6,13 @@ import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
 import type { ComponentMapping, Mapping } from '../mapping.ts'
 import { type SearchParameterResource, searchParameterResources } from './hl7.ts'
 
+/** R4 exchanged the expressions of these two components. */
+const RELATIONSHIP = 'http://hl7.org/fhir/SearchParameter/DocumentReference-rel'
+const CORRECTED: Readonly<Record<string, string>> = {
+  [`${RELATIONSHIP}ationship ${RELATIONSHIP}atesto`]: 'target',
+  [`${RELATIONSHIP}ationship ${RELATIONSHIP}ation`]: 'code',
+}
+
 /** `Resource` holds the parameters of every type. A parameter without an expression, or whose expression fits nothing, is left out. */
 export function searchParameters(resourceTypes: readonly string[], fhirpath: Compiler): ReadonlyMap<string, readonly Mapping[]> {
   const all = searchParameterResources()
@@ -39,7 +46,8 @@ function mappingOf(
   const values = known.fhirpath.branches(expression, base).map(withoutCompanion)
   if (values.length === 0) return []
   const shown = own(expression, base)
-  const components = component.map(({ definition, expression: part }): ComponentMapping => {
+  const components = component.map(({ definition, expression }): ComponentMapping => {
+    const part = CORRECTED[`${url} ${definition}`] ?? expression
     const { code: name, type: kind, target: to } = known.byUrl.get(definition)!
     const starts = [...new Set(values.map(([start]) => start))]
     const ways = starts.map((start) => [start, known.fhirpath.branches(part, start).map(withoutCompanion)] as const)

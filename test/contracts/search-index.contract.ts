@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import type { Group, GroupPage, Hit, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
+import { resolved } from '../../lambdas/search/condition.ts'
 import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import {
@@ -50,7 +51,8 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
     describe('finds what FHIR asks for', () => {
       it.each(ROWS)('%s → %s', async (query, expected) => {
         await apply(...OBSERVATIONS)
-        const { where, order } = parseSearch('Observation', [...new URLSearchParams(query)], { handling: 'strict', now: NOW })
+        const { where: conditions, order } = parseSearch('Observation', [...new URLSearchParams(query)], { handling: 'strict', now: NOW })
+        const where = await resolved(conditions, 'one', open.index)
         const meant = OBSERVATIONS.filter((each) => evaluate(where, each)).sort((a, b) =>
           comparePositions(positionOf(a, order), positionOf(b, order), order),
         )

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
+import { resolved } from '../../lambdas/search/condition.ts'
 import { evaluate } from '../../lambdas/search/evaluate.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
@@ -45,7 +46,8 @@ afterAll(() => index.close())
 /** The page; undefined where the request was the client's mistake. */
 async function answer(type: string | undefined, pairs: Pairs) {
   try {
-    const { where, order, count, total } = parseSearch(type, pairs, { now: 1_600_000_000_000, handling: 'strict' })
+    const { where: conditions, order, count, total } = parseSearch(type, pairs, { now: 1_600_000_000_000, handling: 'strict' })
+    const where = await resolved(conditions, 't', index)
     const types = [type ?? 'Patient']
     evaluate(where, document)
     return await index.find({ tenant: 't', types, where, order, limit: count, total })

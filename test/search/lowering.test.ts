@@ -1,7 +1,7 @@
 /** What each form of a search becomes: the plan, and the SQL of its conditions. `c.doc` is the document that is looked at. */
 import { describe, expect, it } from '@jest/globals'
 import { setOf, testOf } from '../../lambdas/adapters/sqlite/compile-plan.ts'
-import type { Predicate } from '../../lambdas/search/plan.ts'
+import { all, type Predicate } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 
 const NOW = Date.UTC(2020, 0, 11)
@@ -14,7 +14,8 @@ const NUMBERS = { kind: 1, field: number }
 
 const lowered = (query: string): Predicate => {
   const [type = '', text = ''] = query.split('?')
-  return parseSearch(type, [...new URLSearchParams(text)], { now: NOW, baseUrl: 'http://this.org/fhir' }).where
+  const { where } = parseSearch(type, [...new URLSearchParams(text)], { now: NOW, baseUrl: 'http://this.org/fhir' })
+  return all(...(where as readonly Predicate[]))
 }
 
 const posting = (field: string, condition: string): string =>

@@ -10,7 +10,7 @@ export type SearcherData = { readonly store: string; readonly index: string; rea
 
 /** A method of the index and what it is called with. */
 export type Question =
-  | { readonly method: 'find'; readonly of: readonly [plan: Plan] }
+  | { readonly method: 'find' | 'explain'; readonly of: readonly [plan: Plan] }
   | { readonly method: 'distinct'; readonly of: readonly [matching: Matching, field: string, limit: number] }
   | { readonly method: 'groups'; readonly of: readonly [plan: GroupPlan] }
 
@@ -78,6 +78,10 @@ export class Searcher implements SearchIndex {
 
   groups(plan: GroupPlan): Promise<GroupPage> {
     return this.#ask({ method: 'groups', of: [plan] })
+  }
+
+  explain(plan: Plan): Promise<readonly string[]> {
+    return this.#ask({ method: 'explain', of: [plan] })
   }
 
   /** TooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */

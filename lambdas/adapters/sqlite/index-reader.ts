@@ -9,6 +9,8 @@ import { afterPosition, sideOf, sortColumn } from './sort-columns.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
+/** Types of a search that are explained. */
+const MOST_EXPLAINED = 5
 /** So many matches are sorted for a page; more are walked in the order that is asked for. */
 const GATHERED = 2_000
 
@@ -102,12 +104,35 @@ export class IndexReader {
   }
 
   /** Sorts all matches. */
-  #sorted(kind: Kind, { candidates, tests }: Matches, plan: Plan, wanted: number): readonly Hit[] {
+  #sorted(kind: Kind, matches: Matches, plan: Plan, wanted: number): readonly Hit[] {
+    const { text, values } = this.#sorting(kind, matches, plan)
+    const rows = this.#prepare(text).all(...values, wanted)
+    return rows.map((row) => hitOf(row as Row, kind, plan))
+  }
+
+  /** Takes the number of hits as its last variable. */
+  #sorting(kind: Kind, { candidates, tests }: Matches, plan: Plan): Sql {
     const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
     const { text, values } = this.#query(kind, plan, from, [sql('d.doc = c.doc'), tests, TICK])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
-    const rows = this.#prepare(`${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`).all(...values, wanted)
-    return rows.map((row) => hitOf(row as Row, kind, plan))
+    return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values }
+  }
+
+  /** For each type the statement that sorts all matches, and how SQLite goes about it. */
+  explain(plan: Plan): readonly string[] {
+    this.#budget.begin()
+    return this.#kindsOf(plan)
+      .slice(0, MOST_EXPLAINED)
+      .flatMap((kind) => {
+        const { text, values } = this.#sorting(kind, this.#matchesOf(kind, plan), plan)
+        const steps = this.#prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values, plan.limit) as unknown as readonly {
+          readonly detail: string
+        }[]
+        return [
+          `${kind.type}: ${text} ← ${JSON.stringify([...values, plan.limit])}`,
+          ...steps.map(({ detail }) => `${kind.type}: ${detail}`),
+        ]
+      })
   }
 
   /** Looks at the documents in the order of their ids until there are enough. */

@@ -67,6 +67,14 @@ export class SqliteSearchIndex implements SearchIndex {
     return groupsOf(this.#reader.matches(plan, plan.order), plan)
   }
 
+  async explain(plan: Plan): Promise<readonly string[]> {
+    return this.explainNow(plan)
+  }
+
+  explainNow(plan: Plan): readonly string[] {
+    return this.#reader.explain(plan)
+  }
+
   async caughtUp(): Promise<boolean> {
     return true
   }

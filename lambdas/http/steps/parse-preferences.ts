@@ -13,13 +13,14 @@ const KNOWN: { readonly [Name in keyof Preferences]-?: readonly NonNullable<Pref
   return: ['minimal', 'representation', 'OperationOutcome'],
   handling: ['strict', 'lenient'],
   pagination: ['offset-skip', 'offset-page'],
+  explain: ['true'],
 }
 
 /** Of a preference given twice the first counts; one that is not known is passed over, as RFC 7240 asks. */
 function preferencesOf(header: string): Preferences {
   const found: Record<string, string> = {}
   for (const part of header.split(/[,;]/)) {
-    const [name = '', value = ''] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
+    const [name = '', value = 'true'] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
     const values: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name as keyof Preferences] : undefined
     if (values?.includes(value)) found[name] ??= value
   }

@@ -39,9 +39,9 @@ const boundOf = (quantity: unknown, open: number): number | undefined => (isElem
 export const compareWith = (
   field: string,
   { prefix, text }: { readonly prefix: string; readonly text: string },
-  predicateOf: (test: RangeTest) => Predicate = (test) => ({ ...test, field }),
+  predicateOf: (prefix: string, number: Precise) => Predicate = (prefix, number) => ({ ...numberTest(prefix, number), field }),
 ): Predicate =>
-  prefix === 'ne' ? all({ kind: 'present', field }, not(predicateOf(numberTest('eq', text)))) : predicateOf(numberTest(prefix, text))
+  prefix === 'ne' ? all({ kind: 'present', field }, not(predicateOf('eq', preciseOf(text)))) : predicateOf(prefix, preciseOf(text))
 
 /** A number after its prefix. FhirError 400. */
 export function numberAfterPrefix(parameter: SearchParameter, value: string): { readonly prefix: string; readonly text: string } {
@@ -50,10 +50,16 @@ export function numberAfterPrefix(parameter: SearchParameter, value: string): { 
   return { prefix, text }
 }
 
-/** eq takes the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
-export function numberTest(prefix: string, text: string): RangeTest {
-  const exact = Number(text)
+/** A number as it is asked for: itself, and the interval its precision implies. */
+export type Precise = { readonly exact: number; readonly low: number; readonly high: number }
+
+export function preciseOf(text: string): Precise {
   const [low, high] = impliedRange(text)
+  return { exact: Number(text), low, high }
+}
+
+/** eq takes the precision the text implies: 100 is [99.5, 100.5), 100.00 is [99.995, 100.005). The others compare with the number itself. */
+export function numberTest(prefix: string, { exact, low, high }: Precise): RangeTest {
   const within = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'within', low: from, high: to })
   const reaches = (from: number, to: number): RangeTest => ({ kind: 'number', relation: 'intersects', low: from, high: to })
   switch (prefix) {

@@ -2,7 +2,7 @@
 import { type Element, isElement } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../plan.ts'
-import { boundsOf, compareWith, numberAfterPrefix, numberOf } from './number.ts'
+import { boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
 import { orderedKey, orderedRange } from './ordered-key.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { canonicalOf, UCUM } from './ucum.ts'
@@ -32,7 +32,7 @@ export const quantity: SearchType = {
     const [number = '', ...unit] = splitValue(value, '|').map(unescapeValue)
     if (unit.length !== 0 && unit.length !== 2) throw malformed(parameter, 'of the form number or number|system|code')
     const [system = '', code = ''] = unit
-    return compareWith(name, numberAfterPrefix(parameter, number), (test) => measuredTest(name, test, system, code))
+    return compareWith(name, numberAfterPrefix(parameter, number), (prefix, number) => measuredTest(name, prefix, number, { system, code }))
   },
 }
 
@@ -56,12 +56,19 @@ export function quantityForms(type: string, value: unknown): readonly QuantityFo
   ]
 }
 
-function measuredTest(name: string, test: RangeTest, system: string, code: string): Predicate {
+function measuredTest(
+  name: string,
+  prefix: string,
+  number: Precise,
+  { system, code }: { readonly system: string; readonly code: string },
+): Predicate {
+  const test = numberTest(prefix, number)
   if (code === '') return { ...test, field: name }
   if (system === '') return valueTest(`${name}:unit`, `${code}|`, test)
-  const base = system === UCUM ? canonical(code, test.low, test.high) : undefined
-  if (base === undefined) return valueTest(`${name}:coded`, `${system}|${code}|`, test)
-  return valueTest(`${name}:canonical`, `${base.unit}|`, { ...test, low: base.low, high: base.high })
+  const base = system === UCUM ? canonical(code, number.low, number.high) : undefined
+  const exact = system === UCUM ? canonicalOf(code, number.exact) : undefined
+  if (base === undefined || exact === undefined) return valueTest(`${name}:coded`, `${system}|${code}|`, test)
+  return valueTest(`${name}:canonical`, `${base.unit}|`, numberTest(prefix, { exact: exact.value, low: base.low, high: base.high }))
 }
 
 /** A single value passes whether it has to lie within or to reach; an interval must do as it is told. */

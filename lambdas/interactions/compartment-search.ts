@@ -1,0 +1,19 @@
+/** Compartment search: only what belongs to one patient, encounter, practitioner, related person or device. https://hl7.org/fhir/R4/compartmentdefinition.html */
+import { OWNERS } from '../fhir/compartment.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
+import type { Predicate } from '../search/plan.ts'
+import type { FhirRequest } from './interaction.ts'
+
+/** FhirError 404 for a type that has no compartments. */
+export function compartmentOf({ compartment }: FhirRequest): readonly Predicate[] {
+  if (compartment === undefined) return []
+  const [owner = ''] = compartment.split('/')
+  if (!OWNERS.has(owner))
+    throw fhirError(404, 'not-found', `There is no compartment ${compartment}: only ${[...OWNERS].join(', ')} have one`)
+  return [{ kind: 'compartment', oneOf: [compartment] }]
+}
+
+/** `asked`: of `_type`. */
+export const typesOf = ({ type }: FhirRequest, asked: readonly string[] | undefined): readonly string[] =>
+  type === undefined ? (asked ?? resourceTypes) : [type]

@@ -1,0 +1,107 @@
+/** Resources that come along with matches. https://hl7.org/fhir/R4/search.html#include */
+import type { BundleEntry } from '../fhir/bundle.ts'
+import { parseJsonBytes } from '../fhir/json.ts'
+import { outcome } from '../fhir/outcome.ts'
+import { localReference } from '../fhir/references.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { followed, type Include } from '../search/include.ts'
+import { type Predicate, some } from '../search/plan.ts'
+import type { FhirRequest } from './interaction.ts'
+import { type SearchPorts, versionsOf } from './search-entries.ts'
+
+/** Rounds of `:iterate`. */
+const DEEPEST = 4
+/** Of one match alone. */
+const MOST = 10_000
+
+type Found = Map<string, ResourceVersion>
+
+const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`
+
+/** Each once, none that is a match. Cut at 10,000, which an entry then says. */
+export async function included(
+  ports: SearchPorts,
+  request: FhirRequest,
+  includes: readonly Include[],
+  matches: readonly ResourceVersion[],
+): Promise<readonly BundleEntry[]> {
+  const found: Found = new Map()
+  const isNew = (name: string): boolean => !found.has(name) && !matches.some((match) => nameOf(match) === name)
+  let round = matches
+  for (let depth = 0; depth <= DEEPEST && round.length > 0; depth++) {
+    const applied = depth === 0 ? includes : includes.filter(({ iterate }) => iterate)
+    const next: Found = new Map()
+    for (const include of applied)
+      for (const version of await (include.reverse ? referring : referred)(ports, request, include, round))
+        if (isNew(nameOf(version)) && found.size + next.size < MOST) next.set(nameOf(version), version)
+    for (const [name, version] of next) found.set(name, version)
+    round = [...next.values()]
+  }
+  const entries = [...found.values()].map(
+    ({ type, id, body }): BundleEntry => ({
+      fullUrl: `${request.baseUrl}/${type}/${id}`,
+      resource: body,
+      more: { search: { mode: 'include' } },
+    }),
+  )
+  return found.size < MOST ? entries : [...entries, CUT]
+}
+
+const CUT: BundleEntry = {
+  resource: outcome([
+    { severity: 'warning', code: 'too-costly', text: `More than ${MOST} resources would be included: the others are left out` },
+  ]),
+  more: { search: { mode: 'outcome' } },
+}
+
+/** What the resources refer to. */
+async function referred(
+  { resources }: SearchPorts,
+  { tenant, reading }: FhirRequest,
+  include: Include,
+  sources: readonly ResourceVersion[],
+): Promise<readonly ResourceVersion[]> {
+  const keys = new Map<string, ResourceKey>()
+  for (const { type, body } of sources) {
+    const parameters = followed(include, type)
+    if (parameters.length === 0) continue
+    const resource = parseJsonBytes(body) as Resource
+    for (const { value } of parameters.flatMap((parameter) => parameter.values(resource))) {
+      const text = isElement(value) ? value.reference : value
+      const name = typeof text === 'string' ? localReference(text, reading.baseUrl) : undefined
+      if (name === undefined) continue
+      const [target = '', id = ''] = name.split('/')
+      if (include.target === undefined || include.target === target) keys.set(name, { tenant, type: target, id })
+    }
+  }
+  const heads = await resources.current([...keys.values()])
+  return heads.filter((head): head is ResourceVersion => head !== undefined && !head.deleted)
+}
+
+/** What refers to the resources. */
+async function referring(
+  ports: SearchPorts,
+  request: FhirRequest,
+  include: Include,
+  targets: readonly ResourceVersion[],
+): Promise<readonly ResourceVersion[]> {
+  const { tenant } = request
+  const wanted = targets.filter(({ type }) => include.target === undefined || include.target === type)
+  const found: ResourceVersion[] = []
+  if (wanted.length === 0) return found
+  for (const source of include.source === '*' ? resourceTypes : [include.source]) {
+    const where = some(
+      ...followed(include, source).flatMap(({ code, targets }): readonly Predicate[] => {
+        const oneOf = wanted.filter(({ type }) => targets.includes(type)).map(nameOf)
+        return oneOf.length === 0 ? [] : [{ kind: 'key', field: code, oneOf }]
+      }),
+    )
+    if (where.kind === 'some' && where.of.length === 0) continue
+    const { hits } = await ports.index.find({ tenant, types: [source], where, order: [], limit: MOST - found.length, total: 'none' })
+    found.push(...(await versionsOf(ports, request, hits)))
+    if (found.length >= MOST) break
+  }
+  return found
+}

@@ -1,0 +1,24 @@
+/** How far away a match of `near` is. https://hl7.org/fhir/R4/extension-location-distance.html */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { isElement } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { metresBetween } from '../search/plan.ts'
+import type { SearchRequest } from '../search/query.ts'
+import { numberOf } from '../search/types/number.ts'
+import { placeOf } from '../search/types/special.ts'
+
+const DISTANCE = 'http://hl7.org/fhir/StructureDefinition/location-distance'
+
+/** The extensions of a match's `search`: none unless the search has one place. */
+export function nearest({ used }: SearchRequest): (version: ResourceVersion) => readonly object[] {
+  const [, value] = used.find(([name]) => name === 'near') ?? []
+  const place = value === undefined ? undefined : placeOf(value)
+  if (place === undefined) return () => []
+  return ({ type, body }) => {
+    const { position } = type === 'Location' ? (parseJsonBytes(body) as { readonly position?: unknown }) : {}
+    if (!isElement(position)) return []
+    const metres = metresBetween([numberOf(position.latitude) ?? 0, numberOf(position.longitude) ?? 0], [place.latitude, place.longitude])
+    const valueDistance = { value: Math.round(metres) / 1000, unit: 'km', system: 'http://unitsofmeasure.org', code: 'km' }
+    return [{ url: DISTANCE, valueDistance }]
+  }
+}

@@ -1,0 +1,35 @@
+/** What the pages of a search are made of. */
+import type { BundleEntry } from '../fhir/bundle.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { Hit } from '../ports/search-index.ts'
+import type { GroupPosition, Position } from '../search/plan.ts'
+import type { FhirRequest, Ports } from './interaction.ts'
+
+export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs'>
+
+/** One page, and where the next begins. */
+export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: Position | GroupPosition }
+
+/** The versions the index found. */
+export async function versionsOf(
+  { resources }: Pick<SearchPorts, 'resources'>,
+  { tenant }: FhirRequest,
+  hits: readonly Hit[],
+): Promise<readonly ResourceVersion[]> {
+  const versions = await resources.versions(hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version })))
+  return versions.map((version) => {
+    if (version === undefined) throw new Error('the index knows a version that the store does not have')
+    return version
+  })
+}
+
+/** `extension`: what else is told of the match. */
+export const matchEntry = (
+  { baseUrl }: FhirRequest,
+  { type, id, body }: ResourceVersion,
+  extension: readonly object[] = [],
+): BundleEntry => ({
+  fullUrl: `${baseUrl}/${type}/${id}`,
+  resource: body,
+  more: { search: { ...(extension.length === 0 ? {} : { extension }), mode: 'match' } },
+})

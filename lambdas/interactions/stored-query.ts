@@ -1,0 +1,33 @@
+/** Parameters of searches whose links must not show them: long ones, and those that came in a body. Kept a little longer than a cursor is good. */
+import { createHash } from 'node:crypto'
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Pairs } from '../search/query.ts'
+
+const FOLDER = 'queries/'
+const DAY = 24 * 60 * 60 * 1000
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** The key under which they are kept. The same parameters have the same key all day. */
+export async function keepQuery(blobs: BlobStore, clock: Clock, tenant: string, pairs: Pairs): Promise<string> {
+  const text = JSON.stringify([tenant, pairs])
+  const key = `${dayOf(clock.now())}/${createHash('sha256').update(text).digest('base64url')}`
+  if ((await blobs.get(FOLDER + key)) === undefined)
+    await blobs.put(FOLDER + key, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
+  return key
+}
+
+/** undefined: not kept any more. */
+export async function keptQuery(blobs: BlobStore, key: string): Promise<Pairs | undefined> {
+  const blob = await blobs.get(FOLDER + key)
+  if (blob === undefined) return undefined
+  const [, pairs] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, Pairs]
+  return pairs
+}
+
+/** Removes what no cursor refers to any more. */
+export async function forgetQueries(blobs: BlobStore, now: number): Promise<void> {
+  const oldest = dayOf(now - 2 * DAY)
+  for await (const { key } of blobs.list(FOLDER)) if (key.slice(FOLDER.length) < oldest) await blobs.remove(key)
+}

@@ -1,0 +1,108 @@
+/** One criterion of a search: a name with its modifier or chain, and a value. https://hl7.org/fhir/R4/search.html */
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
+import type { Condition } from './condition.ts'
+import { type SearchParameter, searchParameter } from './parameters.ts'
+import { not, type Predicate, some } from './plan.ts'
+import { type QueryContext, splitValue } from './types/search-type.ts'
+import { SEARCH_TYPES } from './types/search-types.ts'
+
+/** Of one criterion. Keys are one look-up, however many. */
+const MOST_RANGES = 100
+/** Links of a chain. */
+const DEEPEST = 4
+
+/** undefined for a parameter the type does not have. FhirError 400: malformed value, unsupported modifier, a chain too long. */
+export function criterionOf(
+  type: string | undefined,
+  name: string,
+  value: string,
+  context: QueryContext,
+  depth = 0,
+): Condition | undefined {
+  if (depth > DEEPEST) throw fhirError(400, 'too-costly', `Chains have at most ${DEEPEST} links`)
+  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(type, name, value, context, depth)
+  const dot = name.indexOf('.')
+  if (dot !== -1) return chain(type, name.slice(0, dot), name.slice(dot + 1), value, context, depth)
+  const [code = '', ...modifiers] = name.split(':')
+  const parameter = searchParameter(type ?? 'Resource', code)
+  if (parameter === undefined || !isSearchable(parameter)) return undefined
+  return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context)
+}
+
+/** The server can search by it. */
+export const isSearchable = ({ type }: SearchParameter): boolean => SEARCH_TYPES[type] !== undefined
+
+/** `subject.name`, `subject:Patient.name`: of the types the reference may be to, those that have the parameter. */
+function chain(
+  type: string | undefined,
+  head: string,
+  rest: string,
+  value: string,
+  context: QueryContext,
+  depth: number,
+): Condition | undefined {
+  const [code = '', target, ...more] = head.split(':')
+  const parameter = searchParameter(type ?? 'Resource', code)
+  if (parameter === undefined) return undefined
+  if (parameter.type !== 'reference' || more.length > 0)
+    throw fhirError(400, 'not-supported', `The parameter ${code} is no reference: it cannot be followed`)
+  if (target !== undefined && !parameter.targets.includes(target))
+    throw fhirError(400, 'value', `The parameter ${code} does not refer to ${target.slice(0, 50)}`)
+  const to = (target === undefined ? parameter.targets : [target]).flatMap((type) => {
+    const where = criterionOf(type, rest, value, context, depth + 1)
+    return where === undefined ? [] : [{ type, where }]
+  })
+  return to.length === 0 ? undefined : { kind: 'refers', field: code, to }
+}
+
+/** `_has:Observation:patient:code`. */
+function reverseChain(type: string, name: string, value: string, context: QueryContext, depth: number): Condition | undefined {
+  const [, by = '', code = '', ...rest] = name.split(':')
+  if (!isResourceType(by) || rest.length === 0)
+    throw fhirError(400, 'value', 'A reverse chain is of the form _has:Type:reference parameter:parameter')
+  const parameter = searchParameter(by, code)
+  if (parameter === undefined) return undefined
+  if (parameter.type !== 'reference' || !parameter.targets.includes(type))
+    throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
+  const where = criterionOf(by, rest.join(':'), value, context, depth + 1)
+  return where === undefined ? undefined : { kind: 'referredBy', type, by, field: code, where }
+}
+
+/** Any of its values; `:not=a,b` means neither. */
+function lower(parameter: SearchParameter, modifier: string | undefined, value: string, context: QueryContext): Predicate {
+  const { code, type } = parameter
+  const searchType = SEARCH_TYPES[type]!
+  if (modifier === 'missing') return missing(parameter, value)
+  const isTarget = type === 'reference' && modifier !== undefined && parameter.targets.includes(modifier)
+  if (modifier !== undefined && !isTarget && !searchType.modifiers.includes(modifier))
+    throw fhirError(400, 'not-supported', `The modifier :${modifier.slice(0, 50)} is not supported on the parameter ${code}`)
+  const values = splitValue(value, ',')
+  if (values.every((each) => each.trim() === '')) throw fhirError(400, 'value', `The parameter ${code} has no value`)
+  const each = values.filter((each) => each.trim() !== '').map((each) => searchType.lower(parameter, each, modifier, context))
+  if (each.filter(({ kind }) => kind !== 'key').length > MOST_RANGES)
+    throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MOST_RANGES} such values`)
+  return modifier === 'not' ? not(merged(each)) : merged(each)
+}
+
+/** Any of them; keys of one field become one look-up. */
+function merged(predicates: readonly Predicate[]): Predicate {
+  const keys = new Map<string, string[]>()
+  const others: Predicate[] = []
+  for (const predicate of predicates)
+    if (predicate.kind !== 'key') others.push(predicate)
+    else if (keys.has(predicate.field)) keys.get(predicate.field)!.push(...predicate.oneOf)
+    else keys.set(predicate.field, [...predicate.oneOf])
+  return some(...[...keys].map(([field, oneOf]): Predicate => ({ kind: 'key', field, oneOf: [...new Set(oneOf)] })), ...others)
+}
+
+function missing(parameter: SearchParameter, value: string): Predicate {
+  const { code } = parameter
+  if (code === 'address')
+    throw fhirError(400, 'not-supported', 'The parameter address is an address: the modifier :missing is not supported')
+  if (value !== 'true' && value !== 'false') throw wrong(`${code}:missing`, 'true or false')
+  const present: Predicate = { kind: 'present', field: code }
+  return value === 'true' ? not(present) : present
+}
+
+export const wrong = (name: string, expected: string): FhirError => fhirError(400, 'value', `The value of ${name} is not ${expected}`)

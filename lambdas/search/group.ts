@@ -1,0 +1,39 @@
+/** Grouped searches: `_group`, `_groupSort`, `_groupCount` of the service's specification. */
+import { fhirError } from '../fhir/outcome.ts'
+import { isSearchable } from './criterion.ts'
+import { searchParameter } from './parameters.ts'
+import type { SortKey } from './plan.ts'
+
+export type Grouping = {
+  /** Of IndexDocument.groups. */
+  readonly field: string
+  readonly order: readonly SortKey[]
+  /** Resources of each group. */
+  readonly hits: number
+}
+
+const MOST_HITS = 100
+/** Groups × resources of each, on one page. */
+const MOST_ON_PAGE = 1_000
+
+/** `code:code`, `code:system|code`, `code`. FhirError 400: no parameter of the type, or one whose values are not one thing. */
+export function groupField(type: string | undefined, value: string): string {
+  const [code = '', form = 'code', ...more] = value.split(':')
+  const parameter = searchParameter(type ?? 'Resource', code)
+  const refuse = (expected: string) => fhirError(400, 'value', `The value of _group is not ${expected}`)
+  if (parameter === undefined || !isSearchable(parameter)) throw refuse(`a search parameter${type === undefined ? '' : ` of ${type}`}`)
+  if (UNGROUPED.has(parameter.type) || code === '_lastUpdated') throw refuse('a parameter that resources are grouped by')
+  if (more.length > 0 || (form !== 'code' && form !== 'system|code')) throw refuse('of the form element:code or element:system|code')
+  if (form === 'system|code' && parameter.type !== 'token') throw refuse(`possible: ${code} has no systems`)
+  return `${code}:${form === 'code' ? 'code' : 'system'}`
+}
+
+const UNGROUPED: ReadonlySet<string> = new Set(['quantity', 'composite', 'special'])
+
+export function groupCount(value: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(value)) throw fhirError(400, 'value', 'The value of _groupCount is not a number of resources')
+  return Math.min(Number(value), MOST_HITS)
+}
+
+/** Groups of a page: no more than `count`. */
+export const groupsOnPage = (count: number, hits: number): number => Math.min(count, Math.max(1, Math.floor(MOST_ON_PAGE / hits)))

@@ -1,0 +1,149 @@
+/** Specification 4.2, grouping; and the links, weights and explanations of pages. */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { type Tree, withServer } from './server.ts'
+
+const { get, put, post, base } = withServer()
+
+const observation = (id: string, codes: readonly string[], day: string, more: object = {}): Tree => ({
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  code: { coding: codes.map((code) => ({ system: code < 'm' ? 's1' : 's2', code })) },
+  subject: { reference: `Patient/${id.slice(0, 1)}` },
+  effectiveDateTime: day,
+  ...more,
+})
+
+const OBSERVATIONS: readonly Tree[] = [
+  observation('p1', ['a'], '2020-01-01'),
+  observation('p2', ['a'], '2020-03-01', { status: 'amended' }),
+  observation('p3', ['b', 'z'], '2020-02-01'),
+  observation('p4', ['b'], '2020-05-01'),
+  observation('q1', ['z'], '2020-04-01'),
+  observation('q2', ['Z'], '2019-01-01', { identifier: [{ system: 'urn:i', value: 'One' }, { system: 'urn:i', value: 'one' }] }),
+  { resourceType: 'Observation', id: 'q3', status: 'final', code: { text: 'no code' }, effectiveDateTime: '2021-01-01' },
+] // biome-ignore format: a table
+
+beforeAll(async () => {
+  for (const each of OBSERVATIONS) expect([each.id, (await put(`/Observation/${each.id}`, each)).status]).toEqual([each.id, 201])
+})
+
+/** `key size: ids` for each group, in order. */
+async function groups(query: string): Promise<string> {
+  const { body, status } = await get(`/Observation?${query}`, { prefer: 'handling=strict' })
+  expect([query, status]).toEqual([query, 200])
+  return shown(body)
+}
+
+function shown(body: Tree): string {
+  const found = new Map<string, string[]>()
+  for (const { resource, search } of body.entry ?? []) {
+    const [key, size] = search.extension[0].extension
+    const name = `${key.valueString} ${size.valueInteger}`
+    found.set(name, [...(found.get(name) ?? []), resource.id])
+  }
+  return [...found].map(([name, ids]) => `${name}: ${ids.join(',')}`).join('; ')
+}
+
+describe('_group', () => {
+  it.each([
+    ['_group=code:code&_groupSort=-date', 'b 2: p4; z 2: q1; a 2: p2; Z 1: q2'],
+    ['_group=code&_groupSort=-date', 'b 2: p4; z 2: q1; a 2: p2; Z 1: q2'],
+    ['_group=code:system|code&_groupSort=-date', 's1|b 2: p4; s2|z 2: q1; s1|a 2: p2; s1|Z 1: q2'],
+    ['_group=code:code&_groupSort=date', 'Z 1: q2; a 2: p1; b 2: p3; z 2: p3'],
+    ['_group=code:code&_groupSort=-date&_groupCount=2', 'b 2: p4,p3; z 2: q1,p3; a 2: p2,p1; Z 1: q2'],
+    ['_group=code:code&_groupSort=-date&patient=p', 'b 2: p4; a 2: p2; z 1: p3'],
+    ['_group=code:code&_groupSort=-date&patient=p&date=lt2020-04', 'a 2: p2; b 1: p3; z 1: p3'],
+    ['_group=code:code&code=nothing', ''],
+    ['_group=status:code&_groupSort=-date', 'final 6: q3; amended 1: p2'],
+    ['_group=status&_groupSort=date', 'final 6: q2; amended 1: p2'],
+    ['_group=patient:code&_groupSort=-date', 'Patient/p 4: p4; Patient/q 2: q1'],
+    ['_group=subject&_groupSort=-date&code=z', 'Patient/q 1: q1; Patient/p 1: p3'],
+    ['_group=date&_groupSort=-date&patient=q', '2020-04-01 1: q1; 2019-01-01 1: q2'],
+    ['_group=identifier:system|code', 'urn:i|One 1: q2; urn:i|one 1: q2'],
+    ['_group=identifier:code', 'One 1: q2; one 1: q2'],
+    ['_group=_id&patient=q&_groupSort=_id', 'q1 1: q1; q2 1: q2'],
+    ['_group=method:code', ''],
+  ])('%s → %s', async (query, expected) => expect(await groups(query)).toBe(expected))
+
+  it('sorts by what was changed last, unless told otherwise', async () => {
+    expect(await groups('_group=status')).toBe('final 6: q3; amended 1: p2')
+  })
+
+  it('counts the resources that match, grouped or not', async () => {
+    const { body } = await get('/Observation?_group=code:code')
+    expect(body.total).toBe(7)
+  })
+
+  it('pages over groups, by cursor and by offset', async () => {
+    const seen: string[] = []
+    let url = `/Observation?_group=code:code&_groupSort=-date&_groupCount=2&_count=1`
+    for (let pages = 0; pages < 10; pages++) {
+      const { body } = await get(url)
+      seen.push(shown(body))
+      const next = body.link.find(({ relation }: Tree) => relation === 'next')
+      if (next === undefined) break
+      url = next.url
+    }
+    expect(seen.join('; ')).toBe('b 2: p4,p3; z 2: q1,p3; a 2: p2,p1; Z 1: q2')
+    const second = await get('/Observation?_group=code:code&_groupSort=-date&_count=2&_page=1', { prefer: 'pagination=offset-page' })
+    expect(shown(second.body)).toBe('a 2: p2; Z 1: q2')
+  })
+
+  it.each([
+    '_group=nothing',
+    '_group=value-quantity',
+    '_group=code:display',
+    '_group=date:system|code',
+    '_group=code&_groupCount=0',
+    '_group=code&_groupSort=nothing',
+    '_group=_lastUpdated',
+  ])('%s is 400', async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400))
+})
+
+describe('links', () => {
+  const relations = ({ link }: Tree): Tree => Object.fromEntries(link.map(({ relation, url }: Tree) => [relation, url]))
+
+  it('of offset pages lead back and forth, with the header or without', async () => {
+    const headers = { prefer: 'pagination=offset-skip' }
+    const { body } = await get('/Observation?_count=2&_skip=2', headers)
+    const { first, previous, next } = relations(body)
+    expect([first, previous, next].map((url) => new URL(url).searchParams.get('_skip'))).toEqual(['0', '0', '4'])
+    const ids = async (url: string) => (await get(url)).body.entry.map(({ resource }: Tree) => resource.id).join(' ')
+    expect([await ids(first), await ids(next)]).toEqual(['p1 p2', 'q1 q2'])
+    const paged = relations((await get('/Observation?_count=3&_page=1', { prefer: 'pagination=offset-page' })).body)
+    expect([paged.previous, paged.next].map((url) => new URL(url).searchParams.get('_page'))).toEqual(['0', '2'])
+  })
+
+  it('of a search by POST, and of a long one, show a key and no query', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const posted = await post('/Observation/_search', 'patient=p&_count=3', form)
+    const long = await get(`/Observation?patient=p,${'x'.repeat(5_000)}&_count=3`)
+    for (const { body } of [posted, long]) {
+      expect(body.entry).toHaveLength(3)
+      const { self, next } = relations(body)
+      expect(self).not.toContain('patient')
+      expect([...new URL(next).searchParams.keys()]).toEqual(['_cursor'])
+      expect(next.length).toBeLessThan(800)
+      expect((await get(next)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
+    }
+    const skipped = await post('/Observation/_search', 'patient=p&_count=3', { ...form, prefer: 'pagination=offset-skip' })
+    expect((await get(relations(skipped.body).next)).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4'])
+  })
+
+  it('of one search do not fit another', async () => {
+    const { next } = relations((await get('/Observation?_count=2')).body)
+    const cursor = new URL(next).searchParams.get('_cursor')
+    expect((await get(`/Patient?_cursor=${cursor}`)).status).toBe(400)
+    expect((await get(`/Observation?_cursor=${cursor}x`)).status).toBe(400)
+  })
+})
+
+it('Prefer: explain shows the plan and what the index is asked', async () => {
+  const { body } = await get('/Observation?code=a&_sort=-date', { prefer: 'explain' })
+  const { resource, search } = body.entry.at(-1)
+  expect([resource.resourceType, search.mode]).toEqual(['OperationOutcome', 'outcome'])
+  expect(resource.issue[0].details.text).toContain('"field":"code:code"')
+  if (process.env.FHIR_BASE_URL === undefined) expect(resource.issue[1].details.text).toContain('SELECT')
+  expect(base()).toContain('/fhir')
+})

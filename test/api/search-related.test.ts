@@ -1,0 +1,188 @@
+/** Specification 4.2: chains, reverse chains, what is included, and compartments. */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { type Tree, withServer } from './server.ts'
+
+const { get, put, post } = withServer()
+
+const ref = (reference: string) => ({ reference })
+const observation = (id: string, subject: string, code: string, more: object = {}): Tree => ({
+  resourceType: 'Observation',
+  id,
+  status: 'final',
+  code: { coding: [{ system: 's', code }] },
+  subject: ref(subject),
+  ...more,
+})
+
+const RESOURCES: readonly Tree[] = [
+  { resourceType: 'Organization', id: 'root', name: 'Root' },
+  { resourceType: 'Organization', id: 'clinic', name: 'Clinic', partOf: ref('Organization/root') },
+  { resourceType: 'Organization', id: 'ward', name: 'Ward', partOf: ref('Organization/clinic') },
+  { resourceType: 'Practitioner', id: 'doc', name: [{ family: 'Doe' }] },
+  { resourceType: 'Patient', id: 'anna', name: [{ family: 'Anders' }], birthDate: '1970', managingOrganization: ref('Organization/ward'), generalPractitioner: [ref('Practitioner/doc')] },
+  { resourceType: 'Patient', id: 'bert', name: [{ family: 'Berg' }], birthDate: '1980', managingOrganization: ref('Organization/root') },
+  { resourceType: 'Patient', id: 'carl', name: [{ family: 'Carlsen' }], birthDate: '1990' },
+  { resourceType: 'Group', id: 'anders', type: 'person', actual: true, name: 'Anders' },
+  { resourceType: 'Encounter', id: 'e1', status: 'finished', class: { code: 'AMB' }, subject: ref('Patient/anna') },
+  observation('o1', 'Patient/anna', 'x', { encounter: ref('Encounter/e1'), performer: [ref('Practitioner/doc')], effectiveDateTime: '2020-01-01' }),
+  observation('o2', 'Patient/anna', 'y', { effectiveDateTime: '2021-01-01' }),
+  observation('o3', 'Patient/bert', 'x', { effectiveDateTime: '2022-01-01', performer: [ref('Patient/carl'), ref('Patient/anna')] }),
+  observation('o4', 'Group/anders', 'x', { hasMember: [ref('Observation/o1')] }),
+  observation('o5', 'Patient/unknown', 'z', { derivedFrom: [ref('Observation/o4')] }),
+  { resourceType: 'Provenance', id: 'prov', recorded: '2020-01-01T00:00:00Z', target: [ref('Observation/o1')], agent: [{ who: ref('Practitioner/doc') }] },
+  { resourceType: 'Condition', id: 'c1', subject: ref('Patient/anna'), code: { coding: [{ code: 'flu' }] } },
+] // biome-ignore format: a table
+
+beforeAll(async () => {
+  for (const each of RESOURCES) expect([each.id, (await put(`/${each.resourceType}/${each.id}`, each)).status]).toEqual([each.id, 201])
+})
+
+const search = async (query: string): Promise<Tree> => {
+  const { body, status } = await get(`/${query}`, { prefer: 'handling=strict' })
+  expect([query, status]).toEqual([query, 200])
+  return body
+}
+const named = (entries: readonly Tree[] | undefined, mode: string): string =>
+  (entries ?? [])
+    .filter(({ search }) => search.mode === mode)
+    .map(({ resource }) => resource.id)
+    .join(' ')
+
+describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
+  [
+    'a chain',
+    [
+      ['Observation?subject:Patient.family=anders', 'o1 o2'],
+      ['Observation?subject:Patient.name=anders', 'o1 o2'],
+      ['Observation?patient.family=anders,berg', 'o1 o2 o3'],
+      ['Observation?patient.family=berg&code=x', 'o3'],
+      ['Observation?patient.family:exact=anders', ''],
+      ['Observation?patient.birthdate=lt1975', 'o1 o2'],
+      ['Observation?patient.family:missing=false', 'o1 o2 o3'],
+      ['Observation?patient.organization.name=ward', 'o1 o2'],
+      ['Observation?patient.organization:Organization.partof.name=clinic', 'o1 o2'],
+      ['Observation?patient.organization.partof.partof.name=root', 'o1 o2'],
+      ['Observation?patient._id=bert', 'o3'],
+      ['Observation?patient:Patient._id=bert', 'o3'],
+      ['Observation?subject._id=anders', 'o4'],
+      ['Observation?subject:Group._id=anders', 'o4'],
+      ['Observation?performer.name=carlsen', 'o3'],
+      ['Observation?performer.name=carlsen&performer.name=anders', 'o3'],
+      ['Observation?performer.family=carlsen&performer.birthdate=1970', 'o3'],
+      ['Observation?patient.family=nobody', ''],
+      ['Encounter?subject:Patient.general-practitioner:Practitioner.family=doe', 'e1'],
+      ['Patient?organization.name=ward&_sort=-birthdate', 'anna'],
+    ],
+  ],
+  [
+    'a reverse chain',
+    [
+      ['Patient?_has:Observation:patient:code=x', 'anna bert'],
+      ['Patient?_has:Observation:patient:code=y', 'anna'],
+      ['Patient?_has:Observation:patient:code=x,y', 'anna bert'],
+      ['Patient?_has:Observation:subject:code=s|x', 'anna bert'],
+      ['Patient?_has:Observation:patient:code=x&_has:Observation:patient:code=y', 'anna'],
+      ['Patient?_has:Observation:patient:code=x&family=berg', 'bert'],
+      ['Patient?_has:Observation:patient:_has:Provenance:target:agent=Practitioner/doc', 'anna'],
+      ['Patient?_has:Observation:patient:encounter.status=finished', 'anna'],
+      ['Observation?patient._has:Condition:patient:code=flu', 'o1 o2'],
+      ['Practitioner?_has:Patient:general-practitioner:organization.partof.name=clinic', 'doc'],
+      ['Patient?_has:Observation:patient:code=nothing', ''],
+      ['Patient?_has:Observation:performer:code=x', 'anna carl'],
+      ['Group?_has:Observation:subject:code=x', 'anders'],
+    ],
+  ],
+])('%s', (_, rows) => {
+  it.each(rows)('%s → %s', async (query, expected) => expect(named((await search(query)).entry, 'match')).toBe(expected))
+})
+
+it('a chain that leads nowhere is an unknown parameter', async () => {
+  for (const query of ['Observation?patient.nothing=x', 'Patient?_has:Observation:patient:nothing=x', 'Observation?nothing.name=x']) {
+    expect([query, (await get(`/${query}`, { prefer: 'handling=strict' })).status]).toEqual([query, 400])
+    expect([query, (await get(`/${query}`)).status]).toEqual([query, 200])
+  }
+})
+
+it.each([
+  'Observation?code.text=x',
+  'Observation?subject:Practitioner.name=x',
+  'Patient?_has:Observation:patient=x',
+  'Patient?_has:Nothing:patient:code=x',
+  'Patient?_has:Observation:encounter:code=x',
+  'Organization?partof.partof.partof.partof.partof.name=x',
+])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
+
+describe.each<[string, readonly (readonly [query: string, matches: string, included: string])[]]>([
+  [
+    'includes',
+    [
+      ['Observation?_id=o1&_include=Observation:patient', 'o1', 'anna'],
+      ['Observation?_id=o1&_include=Observation:subject:Patient', 'o1', 'anna'],
+      ['Observation?_id=o4&_include=Observation:subject:Patient', 'o4', ''],
+      ['Observation?_id=o1,o2&_include=Observation:patient', 'o1 o2', 'anna'],
+      ['Observation?_id=o1&_include=*', 'o1', 'e1 anna doc'],
+      ['Observation?_id=o1&_include=Observation:*', 'o1', 'e1 anna doc'],
+      ['Observation?_id=o1&_include=Observation:patient&_include=Patient:organization', 'o1', 'anna'],
+      ['Observation?_id=o1&_include=Observation:patient&_include:iterate=Patient:organization', 'o1', 'anna ward'],
+      ['Observation?_id=o1&_include=Observation:patient&_include:iterate=Patient:organization&_include:iterate=Organization:partof', 'o1', 'anna ward clinic root'],
+      ['Observation?_id=o5&_include=Observation:patient', 'o5', ''],
+      ['Observation?_id=o5&_include:iterate=Observation:derived-from&_include:iterate=Observation:has-member', 'o5', 'o4 o1'],
+      ['Observation?_id=o1,o4&_include=Observation:has-member', 'o1 o4', ''],
+    ], // biome-ignore format: a table
+  ],
+  [
+    'includes what refers',
+    [
+      ['Patient?_id=anna&_revinclude=Observation:patient', 'anna', 'o1 o2'],
+      ['Patient?_id=anna,bert&_revinclude=Observation:patient', 'anna bert', 'o1 o2 o3'],
+      ['Patient?_id=anna&_revinclude=Condition:patient&_revinclude=Encounter:patient', 'anna', 'c1 e1'],
+      ['Patient?_id=anna&_revinclude=Observation:patient&_revinclude:iterate=Provenance:target', 'anna', 'o1 o2 prov'],
+      ['Observation?_id=o1&_revinclude=*', 'o1', 'o4 prov'],
+      ['Patient?_id=carl&_revinclude=Observation:patient', 'carl', ''],
+      ['Patient?_id=anna&_revinclude=Observation:performer:Practitioner', 'anna', ''],
+    ],
+  ],
+])('%s', (_, rows) => {
+  it.each(rows)('%s → %s, %s', async (query, matches, included) => {
+    const { entry, total } = await search(query)
+    expect([named(entry, 'match'), named(entry, 'include')]).toEqual([matches, included])
+    expect(total).toBe(matches.split(' ').length)
+  })
+})
+
+it.each([
+  'Observation?_include=Observation',
+  'Observation?_include=Nothing:patient',
+  'Observation?_include=Observation:code',
+  'Observation?_include=Observation:patient:Practitioner',
+  'Observation?_revinclude=Observation:nothing',
+])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
+
+describe('a compartment', () => {
+  it.each([
+    ['Patient/anna/Observation', 'o1 o2 o3'],
+    ['Patient/anna/Observation?code=y', 'o2'],
+    ['Patient/anna/Observation?_sort=-date', 'o3 o2 o1'],
+    ['Patient/anna/Condition', 'c1'],
+    ['Patient/bert/Condition', ''],
+    ['Patient/nobody/Observation', ''],
+    ['Encounter/e1/Observation', 'o1'],
+    ['Practitioner/doc/Observation', 'o1'],
+    ['Patient/anna/*', 'anna c1 e1 o1 o2 o3'],
+    ['Patient/anna/*?_type=Observation,Condition', 'c1 o1 o2 o3'],
+  ])('%s → %s', async (path, expected) => {
+    const { entry } = await search(path)
+    expect(named(entry, 'match').split(' ').sort().join(' ')).toBe(expected.split(' ').sort().join(' '))
+  })
+  it('pages within itself, also by POST', async () => {
+    const first = await search('Patient/anna/Observation?_count=2')
+    const next = await search(first.link.find(({ relation }: Tree) => relation === 'next').url.replace(/^.*\/fhir\//, ''))
+    expect([named(first.entry, 'match'), named(next.entry, 'match')]).toEqual(['o1 o2', 'o3'])
+    const posted = await post('/Patient/anna/Observation/_search', 'code=y', { 'content-type': 'application/x-www-form-urlencoded' })
+    expect(named(posted.body.entry, 'match')).toBe('o2')
+  })
+  it('is there for five types only', async () => {
+    expect((await get('/Organization/root/Observation')).status).toBe(404)
+    expect((await get('/Patient/anna/Nothing')).status).toBe(404)
+  })
+})
