@@ -25,6 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'node:*'],
   'lambdas/adapters/dynamodb': ['lambdas/ports', '@aws-sdk/client-dynamodb', '@aws-sdk/lib-dynamodb', 'node:*'],
   'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
+  'lambdas/adapters/opensearch': ['lambdas/ports', 'lambdas/search/plan.ts', '@opensearch-project/opensearch', 'node:*'],
   'lambdas/runtime': ['lambdas', 'node:*'],
   'search-mappings': ['lambdas/fhir', 'node:*'],
   bin: ['lambdas/runtime', 'commander', 'cli-progress', 'node:*'],

@@ -1,5 +1,5 @@
 /** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (resolve.ts). */
-import type { Matching, Predicate, RangeTest } from '../../search/plan.ts'
+import type { Matching, Predicate } from '../../search/plan.ts'
 import { MOST_RANGES, ofTuple } from './index-definition.ts'
 import { allOf, NOTHING, noneOf, oneOf, type Query, someOf } from './query.ts'
 import { rangeQuery } from './ranges.ts'
@@ -44,7 +44,7 @@ function queryOf(p: Predicate, resolved: Resolved): Query {
     case 'compartment':
       return oneOf('compartments', p.oneOf)
     case 'tuple':
-      return tupleQuery(p.field, p.key, p.ranges)
+      return tupleQuery(p)
     case 'near':
       throw new Error('what is near must be resolved')
   }
@@ -53,8 +53,13 @@ function queryOf(p: Predicate, resolved: Resolved): Query {
 export const containsQuery = (field: string, text: string): Query =>
   text === '' ? { exists: { field } } : { wildcard: { [field]: { value: `*${text.replace(/[\\*?]/g, '\\$&')}*` } } }
 
-function tupleQuery(field: string, key: string, ranges: readonly RangeTest[]): Query {
+function tupleQuery({ field, key, labels, ranges }: Extract<Predicate, { kind: 'tuple' }>): Query {
   if (ranges.length > MOST_RANGES) return NOTHING
-  const tests = ranges.map((test, i) => rangeQuery(ofTuple(i), test))
-  return { nested: { path: 'tuples', query: allOf([oneOf('tuples.field', [field]), oneOf('tuples.key', [key]), ...tests]) } }
+  const tests = [
+    oneOf('tuples.field', [field]),
+    ...(key === undefined ? [] : [oneOf('tuples.key', [key])]),
+    ...labels.map(({ text, whole }) => (whole ? oneOf('tuples.labels', [text]) : { prefix: { 'tuples.labels': { value: text } } })),
+    ...ranges.map((test, i) => rangeQuery(ofTuple(i), test)),
+  ]
+  return { nested: { path: 'tuples', query: allOf(tests) } }
 }

@@ -24,9 +24,10 @@ export function bodyOf(document: IndexDocument, keepsBody: boolean): string {
     places: mapped(points, (each) => each.map(([lat, lon]) => ({ lat, lon }))),
     points: mapped(points, (each) => each.map(([lat, lon]) => `${lat},${lon}`)),
     tuples: Object.entries(document.tuples).flatMap(([field, tuples]) =>
-      tuples.map(({ key, ranges }) => ({
+      tuples.map(({ key, labels, ranges }) => ({
         field,
         key,
+        labels,
         ...Object.fromEntries(ranges.map(([low, high], i) => [`r${i}`, boundsOf(low, high)])),
       })),
     ),

@@ -55,7 +55,7 @@ export const indexDefinition = (settings: Settings) => ({
       present: KEYWORD,
       compartments: KEYWORD,
       body: { type: 'binary' },
-      tuples: { type: 'nested', dynamic: 'strict', properties: { field: KEYWORD, key: KEYWORD, ...ranges } },
+      tuples: { type: 'nested', dynamic: 'strict', properties: { field: KEYWORD, key: KEYWORD, labels: KEYWORD, ...ranges } },
       ...Object.fromEntries(Object.keys(FOLDERS).map((folder) => [folder, { type: 'object', dynamic: DYNAMIC }])),
     },
   },

@@ -21,14 +21,11 @@ export async function findPage(searching: Searching, plan: Plan, query: Query, s
     const isSkipping = skip > 0 && (after !== undefined || skip + wanted > WINDOW)
     const size = Math.min(isSkipping ? skip : wanted - hits.length, WINDOW)
     const found: Found = await searching.search(types, {
-      query,
-      sort: sortOf(order),
-      version: true,
-      size,
+      ...requestOf(plan, query, size),
       from: isSkipping ? 0 : skip,
       ...(after === undefined ? {} : { search_after: after }),
       _source: isSkipping ? false : source,
-      track_total_hits: first === undefined ? TRACKED[plan.total] : false,
+      ...(first === undefined ? {} : { track_total_hits: false }),
     })
     first ??= found
     if (!isSkipping) hits.push(...found.hits.hits.map(hitOf))
@@ -36,9 +33,19 @@ export async function findPage(searching: Searching, plan: Plan, query: Query, s
     isEnd = found.hits.hits.length < size || (skip === 0 && hits.length >= wanted && !isSkipping)
     after = found.hits.hits.at(-1)?.sort ?? after
   }
-  return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(first!) }
+  return { hits: hits.slice(0, limit), more: limit > 0 && hits.length > limit, ...totalOf(plan, first!) }
 }
 
-function totalOf({ hits: { total } }: Found): { readonly total?: number } {
-  return total === undefined || total.relation !== 'eq' ? {} : { total: total.value }
+/** Of the first page. */
+export const requestOf = ({ order, total, limit }: Plan, query: Query, size = limit + 1) => ({
+  query,
+  sort: sortOf(order),
+  version: true,
+  size,
+  track_total_hits: TRACKED[total],
+})
+
+function totalOf(plan: Plan, { hits: { total } }: Found): { readonly total?: number } {
+  if (total === undefined || (plan.total === 'estimate' && total.value > COUNTED)) return {}
+  return { total: total.value }
 }

@@ -12,7 +12,7 @@ import { matchesOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
 import type { Settings } from './index-definition.ts'
-import { findPage } from './page.ts'
+import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { resolve } from './resolve.ts'
 import { Searching } from './searching.ts'
@@ -71,6 +71,10 @@ export class OpenSearchIndex implements SearchIndex {
 
   async find(plan: Plan): Promise<HitPage> {
     return findPage(this.#searching, plan, await this.#queryOf(plan), this.#source)
+  }
+
+  async explain(plan: Plan): Promise<readonly string[]> {
+    return [`POST /${this.#aliases.searched(plan.types)}/_search`, JSON.stringify(requestOf(plan, await this.#queryOf(plan)))]
   }
 
   async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {

@@ -17,7 +17,7 @@ const BETWEEN = 50
 /** Waits at most `patience` ms. */
 export async function isVisible(cluster: Cluster, aliases: Aliases, tokens: readonly string[], patience: number): Promise<boolean> {
   const until = performance.now() + patience
-  let missing = tokens.map(versionOf)
+  let missing: readonly Version[] = tokens.map(versionOf)
   for (;;) {
     missing = await missingOf(cluster, aliases, missing)
     if (missing.length === 0) break
