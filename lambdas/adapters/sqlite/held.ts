@@ -27,19 +27,50 @@ export type Held = {
   readonly groups: Readonly<Record<number, readonly string[]>>
 }
 
-export const writeHeld = ({ postings, spans, tuples, points, groups }: Held): string =>
-  JSON.stringify([postings, spans, tuples, points, groups])
+/** Texts stand once each, and numbers in rows one after the other: most texts are found under several fields. */
+type Packed = readonly [
+  texts: readonly string[],
+  postings: readonly number[],
+  spans: readonly (number | string)[],
+  tuples?: readonly (number | string)[],
+  points?: readonly number[],
+  groups?: Readonly<Record<number, readonly number[]>>,
+]
+
+export function writeHeld({ postings, spans, tuples, points, groups }: Held): string {
+  const places = new Map<string, number>()
+  const placeOf = (text: string): number => {
+    let place = places.get(text)
+    if (place === undefined) {
+      place = places.size
+      places.set(text, place)
+    }
+    return place
+  }
+  const rows: number[] = []
+  for (const [field, value] of postings) rows.push(field, placeOf(value))
+  const tupleRows = tuples.flatMap(([field, key, low, n]) => [field, placeOf(key), low, n])
+  const groupRows = Object.entries(groups).map(([field, keys]) => [field, keys.map(placeOf)] as const)
+  const packed: Packed = [[...places.keys()], rows, spans.flat(), tupleRows, points.flat(), Object.fromEntries(groupRows)]
+  return JSON.stringify(packed)
+}
 
 export function readHeld(text: string): Held {
   if (text === '') return { postings: [], spans: [], tuples: [], points: [], groups: {} }
-  const [postings, spans, tuples, points, groups] = JSON.parse(text) as [
-    Held['postings'],
-    Held['spans'],
-    Held['tuples'],
-    Held['points'],
-    Held['groups'],
-  ]
-  return { postings, spans, tuples, points, groups }
+  const [texts, postings, spans, tuples = [], points = [], groups = {}] = JSON.parse(text) as Packed
+  return {
+    postings: inRows(postings, 2).map(([field, place]) => [field!, texts[place!]!]),
+    spans: inRows(spans, 3) as unknown as Held['spans'],
+    tuples: inRows(tuples, 4).map(([field, place, low, n]) => [Number(field), texts[Number(place)]!, String(low), Number(n)]),
+    points: inRows(points, 3) as unknown as Held['points'],
+    groups: Object.fromEntries(Object.entries(groups).map(([field, places]) => [field, places.map((place) => texts[place]!)])),
+  }
+}
+
+function inRows<T>(flat: readonly T[], columns: number): readonly (readonly T[])[] {
+  const rows: T[][] = []
+  for (let i = 0; i < flat.length; i += columns) rows.push(flat.slice(i, i + columns))
+  return rows
 }
 
 /** The key fields that mostly hold the groups of a field: the first that a document has does. */

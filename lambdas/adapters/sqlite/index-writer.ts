@@ -19,7 +19,7 @@ const ROWS_AT_ONCE = 64
 
 export class IndexWriter {
   readonly #db: DatabaseSync
-  readonly #fields = new Map<string, number>()
+  readonly #fields = new Map<number, Map<string, number>>()
   readonly #kinds = new Map<string, number>()
   readonly #statements
   #nextDoc: number
@@ -152,12 +152,16 @@ export class IndexWriter {
   }
 
   #fieldOf(kind: number, name: string): number {
-    const key = `${kind} ${name}`
-    let field = this.#fields.get(key)
+    let fields = this.#fields.get(kind)
+    if (fields === undefined) {
+      fields = new Map()
+      this.#fields.set(kind, fields)
+    }
+    let field = fields.get(name)
     if (field === undefined) {
       const row = this.#statements.field.get(kind, name) as { readonly field: number } | undefined
       field = row?.field ?? Number(this.#statements.addField.run(kind, name).lastInsertRowid)
-      this.#fields.set(key, field)
+      fields.set(name, field)
     }
     return field
   }
