@@ -156,8 +156,13 @@ export class Bulk {
         cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown', undefined)
       }
     }
-    if (homeless.length > 0) await targets.create(homeless.map(({ document }) => document))
-    return { again: [...again, ...homeless], later, cause }
+    if (homeless.length === 0) return { again, later, cause }
+    try {
+      await targets.create(homeless.map(({ document }) => document))
+      return { again: [...again, ...homeless], later, cause }
+    } catch (error) {
+      return { again, later: [...later, ...homeless], cause: cause ?? error }
+    }
   }
 
   async #stubFor(write: Write, reason: string): Promise<Write> {

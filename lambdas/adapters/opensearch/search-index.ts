@@ -12,6 +12,7 @@ import { matchesOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
 import type { Settings } from './index-definition.ts'
+import { NotApplied } from './not-applied.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { resolve } from './resolve.ts'
@@ -60,7 +61,9 @@ export class OpenSearchIndex implements SearchIndex {
   /** NotApplied names the documents that are not indexed yet; all others are. */
   async apply(documents: readonly IndexDocument[]): Promise<void> {
     if (documents.length === 0) return
-    const building = await this.#aliases.building()
+    const building = await this.#aliases.building().catch((error: unknown) => {
+      throw new NotApplied(documents, error)
+    })
     const targetsOf = (type: string): readonly Target[] => {
       const next = this.#aliases.next(type)
       const live = { alias: this.#aliases.live(type), isExtra: false }
