@@ -1,0 +1,71 @@
+/**
+ * `node test/bench/search-http.ts FOLDER`: searches over HTTP of a server loaded with FOLDER (Synthea Bundles), one after the other: for
+ * each of sixteen shapes the median and the 95th percentile in milliseconds, the arguments taken at random from what was loaded.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { load } from '../../lambdas/runtime/load/load.ts'
+import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+
+const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
+const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
+const base = 'http://127.0.0.1:18082/fhir'
+const child = spawn(process.execPath, ['--max-semi-space-size=8', 'bin/fhir.js', 'start', '--port', '18082', '--data', data], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+await new Promise<void>((resolve) => child.stdout.on('data', (text) => String(text).includes('FHIR R4 server') && resolve()))
+
+type Found = { readonly total?: number; readonly entry?: readonly { readonly resource: { readonly id: string } }[] }
+const get = async (query: string): Promise<Found> => {
+  const response = await fetch(`${base}/${query}`, { headers: { prefer: 'handling=strict' } })
+  if (response.status !== 200) throw new Error(`${query}: ${response.status} ${await response.text()}`)
+  return (await response.json()) as Found
+}
+const pick = <T>(of: readonly T[]): T => of[Math.floor(Math.random() * of.length)]!
+
+const SHAPES: Readonly<Record<string, (patient: string) => string>> = {
+  'id look-up': (p) => `Patient?_id=${p}`,
+  token: () => `Observation?code=http://loinc.org|${pick(['8302-2', '29463-7', '4548-4'])}`,
+  'patient + category': (p) => `Observation?patient=${p}&category=laboratory`,
+  'patient + date range': (p) => `Observation?patient=${p}&date=ge${pick(['2010', '2014'])}&date=lt2018`,
+  'date range': () => `Encounter?date=ge${pick(['2010', '2012'])}-05&date=lt2013`,
+  'string prefix': () => `Patient?name=${pick(['a', 'be', 'mar', 's'])}`,
+  identifier: (p) => `Patient?identifier=https://github.com/synthetichealth/synthea|${p}`,
+  quantity: () => `Observation?value-quantity=gt${pick([170, 180, 190])}||cm`,
+  composite: () => `Observation?code-value-quantity=8302-2$gt${pick([170, 180])}||cm`,
+  chain: () => `Observation?patient.birthdate=${pick([1950, 1960, 1970])}&code=8302-2`,
+  _has: () => `Patient?_has:Observation:patient:code-value-quantity=4548-4$gt${pick([6, 7])}`,
+  _include: (p) => `Observation?patient=${p}&code=8302-2&_include=Observation:patient&_include=Observation:encounter`,
+  _revinclude: (p) => `Patient?_id=${p}&_revinclude=Condition:patient`,
+  sort: () => `Observation?category=${pick(['laboratory', 'vital-signs'])}&_sort=-date`,
+  count: () => `Observation?status=final&date=ge${pick([2010, 2015])}&_summary=count`,
+  group: (p) => `Observation?patient=${p}&_group=code:code&_groupSort=-date`,
+}
+
+try {
+  const began = performance.now()
+  const { resources, failures } = await load(sourcesOf([folder]), { base, concurrency: 4, onProgress: () => undefined })
+  if (failures.length > 0) throw new Error(failures[0]!.reason)
+  const patients = (await get('Patient?_count=1000')).entry!.map(({ resource }) => resource.id)
+  console.log(
+    `${resources} resources, searchable after ${((performance.now() - began) / 1000).toFixed(1)} s\n\n| search | p50 ms | p95 ms | longest |\n|---|---|---|---|`,
+  )
+  for (const [name, shape] of Object.entries(SHAPES)) {
+    const times: number[] = []
+    for (let round = 0; round < Number(rounds) + 20; round++) {
+      const query = shape(pick(patients))
+      const asked = performance.now()
+      await get(query)
+      if (round >= 20) times.push(performance.now() - asked)
+    }
+    times.sort((a, b) => a - b)
+    const at = (share: number): string => times[Math.min(times.length - 1, Math.floor(times.length * share))]!.toFixed(1)
+    console.log(`| ${name} | ${at(0.5)} | ${at(0.95)} | ${at(1)} |`)
+  }
+} finally {
+  child.kill('SIGTERM')
+  await new Promise((resolve) => child.once('exit', resolve))
+  rmSync(data, { recursive: true, force: true })
+}
