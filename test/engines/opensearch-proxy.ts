@@ -14,9 +14,9 @@ export type Fault =
   | { readonly kind: 'garble' | 'silence' }
   | { readonly kind: 'refuse'; readonly ids: readonly string[]; readonly status: number }
 
-export type Proxy = { readonly endpoint: string; readonly close: () => Promise<void> }
+export type FaultyEngine = { readonly endpoint: string; readonly close: () => Promise<void> }
 
-export async function proxyTo(endpoint: string, plan: (request: Passing) => Fault | undefined): Promise<Proxy> {
+export async function proxyTo(endpoint: string, plan: (request: Passing) => Fault | undefined): Promise<FaultyEngine> {
   const server = createServer((request, response) => {
     handle(endpoint, plan, request, response).catch(() => response.destroy())
   })
@@ -40,7 +40,7 @@ async function handle(endpoint: string, plan: (request: Passing) => Fault | unde
   const isRefused = fault?.kind === 'refuse'
   const lines = isRefused ? linesWithout(passing.body, fault.ids) : passing.body
   const { status, body } =
-    lines === '' ? { status: 200, body: '{"items":[]}' } : await forward(endpoint, request, { ...passing, body: lines })
+    isRefused && lines === '' ? { status: 200, body: '{"items":[]}' } : await forward(endpoint, request, { ...passing, body: lines })
   if (fault?.kind === 'drop') return response.destroy()
   if (fault?.kind === 'silence') return undefined
   if (fault?.kind === 'garble') return answer(response, status, body.slice(0, body.length / 2))

@@ -1,0 +1,290 @@
+/** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { NotApplied } from '../../lambdas/adapters/opensearch/not-applied.ts'
+import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
+import { document } from '../contracts/index-document.ts'
+import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
+import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
+
+onOpenSearch('OpenSearch among faults', (endpoint) => {
+  let open: TestIndex
+  let proxies: FaultyEngine[]
+  let told: string[]
+  beforeEach(() => {
+    open = indexOn(endpoint)
+    proxies = []
+    told = []
+  })
+  afterEach(async () => {
+    await Promise.all(proxies.map((proxy) => proxy.close()))
+    await open.close()
+  })
+
+  const through = async (plan: (request: Passing) => Fault | undefined, options: Partial<OpenSearchOptions> = {}) => {
+    const proxy = await proxyTo(endpoint, plan)
+    proxies.push(proxy)
+    return open.another(
+      { attempts: 4, pause: 1, patience: 5_000, onPoison: ({ id }, reason) => void told.push(`${id}: ${reason}`), ...options },
+      proxy.endpoint,
+    )
+  }
+  /** The faults of the first requests to a path. */
+  const first = (path: string, ...faults: readonly Fault[]) => {
+    const left = [...faults]
+    return (request: Passing) => (request.path.includes(path) ? left.shift() : undefined)
+  }
+  const some = (from: number, to: number, fields: Partial<IndexDocument> = {}) =>
+    Array.from({ length: to - from }, (_, i) => document({ id: `${from + i}`, keys: { b: ['x'] }, ...fields }))
+  const plan = (rest: Partial<Plan> = {}): Plan => ({
+    tenant: 'one',
+    types: ['Observation'],
+    where: all(),
+    order: [],
+    limit: 1_000,
+    total: 'accurate',
+    ...rest,
+  })
+  const ids = async (where: Predicate = all(), index = open.index) =>
+    (await index.find(plan({ where }))).hits.map(({ id, version }) => (version === 1 ? id : `${id}v${version}`)).join(' ')
+  const key = (field: string, value: string): Predicate => ({ kind: 'key', field, oneOf: [value] })
+  const notApplied = async (index: { apply: OpenSearchIndex['apply'] }, documents: readonly IndexDocument[]) => {
+    const error = await index.apply(documents).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(NotApplied)
+    return (error as NotApplied).documents.map(({ id }) => id).join(' ')
+  }
+
+  describe('what passes is tried again', () => {
+    const FAULTS: readonly Fault[] = [
+      { kind: 'status', status: 429 },
+      { kind: 'status', status: 503 },
+      { kind: 'drop', when: 'before' },
+      { kind: 'drop', when: 'after' },
+      { kind: 'garble' },
+      { kind: 'silence' },
+      { kind: 'refuse', ids: ['1', '2'], status: 429 },
+      { kind: 'refuse', ids: ['0'], status: 503 },
+    ]
+    it.each(FAULTS)('%o, writing', async (fault) => {
+      const index = await through(first('/_bulk', fault, fault), { patience: 500 })
+      await index.apply(some(0, 4))
+      expect(await ids()).toBe('0 1 2 3')
+      expect(told).toEqual([])
+    })
+
+    it.each(FAULTS.slice(0, 6))('%o, searching', async (fault) => {
+      await open.index.apply(some(0, 3))
+      const index = await through(first('_search', fault, fault), { patience: 500 })
+      expect(await ids(all(), index)).toBe('0 1 2')
+    })
+
+    it.each(FAULTS.slice(0, 6))('%o, making an index', async (fault) => {
+      const index = await through((request) => (request.method === 'PUT' ? fault : undefined), { patience: 500, attempts: 2 })
+      if (fault.kind === 'status' || (fault.kind === 'drop' && fault.when === 'before'))
+        expect(await notApplied(index, some(0, 2))).toBe('0 1')
+      else await index.apply(some(0, 2)).catch(() => undefined)
+      await open.index.apply(some(0, 2))
+      expect(await ids()).toBe('0 1')
+    })
+  })
+
+  describe('what does not pass in time', () => {
+    it('names exactly the documents that are not indexed; all others are', async () => {
+      const index = await through(({ path }) => (path.includes('/_bulk') ? { kind: 'refuse', ids: ['3', '5'], status: 503 } : undefined))
+      expect(await notApplied(index, some(0, 7))).toBe('3 5')
+      expect(await ids()).toBe('0 1 2 4 6')
+      await open.index.apply(some(0, 7))
+      expect(await ids()).toBe('0 1 2 3 4 5 6')
+    })
+
+    it('names the documents of the requests that failed, not those of the others', async () => {
+      const isThird = ({ path, body }: Passing) => path.includes('/_bulk') && body.includes('~3"')
+      const index = await through((request) => (isThird(request) ? { kind: 'drop', when: 'before' } : undefined), { mostBytes: 1 })
+      expect(await notApplied(index, some(0, 5))).toBe('3')
+      expect(await ids()).toBe('0 1 2 4')
+    })
+
+    it('names all versions of a resource whose newest is not indexed', async () => {
+      const index = await through(({ path }) => (path.includes('/_bulk') ? { kind: 'refuse', ids: ['1'], status: 429 } : undefined))
+      expect(await notApplied(index, [...some(0, 2), ...some(1, 3, { version: 2 })])).toBe('1 1')
+      expect(await ids()).toBe('0 2v2')
+    })
+
+    it('names all when the engine is out of reach, and a search fails', async () => {
+      const index = await through(() => ({ kind: 'drop', when: 'before' }))
+      expect(await notApplied(index, some(0, 3))).toBe('0 1 2')
+      await expect(index.find(plan())).rejects.toThrow('no answer')
+    })
+
+    it('a search that is refused to the end is Overloaded', async () => {
+      const index = await through(() => ({ kind: 'status', status: 429 }))
+      await expect(index.find(plan())).rejects.toThrow(Overloaded)
+    })
+
+    it('a request that is forbidden is not repeated', async () => {
+      let requests = 0
+      const index = await through(({ path }) => {
+        if (!path.includes('/_bulk')) return undefined
+        requests++
+        return { kind: 'status', status: 403 }
+      })
+      expect(await notApplied(index, some(0, 3))).toBe('0 1 2')
+      expect(requests).toBe(1)
+    })
+  })
+
+  describe('a document that cannot be indexed', () => {
+    const POISON = 'x'.repeat(40_000)
+    const poison = (id: string, fields: Partial<IndexDocument> = {}) =>
+      document({
+        id,
+        keys: { b: ['x'], huge: [POISON], '_id:code': [id] },
+        order: { _lastUpdated: { low: 5, high: 5 }, p: { low: 1, high: 1 } },
+        spans: { _lastUpdated: [[5, 6]] },
+        ...fields,
+      })
+
+    it('does not stop the others, is told of, and is still found by its id and its time', async () => {
+      const index = await through(() => undefined)
+      await index.apply([...some(0, 2), poison('bad'), ...some(2, 4)])
+      expect(told).toEqual(['bad: illegal_argument_exception'])
+      expect(await ids(key('b', 'x'))).toBe('0 1 2 3')
+      expect(await ids(key('_id:code', 'bad'))).toBe('bad')
+      expect(await ids({ kind: 'span', field: '_lastUpdated', relation: 'within', low: 5, high: 6 })).toBe('bad')
+      expect(await ids({ kind: 'present', field: '_lastUpdated' })).toBe('bad')
+      expect(await ids({ kind: 'present', field: 'p' })).toBe('')
+    })
+
+    it('takes the place of its older version, and gives it to a newer one', async () => {
+      const index = await through(() => undefined)
+      await index.apply(some(0, 1))
+      await index.apply([poison('0', { version: 2 })])
+      expect(await ids(key('b', 'x'))).toBe('')
+      expect(await ids()).toBe('0v2')
+      await index.apply([...some(0, 1, { version: 3 }), poison('0', { version: 2 })])
+      expect(await ids(key('b', 'x'))).toBe('0v3')
+    })
+
+    it('may have an id that is too long, a point that is nowhere, an interval that ends before it begins', async () => {
+      const index = await through(() => undefined)
+      await index.apply([
+        document({ id: 'i'.repeat(600) }),
+        document({ id: 'nowhere', points: { p: [[91, 400]] } }),
+        document({ id: 'ends', spans: { d: [[2, 1]] } }),
+        document({ id: 'wide', tuples: { t: [{ key: '', labels: [], ranges: Array.from({ length: 5 }, () => [1, 2] as const) }] } }),
+        ...some(0, 1),
+      ])
+      expect(told.map((line) => line.slice(0, 8)).sort()).toEqual(['ends: ma', 'iiiiiiii', 'nowhere:', 'wide: st'])
+      expect(await ids()).toBe('0 ends nowhere wide')
+    })
+
+    it('may be too large for a request, which is then halved until the others are through', async () => {
+      const index = await through(({ body }) => (body.length > 3_000 ? { kind: 'status', status: 413 } : undefined))
+      await index.apply([
+        ...some(0, 20),
+        document({ id: 'big', keys: { b: ['x', 'y'.repeat(5_000)], '_id:code': ['big'] } }),
+        ...some(20, 40),
+      ])
+      expect(told).toEqual(['big: injected'])
+      expect((await open.index.find(plan())).total).toBe(41)
+      expect(await ids(key('_id:code', 'big'))).toBe('big')
+    })
+  })
+
+  describe('a rebuild', () => {
+    const total = async (where: Predicate = all()) => (await open.index.find(plan({ where, limit: 1 }))).total
+    const indices = async () => {
+      const { body } = await open.client.transport.request({ method: 'GET', path: `/_alias/${open.prefix}-*` })
+      return Object.keys(body as object)
+        .map((name) => name.slice(open.prefix.length + 1))
+        .sort()
+    }
+    const NEW = some(0, 200, { keys: { b: ['new'] } })
+
+    it('goes on while the old index answers: no search sees less, or both', async () => {
+      await open.index.apply(some(0, 200))
+      let isOver = false
+      let searches = 0
+      const wrong: unknown[] = []
+      const searcher = async () => {
+        for (; !isOver; searches++) {
+          const counted = await total().catch((error: unknown) => error)
+          if (counted !== 200) wrong.push(counted)
+        }
+      }
+      const searchers = [searcher(), searcher(), searcher()]
+      try {
+        for (let round = 2; round < 6; round++) {
+          const rebuild = await open.index.rebuild('Observation')
+          expect(await indices()).toEqual([`observation-v${round - 1}`, `observation-v${round}`])
+          for (let at = 0; at < 200; at += 50) await rebuild.apply(NEW.slice(at, at + 50))
+          await rebuild.swap()
+          expect(await indices()).toEqual([`observation-v${round}`])
+        }
+      } finally {
+        isOver = true
+        await Promise.all(searchers)
+      }
+      expect(wrong).toEqual([])
+      expect(searches).toBeGreaterThan(10)
+      expect(await total(key('b', 'new'))).toBe(200)
+    })
+
+    it('has what is written meanwhile, by this process and others, whatever comes first', async () => {
+      await open.index.apply(some(0, 4))
+      const other = open.another({ knownFor: 0 })
+      const rebuild = await open.index.rebuild('Observation')
+      await open.index.apply([document({ id: '0', version: 2 }), document({ id: '1', version: 2, deleted: true })])
+      await other.apply([document({ id: '2', version: 2 }), document({ id: 'new' })])
+      expect(await ids()).toBe('0v2 2v2 3 new')
+      await rebuild.apply(some(0, 4))
+      await rebuild.swap()
+      expect(await ids()).toBe('0v2 2v2 3 new')
+    })
+
+    it('can be gone on with by another process, and swapped twice', async () => {
+      await open.index.apply(some(0, 2))
+      const begun = await open.index.rebuild('Observation')
+      await begun.apply(some(0, 1, { keys: { b: ['new'] } }))
+      const goneOn = await open.another().rebuild('Observation')
+      await goneOn.apply(some(1, 2, { keys: { b: ['new'] } }))
+      await goneOn.swap()
+      await begun.swap()
+      expect(await ids(key('b', 'new'))).toBe('0 1')
+      expect(await indices()).toEqual(['observation-v2'])
+    })
+
+    it('can be given up, and then leaves nothing', async () => {
+      await open.index.apply(some(0, 2))
+      const writer = open.another({ knownFor: 1e9 })
+      const rebuild = await open.index.rebuild('Observation')
+      await writer.apply(some(2, 3))
+      await rebuild.discard()
+      expect(await indices()).toEqual(['observation-v1'])
+      await writer.apply(some(3, 4))
+      expect(await ids()).toBe('0 1 2 3')
+      expect(await notApplied(rebuild, some(0, 1))).toBe('0')
+      await expect(rebuild.swap()).rejects.toThrow('no longer built')
+    })
+
+    it('of a type that had no index yet', async () => {
+      const rebuild = await open.index.rebuild('Observation')
+      await rebuild.apply(some(0, 1))
+      expect(await ids()).toBe('')
+      await rebuild.swap()
+      expect(await ids()).toBe('0')
+    })
+
+    it('is swapped once although the answer is lost', async () => {
+      await open.index.apply(some(0, 2))
+      const index = await through(first('/_aliases', { kind: 'drop', when: 'after' }, { kind: 'silence' }), { patience: 500 })
+      const rebuild = await index.rebuild('Observation')
+      await rebuild.apply(some(0, 2, { keys: { b: ['new'] } }))
+      await rebuild.swap()
+      expect(await ids(key('b', 'new'))).toBe('0 1')
+      expect(await indices()).toEqual(['observation-v2'])
+    })
+  })
+})
