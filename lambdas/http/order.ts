@@ -6,7 +6,8 @@ const SAVE: readonly Code[] = ['create', 'update']
 const WRITE: readonly Code[] = [...SAVE, 'patch', 'delete']
 const SEARCH: readonly Code[] = ['search-type', 'search-system']
 const BUNDLE: readonly Code[] = ['bundle']
-const METADATA: readonly Code[] = ['capabilities']
+const METADATA: readonly Code[] = ['capabilities', 'reindex-status']
+const REINDEX: readonly Code[] = ['reindex']
 const FALLBACK: readonly Code[] = ['fallback']
 
 export type StepName =
@@ -37,23 +38,23 @@ const each = (step: StepName, ...on: readonly (readonly Code[])[]): void => void
 
 // biome-ignore format: a table
 {
-  use('recordAudit',         READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
-  use('allowOrigins',        READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
-  use('writeResponse',       READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
-  use('describeErrors',      READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
-  use('checkHost',           READ, WRITE, SEARCH, BUNDLE, METADATA, FALLBACK)
-  use('refuse',                                               FALLBACK)
-  use('negotiateFormat',     READ, WRITE, SEARCH, BUNDLE, METADATA          )
-  use('limitBody',                 WRITE, SEARCH, BUNDLE                    )
-  use('resolveTenant',       READ, WRITE, SEARCH, BUNDLE                    )
-  each('checkType',          READ, WRITE, SEARCH                            )
-  each('parsePreferences',   READ, WRITE, SEARCH, BUNDLE, METADATA          )
-  use('parseForm',                        SEARCH                            )
-  use('parseResource',             SAVE,          BUNDLE                    )
-  use('parsePatch',                ['patch']                                )
-  each('validateResource',         SAVE                                     )
-  each('parsePreconditions', READ, WRITE                                    )
-  use('shapeBody',           READ, WRITE, SEARCH, BUNDLE, METADATA          )
+  use('recordAudit',         READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
+  use('allowOrigins',        READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
+  use('writeResponse',       READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
+  use('describeErrors',      READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
+  use('checkHost',           READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
+  use('refuse',                                                        FALLBACK)
+  use('negotiateFormat',     READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
+  use('limitBody',                 WRITE, SEARCH, BUNDLE, REINDEX                    )
+  use('resolveTenant',       READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
+  each('checkType',          READ, WRITE, SEARCH                                     )
+  each('parsePreferences',   READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
+  use('parseForm',                        SEARCH                                     )
+  use('parseResource',             SAVE,          BUNDLE                             )
+  use('parsePatch',                ['patch']                                         )
+  each('validateResource',         SAVE                                              )
+  each('parsePreconditions', READ, WRITE                                             )
+  use('shapeBody',           READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
 }
 
 /** The steps of an interaction, in order. */

@@ -19,7 +19,8 @@ export type ServerParts = {
 export type Place = {
   /** Without a slash at the end. */
   readonly baseUrl: string
-  readonly reading: Reading
+  /** As of now: parameters come and go. */
+  readonly reading: () => Reading
 }
 
 export function server({ interactions, steps, place }: ServerParts): Serve {
@@ -51,7 +52,7 @@ export function exchangeOf(http: HttpRequest, interaction: Code, requestId: stri
     preconditions: {},
     preferences: {},
     baseUrl: place.baseUrl,
-    reading: place.reading,
+    reading: place.reading(),
   }
   return { http, interaction, requestId, fhir, shape: { pretty: false } }
 }

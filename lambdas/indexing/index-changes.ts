@@ -16,23 +16,39 @@ export type FollowingIndex = {
 }
 
 /** Told of a version that could not be extracted: it is indexed by its key alone, and the feed goes on. */
-type OnPoison = (version: ResourceVersion, error: unknown) => void
+export type OnPoison = (version: ResourceVersion, error: unknown) => void
 
-export type Following = { readonly limit: number; readonly reading: Reading; readonly onPoison: OnPoison }
+/** `reading` may change with a version: it is asked for each. `onDefinition` is told of SearchParameters before they are read with it. */
+export type Following = {
+  readonly limit: number
+  readonly reading: () => Reading
+  readonly onPoison: OnPoison
+  readonly onDefinition?: (version: ResourceVersion) => void
+}
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
 
 /** Indexes up to `limit` versions after `position`; the position it came to. */
-export function indexChanges(feed: ChangeFeed, index: FollowingIndex, position: number, { limit, reading, onPoison }: Following): number {
+export function indexChanges(
+  feed: ChangeFeed,
+  index: FollowingIndex,
+  position: number,
+  { limit, reading, onPoison, onDefinition }: Following,
+): number {
   const changes = feed.changes(position, limit)
   const last = changes.at(-1)
   if (last === undefined) return position
-  index.applyNow(changes.map(({ version }) => documentOf(version, reading, onPoison)))
+  index.applyNow(
+    changes.map(({ version }) => {
+      if (version.type === 'SearchParameter') onDefinition?.(version)
+      return documentOf(version, reading(), onPoison)
+    }),
+  )
   index.setNote('position', last.position)
   return last.position
 }
 
-function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison): IndexDocument {
+export function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison): IndexDocument {
   try {
     return extract(version, version.deleted ? undefined : (parseJsonBytes(version.body) as Resource), reading)
   } catch (error) {

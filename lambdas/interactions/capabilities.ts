@@ -8,13 +8,29 @@ import { resourceTypes } from '../fhir/resource-types.ts'
 import { instant } from '../fhir/version.ts'
 import { isSearchable } from '../search/criterion.ts'
 import { parametersOf } from '../search/parameters.ts'
+import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 
 export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
   const started = instant(clock.now())
   const resources = resourceTypes.map((type) => resourceOf(type, choices))
-  return async ({ baseUrl }) => ({ status: 200, body: statement(baseUrl, started, resources) })
+  return async ({ baseUrl, reading }) => ({
+    status: 200,
+    body: statement(
+      baseUrl,
+      started,
+      resources.map((each) => withCustom(each, reading)),
+    ),
+  })
+}
+
+/** With the parameters somebody defined. */
+function withCustom(resource: Element, { custom = [] }: Reading): Element {
+  const mine = custom.filter(({ base }) => base === resource.type)
+  if (mine.length === 0) return resource
+  const searchParam = resource.searchParam as readonly Element[]
+  return { ...resource, searchParam: [...searchParam, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
 }
 
 const statement = (baseUrl: string, date: string, resource: readonly Element[]): Resource => ({

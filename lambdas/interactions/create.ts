@@ -5,7 +5,7 @@ import type { ResourceKey } from '../ports/resource-store.ts'
 import { criteriaOf, guardOf, matchesOf, pairsOf, tooManyMatches } from './conditional.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { malformedId, typeOf } from './key.ts'
-import { save, unchanged } from './next-version.ts'
+import { definable, save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
@@ -25,7 +25,7 @@ export const creation: WriteInteraction = {
   async change({ clock }, request, target, head) {
     const { type, id } = target.key
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
-    return save(clock, request, target, head, bodyOf(request))
+    return save(clock, request, target, head, definable(request, bodyOf(request)))
   },
 }
 

@@ -65,7 +65,7 @@ async function referred(
 ): Promise<readonly ResourceVersion[]> {
   const keys = new Map<string, ResourceKey>()
   for (const { type, body } of sources) {
-    const parameters = followed(include, type)
+    const parameters = followed(include, type, reading.custom)
     if (parameters.length === 0) continue
     const resource = parseJsonBytes(body) as Resource
     for (const { value } of parameters.flatMap((parameter) => parameter.values(resource))) {
@@ -87,15 +87,15 @@ async function referring(
   include: Include,
   targets: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
-  const { tenant } = request
+  const { tenant, reading } = request
   const wanted = targets.filter(({ type }) => include.target === undefined || include.target === type)
   const found: ResourceVersion[] = []
   if (wanted.length === 0) return found
   for (const source of include.source === '*' ? resourceTypes : [include.source]) {
     const where = some(
-      ...followed(include, source).flatMap(({ code, targets }): readonly Predicate[] => {
+      ...followed(include, source, reading.custom).flatMap(({ field, targets }): readonly Predicate[] => {
         const oneOf = wanted.filter(({ type }) => targets.includes(type)).map(nameOf)
-        return oneOf.length === 0 ? [] : [{ kind: 'key', field: code, oneOf }]
+        return oneOf.length === 0 ? [] : [{ kind: 'key', field, oneOf }]
       }),
     )
     if (where.kind === 'some' && where.of.length === 0) continue

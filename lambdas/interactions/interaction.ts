@@ -4,6 +4,7 @@ import type { BundlePage } from '../fhir/bundle.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
@@ -79,5 +80,6 @@ export type Ports = {
   readonly clock: Clock
   readonly seal: Seal
   readonly blobs: BlobStore
+  readonly reindex: Reindex
   readonly choices: Choices
 }

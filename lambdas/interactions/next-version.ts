@@ -6,6 +6,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import { customMappings } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
@@ -16,6 +17,12 @@ const LARGEST_BODY = 20_000_000
 
 /** lastUpdated rises strictly, even when the head was stamped by a machine whose clock is ahead. */
 const stampAfter = (clock: Clock, head: ResourceVersion | undefined): number => Math.max(clock.now(), (head?.lastUpdated ?? -1) + 1)
+
+/** The resource, unless it defines a search parameter that cannot be searched by: FhirError 422. */
+export function definable({ tenant }: FhirRequest, resource: Resource): Resource {
+  if (resource.resourceType === 'SearchParameter') customMappings(resource, tenant)
+  return resource
+}
 
 /** Saves the resource as the version after `head`. */
 export function save(

@@ -1,14 +1,20 @@
 /** FHIR read. https://hl7.org/fhir/R4/http.html#read */
+import { parseJsonBytes } from '../fhir/json.ts'
+import type { Resource } from '../fhir/resource.ts'
 import { found, gone, notFound } from './found.ts'
 import type { Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
+import { withState } from './reindex.ts'
 
 export const read =
-  ({ resources }: Pick<Ports, 'resources'>): Interaction =>
+  ({ resources, reindex }: Pick<Ports, 'resources' | 'reindex'>): Interaction =>
   async (request) => {
     const key = keyOf(request)
     const [head] = await resources.current([key])
     if (head === undefined) throw notFound(key)
     if (head.deleted) throw gone(key, 404)
-    return found(head, request)
+    const response = found(head, request)
+    if (key.type !== 'SearchParameter' || response.status !== 200) return response
+    const { definitions } = await reindex.status(key.tenant)
+    return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions, request.baseUrl) }
   }

@@ -19,6 +19,8 @@ export type InteractionCode =
   | 'search-system'
   | 'bundle'
   | 'capabilities'
+  | 'reindex'
+  | 'reindex-status'
 
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
@@ -26,6 +28,8 @@ const route = (method: string, path: string, interaction: InteractionCode): Rout
 
 export const ROUTES: readonly Route[] = [
   route('GET', '/metadata', 'capabilities'),
+  route('GET', '/$reindex-status', 'reindex-status'),
+  route('POST', '/$reindex', 'reindex'),
   route('POST', '/', 'bundle'),
   route('GET', '/', 'search-system'),
   route('POST', '/_search', 'search-system'),

@@ -8,7 +8,7 @@ import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { criteriaOf, guardOf, matchesOf, tooManyMatches } from './conditional.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { keyOf, malformedId, typeOf } from './key.ts'
-import { checkIfMatch, save, unchanged } from './next-version.ts'
+import { checkIfMatch, definable, save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { type Answer, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
@@ -37,7 +37,7 @@ export const updating: WriteInteraction = {
     const resource = bodyOf(request)
     if (live && choices.noOpUpdates === 'ignore' && sameContent(head, resource))
       return { kind: 'answer', response: unchanged(request, head), key: head }
-    return save(clock, request, target, head, resource)
+    return save(clock, request, target, head, definable(request, resource))
   },
 }
 

@@ -17,6 +17,8 @@ import type { StepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
 import { type Place, type Serve, server } from '../http/server.ts'
+import { TENANT } from '../http/steps/resolve-tenant.ts'
+import { type Definitions, NO_DEFINITIONS, searched } from '../indexing/custom-definitions.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { capabilities } from '../interactions/capabilities.ts'
 import { create } from '../interactions/create.ts'
@@ -26,6 +28,7 @@ import type { Ports } from '../interactions/interaction.ts'
 import { patch } from '../interactions/patch.ts'
 import { read } from '../interactions/read.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
+import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import { search } from '../interactions/search.ts'
 import { forgetQueries } from '../interactions/stored-query.ts'
@@ -33,6 +36,7 @@ import { update } from '../interactions/update.ts'
 import { vread } from '../interactions/vread.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Overloaded } from '../ports/overloaded.ts'
+import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceWriter } from '../ports/resource-store.ts'
 import type { Reading } from '../search/reading.ts'
 import { takeRestored } from './backup.ts'
@@ -75,8 +79,10 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   const open = async (): Promise<Home> => {
     takeRestored(folder)
     const stores = await openStores(data, config, reading, report)
+    const { definitions } = stores
     const ports: Ports = {
       ...stores,
+      reindex: reindexOf(stores),
       resources: stores.store,
       writer: writerOf(stores, config, baseUrl),
       index: stores.searcher,
@@ -89,7 +95,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       serve: serveOf(
         ports,
         { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true },
-        { baseUrl, reading },
+        { baseUrl, reading: () => readingNow(reading, definitions()) },
       ),
     }
   }
@@ -126,10 +132,16 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   }
 }
 
-type Stores = { readonly store: SqliteResourceStore; readonly searcher: Searcher; readonly clock: Clock }
+type Stores = {
+  readonly store: SqliteResourceStore
+  readonly searcher: Searcher
+  readonly clock: Clock
+  readonly definitions: () => Definitions
+}
 type Home = Stores & { readonly serve: Serve }
 
 async function openStores(data: DataFolder, config: Config, reading: Reading, report: EmbeddedOptions['report']): Promise<Stores> {
+  let definitions: Definitions = NO_DEFINITIONS
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
@@ -139,8 +151,37 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
     reading,
     budget: config.searchBudget,
     report: (error) => report(error, ''),
+    onDefinitions: (told) => {
+      definitions = told as Definitions
+    },
   })
-  return { store, searcher, clock: new SystemClock(store.newest()) }
+  return { store, searcher, clock: new SystemClock(store.newest()), definitions: () => definitions }
+}
+
+const reindexOf = ({ searcher, definitions }: Stores): Reindex => ({
+  async status(tenant) {
+    await searcher.caughtUp()
+    return {
+      definitions: definitions()
+        .definitions.filter((each) => each.tenant === tenant)
+        .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
+      rebuilds: definitions().rebuilds.filter((each) => each.tenant === tenant),
+    }
+  },
+  start: (tenant, types) => searcher.rebuild(tenant, types),
+})
+
+/** The same object as long as nothing is defined, so that what is prepared for it is found again. */
+const READINGS = new WeakMap<Definitions, Reading>()
+
+function readingNow(reading: Reading, definitions: Definitions): Reading {
+  if (definitions.definitions.length === 0) return reading
+  let now = READINGS.get(definitions)
+  if (now === undefined) {
+    now = { ...reading, custom: searched(definitions, TENANT) }
+    READINGS.set(definitions, now)
+  }
+  return now
 }
 
 const readingOf = ({ timeZone, referentialIntegrity }: Config, baseUrl: string): Reading => ({
@@ -176,6 +217,8 @@ function serveOf(ports: Ports, parts: StepParts, place: Place): Serve {
     'search-type': searches,
     'search-system': searches,
     capabilities: capabilities(ports),
+    reindex: startReindex(ports),
+    'reindex-status': reindexStatus(ports),
   } satisfies Partial<Record<InteractionCode, unknown>>
   return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, place })
 }

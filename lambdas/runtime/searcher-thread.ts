@@ -4,11 +4,14 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
 import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
+import { built, type Definitions, defined, extracted, NO_DEFINITIONS, rebuilt } from '../indexing/custom-definitions.ts'
 import { indexChanges, positionOf } from '../indexing/index-changes.ts'
+import { type Progress, rebuildSlice } from '../indexing/rebuild.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { TooCostly, TooManyGroups } from '../ports/too-costly.ts'
 import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
+import type { Reading } from '../search/reading.ts'
 import { FARTHEST_BEHIND } from './paced-writer.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
@@ -23,10 +26,15 @@ const COMMIT_IDLE = 200
 const WRITES_END = 100
 
 const port = parentPort!
-const { store, index: file, reading, budget } = workerData as SearcherData
+const { store, index: file, budget, ...given } = workerData as SearcherData
+const reading: Reading = given.reading
 const feed = new SqliteChangeFeed(store)
 const index = openIndex()
 const waiting: Ask[] = []
+let definitions: Definitions = JSON.parse(String(index.note('definitions') ?? 'null')) ?? NO_DEFINITIONS
+/** How documents are read now. */
+let now: Reading = { ...reading, custom: extracted(definitions) }
+let progress: Progress | undefined
 let position = positionOf(index)
 let committed = position
 let wanted = position
@@ -47,6 +55,9 @@ port.on('message', (message: SearcherMessage) => {
       waiting.push(message)
       if (resting !== undefined) goOn()
       return follow(message.position)
+    case 'rebuild':
+      redefine(rebuilt(definitions, message.tenant, message.types))
+      return void setImmediate(rebuild)
     case 'close':
       closed = true
       clearTimeout(idle)
@@ -124,13 +135,19 @@ function slice(): void {
     return end(error)
   }
   while (waiting.length > 0 && waiting[0]!.position <= position) answer(waiting.shift()!)
+  if (position >= wanted && definitions.rebuilds.length > 0) setImmediate(rebuild)
   follow(wanted)
 }
 
 function step(): void {
   const before = position
   const began = performance.now()
-  position = indexChanges(feed, index, position, { limit: wanted - position > BULK ? BULK : SLICE, reading, onPoison })
+  position = indexChanges(feed, index, position, {
+    limit: wanted - position > BULK ? BULK : SLICE,
+    reading: () => now,
+    onPoison,
+    onDefinition,
+  })
   took = performance.now() - began
   // The store has acknowledged more than this connection can see yet: it is looked at again.
   if (position === before) return
@@ -138,6 +155,40 @@ function step(): void {
   idle = setTimeout(commit, COMMIT_IDLE)
   if (position - committed >= COMMIT_EVERY) commit()
   tell({ kind: 'position', position })
+}
+
+/** What SearchParameters define is part of the index: kept with its documents, told to who searches. */
+function onDefinition(version: ResourceVersion): void {
+  redefine(defined(definitions, version))
+}
+
+function redefine(next: Definitions): void {
+  definitions = next
+  progress = undefined
+  now = extracted(next).length === 0 ? reading : { ...reading, custom: extracted(next) }
+  index.setNote('definitions', JSON.stringify(next))
+  tell({ kind: 'definitions', definitions: next })
+}
+
+/** One slice of the first type to rebuild, as long as there is nothing else to do. */
+function rebuild(): void {
+  const [first] = definitions.rebuilds
+  if (closed || first === undefined || position < wanted) return
+  try {
+    progress = rebuildSlice(index, progress ?? { rebuild: first }, {
+      limit: SLICE,
+      reading: now,
+      onPoison,
+      versionOf: (key) => feed.version(key),
+    })
+    if (progress.after === undefined) {
+      redefine(built(definitions, progress.rebuild))
+      commit()
+    } else tell({ kind: 'definitions', definitions: { ...definitions, rebuilds: [progress.rebuild, ...definitions.rebuilds.slice(1)] } })
+  } catch (error) {
+    return end(error)
+  }
+  if (definitions.rebuilds.length > 0) setImmediate(rebuild)
 }
 
 function onPoison({ type }: ResourceVersion, error: unknown): void {
@@ -192,3 +243,5 @@ function tell(reply: SearcherReply): void {
 }
 
 tell({ kind: 'position', position })
+tell({ kind: 'definitions', definitions })
+if (definitions.rebuilds.length > 0) setImmediate(rebuild)

@@ -25,7 +25,7 @@ export function criterionOf(
   const dot = name.indexOf('.')
   if (dot !== -1) return chain(type, name.slice(0, dot), name.slice(dot + 1), value, context, depth)
   const [code = '', ...modifiers] = name.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code)
+  const parameter = searchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined || !isSearchable(parameter)) return undefined
   return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context)
 }
@@ -43,7 +43,7 @@ function chain(
   depth: number,
 ): Condition | undefined {
   const [code = '', target, ...more] = head.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code)
+  const parameter = searchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || more.length > 0)
     throw fhirError(400, 'not-supported', `The parameter ${code} is no reference: it cannot be followed`)
@@ -53,7 +53,7 @@ function chain(
     const where = criterionOf(type, rest, value, context, depth + 1)
     return where === undefined ? [] : [{ type, where }]
   })
-  return to.length === 0 ? undefined : { kind: 'refers', field: code, to }
+  return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, to }
 }
 
 /** `_has:Observation:patient:code`. */
@@ -61,12 +61,12 @@ function reverseChain(type: string, name: string, value: string, context: QueryC
   const [, by = '', code = '', ...rest] = name.split(':')
   if (!isResourceType(by) || rest.length === 0)
     throw fhirError(400, 'value', 'A reverse chain is of the form _has:Type:reference parameter:parameter')
-  const parameter = searchParameter(by, code)
+  const parameter = searchParameter(by, code, context.custom)
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || !parameter.targets.includes(type))
     throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
   const where = criterionOf(by, rest.join(':'), value, context, depth + 1)
-  return where === undefined ? undefined : { kind: 'referredBy', type, by, field: code, where }
+  return where === undefined ? undefined : { kind: 'referredBy', type, by, field: parameter.field, where }
 }
 
 /** Any of its values; `:not=a,b` means neither. */
@@ -101,7 +101,7 @@ function missing(parameter: SearchParameter, value: string): Predicate {
   if (code === 'address')
     throw fhirError(400, 'not-supported', 'The parameter address is an address: the modifier :missing is not supported')
   if (value !== 'true' && value !== 'false') throw wrong(`${code}:missing`, 'true or false')
-  const present: Predicate = { kind: 'present', field: code }
+  const present: Predicate = { kind: 'present', field: parameter.field }
   return value === 'true' ? not(present) : present
 }
 

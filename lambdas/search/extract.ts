@@ -20,11 +20,11 @@ export function extract(version: ResourceVersion, resource: Resource | undefined
   const fields = new Fields(reading)
   const present: string[] = []
   if (!deleted && resource !== undefined)
-    for (const { parameter, searchType } of extractorsOf(type)) {
+    for (const { parameter, searchType } of extractorsOf(type, reading.custom)) {
       const values = parameter.values(resource)
       if (values.length === 0) continue
-      present.push(parameter.code)
-      for (const value of values) searchType.extract(fields, parameter.code, value, { parameter, resource })
+      present.push(parameter.field)
+      for (const value of values) searchType.extract(fields, parameter.field, value, { parameter, resource })
     }
   if (reading.allReferences === true && !deleted && resource !== undefined)
     for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)
@@ -55,14 +55,18 @@ type Extractor = { readonly parameter: SearchParameter; readonly searchType: Sea
 const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
 /** The parameters of a type that are searched by, with how. */
-export function extractorsOf(type: string): readonly Extractor[] {
+export function extractorsOf(type: string, custom: Reading['custom'] = []): readonly Extractor[] {
+  if (custom.some(({ base }) => base === type)) return made(parametersOf(type, custom))
   let found = EXTRACTORS.get(type)
   if (found === undefined) {
-    found = parametersOf(type).flatMap((parameter) => {
-      const searchType = SEARCH_TYPES[parameter.type]
-      return searchType === undefined ? [] : [{ parameter, searchType }]
-    })
+    found = made(parametersOf(type))
     EXTRACTORS.set(type, found)
   }
   return found
 }
+
+const made = (parameters: readonly SearchParameter[]): readonly Extractor[] =>
+  parameters.flatMap((parameter) => {
+    const searchType = SEARCH_TYPES[parameter.type]
+    return searchType === undefined ? [] : [{ parameter, searchType }]
+  })

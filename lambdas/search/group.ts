@@ -3,6 +3,7 @@ import { fhirError } from '../fhir/outcome.ts'
 import { isSearchable } from './criterion.ts'
 import { searchParameter } from './parameters.ts'
 import type { SortKey } from './plan.ts'
+import type { Reading } from './reading.ts'
 
 export type Grouping = {
   /** Of IndexDocument.groups. */
@@ -17,15 +18,15 @@ const MOST_HITS = 100
 const MOST_ON_PAGE = 1_000
 
 /** `code:code`, `code:system|code`, `code`. FhirError 400: no parameter of the type, or one whose values are not one thing. */
-export function groupField(type: string | undefined, value: string): string {
+export function groupField(type: string | undefined, value: string, custom: Reading['custom']): string {
   const [code = '', form = 'code', ...more] = value.split(':')
-  const parameter = searchParameter(type ?? 'Resource', code)
+  const parameter = searchParameter(type ?? 'Resource', code, custom)
   const refuse = (expected: string) => fhirError(400, 'value', `The value of _group is not ${expected}`)
   if (parameter === undefined || !isSearchable(parameter)) throw refuse(`a search parameter${type === undefined ? '' : ` of ${type}`}`)
   if (UNGROUPED.has(parameter.type) || code === '_lastUpdated') throw refuse('a parameter that resources are grouped by')
   if (more.length > 0 || (form !== 'code' && form !== 'system|code')) throw refuse('of the form element:code or element:system|code')
   if (form === 'system|code' && parameter.type !== 'token') throw refuse(`possible: ${code} has no systems`)
-  return `${code}:${form === 'code' ? 'code' : 'system'}`
+  return `${parameter.field}:${form === 'code' ? 'code' : 'system'}`
 }
 
 const UNGROUPED: ReadonlySet<string> = new Set(['quantity', 'composite', 'special'])

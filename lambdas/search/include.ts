@@ -2,6 +2,7 @@
 import { fhirError } from '../fhir/outcome.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import { parametersOf, type SearchParameter, searchParameter } from './parameters.ts'
+import type { Reading } from './reading.ts'
 
 export type Include = {
   readonly reverse: boolean
@@ -20,7 +21,7 @@ const NAME = /^_(rev)?include(?::(iterate|recurse))?$/
 export const isInclude = (name: string): boolean => NAME.test(name)
 
 /** FhirError 400: malformed, an unknown type, a parameter that is no reference. */
-export function includeOf(name: string, value: string): Include {
+export function includeOf(name: string, value: string, custom: Reading['custom']): Include {
   const [, reverse, iterate] = NAME.exec(name) ?? []
   const mode = { reverse: reverse !== undefined, iterate: iterate !== undefined }
   if (value === '*') return { ...mode, source: '*', code: '*' }
@@ -28,14 +29,14 @@ export function includeOf(name: string, value: string): Include {
   const refuse = (expected: string) => fhirError(400, 'value', `The value of ${name} is not ${expected}`)
   if (code === '' || more.length > 0) throw refuse('of the form Type:parameter, Type:parameter:Type or *')
   for (const type of [source, target]) if (type !== undefined && !isResourceType(type)) throw refuse('of a resource type')
-  const parameter = code === '*' ? undefined : searchParameter(source, code)
+  const parameter = code === '*' ? undefined : searchParameter(source, code, custom)
   if (code !== '*' && parameter?.type !== 'reference') throw refuse(`a reference parameter of ${source}`)
   if (target !== undefined && parameter !== undefined && !parameter.targets.includes(target)) throw refuse(`a reference to ${target}`)
   return { ...mode, source, code, ...(target === undefined ? {} : { target }) }
 }
 
 /** The reference parameters of a type that an include follows. */
-export const followed = ({ source, code }: Include, type: string): readonly SearchParameter[] =>
+export const followed = ({ source, code }: Include, type: string, custom: Reading['custom']): readonly SearchParameter[] =>
   source !== '*' && source !== type
     ? []
-    : parametersOf(type).filter((parameter) => parameter.type === 'reference' && (code === '*' || parameter.code === code))
+    : parametersOf(type, custom).filter((parameter) => parameter.type === 'reference' && (code === '*' || parameter.code === code))

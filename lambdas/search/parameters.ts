@@ -12,6 +12,8 @@ export type ParameterType = 'token' | 'string' | 'date' | 'reference' | 'uri' | 
 
 export type SearchParameter = {
   readonly code: string
+  /** Names its fields in the index. */
+  readonly field: string
   readonly type: ParameterType
   readonly url: string
   readonly expression: string
@@ -25,6 +27,7 @@ export type SearchParameter = {
 
 export type Component = {
   readonly code: string
+  readonly field: string
   readonly type: ParameterType
   readonly url: string
   readonly expression: string
@@ -34,9 +37,28 @@ export type Component = {
 }
 
 /** All parameters of a resource type, those of every resource (`_id` …) first. `Resource`: these alone. Empty for an unknown type. */
-export const parametersOf = (type: string): readonly SearchParameter[] => registered(type).list
+export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO_CUSTOM): readonly SearchParameter[] =>
+  custom.length === 0 ? registered(type).list : [...registered(type).list, ...customOf(custom, type)]
 
-export const searchParameter = (type: string, code: string): SearchParameter | undefined => registered(type).byCode.get(code)
+export const searchParameter = (type: string, code: string, custom: readonly CustomMapping[] = NO_CUSTOM): SearchParameter | undefined =>
+  registered(type).byCode.get(code) ?? (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code))
+
+/** A parameter somebody defined, for one resource type. */
+export type CustomMapping = Mapping & { readonly base: string; readonly field: string }
+
+const NO_CUSTOM: readonly CustomMapping[] = []
+
+const PREPARED = new WeakMap<readonly CustomMapping[], ReadonlyMap<string, readonly SearchParameter[]>>()
+
+function customOf(custom: readonly CustomMapping[], type: string): readonly SearchParameter[] {
+  let prepared = PREPARED.get(custom)
+  if (prepared === undefined) {
+    const byBase = Map.groupBy(custom, ({ base }) => base)
+    prepared = new Map([...byBase].map(([base, list]) => [base, list.map((each) => ({ ...parameterOf(each), field: each.field }))]))
+    PREPARED.set(custom, prepared)
+  }
+  return prepared.get(type) ?? []
+}
 
 /** Changes when a parameter, or where its values are, changes. */
 export const registryNumber: number = mappingsNumber.number
@@ -65,6 +87,7 @@ function parameterOf({ code, type, url, expression, targets, values, components 
   const evaluate = prepare(values)
   return Object.freeze({
     code,
+    field: code,
     type: type as ParameterType,
     url,
     expression,
@@ -78,6 +101,7 @@ function componentOf({ code, type, url, expression, targets, values }: Component
   const evaluate = new Map(Object.entries(values).map(([start, branches]) => [start, prepare(branches)]))
   return Object.freeze({
     code,
+    field: code,
     type: type as ParameterType,
     url,
     expression,

@@ -116,7 +116,7 @@ const RESULTS: Readonly<Record<string, Reader>> = {
     if (value === 'count') state.count = 0
   },
   _group(state, value) {
-    state.groupField = groupField(state.type, value)
+    state.groupField = groupField(state.type, value, state.options.custom)
   },
   _groupSort(state, value) {
     state.groupOrder = value.split(',').map((key) => sortKey(state, key, '_groupSort'))
@@ -138,19 +138,19 @@ function readOffset(name: string): Reader {
   }
 }
 
-function sortKey({ type }: State, key: string, name = '_sort'): SortKey {
+function sortKey({ type, options }: State, key: string, name = '_sort'): SortKey {
   const param = key.trim().replace(/^-/, '')
-  const found = searchParameter(type ?? 'Resource', param)
+  const found = searchParameter(type ?? 'Resource', param, options.custom)
   if (found === undefined || !isSearchable(found))
     throw wrong(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
-  return { param, descending: key.trim().startsWith('-') }
+  return { param: found.field, descending: key.trim().startsWith('-') }
 }
 
 function readResult(state: State, name: string, value: string): boolean {
   const include = isInclude(name)
   if (!include && !Object.hasOwn(RESULTS, name)) return false
   if (state.options.criteriaOnly) throw fhirError(400, 'invalid', `The parameter ${name} is no criterion`)
-  if (include) state.includes.push(includeOf(name, value))
+  if (include) state.includes.push(includeOf(name, value, state.options.custom))
   else RESULTS[name]!(state, value)
   return true
 }

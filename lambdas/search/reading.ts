@@ -1,4 +1,6 @@
 /** How texts of resources and of queries are read here: the same on both sides of a match. */
+import type { CustomMapping } from './parameters.ts'
+
 export type Reading = {
   /** Of this server, without a slash at the end: references to it count as relative. */
   readonly baseUrl?: string
@@ -6,4 +8,6 @@ export type Reading = {
   readonly timeZone?: string
   /** All references of a resource are indexed, not only those a parameter looks for. */
   readonly allReferences?: boolean
+  /** Parameters beyond those of R4. */
+  readonly custom?: readonly CustomMapping[]
 }

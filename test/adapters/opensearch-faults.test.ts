@@ -1,4 +1,5 @@
 /** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
+import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { NotApplied } from '../../lambdas/adapters/opensearch/not-applied.ts'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
@@ -116,6 +117,18 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       const index = await through(() => ({ kind: 'drop', when: 'before' }))
       expect(await notApplied(index, some(0, 3))).toBe('0 1 2')
       await expect(index.find(plan())).rejects.toThrow('no answer')
+    })
+
+    it('an error that is printed shows nothing of resources or searches', async () => {
+      const index = await through(({ path }) => (path.includes('/_bulk') ? { kind: 'status', status: 503 } : undefined))
+      const secret = document({ id: '1', keys: { b: ['sentinel'] }, body: new TextEncoder().encode('sentinel') })
+      const written = await index.apply([secret]).catch((error: unknown) => error)
+      const where: Predicate = {
+        kind: 'some',
+        of: Array.from({ length: 2_000 }, () => ({ kind: 'contains', field: 'b', text: 'sentinel' })),
+      }
+      const searched = await open.index.find(plan({ where })).catch((error: unknown) => error)
+      for (const error of [written, searched]) expect(inspect(error, { depth: 20, showHidden: true })).not.toContain('sentinel')
     })
 
     it('a search that is refused to the end is Overloaded', async () => {

@@ -1,7 +1,7 @@
 /** The search index of the cloud home, on the engine of OPENSEARCH_ENDPOINT: the contract, and what lies at the engine's limits. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
-import { TooManyGroups } from '../../lambdas/ports/too-costly.ts'
+import { TooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
 import { all, metresBetween, not, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 import { document } from '../contracts/index-document.ts'
@@ -103,6 +103,19 @@ function atItsLimits(endpoint: string): void {
     expect((await groups()).groups.map(({ key }) => key)).toEqual(['9-998', '9-999'])
     await open.index.apply([document({ type: 'Media', id: '14', groups: { 'g:code': ['one more'] } })])
     await expect(groups()).rejects.toThrow(TooManyGroups)
+  })
+
+  it('a search with too many conditions, or that takes too long, is TooCostly', async () => {
+    const keys = (i: number) => Array.from({ length: 50 }, (_, j) => `${'y'.repeat(200)}${i}-${j}`)
+    await open.index.apply(Array.from({ length: 2_000 }, (_, i) => document({ type: 'Claim', id: `${i}`, keys: { b: keys(i) } })))
+    const each = (many: number, text: string): Predicate => ({
+      kind: 'some',
+      of: Array.from({ length: many }, (_, i) => ({ kind: 'contains', field: 'b', text: `${text}${i}` })),
+    })
+    await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(TooCostly)
+    const hasty = open.another({ budget: 1 })
+    await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(TooCostly)
+    expect(await ids('Claim', { kind: 'contains', field: 'b', text: 'y7-4' })).toBe('7')
   })
 
   it('keeps infinities, both zeros and the last digit of numbers', async () => {

@@ -17,10 +17,16 @@ export type Question =
 /** `position`: what must have been indexed before. */
 export type Ask = { readonly kind: 'ask'; readonly number: number; readonly question: Question; readonly position: number }
 
-export type SearcherMessage = { readonly kind: 'follow'; readonly position: number } | Ask | { readonly kind: 'close' }
+export type SearcherMessage =
+  | { readonly kind: 'follow'; readonly position: number }
+  | Ask
+  | { readonly kind: 'rebuild'; readonly tenant: string; readonly types: readonly string[] }
+  | { readonly kind: 'close' }
 
 export type SearcherReply =
   | { readonly kind: 'position'; readonly position: number }
+  /** Of the thread's program: what SearchParameters define, and how far the index has come with it. */
+  | { readonly kind: 'definitions'; readonly definitions: unknown }
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'too-costly' | 'too-many-groups'; readonly number: number }
   | { readonly kind: 'failed'; readonly number: number; readonly reason: string }
@@ -32,6 +38,7 @@ export type SearcherOptions = SearcherData & {
   /** The position in the store's feed up to which writes were acknowledged. */
   readonly acknowledged: () => number
   readonly report: (error: unknown) => void
+  readonly onDefinitions?: (definitions: unknown) => void
 }
 
 type Waiting = {
@@ -102,8 +109,15 @@ export class Searcher implements SearchIndex {
     return Promise.reject(new TypeError('this index follows its store'))
   }
 
-  caughtUp(): Promise<boolean> {
-    return Promise.resolve(true)
+  /** Answers come after everything acknowledged before. */
+  async caughtUp(): Promise<boolean> {
+    await this.distinct({ tenant: '', types: [], where: { kind: 'some', of: [] } }, '', 1)
+    return true
+  }
+
+  /** The documents of these types are made again. */
+  rebuild(tenant: string, types: readonly string[]): void {
+    this.#post({ kind: 'rebuild', tenant, types })
   }
 
   async close(): Promise<void> {
@@ -147,6 +161,8 @@ export class Searcher implements SearchIndex {
       case 'position':
         this.#position = reply.position
         return
+      case 'definitions':
+        return this.#options.onDefinitions?.(reply.definitions)
       case 'answer':
         return this.#take(reply.number)?.resolve(reply.answer as never)
       case 'too-costly':

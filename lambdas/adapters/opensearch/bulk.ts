@@ -34,6 +34,8 @@ type Rest = { readonly again: readonly Write[]; readonly later: readonly Write[]
 
 const PARALLEL = 2
 const LONGEST_ID = 512
+/** Attempts, and what comes of them: an index is made, a stub is sent. */
+const MOST_ROUNDS = 50
 
 export class Bulk {
   readonly #cluster: Cluster
@@ -102,12 +104,13 @@ export class Bulk {
   /** What is left when all attempts are used up. */
   async #write(batch: readonly Prepared[], targets: Targets): Promise<Rest> {
     let left = batch
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1, round = 1; ; round++) {
       const rest = await this.#request(left, targets).catch((cause: unknown): Rest => ({ again: [], later: left, cause }))
       const all = [...rest.again, ...rest.later]
       const isFinal = rest.cause instanceof Failed ? !rest.cause.passes : rest.cause !== undefined
-      if (all.length === 0 || isFinal || attempt === this.#cluster.limits.attempts) return { again: [], later: all, cause: rest.cause }
-      if (rest.later.length > 0) await this.#cluster.pause(attempt)
+      const isOver = attempt === this.#cluster.limits.attempts && rest.later.length > 0
+      if (all.length === 0 || isFinal || isOver || round === MOST_ROUNDS) return { again: [], later: all, cause: rest.cause }
+      if (rest.later.length > 0) await this.#cluster.pause(attempt++)
       left = all.map((write) => this.#prepare(write))
     }
   }
@@ -153,7 +156,7 @@ export class Bulk {
       else if (status === 404) homeless.push(write)
       else {
         later.push(write)
-        cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown', undefined)
+        cause ??= new Failed(passes(status) ? status : 503, error?.type ?? 'unknown')
       }
     }
     if (homeless.length === 0) return { again, later, cause }

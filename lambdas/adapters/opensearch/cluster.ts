@@ -13,18 +13,27 @@ export type Request = {
   readonly body?: Readonly<Record<string, unknown>>
   /** Lines of JSON instead of a body. */
   readonly lines?: string
+  /** What the text of an error has in it that no repetition changes. */
+  readonly final?: RegExp
 }
 
-/** An answer that is none. `status`: undefined where nothing was answered, and it may have been done or not. */
+/** An answer that is none. It is printed without what was sent and answered, for both may tell of resources. */
 export class Failed extends Error {
+  /** Undefined where nothing was answered: it may have been done or not. */
   readonly status: number | undefined
   /** OpenSearch's name of the error. */
   readonly kind: string
+  readonly #answer: string
 
-  constructor(status: number | undefined, kind: string, cause: unknown) {
-    super(`OpenSearch: ${status ?? 'no answer'} ${kind}`, { cause })
+  constructor(status: number | undefined, kind: string, answer: unknown = '') {
+    super(`OpenSearch: ${status ?? 'no answer'} ${kind}`)
     this.status = status
     this.kind = kind
+    this.#answer = JSON.stringify(answer)
+  }
+
+  says(pattern: RegExp | undefined): boolean {
+    return pattern?.test(this.#answer) ?? false
   }
 
   /** The same request may succeed later. */
@@ -50,7 +59,7 @@ export class Cluster {
       try {
         return await this.sendOnce(request)
       } catch (error) {
-        if (!(error instanceof Failed) || !error.passes) throw error
+        if (!(error instanceof Failed) || !error.passes || error.says(request.final)) throw error
         if (attempt === this.limits.attempts)
           throw error.status === 429 ? new Overloaded('OpenSearch refused all attempts', { cause: error }) : error
         await this.pause(attempt)
@@ -80,8 +89,8 @@ type Answered = { readonly statusCode?: number | null; readonly body?: { readonl
 /** Errors of the client's own making, a wrong request for one, are as they are. */
 function failureOf(error: unknown): unknown {
   const { name, meta } = error as { readonly name?: string; readonly meta?: Answered }
-  if (name === 'ResponseError') return new Failed(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', error)
-  return UNANSWERED.has(name ?? '') ? new Failed(undefined, name!, error) : error
+  if (name === 'ResponseError') return new Failed(meta?.statusCode ?? undefined, meta?.body?.error?.type ?? 'unknown', meta?.body)
+  return UNANSWERED.has(name ?? '') ? new Failed(undefined, name!) : error
 }
 
 /** An answer that is cut off or garbled is no answer. */

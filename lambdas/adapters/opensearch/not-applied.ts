@@ -1,11 +1,14 @@
 /** Some documents could not be indexed for now; all others given with them are. What names them may give them again. */
 import type { IndexDocument } from '../../ports/search-index.ts'
 
-export class NotApplied extends Error {
-  readonly documents: readonly IndexDocument[]
+export type DocumentKey = Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>
 
-  constructor(documents: readonly IndexDocument[], cause: unknown) {
+export class NotApplied extends Error {
+  /** Their keys: what prints an error must not print resources. */
+  readonly documents: readonly DocumentKey[]
+
+  constructor(documents: readonly DocumentKey[], cause: unknown) {
     super(`${documents.length} documents are not indexed yet`, { cause })
-    this.documents = documents
+    this.documents = documents.map(({ tenant, type, id, version }) => ({ tenant, type, id, version }))
   }
 }

@@ -27,8 +27,8 @@ export type Found<Aggregations = unknown> = {
 
 type Body = Readonly<Record<string, unknown>>
 
-/** A query that is too large for the engine, whatever the load. */
-const COSTLY = /too_many_(?:nested_)?clauses|too_complex|max_clause_count|Determinizing/
+/** A query that is too large for the engine, or for its budget. */
+const COSTLY = /too_many_(?:nested_)?clauses|max_?[cC]lause_?[cC]ount|Determinizing|time_exceeded_exception/
 
 /** An index that is not there yet has no documents; a part that does not answer may have some. */
 const LENIENT = { ignore_unavailable: true, allow_partial_search_results: false } as const
@@ -51,6 +51,7 @@ export class Searching {
       path: `/${this.#aliases.searched(types)}/_search`,
       querystring: LENIENT,
       body: this.#limited(body),
+      final: COSTLY,
     } as const
     const found = await this.#cluster.send<Found<Aggregations>>(request).catch(explained)
     checkPart(found)
@@ -73,16 +74,12 @@ export class Searching {
 }
 
 function checkPart({ timed_out, error, status }: Found): void {
-  if (error !== undefined) throw new Failed(status ?? 500, 'part of several searches', error)
+  if (error !== undefined) explained(new Failed(status ?? 500, 'part of several searches', error))
   if (timed_out) throw new TooCostly('the search took too long')
 }
 
 function explained(error: unknown): never {
-  if (error instanceof Failed && error.status === 400) {
-    const body = JSON.stringify((error.cause as { readonly meta?: { readonly body?: unknown } }).meta?.body)
-    if (COSTLY.test(body)) throw new TooCostly('the search has too many conditions', { cause: error })
-  }
-  throw error
+  throw error instanceof Failed && error.says(COSTLY) ? new TooCostly('the search is too large', { cause: error }) : error
 }
 
 /** Missing values last, both ways. Ties by type, then id. */

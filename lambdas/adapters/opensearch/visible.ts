@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import type { Aliases } from './aliases.ts'
-import { type Cluster, Failed } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 import { idOf } from './document-body.ts'
 
 /** Names a version that will be indexed. */
@@ -40,6 +40,6 @@ async function missingOf(cluster: Cluster, aliases: Aliases, versions: readonly 
 /** A tenant may have the separator in its name, types and ids have not. */
 function versionOf(token: string): Version {
   const [type, , version] = token.split('~').slice(-3)
-  if (type === undefined || version === undefined) throw new Failed(400, 'a token of another kind', token)
+  if (type === undefined || version === undefined) throw new RangeError('a token of another kind')
   return { type, id: token.slice(0, token.lastIndexOf('~')), version: Number(version) }
 }

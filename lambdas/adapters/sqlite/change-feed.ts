@@ -1,17 +1,21 @@
 /** The version log as a change feed, on a connection of its own: usable from any thread. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
 import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
 import { openForReading } from './schema.ts'
+import { VersionReader } from './version-reader.ts'
 
 const HEAVIEST = 64_000
 
 export class SqliteChangeFeed implements ChangeFeed {
   readonly #db: DatabaseSync
   readonly #changes
+  readonly #versions
 
   constructor(file: string) {
     this.#db = openForReading(file)
+    this.#versions = new VersionReader(this.#db)
     this.#changes = this.#db.prepare(
       `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? ORDER BY v.seq LIMIT ?`,
     )
@@ -27,6 +31,10 @@ export class SqliteChangeFeed implements ChangeFeed {
       if (weight > limit * HEAVIEST) break
     }
     return found
+  }
+
+  version(key: VersionKey): ResourceVersion | undefined {
+    return this.#versions.version(key)
   }
 
   close(): void {

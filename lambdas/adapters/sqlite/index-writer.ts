@@ -48,10 +48,10 @@ export class IndexWriter {
     this.#nextDoc = ((db.prepare('SELECT max(doc) AS doc FROM document').get() as { doc: number | null }).doc ?? 0) + 1
   }
 
-  /** Within the caller's transaction. */
-  apply(documents: readonly IndexDocument[]): void {
+  /** Within the caller's transaction. `again`: documents of versions it has are put anew. */
+  apply(documents: readonly IndexDocument[], again = false): void {
     const rows = new Rows()
-    for (const document of newestOf(documents)) this.#put(document, rows)
+    for (const document of newestOf(documents)) this.#put(document, rows, again)
     rows.postings.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[2] - b[2]))
     rows.spans.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
     this.#insert('posting', 3, rows.postings)
@@ -68,11 +68,11 @@ export class IndexWriter {
     this.#nextDoc = ((this.#db.prepare('SELECT max(doc) AS doc FROM document').get() as { doc: number | null }).doc ?? 0) + 1
   }
 
-  #put(document: IndexDocument, rows: Rows): void {
+  #put(document: IndexDocument, rows: Rows, again: boolean): void {
     const { tenant, type, id, version, deleted } = document
     const kind = this.#kindOf(tenant, type)
     const known = this.#statements.known.get(kind, id) as Row | undefined
-    if (known !== undefined && known.version >= version) return
+    if (known !== undefined && (known.version > version || (known.version === version && !again))) return
     const doc = known?.doc ?? this.#nextDoc++
     if (known !== undefined) this.#remove(doc, known.held)
     const held = deleted ? '' : this.#collect(kind, doc, document, rows)

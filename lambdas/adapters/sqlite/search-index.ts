@@ -27,11 +27,11 @@ export class SqliteSearchIndex implements SearchIndex {
     this.commit()
   }
 
-  /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. */
-  applyNow(documents: readonly IndexDocument[]): void {
+  /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. `again`: also what it has. */
+  applyNow(documents: readonly IndexDocument[], { again = false } = {}): void {
     if (!this.#db.isTransaction) this.#db.exec('BEGIN')
     try {
-      this.#writer.apply(documents)
+      this.#writer.apply(documents, again)
     } catch (error) {
       this.#db.exec('ROLLBACK')
       this.#writer.reset()

@@ -36,7 +36,7 @@ export const composite = (typeOf: TypeOf): SearchType => ({
       })
   },
   lower(parameter, value, _modifier, context) {
-    const { code: field, components } = parameter
+    const { field, components } = parameter
     const texts = splitValue(value, '$')
     if (texts.length !== components.length) throw malformed(parameter, `of ${components.length} values joined by $`)
     const first = components.findIndex(isExact)

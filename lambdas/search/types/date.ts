@@ -26,7 +26,7 @@ export const date: SearchType = {
     const range = dateRange(text.replace(' ', '+'), timeZone)
     if (range === undefined)
       throw malformed(parameter, 'a date: YYYY, YYYY-MM, YYYY-MM-DD or an instant, perhaps after a prefix such as ge')
-    return compare(parameter.code, prefix, range.low, range.high, now)
+    return compare(parameter.field, prefix, range.low, range.high, now)
   },
 }
 

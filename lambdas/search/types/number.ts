@@ -18,7 +18,7 @@ export const number: SearchType = {
     if (typeof value === 'number' || isDecimal(value)) fields.group(name, decimalText(value))
     if (low <= high) fields.sort(name, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
   },
-  lower: (parameter, value) => compareWith(parameter.code, numberAfterPrefix(parameter, value)),
+  lower: (parameter, value) => compareWith(parameter.field, numberAfterPrefix(parameter, value)),
 }
 
 /** A number of a resource, whichever way json.ts keeps it. */

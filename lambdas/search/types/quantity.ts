@@ -28,7 +28,7 @@ export const quantity: SearchType = {
     if (sorted !== undefined) fields.sort(name, Math.max(sorted.low, -Number.MAX_VALUE), Math.min(sorted.high, Number.MAX_VALUE))
   },
   lower(parameter, value) {
-    const { code: name } = parameter
+    const { field: name } = parameter
     const [number = '', ...unit] = splitValue(value, '|').map(unescapeValue)
     if (unit.length !== 0 && unit.length !== 2) throw malformed(parameter, 'of the form number or number|system|code')
     const [system = '', code = ''] = unit

@@ -16,7 +16,7 @@ export const reference: SearchType = {
   },
   lower(parameter, value, modifier, { baseUrl }) {
     const text = relative(unescapeValue(value), baseUrl)
-    const { code } = parameter
+    const { field: code } = parameter
     if (modifier === 'identifier') return { kind: 'key', field: `${code}:identifier`, oneOf: [identifierKey(value)] }
     if (modifier === undefined) return lowerReference(parameter, text)
     if (isId(text)) return { kind: 'key', field: code, oneOf: [`${modifier}/${text}`] }
@@ -62,7 +62,7 @@ function identifierKey(value: string): string {
 
 /** An id may be that of any type the parameter points to. */
 function lowerReference(parameter: SearchParameter, text: string): Predicate {
-  const { code, targets } = parameter
+  const { field: code, targets } = parameter
   if (isId(text) && targets.length > 0) return { kind: 'key', field: code, oneOf: targets.map((type) => `${type}/${text}`) }
   const [, type, id] = RELATIVE.exec(text) ?? []
   if (type !== undefined && isResourceType(type)) return { kind: 'key', field: code, oneOf: [`${type}/${id}`] }

@@ -19,7 +19,7 @@ export const special: SearchType = {
   lower(parameter, value) {
     const place = placeOf(value)
     if (place === undefined) throw malformed(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')
-    return { kind: 'near', field: parameter.code, ...place }
+    return { kind: 'near', field: parameter.field, ...place }
   },
 }
 

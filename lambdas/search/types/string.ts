@@ -22,7 +22,7 @@ export const string: SearchType = {
     if (typeof value === 'string') fields.group(name, value)
   },
   lower(parameter, value, modifier) {
-    const { code } = parameter
+    const { field: code } = parameter
     const text = unescapeValue(value)
     if (modifier !== undefined && isAddress(parameter))
       throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :${modifier} is not supported`)

@@ -18,7 +18,7 @@ export const token: SearchType = {
     else if (typeof value === 'string') addPrimitive(fields, name, system ?? '', value, type === 'code', system !== undefined)
   },
   lower(parameter, value, modifier) {
-    const { code } = parameter
+    const { field: code } = parameter
     if (modifier === 'text') return prefixed(`${code}:text`, fold(unescapeValue(value)))
     // What :not excludes is said by the criterion, for all its values at once.
     if (modifier !== 'of-type') return lowerToken(code, value)

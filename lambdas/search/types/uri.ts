@@ -15,7 +15,7 @@ export const uri: SearchType = {
     fields.sort(name, `${url}\u0000${version ?? ''}`.slice(0, 1000))
   },
   lower(parameter, value, modifier) {
-    const { code } = parameter
+    const { field: code } = parameter
     const text = unescapeValue(value)
     if (text === '') throw malformed(parameter, 'a URI')
     if (modifier === 'below')

@@ -1,0 +1,93 @@
+/** The search parameters somebody defined: which are being built, and which are searched by. As data, so that an index can keep it with its documents. */
+import { parseJsonBytes } from '../fhir/json.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { customMappings } from '../search/custom.ts'
+import type { CustomMapping } from '../search/parameters.ts'
+
+/** `id`: of the SearchParameter resource. */
+export type Definition = {
+  readonly tenant: string
+  readonly id: string
+  readonly mapping: CustomMapping
+  readonly state: 'building' | 'active'
+}
+
+/** A type whose documents are made again; `total`: documents when it began. */
+export type Rebuild = { readonly tenant: string; readonly type: string; readonly done: number; readonly total: number }
+
+export type Definitions = { readonly definitions: readonly Definition[]; readonly rebuilds: readonly Rebuild[] }
+
+export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [] }
+
+const isOf =
+  ({ tenant, id }: { readonly tenant: string; readonly id: string }) =>
+  (each: Definition): boolean =>
+    each.tenant === tenant && each.id === id
+
+const isRebuild =
+  (tenant: string, type: string) =>
+  (each: Rebuild): boolean =>
+    each.tenant === tenant && each.type === type
+
+/**
+ * After a version of a SearchParameter: what it now means is built, what it meant is searched by until then; what it no longer means, or
+ * of a deleted one, ends at once.
+ */
+export function defined(state: Definitions, version: ResourceVersion): Definitions {
+  const { tenant, id } = version
+  const mine = state.definitions.filter(isOf(version))
+  const wanted = version.deleted ? [] : mappingsOf(version)
+  const others = state.definitions.filter((each) => !isOf(version)(each))
+  const kept = mine.filter(
+    ({ mapping, state }) =>
+      wanted.some(({ field, base }) => field === mapping.field && base === mapping.base) ||
+      (state === 'active' && replaced(mapping, wanted)),
+  )
+  const added = wanted
+    .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
+    .map((mapping): Definition => ({ tenant, id, mapping, state: 'building' }))
+  return rebuilt({ ...state, definitions: [...others, ...kept, ...added] }, tenant, [...new Set(added.map(({ mapping }) => mapping.base))])
+}
+
+const replaced = ({ base, code }: CustomMapping, by: readonly CustomMapping[]): boolean =>
+  by.some((each) => each.base === base && each.code === code)
+
+/** What is stored was checked when it was written; what slipped through defines nothing. */
+function mappingsOf({ tenant, body }: ResourceVersion): readonly CustomMapping[] {
+  try {
+    return customMappings(parseJsonBytes(body) as Resource, tenant)
+  } catch {
+    return []
+  }
+}
+
+/** The documents of the types are made again, from the first on. */
+export const rebuilt = (state: Definitions, tenant: string, types: readonly string[]): Definitions => ({
+  ...state,
+  rebuilds: [
+    ...state.rebuilds.filter((each) => !types.some((type) => isRebuild(tenant, type)(each))),
+    ...types.map((type): Rebuild => ({ tenant, type, done: 0, total: -1 })),
+  ],
+})
+
+/** After a type was rebuilt: what was built is searched by, and takes the place of what the same resources meant before. */
+export function built(state: Definitions, { tenant, type }: Rebuild): Definitions {
+  const isMine = (each: Definition): boolean => each.tenant === tenant && each.mapping.base === type
+  const fresh = state.definitions.filter((each) => isMine(each) && each.state === 'building')
+  const isOld = (each: Definition): boolean =>
+    isMine(each) && each.state === 'active' && fresh.some((other) => other.id === each.id && other.mapping.code === each.mapping.code)
+  return {
+    definitions: state.definitions
+      .filter((each) => !isOld(each))
+      .map((each) => (isMine(each) ? { ...each, state: 'active' as const } : each)),
+    rebuilds: state.rebuilds.filter((each) => !isRebuild(tenant, type)(each)),
+  }
+}
+
+/** What documents are extracted with. */
+export const extracted = ({ definitions }: Definitions): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
+
+/** What a tenant's searches know. */
+export const searched = ({ definitions }: Definitions, tenant: string): readonly CustomMapping[] =>
+  definitions.filter((each) => each.tenant === tenant && each.state === 'active').map(({ mapping }) => mapping)

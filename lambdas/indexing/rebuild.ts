@@ -1,0 +1,45 @@
+/** Makes the documents of a type again, a slice at a time, while the index is searched and follows its store. */
+
+import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
+import type { HitPage, IndexDocument } from '../ports/search-index.ts'
+import { all, type Plan, type Position } from '../search/plan.ts'
+import type { Reading } from '../search/reading.ts'
+import type { Rebuild } from './custom-definitions.ts'
+import { documentOf, type OnPoison } from './index-changes.ts'
+
+export type RebuiltIndex = {
+  readonly findNow: (plan: Plan) => HitPage
+  /** `again`: also where the index has that version already. */
+  readonly applyNow: (documents: readonly IndexDocument[], options: { readonly again: boolean }) => void
+}
+
+export type Slice = {
+  readonly limit: number
+  readonly reading: Reading
+  readonly onPoison: OnPoison
+  readonly versionOf: (key: VersionKey) => ResourceVersion | undefined
+}
+
+/** How far it has come, and where it goes on; `after` absent: it is done. */
+export type Progress = { readonly rebuild: Rebuild; readonly after?: Position }
+
+export function rebuildSlice(index: RebuiltIndex, { rebuild, after }: Progress, { limit, reading, onPoison, versionOf }: Slice): Progress {
+  const { tenant, type, done } = rebuild
+  const plan: Plan = {
+    tenant,
+    types: [type],
+    where: all(),
+    order: [],
+    limit,
+    total: rebuild.total < 0 ? 'accurate' : 'none',
+    ...(after === undefined ? {} : { after }),
+  }
+  const { hits, more, total = rebuild.total } = index.findNow(plan)
+  const versions = hits.flatMap(({ id, version }) => versionOf({ tenant, type, id, versionId: version }) ?? [])
+  index.applyNow(
+    versions.map((version) => documentOf(version, reading, onPoison)),
+    { again: true },
+  )
+  const last = hits.at(-1)
+  return { rebuild: { ...rebuild, done: done + hits.length, total }, ...(more && last !== undefined ? { after: last.position } : {}) }
+}

@@ -1,0 +1,64 @@
+/** Making documents of the index again: how far it has come, and on demand. For people who run the server. */
+import { fhirError } from '../fhir/outcome.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
+import type { Definition, Reindex, ReindexStatus } from '../ports/reindex.ts'
+import type { FhirRequest, Interaction } from './interaction.ts'
+
+type ReindexPorts = { readonly reindex: Reindex }
+
+/** `GET [base]/$reindex-status`: Parameters with the parameters somebody defined, and the types that are made again. */
+export const reindexStatus =
+  ({ reindex }: ReindexPorts): Interaction =>
+  async ({ tenant }) => ({ status: 200, body: statusOf(await reindex.status(tenant)) })
+
+/** `POST [base]/$reindex?type=Patient,Observation`: makes the documents of these types again, of all without one. */
+export const startReindex =
+  ({ reindex }: ReindexPorts): Interaction =>
+  async (request) => {
+    const types = typesOf(request)
+    reindex.start(request.tenant, types.length === 0 ? resourceTypes : types)
+    return { status: 202, headers: { 'content-location': `${request.baseUrl}/$reindex-status` } }
+  }
+
+function typesOf({ parameters }: FhirRequest): readonly string[] {
+  const types = parameters.flatMap(([name, value]) => (name === 'type' || name === '_type' ? value.split(',') : []))
+  const unknown = types.find((type) => !isResourceType(type))
+  if (unknown !== undefined) throw fhirError(400, 'value', `${unknown.slice(0, 50)} is not a resource type`)
+  return types
+}
+
+function statusOf({ definitions, rebuilds }: ReindexStatus): Resource {
+  const parameter = [
+    ...definitions.map(({ id, base, code, state }) => ({
+      name: 'parameter',
+      part: [
+        { name: 'resource', valueReference: { reference: `SearchParameter/${id}` } },
+        { name: 'base', valueCode: base },
+        { name: 'code', valueCode: code },
+        { name: 'state', valueCode: state },
+      ],
+    })),
+    ...rebuilds.map(({ type, done, total }) => ({
+      name: 'rebuild',
+      part: [
+        { name: 'type', valueCode: type },
+        { name: 'done', valueInteger: done },
+        ...(total < 0 ? [] : [{ name: 'total', valueInteger: total }]),
+      ],
+    })),
+  ]
+  return { resourceType: 'Parameters', ...(parameter.length === 0 ? {} : { parameter }) }
+}
+
+/** Of a SearchParameter that is read, below the base of the server: whether it is searched by already. */
+const STATE = 'StructureDefinition/search-parameter-state'
+
+/** The resource with its state as an extension: active when all its types are searched by. */
+export function withState(resource: Resource, definitions: readonly Definition[], baseUrl: string): Resource {
+  const mine = definitions.filter(({ id }) => id === resource.id)
+  if (mine.length === 0) return resource
+  const state = mine.every(({ state }) => state === 'active') ? 'active' : 'building'
+  const extension = Array.isArray(resource.extension) ? resource.extension : []
+  return { ...resource, extension: [...extension, { url: `${baseUrl}/${STATE}`, valueCode: state }] }
+}
