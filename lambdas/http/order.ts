@@ -28,6 +28,8 @@ export type StepName =
   | 'validateResource'
   | 'parsePreconditions'
   | 'shapeBody'
+  | 'tellIndexToken'
+  | 'awaitIndexToken'
 
 type Row = { readonly step: StepName; readonly on: ReadonlySet<Code>; readonly entries: boolean }
 
@@ -54,6 +56,8 @@ const each = (step: StepName, ...on: readonly (readonly Code[])[]): void => void
   use('parsePatch',                ['patch']                                         )
   each('validateResource',         SAVE                                              )
   each('parsePreconditions', READ, WRITE                                             )
+  use('tellIndexToken',            WRITE,         BUNDLE                             )
+  use('awaitIndexToken',                  SEARCH                                     )
   use('shapeBody',           READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
 }
 

@@ -17,6 +17,7 @@ import type { StepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
 import { type Place, type Serve, server } from '../http/server.ts'
+import type { TokenParts } from '../http/steps/index-token.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
 import { type Definitions, NO_DEFINITIONS, searched } from '../indexing/custom-definitions.ts'
 import { bundle } from '../interactions/bundle.ts'
@@ -38,6 +39,7 @@ import type { Clock } from '../ports/clock.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceWriter } from '../ports/resource-store.ts'
+import type { Seal } from '../ports/seal.ts'
 import type { Reading } from '../search/reading.ts'
 import { takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
@@ -94,7 +96,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       ...stores,
       serve: serveOf(
         ports,
-        { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true },
+        { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true, tokens: tokensOf(stores, seal) },
         { baseUrl, reading: () => readingNow(reading, definitions()) },
       ),
     }
@@ -157,6 +159,13 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
   })
   return { store, searcher, clock: new SystemClock(store.newest()), definitions: () => definitions }
 }
+
+const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal): TokenParts => ({
+  seal,
+  clock,
+  index: searcher,
+  position: () => String(store.lastPosition()),
+})
 
 const reindexOf = ({ searcher, definitions }: Stores): Reindex => ({
   async status(tenant) {

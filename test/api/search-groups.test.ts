@@ -139,6 +139,16 @@ describe('links', () => {
   })
 })
 
+it('a search that carries the token of a write sees it; a foreign token is refused', async () => {
+  const id = 'token'
+  const written = await put(`/Observation/${id}`, observation(id, ['t'], '2020-01-01'))
+  const token = written.headers.get('x-index-token') ?? ''
+  expect(token.length).toBeGreaterThan(10)
+  expect(token.length).toBeLessThanOrEqual(200)
+  expect((await get('/Observation?code=t', { 'x-index-token': token })).body.total).toBe(1)
+  expect((await get('/Observation?code=t', { 'x-index-token': `${token}x` })).status).toBe(400)
+})
+
 it('Prefer: explain shows the plan and what the index is asked', async () => {
   const { body } = await get('/Observation?code=a&_sort=-date', { prefer: 'explain' })
   const { resource, search } = body.entry.at(-1)

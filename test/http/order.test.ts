@@ -15,12 +15,18 @@ const parts = {
   maxBody: 1,
   loopbackOnly: true,
   report: () => undefined,
+  tokens: {
+    seal: { seal: () => '', open: () => undefined },
+    clock: { now: () => 0, newId: () => 'id' },
+    index: { caughtUp: async () => true },
+    position: () => '',
+  },
 }
 
 const BOUND = { reading: readingSteps(parts), searching: searchingSteps(parts), writing: writingSteps(parts) }
-const READING = ['read', 'vread', 'history-instance', 'history-type', 'history-system', 'capabilities', 'fallback'] as const
+const READING = ['read', 'vread', 'history-instance', 'history-type', 'history-system', 'capabilities', 'reindex-status', 'fallback'] as const
 const SEARCHING = ['search-type', 'search-system'] as const
-const WRITING = ['create', 'update', 'patch', 'delete', 'bundle'] as const
+const WRITING = ['create', 'update', 'patch', 'delete', 'bundle', 'reindex'] as const
 
 describe('each pipeline', () => {
   it.each([

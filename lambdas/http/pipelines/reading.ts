@@ -6,6 +6,7 @@ import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
 import { checkHost } from '../steps/check-host.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
+import type { TokenParts } from '../steps/index-token.ts'
 import { negotiateFormat } from '../steps/negotiate-format.ts'
 import { parsePreconditions } from '../steps/parse-preconditions.ts'
 import { parsePreferences } from '../steps/parse-preferences.ts'
@@ -24,6 +25,7 @@ export type StepParts = {
   readonly loopbackOnly: boolean
   /** Bytes. */
   readonly maxBody: number
+  readonly tokens: TokenParts
   /** Gets errors of the machine. */
   readonly report: (error: unknown, requestId: string) => void
 }

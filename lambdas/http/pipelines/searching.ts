@@ -1,7 +1,13 @@
 /** Steps of searches. */
 import type { Steps } from '../pipeline.ts'
+import { awaitIndexToken } from '../steps/index-token.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parseForm } from '../steps/parse-form.ts'
 import { readingSteps, type StepParts } from './reading.ts'
 
-export const searchingSteps = (parts: StepParts): Steps => ({ ...readingSteps(parts), limitBody: limitBody(parts.maxBody), parseForm })
+export const searchingSteps = (parts: StepParts): Steps => ({
+  ...readingSteps(parts),
+  limitBody: limitBody(parts.maxBody),
+  parseForm,
+  awaitIndexToken: awaitIndexToken(parts.tokens),
+})

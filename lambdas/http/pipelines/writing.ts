@@ -1,5 +1,6 @@
 /** Steps of requests that write: create, update, patch, delete, and Bundles of all of them. */
 import type { Steps } from '../pipeline.ts'
+import { tellIndexToken } from '../steps/index-token.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parsePatch } from '../steps/parse-patch.ts'
 import { parseResource } from '../steps/parse-resource.ts'
@@ -12,4 +13,5 @@ export const writingSteps = (parts: StepParts): Steps => ({
   parseResource: parseResource(() => parts.clock.newId()),
   parsePatch,
   validateResource,
+  tellIndexToken: tellIndexToken(parts.tokens),
 })
