@@ -58,6 +58,7 @@ it('records and describes everything outermost, and checks before it reads a bod
     'parseResource',
     'validateResource',
     'parsePreconditions',
+    'tellIndexToken',
     'shapeBody',
   ])
   expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'validateResource', 'parsePreconditions'])
