@@ -17,9 +17,12 @@ export type NodeServerSettings = {
   readonly newRequestId: () => string
 }
 
+/** Bytes of a URL and its headers: long searches fit. */
+const LONGEST_HEAD = 512 * 1024
+
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   let underWay = 0
-  return createServer({ keepAliveTimeout: 65_000, requestTimeout: 300_000 }, async (incoming, outgoing) => {
+  return createServer({ keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD }, async (incoming, outgoing) => {
     underWay++
     try {
       const response = await answer(serve, settings, incoming, underWay > settings.maxRequests)

@@ -11,6 +11,18 @@ import { SEARCH_TYPES } from './types/search-types.ts'
 const MOST_RANGES = 100
 /** Links of a chain. */
 const DEEPEST = 4
+/** Types a criterion may follow chains through. */
+const MOST_TYPES = 1_000
+
+type Way = { readonly depth: number; readonly types: { left: number } }
+
+const start = (): Way => ({ depth: 0, types: { left: MOST_TYPES } })
+
+function further({ depth, types }: Way, count: number): Way {
+  types.left -= count
+  if (types.left < 0) throw fhirError(400, 'too-costly', 'The chain leads through too many types: name them, as in subject:Patient.name')
+  return { depth: depth + 1, types }
+}
 
 /** undefined for a parameter the type does not have. FhirError 400: malformed value, unsupported modifier, a chain too long. */
 export function criterionOf(
@@ -18,12 +30,12 @@ export function criterionOf(
   name: string,
   value: string,
   context: QueryContext,
-  depth = 0,
+  way = start(),
 ): Condition | undefined {
-  if (depth > DEEPEST) throw fhirError(400, 'too-costly', `Chains have at most ${DEEPEST} links`)
-  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(type, name, value, context, depth)
+  if (way.depth > DEEPEST) throw fhirError(400, 'too-costly', `Chains have at most ${DEEPEST} links`)
+  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(type, name, value, context, way)
   const dot = name.indexOf('.')
-  if (dot !== -1) return chain(type, name.slice(0, dot), name.slice(dot + 1), value, context, depth)
+  if (dot !== -1) return chain(type, name.slice(0, dot), name.slice(dot + 1), value, context, way)
   const [code = '', ...modifiers] = name.split(':')
   const parameter = searchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined || !isSearchable(parameter)) return undefined
@@ -40,7 +52,7 @@ function chain(
   rest: string,
   value: string,
   context: QueryContext,
-  depth: number,
+  way: Way,
 ): Condition | undefined {
   const [code = '', target, ...more] = head.split(':')
   const parameter = searchParameter(type ?? 'Resource', code, context.custom)
@@ -49,15 +61,17 @@ function chain(
     throw fhirError(400, 'not-supported', `The parameter ${code} is no reference: it cannot be followed`)
   if (target !== undefined && !parameter.targets.includes(target))
     throw fhirError(400, 'value', `The parameter ${code} does not refer to ${target.slice(0, 50)}`)
-  const to = (target === undefined ? parameter.targets : [target]).flatMap((type) => {
-    const where = criterionOf(type, rest, value, context, depth + 1)
+  const types = target === undefined ? parameter.targets : [target]
+  const next = further(way, types.length)
+  const to = types.flatMap((type) => {
+    const where = criterionOf(type, rest, value, context, next)
     return where === undefined ? [] : [{ type, where }]
   })
   return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, to }
 }
 
 /** `_has:Observation:patient:code`. */
-function reverseChain(type: string, name: string, value: string, context: QueryContext, depth: number): Condition | undefined {
+function reverseChain(type: string, name: string, value: string, context: QueryContext, way: Way): Condition | undefined {
   const [, by = '', code = '', ...rest] = name.split(':')
   if (!isResourceType(by) || rest.length === 0)
     throw fhirError(400, 'value', 'A reverse chain is of the form _has:Type:reference parameter:parameter')
@@ -65,7 +79,7 @@ function reverseChain(type: string, name: string, value: string, context: QueryC
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || !parameter.targets.includes(type))
     throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
-  const where = criterionOf(by, rest.join(':'), value, context, depth + 1)
+  const where = criterionOf(by, rest.join(':'), value, context, further(way, 1))
   return where === undefined ? undefined : { kind: 'referredBy', type, by, field: parameter.field, where }
 }
 

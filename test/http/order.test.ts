@@ -24,7 +24,16 @@ const parts = {
 }
 
 const BOUND = { reading: readingSteps(parts), searching: searchingSteps(parts), writing: writingSteps(parts) }
-const READING = ['read', 'vread', 'history-instance', 'history-type', 'history-system', 'capabilities', 'reindex-status', 'fallback'] as const
+const READING = [
+  'read',
+  'vread',
+  'history-instance',
+  'history-type',
+  'history-system',
+  'capabilities',
+  'reindex-status',
+  'fallback',
+] as const
 const SEARCHING = ['search-type', 'search-system'] as const
 const WRITING = ['create', 'update', 'patch', 'delete', 'bundle', 'reindex'] as const
 

@@ -1,0 +1,155 @@
+/** No search, however odd, is answered by a 500 or keeps the server busy: names, modifiers, chains and values put together at random. */
+import { beforeAll, expect, it } from '@jest/globals'
+import { randomOf } from '../contracts/generated-search.ts'
+import { type Tree, withServer } from './server.ts'
+
+const { get, put, post } = withServer()
+const FULL = process.env.FHIR_TEST_FULL === '1'
+
+beforeAll(async () => {
+  await put('/Patient/a', { resourceType: 'Patient', id: 'a', name: [{ family: 'A%_*' }], birthDate: '2020', gender: 'other' })
+  await put('/Observation/o', {
+    resourceType: 'Observation',
+    id: 'o',
+    status: 'final',
+    code: { coding: [{ system: 's', code: 'c' }] },
+    subject: { reference: 'Patient/a' },
+    valueQuantity: { value: 1.5, system: 'http://unitsofmeasure.org', code: 'mg' },
+  })
+})
+
+const NAMES = [
+  'code',
+  'subject',
+  'patient',
+  'date',
+  'value-quantity',
+  'code-value-quantity',
+  'status',
+  '_id',
+  '_lastUpdated',
+  '_has',
+  '_tag',
+  'combo-code-value-quantity',
+  'encounter',
+  'x',
+  '',
+  '__proto__',
+  'constructor',
+]
+const ENDS = [
+  '',
+  ':missing',
+  ':not',
+  ':exact',
+  ':contains',
+  ':text',
+  ':Patient',
+  ':identifier',
+  ':of-type',
+  ':above',
+  ':',
+  '::',
+  '.name',
+  '.',
+  '..',
+  '.birthdate',
+  ':Patient.name',
+  '.organization.partof.name',
+  ':Observation:patient:code',
+  ':Observation:subject:_has:Provenance:target:agent',
+  ':iterate',
+]
+const VALUES = [
+  'c',
+  's|c',
+  '|',
+  '||',
+  '$',
+  'c$1',
+  'c$gt1||mg',
+  'c$1|http://unitsofmeasure.org|mg',
+  '1',
+  'gt1',
+  'ne-0',
+  '1e999',
+  '1e-999',
+  'ap',
+  '2020',
+  'ap2020',
+  '2020-13',
+  'Patient/a',
+  'http://a/b?c=d',
+  '\\',
+  '\\,',
+  ',',
+  ',,',
+  '*',
+  '%',
+  '_',
+  '.*',
+  '[a-z]',
+  '(',
+  '\u0000',
+  '\ud800',
+  '\u{1f600}',
+  "'; DROP TABLE x",
+  '"',
+  'true',
+  'null',
+  ' ',
+  '1|2|3|4',
+  '5|http://unitsofmeasure.org|[',
+  '5|http://unitsofmeasure.org|mg/(',
+  '0|0|0|km',
+]
+const RESULTS = ['_sort', '_count', '_include', '_revinclude', '_include:iterate', '_group', '_groupSort', '_groupCount', '_total', '_summary', '_elements', '_skip', '_page', '_cursor', '_type', '_format'] // biome-ignore format: lists
+
+it('random searches', async () => {
+  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const random = randomOf(seed)
+  const pair = (): [string, string] =>
+    random.below(4) === 0
+      ? [random.pick(RESULTS), random.pick([...VALUES, 'date', '-code', 'code:code', 'Observation:patient', '*', '1'])]
+      : [
+          random.pick(NAMES) + random.pick(ENDS),
+          Array.from({ length: 1 + random.below(3) }, () => random.pick(VALUES)).join(random.pick([',', '', '|', '$'])),
+        ]
+  for (let round = 0; round < (FULL ? 5_000 : 600); round++) {
+    const query = new URLSearchParams(Array.from({ length: 1 + random.below(4) }, pair)).toString()
+    const path = random.pick(['/Observation', '/Patient', '', '/Patient/a/Observation', '/Location'])
+    const prefer = random.pick(['handling=strict', 'handling=lenient', 'explain', 'pagination=offset-page'])
+    const began = performance.now()
+    const { status, body } = await get(`${path}?${query}`, { prefer })
+    const isSlow = performance.now() - began > 10_000
+    expect([seed, path, query, status >= 200 && status < 500, isSlow]).toEqual([seed, path, query, true, false])
+    if (status >= 400) expect(body.resourceType).toBe('OperationOutcome')
+  }
+})
+
+it.each<[string, string, number]>([
+  ['10,000 values', `/Observation?code=${Array.from({ length: 10_000 }, (_, i) => `c${i}`).join(',')}`, 200],
+  ['10,000 quantities', `/Observation?value-quantity=${Array.from({ length: 10_000 }, (_, i) => i).join(',')}`, 400],
+  ['20 links of a chain', `/Organization?${'partof.'.repeat(20)}name=x`, 400],
+  ['a chain through everything', '/Composition?subject.subject.subject.subject.name=x', 400],
+  ['a chain that says through what', '/Composition?subject:Patient.organization.partof.name=x', 200],
+  ['20 reverse links', `/Patient?${'_has:Observation:patient:'.repeat(20)}code=x`, 400],
+  ['a URL of 100 kB', `/Observation?code=${'x'.repeat(100_000)}`, 200],
+  ['300 criteria', `/Observation?${Array.from({ length: 300 }, () => 'code=c').join('&')}`, 400],
+])('%s', async (_, query, expected) => {
+  const { status, body } = await get(query)
+  expect([status, body.resourceType]).toEqual([expected, expected === 200 ? 'Bundle' : 'OperationOutcome'])
+})
+
+it('wildcards and patterns are plain text', async () => {
+  const found = async (query: string) => ((await get(`/Patient?${query}`)).body.entry ?? []).map(({ resource }: Tree) => resource.id)
+  for (const [text, hits] of [['a%25_*', ['a']], ['a.*', []], ['%25', []], ['a_%25', []]] as const) expect([text, await found(`family=${text}`)]).toEqual([text, hits]) // biome-ignore format: a table
+  expect(await found('family:contains=%25_')).toEqual(['a'])
+  expect(await found('family:contains=.')).toEqual([])
+})
+
+it('a form of a megabyte', async () => {
+  const form = `code=${Array.from({ length: 100_000 }, (_, i) => `code${i}`).join(',')},c`
+  const { status, body } = await post('/Observation/_search', form, { 'content-type': 'application/x-www-form-urlencoded' })
+  expect([status, body.total]).toEqual([200, 1])
+})
