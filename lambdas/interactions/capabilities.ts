@@ -7,14 +7,15 @@ import type { Element, Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { instant } from '../fhir/version.ts'
 import { isSearchable } from '../search/criterion.ts'
-import { parametersOf } from '../search/parameters.ts'
+import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 
 export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
   const started = instant(clock.now())
-  const resources = resourceTypes.map((type) => resourceOf(type, choices))
+  const from = referring()
+  const resources = resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
   return async ({ baseUrl, reading }) => ({
     status: 200,
     body: statement(
@@ -69,7 +70,17 @@ const SYSTEM: readonly { readonly code: string; readonly route: InteractionCode 
   { code: 'history-system', route: 'history-system' },
 ]
 
-const resourceOf = (type: string, { versioning }: Choices): Element => ({
+const referencesOf = (type: string): readonly SearchParameter[] => parametersOf(type).filter((parameter) => parameter.type === 'reference')
+
+/** By type, `Type:parameter` of what may refer to it. */
+function referring(): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>(resourceTypes.map((type) => [type, []]))
+  for (const type of resourceTypes)
+    for (const { code, targets } of referencesOf(type)) for (const target of targets) found.get(target)?.push(`${type}:${code}`)
+  return found
+}
+
+const resourceOf = (type: string, { versioning }: Choices, from: readonly string[]): Element => ({
   type,
   interaction: TYPE.filter((code) => isRouted(code) && (versioning || code !== 'vread')).map((code) => ({ code })),
   versioning: versioning ? 'versioned-update' : 'no-version',
@@ -80,6 +91,8 @@ const resourceOf = (type: string, { versioning }: Choices): Element => ({
   conditionalUpdate: true,
   conditionalDelete: 'single',
   referencePolicy: ['literal', 'local'],
+  searchInclude: ['*', ...referencesOf(type).map(({ code }) => `${type}:${code}`)],
+  searchRevInclude: ['*', ...from],
   searchParam: parametersOf(type)
     .filter(isSearchable)
     .map(({ code, type: kind, url }) => ({ name: code, definition: url, type: kind })),

@@ -191,5 +191,8 @@ it('publishes what it can do, and nothing more', async () => {
     const value = type === 'date' ? '2020' : type === 'number' ? '1' : 'x'
     expect([name, (await get(`/Patient?${name}=${value}`, { prefer: 'handling=strict' })).status]).toEqual([name, 200])
   }
+  expect(named.searchInclude).toEqual(expect.arrayContaining(['*', 'Patient:organization']))
+  expect(named.searchRevInclude).toEqual(expect.arrayContaining(['*', 'Observation:patient']))
+  expect(named.searchRevInclude).not.toContain('Observation:encounter')
   expect(base()).toContain('/fhir')
 })
