@@ -16,9 +16,44 @@ export type Definition = {
 /** A type whose documents are made again; `total`: documents when it began. */
 export type Rebuild = { readonly tenant: string; readonly type: string; readonly done: number; readonly total: number }
 
-export type Definitions = { readonly definitions: readonly Definition[]; readonly rebuilds: readonly Rebuild[] }
+/** A version that could not be read: it is found by its key alone. */
+export type Poisoned = {
+  readonly tenant: string
+  readonly type: string
+  readonly id: string
+  readonly versionId: number
+  /** The kind of error; its message might tell of the content. */
+  readonly reason: string
+}
 
-export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [] }
+export type Definitions = {
+  readonly definitions: readonly Definition[]
+  readonly rebuilds: readonly Rebuild[]
+  readonly poisoned: readonly Poisoned[]
+}
+
+export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], poisoned: [] }
+
+const MOST_POISONED = 1_000
+
+/** The last thousand are kept. */
+export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: ResourceVersion, error: unknown): Definitions => ({
+  ...state,
+  poisoned: [
+    ...state.poisoned.filter((each) => !isSame(each, { tenant, type, id })),
+    { tenant, type, id, versionId, reason: error instanceof Error ? error.name : typeof error },
+  ].slice(-MOST_POISONED),
+})
+
+/** A new version of a poisoned resource gets another try. */
+export const tried = (state: Definitions, version: ResourceVersion): Definitions =>
+  state.poisoned.some((each) => isSame(each, version))
+    ? { ...state, poisoned: state.poisoned.filter((each) => !isSame(each, version)) }
+    : state
+
+type Key = { readonly tenant: string; readonly type: string; readonly id: string }
+
+const isSame = (a: Key, b: Key): boolean => a.id === b.id && a.type === b.type && a.tenant === b.tenant
 
 const isOf =
   ({ tenant, id }: { readonly tenant: string; readonly id: string }) =>
@@ -78,6 +113,7 @@ export function built(state: Definitions, { tenant, type }: Rebuild): Definition
   const isOld = (each: Definition): boolean =>
     isMine(each) && each.state === 'active' && fresh.some((other) => other.id === each.id && other.mapping.code === each.mapping.code)
   return {
+    ...state,
     definitions: state.definitions
       .filter((each) => !isOld(each))
       .map((each) => (isMine(each) ? { ...each, state: 'active' as const } : each)),

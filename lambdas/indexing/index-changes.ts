@@ -18,12 +18,12 @@ export type FollowingIndex = {
 /** Told of a version that could not be extracted: it is indexed by its key alone, and the feed goes on. */
 export type OnPoison = (version: ResourceVersion, error: unknown) => void
 
-/** `reading` may change with a version: it is asked for each. `onDefinition` is told of SearchParameters before they are read with it. */
+/** `onVersion` is told of each version before it is read, and what it changes about `reading` counts for it already. */
 export type Following = {
   readonly limit: number
   readonly reading: () => Reading
   readonly onPoison: OnPoison
-  readonly onDefinition?: (version: ResourceVersion) => void
+  readonly onVersion?: (version: ResourceVersion) => void
 }
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
@@ -33,14 +33,14 @@ export function indexChanges(
   feed: ChangeFeed,
   index: FollowingIndex,
   position: number,
-  { limit, reading, onPoison, onDefinition }: Following,
+  { limit, reading, onPoison, onVersion }: Following,
 ): number {
   const changes = feed.changes(position, limit)
   const last = changes.at(-1)
   if (last === undefined) return position
   index.applyNow(
     changes.map(({ version }) => {
-      if (version.type === 'SearchParameter') onDefinition?.(version)
+      onVersion?.(version)
       return documentOf(version, reading(), onPoison)
     }),
   )

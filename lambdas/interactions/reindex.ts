@@ -28,7 +28,7 @@ function typesOf({ parameters }: FhirRequest): readonly string[] {
   return types
 }
 
-function statusOf({ definitions, rebuilds }: ReindexStatus): Resource {
+function statusOf({ definitions, rebuilds, unreadable }: ReindexStatus): Resource {
   const parameter = [
     ...definitions.map(({ id, base, code, state }) => ({
       name: 'parameter',
@@ -45,6 +45,13 @@ function statusOf({ definitions, rebuilds }: ReindexStatus): Resource {
         { name: 'type', valueCode: type },
         { name: 'done', valueInteger: done },
         ...(total < 0 ? [] : [{ name: 'total', valueInteger: total }]),
+      ],
+    })),
+    ...unreadable.map(({ type, id, versionId, reason }) => ({
+      name: 'unreadable',
+      part: [
+        { name: 'resource', valueReference: { reference: `${type}/${id}/_history/${versionId}` } },
+        { name: 'reason', valueString: reason },
       ],
     })),
   ]

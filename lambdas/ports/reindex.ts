@@ -6,7 +6,14 @@ export type Definition = { readonly id: string; readonly base: string; readonly 
 /** `total`: documents when it began; −1: not counted yet. */
 export type Rebuilding = { readonly type: string; readonly done: number; readonly total: number }
 
-export type ReindexStatus = { readonly definitions: readonly Definition[]; readonly rebuilds: readonly Rebuilding[] }
+/** A version that could not be read for the index: it is found by its key alone. */
+export type Unreadable = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
+
+export type ReindexStatus = {
+  readonly definitions: readonly Definition[]
+  readonly rebuilds: readonly Rebuilding[]
+  readonly unreadable: readonly Unreadable[]
+}
 
 export interface Reindex {
   /** As of everything acknowledged before. */

@@ -175,6 +175,7 @@ const reindexOf = ({ searcher, definitions }: Stores): Reindex => ({
         .definitions.filter((each) => each.tenant === tenant)
         .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
       rebuilds: definitions().rebuilds.filter((each) => each.tenant === tenant),
+      unreadable: definitions().poisoned.filter((each) => each.tenant === tenant),
     }
   },
   start: (tenant, types) => searcher.rebuild(tenant, types),

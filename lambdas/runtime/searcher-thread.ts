@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
 import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
-import { built, type Definitions, defined, extracted, NO_DEFINITIONS, rebuilt } from '../indexing/custom-definitions.ts'
+import { built, type Definitions, defined, extracted, NO_DEFINITIONS, poisonedBy, rebuilt, tried } from '../indexing/custom-definitions.ts'
 import { indexChanges, positionOf } from '../indexing/index-changes.ts'
 import { type Progress, rebuildSlice } from '../indexing/rebuild.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
@@ -31,7 +31,7 @@ const reading: Reading = given.reading
 const feed = new SqliteChangeFeed(store)
 const index = openIndex()
 const waiting: Ask[] = []
-let definitions: Definitions = JSON.parse(String(index.note('definitions') ?? 'null')) ?? NO_DEFINITIONS
+let definitions: Definitions = { ...NO_DEFINITIONS, ...JSON.parse(String(index.note('definitions') ?? '{}')) }
 /** How documents are read now. */
 let now: Reading = { ...reading, custom: extracted(definitions) }
 let progress: Progress | undefined
@@ -146,7 +146,7 @@ function step(): void {
     limit: wanted - position > BULK ? BULK : SLICE,
     reading: () => now,
     onPoison,
-    onDefinition,
+    onVersion,
   })
   took = performance.now() - began
   // The store has acknowledged more than this connection can see yet: it is looked at again.
@@ -158,14 +158,20 @@ function step(): void {
 }
 
 /** What SearchParameters define is part of the index: kept with its documents, told to who searches. */
-function onDefinition(version: ResourceVersion): void {
-  redefine(defined(definitions, version))
+function onVersion(version: ResourceVersion): void {
+  if (version.type === 'SearchParameter') redefine(defined(definitions, version))
+  const next = tried(definitions, version)
+  if (next !== definitions) keep(next)
 }
 
 function redefine(next: Definitions): void {
-  definitions = next
   progress = undefined
   now = extracted(next).length === 0 ? reading : { ...reading, custom: extracted(next) }
+  keep(next)
+}
+
+function keep(next: Definitions): void {
+  definitions = next
   index.setNote('definitions', JSON.stringify(next))
   tell({ kind: 'definitions', definitions: next })
 }
@@ -191,8 +197,9 @@ function rebuild(): void {
   if (definitions.rebuilds.length > 0) setImmediate(rebuild)
 }
 
-function onPoison({ type }: ResourceVersion, error: unknown): void {
-  tell({ kind: 'poison', type, reason: error instanceof Error ? error.name : typeof error })
+function onPoison(version: ResourceVersion, error: unknown): void {
+  keep(poisonedBy(definitions, version, error))
+  tell({ kind: 'poison', type: version.type, reason: error instanceof Error ? error.name : typeof error })
 }
 
 function commit(): void {

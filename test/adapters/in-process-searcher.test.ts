@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
 import { Searcher } from '../../lambdas/adapters/in-process/searcher.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import type { Definitions } from '../../lambdas/indexing/custom-definitions.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { TooCostly } from '../../lambdas/ports/too-costly.ts'
 import type { Plan, Predicate } from '../../lambdas/search/plan.ts'
@@ -23,6 +24,7 @@ afterEach(async () => {
 async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
   const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
   const reports: string[] = []
+  const told: Definitions[] = []
   const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('../../lambdas/runtime/searcher-thread.ts', import.meta.url),
@@ -32,13 +34,14 @@ async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
     reading: { baseUrl: 'http://127.0.0.1/fhir' },
     budget,
     report: (error) => reports.push(String(error)),
+    onDefinitions: (definitions) => told.push(definitions as Definitions),
   })
   const close = async (): Promise<void> => {
     await searcher.close()
     await store.close()
   }
   open.push(close)
-  return { name, index, reports, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
+  return { name, index, reports, told, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
 }
 
 const patient = (id: string, family: string, expected = 0): Write => ({
@@ -65,6 +68,19 @@ describe('The searcher', () => {
       expect(await found(searcher, exactly(`F${i}`, `F${i - 1}`))).toBe(`a/${i + 1}`)
     }
     expect(searcher.lag()).toBe(0)
+  })
+
+  it('passes over a version it cannot read, tells which, and takes the next one', async () => {
+    const { store, searcher, reports, told } = await homeOf()
+    const broken = { ...patient('b', 'X'), body: new TextEncoder().encode('{"resourceType":') }
+    await store.commit([patient('a', 'X'), broken, patient('c', 'X')], [])
+    expect(await found(searcher, exactly('X'))).toBe('a/1 c/1')
+    expect(await found(searcher, { kind: 'key', field: '_id:code', oneOf: ['b'] })).toBe('b/1')
+    expect(told.at(-1)?.poisoned).toEqual([{ tenant: 't', type: 'Patient', id: 'b', versionId: 1, reason: 'Error' }])
+    expect(reports).toEqual(['Error: a Patient could not be indexed: Error'])
+    await store.commit([patient('b', 'X', 1)], [])
+    expect(await found(searcher, exactly('X'))).toBe('a/1 b/2 c/1')
+    expect(told.at(-1)?.poisoned).toEqual([])
   })
 
   it('goes on where it was when it is opened again', async () => {
