@@ -27,6 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
   'lambdas/adapters/opensearch': ['lambdas/ports', 'lambdas/search/plan.ts', '@opensearch-project/opensearch', 'node:*'],
   'lambdas/runtime': ['lambdas', 'node:*'],
+  'lambdas/functions': ['lambdas/runtime', 'lambdas/interactions', 'lambdas/indexing', 'lambdas/ports'],
   'search-mappings': ['lambdas/fhir', 'node:*'],
   bin: ['lambdas/runtime', 'commander', 'cli-progress', 'node:*'],
   test: ['lambdas', 'bin', 'search-mappings', '*'],

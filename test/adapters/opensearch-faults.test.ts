@@ -1,8 +1,8 @@
 /** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { NotApplied } from '../../lambdas/adapters/opensearch/not-applied.ts'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
+import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'

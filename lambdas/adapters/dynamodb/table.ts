@@ -87,3 +87,7 @@ const nine = (n: number): string => String(n).padStart(9, '0')
 /** A tenant's name as a part of keys, also of blobs: `~` and the code of what else they would not take. */
 export const plain = (tenant: string): string =>
   tenant.replace(/[^A-Za-z0-9_-]/g, (character) => `~${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** Of what `plain` made. */
+export const tenantOf = (plain: string): string =>
+  plain.replace(/~([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

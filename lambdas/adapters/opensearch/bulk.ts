@@ -3,10 +3,11 @@
  * A version that is there already, or a newer one, is success; what passes is tried again; what is refused for what it is leaves a stub.
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
+
+import { NotApplied } from '../../ports/not-applied.ts'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import { type Cluster, Failed, passes } from './cluster.ts'
 import { bodyOf, idOf, stubOf } from './document-body.ts'
-import { NotApplied } from './not-applied.ts'
 
 export type BulkOptions = {
   readonly keepsBodies: boolean

@@ -3,6 +3,7 @@
  * https://docs.opensearch.org/latest/
  */
 import type { Client } from '@opensearch-project/opensearch'
+import { NotApplied } from '../../ports/not-applied.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 import { Aliases } from './aliases.ts'
@@ -12,7 +13,6 @@ import { matchesOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
 import { findGroups } from './groups.ts'
 import type { Settings } from './index-definition.ts'
-import { NotApplied } from './not-applied.ts'
 import { findPage, requestOf } from './page.ts'
 import type { Query } from './query.ts'
 import { resolve } from './resolve.ts'

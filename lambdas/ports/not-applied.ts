@@ -1,5 +1,5 @@
-/** Some documents could not be indexed for now; all others given with them are. What names them may give them again. */
-import type { IndexDocument } from '../../ports/search-index.ts'
+/** Some documents could not be indexed for now; all others given with them are. They are named, so that they can be given again. */
+import type { IndexDocument } from './search-index.ts'
 
 export type DocumentKey = Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>
 

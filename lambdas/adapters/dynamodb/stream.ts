@@ -1,0 +1,45 @@
+/**
+ * Records of the table's stream as versions. A record may come again, also after later ones of its resource; within one delivery those of
+ * a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
+ */
+import type { BlobStore } from '../../ports/blob-store.ts'
+import type { ResourceVersion } from '../../ports/resource-store.ts'
+import { type HeadItem, versionOf } from './item.ts'
+import { HEAD, tenantOf } from './table.ts'
+
+/** An attribute as events carry it: JSON, bytes as base64. */
+export type EventValue = {
+  readonly S?: string
+  readonly N?: string
+  readonly B?: string
+  readonly BOOL?: boolean
+  readonly M?: Readonly<Record<string, EventValue>>
+  readonly L?: readonly EventValue[]
+}
+
+export type StreamRecord = {
+  readonly dynamodb?: { readonly SequenceNumber?: string; readonly NewImage?: Readonly<Record<string, EventValue>> }
+}
+
+/**
+ * The version a record tells of. undefined: none, as for copies, guards, records of transactions, and heads a transaction has staged
+ * something at, which a record of their own follows when it is settled.
+ */
+export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore): Promise<ResourceVersion | undefined> {
+  const image = dynamodb?.NewImage
+  if (image?.sk?.S !== HEAD || image.ptx !== undefined) return undefined
+  const { pk, v } = plainItem(image) as unknown as HeadItem
+  const [tenant = '', type = '', id = ''] = pk.split('#')
+  return v === undefined ? undefined : versionOf({ tenant: tenantOf(tenant), type, id }, v, blobs)
+}
+
+const plainItem = (item: Readonly<Record<string, EventValue>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]))
+
+function plainValue({ S, N, B, BOOL, M, L }: EventValue): unknown {
+  if (M !== undefined) return plainItem(M)
+  if (L !== undefined) return L.map(plainValue)
+  if (N !== undefined) return Number(N)
+  if (B !== undefined) return Buffer.from(B, 'base64')
+  return S ?? BOOL ?? null
+}
