@@ -39,6 +39,7 @@ let position = positionOf(index)
 let committed = position
 let wanted = position
 let working = false
+let rebuilding = false
 let closed = false
 /** When the store last told of something new, and how long the last slice took. */
 let told = 0
@@ -57,7 +58,7 @@ port.on('message', (message: SearcherMessage) => {
       return follow(message.position)
     case 'rebuild':
       redefine(rebuilt(definitions, message.tenant, message.types))
-      return void setImmediate(rebuild)
+      return rebuildOn()
     case 'close':
       closed = true
       clearTimeout(idle)
@@ -135,7 +136,7 @@ function slice(): void {
     return end(error)
   }
   while (waiting.length > 0 && waiting[0]!.position <= position) answer(waiting.shift()!)
-  if (position >= wanted && definitions.rebuilds.length > 0) setImmediate(rebuild)
+  rebuildOn()
   follow(wanted)
 }
 
@@ -176,8 +177,16 @@ function keep(next: Definitions): void {
   tell({ kind: 'definitions', definitions: next })
 }
 
-/** One slice of the first type to rebuild, as long as there is nothing else to do. */
+/** Types are rebuilt as long as there is nothing else to do. */
+function rebuildOn(): void {
+  if (rebuilding || definitions.rebuilds.length === 0 || position < wanted) return
+  rebuilding = true
+  setImmediate(rebuild)
+}
+
+/** One slice of the first of them. */
 function rebuild(): void {
+  rebuilding = false
   const [first] = definitions.rebuilds
   if (closed || first === undefined || position < wanted) return
   try {
@@ -194,7 +203,7 @@ function rebuild(): void {
   } catch (error) {
     return end(error)
   }
-  if (definitions.rebuilds.length > 0) setImmediate(rebuild)
+  rebuildOn()
 }
 
 function onPoison(version: ResourceVersion, error: unknown): void {
@@ -251,4 +260,4 @@ function tell(reply: SearcherReply): void {
 
 tell({ kind: 'position', position })
 tell({ kind: 'definitions', definitions })
-if (definitions.rebuilds.length > 0) setImmediate(rebuild)
+rebuildOn()

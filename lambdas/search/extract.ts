@@ -56,13 +56,21 @@ const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
 /** The parameters of a type that are searched by, with how. */
 export function extractorsOf(type: string, custom: Reading['custom'] = []): readonly Extractor[] {
-  if (custom.some(({ base }) => base === type)) return made(parametersOf(type, custom))
-  let found = EXTRACTORS.get(type)
+  const known = custom.some(({ base }) => base === type) ? withCustom(custom) : EXTRACTORS
+  let found = known.get(type)
   if (found === undefined) {
-    found = made(parametersOf(type))
-    EXTRACTORS.set(type, found)
+    found = made(parametersOf(type, custom))
+    known.set(type, found)
   }
   return found
+}
+
+const CUSTOM = new WeakMap<object, Map<string, readonly Extractor[]>>()
+
+function withCustom(custom: object): Map<string, readonly Extractor[]> {
+  const known = CUSTOM.get(custom) ?? new Map<string, readonly Extractor[]>()
+  CUSTOM.set(custom, known)
+  return known
 }
 
 const made = (parameters: readonly SearchParameter[]): readonly Extractor[] =>
