@@ -12,18 +12,15 @@ import { TooCostly, TooManyGroups } from '../ports/too-costly.ts'
 import { EXTRACTOR } from '../search/extract.ts'
 import { registryNumber } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
-import { FARTHEST_BEHIND } from './paced-writer.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
 /** And when it is far behind: rows of more documents fall together on a page. */
-const BULK = 512
+const BULK = 256
 /** Documents after which the index commits. */
 const COMMIT_EVERY = 20_000
 /** And after so many milliseconds without work. */
 const COMMIT_IDLE = 200
-/** Milliseconds without news after which the store is not being filled. */
-const WRITES_END = 100
 
 const port = parentPort!
 const { store, index: file, budget, ...given } = workerData as SearcherData
@@ -41,10 +38,6 @@ let wanted = position
 let working = false
 let rebuilding = false
 let closed = false
-/** When the store last told of something new, and how long the last slice took. */
-let told = 0
-let took = 0
-let resting: NodeJS.Timeout | undefined
 let idle: NodeJS.Timeout | undefined
 
 port.on('message', (message: SearcherMessage) => {
@@ -54,7 +47,6 @@ port.on('message', (message: SearcherMessage) => {
     case 'ask':
       if (message.position <= position) return answer(message)
       waiting.push(message)
-      if (resting !== undefined) goOn()
       return follow(message.position)
     case 'rebuild':
       redefine(rebuilt(definitions, message.tenant, message.types))
@@ -62,7 +54,6 @@ port.on('message', (message: SearcherMessage) => {
     case 'close':
       closed = true
       clearTimeout(idle)
-      clearTimeout(resting)
       index.close()
       feed.close()
       return port.close()
@@ -97,34 +88,10 @@ function marked(index: SqliteSearchIndex, maker: string): SqliteSearchIndex {
 }
 
 function follow(to: number): void {
-  if (to > wanted) {
-    wanted = to
-    told = performance.now()
-  }
+  wanted = Math.max(wanted, to)
   if (working || position >= wanted) return
   working = true
-  // What came meanwhile is read first.
-  setImmediate(() => {
-    const pause = rest()
-    if (pause < 1) slice()
-    else resting = setTimeout(goOn, pause)
-  })
-}
-
-/**
- * Milliseconds left to the writers, who share the processors, while they fill the store and nobody searches: most when the index has
- * just fallen behind, none when it has come half as far as it may.
- */
-function rest(): number {
-  const behind = wanted - position
-  const isFilled = behind > 4 * BULK && waiting.length === 0 && performance.now() - told < WRITES_END
-  return isFilled ? took * 3 * Math.max(0, 1 - (2 * behind) / FARTHEST_BEHIND) : 0
-}
-
-function goOn(): void {
-  clearTimeout(resting)
-  resting = undefined
-  slice()
+  setImmediate(slice)
 }
 
 function slice(): void {
@@ -142,14 +109,12 @@ function slice(): void {
 
 function step(): void {
   const before = position
-  const began = performance.now()
   position = indexChanges(feed, index, position, {
     limit: wanted - position > BULK ? BULK : SLICE,
     reading: () => now,
     onPoison,
     onVersion,
   })
-  took = performance.now() - began
   // The store has acknowledged more than this connection can see yet: it is looked at again.
   if (position === before) return
   clearTimeout(idle)

@@ -112,6 +112,8 @@ function merged(predicates: readonly Predicate[]): Predicate {
 
 function missing(parameter: SearchParameter, value: string): Predicate {
   const { code } = parameter
+  if (parameter.type === 'composite')
+    throw fhirError(400, 'not-supported', `The parameter ${code} is a composite: the modifier :missing is not supported`)
   if (code === 'address')
     throw fhirError(400, 'not-supported', 'The parameter address is an address: the modifier :missing is not supported')
   if (value !== 'true' && value !== 'false') throw wrong(`${code}:missing`, 'true or false')

@@ -10,7 +10,7 @@ import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
-export const EXTRACTOR = 5
+export const EXTRACTOR = 6
 
 /** The field of all references of a resource, where they are indexed. */
 export const REFERENCES = '#references'
@@ -23,8 +23,9 @@ export function extract(version: ResourceVersion, resource: Resource | undefined
     for (const { parameter, searchType } of extractorsOf(type, reading.custom)) {
       const values = parameter.values(resource)
       if (values.length === 0) continue
-      present.push(parameter.field)
+      if (parameter.type !== 'composite') present.push(parameter.field)
       for (const value of values) searchType.extract(fields, parameter.field, value, { parameter, resource })
+      searchType.group?.(fields, parameter.field)
     }
   if (reading.allReferences === true && !deleted && resource !== undefined)
     for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)

@@ -30,6 +30,12 @@ export class Fields {
     addOnce(this.groups, `${param}:system`, both)
   }
 
+  /** The groups of a parameter are these keys. */
+  groupsAre(param: string, codes: string[] | undefined, both: string[] | undefined): void {
+    if (codes !== undefined) this.groups[`${param}:code`] = codes
+    if (both !== undefined) this.groups[`${param}:system`] = both
+  }
+
   point(field: string, latitude: number, longitude: number): void {
     add(this.points, field, [latitude, longitude])
   }

@@ -82,17 +82,26 @@ export function keyFieldsOf(field: string): readonly string[] {
 /** The groups that must be kept on their own account. */
 export function ownGroups({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): Held['groups'] {
   const own: Record<number, readonly string[]> = {}
-  const compare = (field: string): void => {
+  const compare = (field: string, sources: readonly string[]): void => {
     const kept = groups[field] ?? NONE
-    const source = keyFieldsOf(field).find((name) => keys[name] !== undefined)
-    if (!isSame(kept, source === undefined ? NONE : keys[source]!)) own[fieldOf(field)] = kept
+    const source = keys[sources.find((name) => keys[name] !== undefined) ?? ''] ?? NONE
+    if (kept !== source && !isSame(kept, source)) own[fieldOf(field)] = kept
   }
-  for (const param of present) {
-    compare(`${param}:code`)
-    compare(`${param}:system`)
-  }
-  for (const field in groups) if (!present.includes(field.slice(0, field.lastIndexOf(':')))) compare(field)
+  for (const param of present) for (const [field, sources] of groupFields(param)) compare(field, sources)
+  for (const field in groups) if (!present.includes(field.slice(0, field.lastIndexOf(':')))) compare(field, keyFieldsOf(field))
   return own
+}
+
+const GROUP_FIELDS = new Map<string, readonly (readonly [field: string, sources: readonly string[]])[]>()
+const MOST_KNOWN = 10_000
+
+function groupFields(param: string): readonly (readonly [field: string, sources: readonly string[]])[] {
+  let found = GROUP_FIELDS.get(param)
+  if (found === undefined) {
+    found = [`${param}:code`, `${param}:system`].map((field) => [field, keyFieldsOf(field)] as const)
+    if (GROUP_FIELDS.size < MOST_KNOWN) GROUP_FIELDS.set(param, found)
+  }
+  return found
 }
 
 const NONE: readonly string[] = []

@@ -133,8 +133,12 @@ export class IndexWriter {
 
   #insert(table: 'posting' | 'span' | 'tuple' | 'point' | 'sorting', columns: number, rows: readonly (readonly SQLInputValue[])[]): void {
     const whole = rows.length - (rows.length % ROWS_AT_ONCE)
-    for (let i = 0; i < whole; i += ROWS_AT_ONCE)
-      this.#insertion(table, columns, ROWS_AT_ONCE).run(...rows.slice(i, i + ROWS_AT_ONCE).flat())
+    const values: SQLInputValue[] = Array(columns * ROWS_AT_ONCE).fill(null)
+    for (let i = 0; i < whole; i += ROWS_AT_ONCE) {
+      for (let row = 0; row < ROWS_AT_ONCE; row++)
+        for (let column = 0; column < columns; column++) values[row * columns + column] = rows[i + row]![column]!
+      this.#insertion(table, columns, ROWS_AT_ONCE).run(...values)
+    }
     for (let i = whole; i < rows.length; i++) this.#insertion(table, columns, 1).run(...rows[i]!)
   }
 

@@ -119,9 +119,8 @@ function waysOf(component: Component, p: Predicate, place: string): readonly Way
       if (component.type === 'string') return [{ labels: [labelled(place, `t${p.from}`, false)] }]
       return component.type === 'token' ? [{ labels: [labelled(place, `s${p.from.slice(0, -1)}`)] }] : []
     case 'span':
-      return [{ labels: [], range: p }]
     case 'number':
-      return [{ labels: component.type === 'quantity' ? [labelled(place, 'v')] : [], range: p }]
+      return [{ labels: [], range: p }]
     case 'tuple':
       return p.ranges.map((range) => ({ labels: [labelled(place, `${p.field.slice(component.code.length + 1)} ${p.key}`)], range }))
     default:

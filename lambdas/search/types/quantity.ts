@@ -12,7 +12,7 @@ type Measured = { readonly low: number; readonly high: number; readonly system: 
 
 /**
  * A value stands behind its unit in a key, an interval beside it in a tuple: `:coded` by system and code, `:unit` by code or unit alone,
- * `:canonical` in base units. Without a unit it is a number.
+ * `:canonical` in base units, `:value` without a unit.
  */
 export const quantity: SearchType = {
   modifiers: [],
@@ -20,9 +20,8 @@ export const quantity: SearchType = {
     const forms = quantityForms(type, value)
     for (const { low, high, labels } of forms)
       for (const label of labels) {
-        const [field = '', ...unit] = label.split(' ')
-        if (field === 'v') fields.number(name, low, high)
-        else add(fields, `${name}:${field}`, unit.join(' '), low, high)
+        const space = label.indexOf(' ')
+        add(fields, `${name}:${label.slice(0, space)}`, label.slice(space + 1), low, high)
       }
     const sorted = forms.at(-1)
     if (sorted !== undefined) fields.sort(name, Math.max(sorted.low, -Number.MAX_VALUE), Math.min(sorted.high, Number.MAX_VALUE))
@@ -36,7 +35,7 @@ export const quantity: SearchType = {
   },
 }
 
-/** Numbers by what they count: `v` anything, `coded system|code|`, `unit text|`, `canonical base units|`. */
+/** Numbers by what they count: `value ` anything, `coded system|code|`, `unit text|`, `canonical base units|`. */
 export type QuantityForm = { readonly low: number; readonly high: number; readonly labels: readonly string[] }
 
 /** As it is written, then in base units. */
@@ -45,9 +44,9 @@ export function quantityForms(type: string, value: unknown): readonly QuantityFo
   if (measured === undefined || measured.low > measured.high) return []
   const { low, high, system, code, unit } = measured
   const units = [...new Set([code, unit])].filter((text) => text !== '')
-  const written = ['v', ...(code === '' ? [] : [`coded ${system}|${code}|`]), ...units.map((text) => `unit ${text}|`)]
+  const written = ['value ', ...units.map((text) => `unit ${text}|`)]
   const base = system === UCUM ? canonical(code, low, high) : undefined
-  if (base === undefined) return [{ low, high, labels: written }]
+  if (base === undefined) return [{ low, high, labels: code === '' ? written : [...written, `coded ${system}|${code}|`] }]
   const label = `canonical ${base.unit}|`
   if (base.low === low && base.high === high) return [{ low, high, labels: [...written, label] }]
   return [
@@ -63,7 +62,7 @@ function measuredTest(
   { system, code }: { readonly system: string; readonly code: string },
 ): Predicate {
   const test = numberTest(prefix, number)
-  if (code === '') return { ...test, field: name }
+  if (code === '') return valueTest(`${name}:value`, '', test)
   if (system === '') return valueTest(`${name}:unit`, `${code}|`, test)
   const base = system === UCUM ? canonical(code, number.low, number.high) : undefined
   const exact = system === UCUM ? canonicalOf(code, number.exact) : undefined

@@ -14,6 +14,7 @@ export const reference: SearchType = {
     if (typeof value.reference === 'string') addReference(fields, name, value.reference)
     if (isElement(value.identifier)) addIdentifier(fields, name, value.identifier)
   },
+  group: (fields, name) => fields.groupsAre(name, fields.keys[name], fields.keys[name]),
   lower(parameter, value, modifier, { baseUrl }) {
     const text = relative(unescapeValue(value), baseUrl)
     const { field: code } = parameter
@@ -36,12 +37,10 @@ function addReference(fields: Fields, name: string, reference: string): void {
   const [, type, id] = RELATIVE.exec(text) ?? []
   if (type !== undefined) {
     fields.key(name, `${type}/${id}`)
-    fields.group(name, `${type}/${id}`)
     fields.sort(name, `${type}\u0000${id}`)
   } else if (!text.startsWith('#')) {
     const [url = '', version] = text.split('|', 2)
     fields.key(name, text)
-    fields.group(name, text)
     if (version !== undefined) fields.key(name, url)
     fields.sort(name, `\u0000\u0000${text.slice(0, 1000)}`)
   }

@@ -17,6 +17,8 @@ export type SearchType = {
   readonly modifiers: readonly string[]
   /** `name`: the parameter's code, which names its fields. */
   readonly extract: (fields: Fields, name: string, value: TypedValue, source: Source) => void
+  /** After all values of a parameter: groups that are among its keys. */
+  readonly group?: (fields: Fields, name: string) => void
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }

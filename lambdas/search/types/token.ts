@@ -17,6 +17,13 @@ export const token: SearchType = {
     else if (typeof value === 'boolean') addPrimitive(fields, name, SPECIAL, String(value), false)
     else if (typeof value === 'string') addPrimitive(fields, name, system ?? '', value, type === 'code', system !== undefined)
   },
+  group(fields, name) {
+    const { [`${name}:code`]: codes, [name]: both } = fields.keys
+    const own = fields.groups[`${name}:code`]
+    if (own === undefined && both?.every(isWhole)) return fields.groupsAre(name, codes, both)
+    // Beside values that are compared without case, or a system alone.
+    for (const key of both ?? []) if (isWhole(key) && !key.includes(FOLDED)) fields.group(name, key.slice(key.indexOf('|') + 1), key)
+  },
   lower(parameter, value, modifier) {
     const { field: code } = parameter
     if (modifier === 'text') return prefixed(`${code}:text`, fold(unescapeValue(value)))
@@ -28,6 +35,9 @@ export const token: SearchType = {
   },
 }
 
+/** Not a system alone. */
+const isWhole = (key: string): boolean => !key.endsWith('|')
+
 function extractElement(fields: Fields, name: string, type: string, value: Element): void {
   switch (type) {
     case 'CodeableConcept':
@@ -38,7 +48,7 @@ function extractElement(fields: Fields, name: string, type: string, value: Eleme
     case 'Identifier':
       return extractIdentifier(fields, name, value)
     case 'ContactPoint':
-      return typeof value.value === 'string' ? addWithSystem(fields, name, textOf(value.system), value.value, true) : undefined
+      return typeof value.value === 'string' ? addFolded(fields, name, textOf(value.system), value.value) : undefined
     default:
       return undefined
   }
@@ -46,22 +56,22 @@ function extractElement(fields: Fields, name: string, type: string, value: Eleme
 
 function extractCoding(fields: Fields, name: string, coding: Element): void {
   addText(fields, name, coding.display)
-  if (typeof coding.code === 'string') addWithSystem(fields, name, textOf(coding.system), coding.code, false)
+  if (typeof coding.code === 'string') add(fields, name, textOf(coding.system), coding.code, false)
   else if (typeof coding.system === 'string') fields.key(name, `${coding.system}|`)
 }
 
 function extractIdentifier(fields: Fields, name: string, identifier: Element): void {
   const { value, type } = identifier
   if (typeof value !== 'string') return
-  addWithSystem(fields, name, textOf(identifier.system), value, true)
+  addFolded(fields, name, textOf(identifier.system), value)
   if (!isElement(type)) return
   addText(fields, name, type.text)
   for (const { system, code } of listOf(type.coding))
     if (typeof code === 'string') fields.key(`${name}:of-type`, ofType(textOf(system), code, value))
 }
 
-function addWithSystem(fields: Fields, name: string, system: string, code: string, folded: boolean): void {
-  add(fields, name, system, code, folded)
+function addFolded(fields: Fields, name: string, system: string, code: string): void {
+  add(fields, name, system, code, true)
   fields.group(name, code, `${system}|${code}`)
 }
 
