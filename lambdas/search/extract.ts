@@ -10,7 +10,7 @@ import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
-export const EXTRACTOR = 6
+export const EXTRACTOR = 7
 
 /** The field of all references of a resource, where they are indexed. */
 export const REFERENCES = '#references'

@@ -10,7 +10,7 @@ const [ALWAYS, NEVER] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 
 const FIELDS = ['code', 'code:code', 'code:text', 'identifier:of-type', 'family', 'family:exact', 'date', 'subject', 'subject:identifier']
 const number = (name: string): number => FIELDS.indexOf(name) + 1
-const NUMBERS = { kind: 1, field: number }
+const NUMBERS = { kind: 1, field: number, isSingle: () => false }
 
 const lowered = (query: string): Predicate => {
   const [type = '', text = ''] = query.split('?')

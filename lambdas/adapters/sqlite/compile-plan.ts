@@ -6,7 +6,12 @@ export type Bound = string | number
 export type Sql = { readonly text: string; readonly values: readonly Bound[] }
 
 /** The kind (a type of a tenant) that is searched, and the numbers of its fields, undefined for one that no document has. */
-export type Numbers = { readonly kind: number; readonly field: (name: string) => number | undefined }
+export type Numbers = {
+  readonly kind: number
+  readonly field: (name: string) => number | undefined
+  /** No document has more than one interval of the field. */
+  readonly isSingle: (name: string) => boolean
+}
 
 /** The field under which a document's compartments stand. */
 export const COMPARTMENT = '#compartment'
@@ -46,6 +51,27 @@ export function setOf(p: Predicate, numbers: Numbers): Sql | undefined {
   }
 }
 
+/** The field of intervals a condition is about alone; undefined for others. */
+export function spanFieldOf(p: Predicate): string | undefined {
+  if (p.kind === 'span') return p.field
+  if (p.kind !== 'some' || p.of.length === 0) return undefined
+  const [first, ...others] = p.of.map(spanFieldOf)
+  return others.every((field) => field === first) ? first : undefined
+}
+
+/** The documents whose one interval of the field meets all conditions: one scan. */
+export function spansOf(field: string, conditions: readonly Predicate[], numbers: Numbers): Sql {
+  const number = numbers.field(field)
+  if (number === undefined) return sql(NOTHING)
+  const { text, values } = joined(conditions.map(spanTest), ' AND ')
+  return { text: `SELECT x.doc FROM span x WHERE x.field = ${number} AND ${text}`, values }
+}
+
+function spanTest(p: Predicate): Sql {
+  const { text, values } = p.kind === 'some' ? joined(p.of.map(spanTest), ' OR ') : interval(p as RangeTest, 'low', 'high')
+  return { text: `(${text})`, values }
+}
+
 /** No document twice in the set. */
 export const isDistinct = (p: Predicate): boolean =>
   (p.kind === 'key' && p.oneOf.length === 1) || (p.kind === 'compartment' && p.oneOf.length === 1)
@@ -65,6 +91,7 @@ export function testOf(p: Predicate, numbers: Numbers): Sql {
     }
     case 'keyRange':
     case 'contains':
+    case 'tuple':
     case 'near': {
       const { text, values } = documentsOf(p, numbers)
       return { text: `c.doc IN (${text})`, values }

@@ -202,8 +202,9 @@ export class IndexReader {
   }
 
   #numbersOf(kind: number): Numbers {
-    const statement = this.#prepare('SELECT field FROM field WHERE kind = ? AND name = ?')
-    return { kind, field: (name) => (statement.get(kind, name) as { readonly field: number } | undefined)?.field }
+    const statement = this.#prepare('SELECT field, several FROM field WHERE kind = ? AND name = ?')
+    const row = (name: string) => statement.get(kind, name) as { readonly field: number; readonly several: number } | undefined
+    return { kind, field: (name) => row(name)?.field, isSingle: (name) => row(name)?.several === 0 }
   }
 
   #prepare(text: string): StatementSync {

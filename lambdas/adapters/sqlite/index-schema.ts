@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { metresBetween } from '../../search/plan.ts'
 
 export const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
+  CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, several INTEGER NOT NULL DEFAULT 0, UNIQUE (kind, name));
   CREATE TABLE IF NOT EXISTS kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type));
   CREATE TABLE IF NOT EXISTS document (doc INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, deleted INTEGER NOT NULL, held TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS live (kind INTEGER, id TEXT, doc INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;

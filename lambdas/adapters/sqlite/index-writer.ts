@@ -21,6 +21,7 @@ export class IndexWriter {
   readonly #db: DatabaseSync
   readonly #fields = new Map<number, Map<string, number>>()
   readonly #kinds = new Map<string, number>()
+  readonly #marked = new Set<number>()
   readonly #statements
   #nextDoc: number
 
@@ -42,6 +43,7 @@ export class IndexWriter {
       sorting: db.prepare('DELETE FROM sorting WHERE doc = ?'),
       field: db.prepare('SELECT field FROM field WHERE kind = ? AND name = ?'),
       addField: db.prepare('INSERT INTO field (kind, name) VALUES (?, ?)'),
+      several: db.prepare('UPDATE field SET several = 1 WHERE field = ?'),
       kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
     }
@@ -65,6 +67,7 @@ export class IndexWriter {
   reset(): void {
     this.#fields.clear()
     this.#kinds.clear()
+    this.#marked.clear()
     this.#nextDoc = ((this.#db.prepare('SELECT max(doc) AS doc FROM document').get() as { doc: number | null }).doc ?? 0) + 1
   }
 
@@ -97,6 +100,7 @@ export class IndexWriter {
       for (const name in ranges) {
         const field = fieldOf(name)
         for (const [low, high] of ranges[name]!) spans.push([field, low, high, doc])
+        if (ranges[name]!.length > 1) this.#several(field)
       }
     for (const name in document.tuples) {
       const field = fieldOf(name)
@@ -168,6 +172,13 @@ export class IndexWriter {
       fields.set(name, field)
     }
     return field
+  }
+
+  /** Some document has several intervals of the field. */
+  #several(field: number): void {
+    if (this.#marked.has(field)) return
+    this.#statements.several.run(field)
+    this.#marked.add(field)
   }
 
   #kindOf(tenant: string, type: string): number {
