@@ -6,7 +6,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
-import { customMappings } from '../search/custom.ts'
+import { customMappings, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
@@ -87,15 +87,24 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
 }
 
 /** https://hl7.org/fhir/R4/operationoutcome.html: a string that search will pass over is stored, with a warning. */
-const warningsOf = (resource: Resource, body: Uint8Array): readonly Issue[] =>
-  body.length <= LONGEST
-    ? []
-    : longStrings(resource).map((expression) => ({
-        severity: 'warning',
-        code: 'value',
-        expression,
-        text: `The string is longer than ${LONGEST} characters: it is stored, but search does not find it`,
-      }))
+const warningsOf = (resource: Resource, body: Uint8Array): readonly Issue[] => [
+  ...(body.length <= LONGEST ? [] : longStrings(resource)).map(
+    (expression): Issue => ({
+      severity: 'warning',
+      code: 'value',
+      expression,
+      text: `The string is longer than ${LONGEST} characters: it is stored, but search does not find it`,
+    }),
+  ),
+  ...(resource.resourceType === 'SearchParameter' ? definedByR4(resource) : []).map(
+    (type): Issue => ({
+      severity: 'warning',
+      code: 'business-rule',
+      expression: 'SearchParameter.code',
+      text: `${type} has a search parameter of this code already, which stays what it is`,
+    }),
+  ),
+]
 
 /** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
 export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: ResourceVersion | undefined): void {

@@ -28,8 +28,9 @@ function typesOf({ parameters }: FhirRequest): readonly string[] {
   return types
 }
 
-function statusOf({ definitions, rebuilds, unreadable }: ReindexStatus): Resource {
+function statusOf({ lag, definitions, rebuilds, unreadable }: ReindexStatus): Resource {
   const parameter = [
+    { name: 'lag', valueInteger: lag },
     ...definitions.map(({ id, base, code, state }) => ({
       name: 'parameter',
       part: [
@@ -55,7 +56,7 @@ function statusOf({ definitions, rebuilds, unreadable }: ReindexStatus): Resourc
       ],
     })),
   ]
-  return { resourceType: 'Parameters', ...(parameter.length === 0 ? {} : { parameter }) }
+  return { resourceType: 'Parameters', parameter }
 }
 
 /** Of a SearchParameter that is read, below the base of the server: whether it is searched by already. */

@@ -10,6 +10,8 @@ export type Rebuilding = { readonly type: string; readonly done: number; readonl
 export type Unreadable = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
 
 export type ReindexStatus = {
+  /** Acknowledged versions that were not searchable when it was asked for. */
+  readonly lag: number
   readonly definitions: readonly Definition[]
   readonly rebuilds: readonly Rebuilding[]
   readonly unreadable: readonly Unreadable[]

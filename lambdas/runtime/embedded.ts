@@ -169,8 +169,10 @@ const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal): TokenParts =>
 
 const reindexOf = ({ searcher, definitions }: Stores): Reindex => ({
   async status(tenant) {
+    const lag = searcher.lag()
     await searcher.caughtUp()
     return {
+      lag,
       definitions: definitions()
         .definitions.filter((each) => each.tenant === tenant)
         .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),

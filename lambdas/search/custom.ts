@@ -58,6 +58,12 @@ export function customMappings(definition: Resource, tenant: string): readonly C
   })
 }
 
+/** The types on which R4 has a parameter of this code already: there it stays what it is. */
+export function definedByR4({ status, code, base }: Resource): readonly string[] {
+  if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
+  return base.map(String).filter((type) => isResourceType(type) && searchParameter(type, code) !== undefined)
+}
+
 function basesOf(base: unknown): readonly string[] {
   const bases = Array.isArray(base) ? base.map(String) : []
   const every = bases.some((each) => each === 'Resource' || each === 'DomainResource')
