@@ -66,6 +66,14 @@ describe('_group', () => {
     ['_group=method:code', ''],
   ])('%s → %s', async (query, expected) => expect(await groups(query)).toBe(expected))
 
+  it('tells a primitive by its text, in both forms', async () => {
+    await put('/Patient/on', { resourceType: 'Patient', id: 'on', active: true, gender: 'female' })
+    const of = async (query: string) => shown((await get(`/Patient?${query}`)).body)
+    expect(await of('_group=active:system|code')).toBe('true 1: on')
+    expect(await of('_group=active')).toBe('true 1: on')
+    expect(await of('_group=gender:system|code')).toBe('female 1: on')
+  })
+
   it('sorts by what was changed last, unless told otherwise', async () => {
     expect(await groups('_group=status')).toBe('final 6: q3; amended 1: p2')
   })

@@ -22,7 +22,10 @@ export const token: SearchType = {
     const own = fields.groups[`${name}:code`]
     if (own === undefined && both?.every(isWhole)) return fields.groupsAre(name, codes, both)
     // Beside values that are compared without case, or a system alone.
-    for (const key of both ?? []) if (isWhole(key) && !key.includes(FOLDED)) fields.group(name, key.slice(key.indexOf('|') + 1), key)
+    for (const key of both ?? []) {
+      const code = key.slice(key.indexOf('|') + 1)
+      if (isWhole(key) && !key.includes(FOLDED) && !own?.includes(code)) fields.group(name, code, key)
+    }
   },
   lower(parameter, value, modifier) {
     const { field: code } = parameter
