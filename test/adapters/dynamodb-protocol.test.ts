@@ -243,8 +243,12 @@ function suite(engine: DynamoEngine): void {
   for (const [finding, mutant, plan] of isFull ? mutants : [])
     it(`The race finds ${mutant}`, async () => {
       const size = { groups: 2, coordinators: 6, transactions: 20, plain: 60 }
-      const client = clientWith(plan)
-      const { findings } = await raced(table, { seed, ...size }, client)
-      expect(findings[finding].length).toBeGreaterThan(0)
+      let found = 0
+      // A race may miss it once.
+      for (let round = 0; round < 6 && found === 0; round++) {
+        const { findings } = await raced(table, { seed: seed + round, ...size }, clientWith(plan))
+        found = findings[finding].length
+      }
+      expect(found).toBeGreaterThan(0)
     }, 300_000)
 }
