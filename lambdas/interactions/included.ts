@@ -9,6 +9,7 @@ import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { followed, type Include } from '../search/include.ts'
 import { type Predicate, some } from '../search/plan.ts'
 import type { FhirRequest } from './interaction.ts'
+import { nameOf } from './key.ts'
 import { type SearchPorts, versionsOf } from './search-entries.ts'
 
 /** Rounds of `:iterate`. */
@@ -18,8 +19,6 @@ const MOST = 10_000
 
 type Found = Map<string, ResourceVersion>
 
-const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`
-
 /** Each once, none that is a match. Cut at 10,000, which an entry then says. */
 export async function included(
   ports: SearchPorts,
@@ -28,7 +27,8 @@ export async function included(
   matches: readonly ResourceVersion[],
 ): Promise<readonly BundleEntry[]> {
   const found: Found = new Map()
-  const isNew = (name: string): boolean => !found.has(name) && !matches.some((match) => nameOf(match) === name)
+  const matched = new Set(matches.map(nameOf))
+  const isNew = (name: string): boolean => !found.has(name) && !matched.has(name)
   let round = matches
   for (let depth = 0; depth <= DEEPEST && round.length > 0; depth++) {
     const applied = depth === 0 ? includes : includes.filter(({ iterate }) => iterate)

@@ -19,3 +19,6 @@ export function typeOf({ type }: FhirRequest): string {
   if (type === undefined) throw new TypeError('the route of this interaction names a type')
   return type
 }
+
+/** `Patient/1`. */
+export const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`

@@ -7,6 +7,7 @@ import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ResourceKey, ResourceReader, ResourceWriter, Write } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { REFERENCES } from '../search/extract.ts'
+import { nameOf } from './key.ts'
 
 export type IntegrityPorts = {
   readonly writer: ResourceWriter
@@ -45,8 +46,6 @@ export function integrityWriter({ writer, ...ports }: IntegrityPorts): ResourceW
 }
 
 type CheckPorts = Omit<IntegrityPorts, 'writer'>
-
-const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`
 
 /** 422: a resource refers to one that is not there, or that the same commit deletes. */
 async function checkReferences({ resources, baseUrl }: CheckPorts, writes: readonly Write[]): Promise<void> {
