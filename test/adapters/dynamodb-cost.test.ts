@@ -1,24 +1,15 @@
 /** What the interactions cost on DynamoDB, in capacity units counted from the requests that are sent, the index included. */
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
-import { type DynamoEngine, startDynamo } from '../engines/dynoxide.ts'
+import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { metered } from '../fixtures/dynamodb/capacity.ts'
-import { at, newTenant, patient, TestTable, writeOf } from '../fixtures/dynamodb/store.ts'
+import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
+import { at, newTenant, patient, type TestTable, writeOf } from '../fixtures/dynamodb/store.ts'
 
-const engine = await startDynamo()
+await onTable(suite)
 
-if (engine === undefined)
-  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
-else suite(engine)
-
-function suite(engine: DynamoEngine): void {
-  let table: TestTable
-  beforeAll(async () => {
-    table = await TestTable.create(engine)
-  })
-  afterAll(() => engine.stop())
-
+function suite(engine: DynamoEngine, table: TestTable): void {
   /** Bodies are deflated: random bytes stay as large as they are. */
   const body = randomBytes(700)
 

@@ -1,27 +1,19 @@
 /** What the DynamoDB store does when calls fail or others come between: each commit takes effect once, or not and says so. */
 import { randomBytes } from 'node:crypto'
 import { GetCommand } from '@aws-sdk/lib-dynamodb'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { CommitResult, ResourceKey } from '../../lambdas/ports/resource-store.ts'
-import { type DynamoEngine, startDynamo } from '../engines/dynoxide.ts'
+import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
+import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
 
-const engine = await startDynamo()
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
 
-if (engine === undefined)
-  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
-else suite(engine)
+await onTable(suite)
 
-function suite(engine: DynamoEngine): void {
-  let table: TestTable
-  beforeAll(async () => {
-    table = await TestTable.create(engine)
-  })
-  afterAll(() => engine.stop())
-
+function suite(engine: DynamoEngine, table: TestTable): void {
   const storeWith = (plan: (call: Call) => Fault | undefined, options = {}) =>
     table.store({ client: faulty(engine.client, plan), ...options })
   const COMMITTED = { kind: 'committed' }

@@ -1,27 +1,19 @@
 /** Large transactions on DynamoDB: coordinators that die at any step, writers that race, readers that look: nothing torn, lost or twice. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { Guard, ResourceKey, Write } from '../../lambdas/ports/resource-store.ts'
-import { type DynamoEngine, startDynamo } from '../engines/dynoxide.ts'
+import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
+import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
-import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
+import { at, newTenant, patient, type TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
 
-const engine = await startDynamo()
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
 const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
 
-if (engine === undefined)
-  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
-else suite(engine)
+await onTable(suite)
 
-function suite(engine: DynamoEngine): void {
-  let table: TestTable
-  beforeAll(async () => {
-    table = await TestTable.create(engine)
-  })
-  afterAll(() => engine.stop())
-
+function suite(engine: DynamoEngine, table: TestTable): void {
   const COMMITTED = { kind: 'committed' }
   const clientWith = (plan: (call: Call) => Fault | undefined): DynamoDBDocumentClient => faulty(engine.client, plan)
   const bodies = async (keys: readonly ResourceKey[]) => (await table.store().current(keys)).map((version) => text(version?.body))

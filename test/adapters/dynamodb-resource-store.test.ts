@@ -6,16 +6,12 @@ import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
-import { startDynamo } from '../engines/dynoxide.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
-const engine = await startDynamo()
 const given = process.env.DYNAMODB_ENDPOINT
 const isThorough = given !== undefined || process.env.FHIR_TEST_FULL === '1'
 
-if (engine === undefined) {
-  const { it } = await import('@jest/globals')
-  it.skip('is not run: there is no DynamoDB emulator for this machine, and DYNAMODB_ENDPOINT is not set', () => undefined)
-} else
+await onDynamo((engine) =>
   resourceStoreContract(
     'DynamoDB',
     async () => {
@@ -35,4 +31,5 @@ if (engine === undefined) {
       return { reader: store, writer: store, close }
     },
     isThorough ? { largestCommit: given === undefined ? 300 : 5000 } : { largestCommit: 150, racers: 8, largestBody: 2_000_000 },
-  )
+  ),
+)
