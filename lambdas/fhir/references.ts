@@ -39,11 +39,17 @@ export function localReferences(
   return found
 }
 
+/** `Type/id`, perhaps with a version. */
+export const RELATIVE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
+
+/** `http://this.server/fhir/Patient/1` → `Patient/1`. */
+export const relative = (text: string, baseUrl: string | undefined): string =>
+  baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
+
 /** `Type/id`, of what may be told with a version or with the base of this server. */
 export function localReference(text: string, baseUrl: string | undefined): string | undefined {
-  const relative = baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
-  const [, key, type = ''] = /^(([A-Z][A-Za-z]*)\/[A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/.exec(relative) ?? []
-  return isResourceType(type) ? key : undefined
+  const [, type = '', id] = RELATIVE.exec(relative(text, baseUrl)) ?? []
+  return isResourceType(type) ? `${type}/${id}` : undefined
 }
 
 function walk(tree: unknown, replace: (reference: string) => string | undefined, isResource: boolean): unknown {

@@ -37,12 +37,11 @@ export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], pois
 const MOST_POISONED = 1_000
 
 /** The last thousand are kept. */
-export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: ResourceVersion, error: unknown): Definitions => ({
+export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: ResourceVersion, reason: string): Definitions => ({
   ...state,
-  poisoned: [
-    ...state.poisoned.filter((each) => !isSame(each, { tenant, type, id })),
-    { tenant, type, id, versionId, reason: error instanceof Error ? error.name : typeof error },
-  ].slice(-MOST_POISONED),
+  poisoned: [...state.poisoned.filter((each) => !isSame(each, { tenant, type, id })), { tenant, type, id, versionId, reason }].slice(
+    -MOST_POISONED,
+  ),
 })
 
 /** A new version of a poisoned resource gets another try. */

@@ -10,7 +10,7 @@ import { openCursor, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
-import { HEAVIEST_PAGE, queryText } from './page.ts'
+import { lightEnough, queryText } from './page.ts'
 
 type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
 
@@ -78,16 +78,6 @@ function dateOf(name: string, value: string, { timeZone }: Reading): { readonly 
   const range = dateRange(value, timeZone)
   if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
   return range
-}
-
-/** As many of the versions as a page may weigh, at least one. */
-function lightEnough(versions: readonly ResourceVersion[]): readonly ResourceVersion[] {
-  let weight = 0
-  const end = versions.findIndex(({ body }, i) => {
-    weight += body.length
-    return i > 0 && weight > HEAVIEST_PAGE
-  })
-  return end === -1 ? versions : versions.slice(0, end)
 }
 
 const positionOf = ({ lastUpdated, type, id, versionId }: ResourceVersion): HistoryPosition => ({ lastUpdated, type, id, versionId })

@@ -10,7 +10,7 @@ import { groupEntries } from './grouped.ts'
 import { included } from './included.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { nearest } from './nearest.ts'
-import { HEAVIEST_PAGE } from './page.ts'
+import { HEAVIEST_PAGE, lightEnough } from './page.ts'
 import { matchEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
 import { type Asked, linksOf, pageAsked } from './search-page.ts'
 
@@ -74,7 +74,7 @@ async function weighed(
   asked: SearchRequest,
   versions: readonly ResourceVersion[],
 ): Promise<{ readonly shown: readonly ResourceVersion[]; readonly others: readonly BundleEntry[] }> {
-  for (let count = lightEnough(versions); ; count = Math.ceil(count / 2)) {
+  for (let count = lightEnough(versions).length; ; count = Math.ceil(count / 2)) {
     const shown = versions.slice(0, count)
     const others = asked.includes.length === 0 ? [] : await included(ports, request, asked.includes, shown)
     const weight = others.reduce((sum, { resource }) => sum + (resource instanceof Uint8Array ? resource.length : 0), weightOf(shown))
@@ -83,12 +83,3 @@ async function weighed(
 }
 
 const weightOf = (versions: readonly ResourceVersion[]): number => versions.reduce((sum, { body }) => sum + body.length, 0)
-
-function lightEnough(versions: readonly ResourceVersion[]): number {
-  let weight = 0
-  const end = versions.findIndex(({ body }, i) => {
-    weight += body.length
-    return i > 0 && weight > HEAVIEST_PAGE
-  })
-  return end === -1 ? versions.length : end
-}

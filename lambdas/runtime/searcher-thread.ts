@@ -172,8 +172,9 @@ function rebuild(): void {
 }
 
 function onPoison(version: ResourceVersion, error: unknown): void {
-  keep(poisonedBy(definitions, version, error))
-  tell({ kind: 'poison', type: version.type, reason: error instanceof Error ? error.name : typeof error })
+  const reason = error instanceof Error ? error.name : typeof error
+  keep(poisonedBy(definitions, version, reason))
+  tell({ kind: 'poison', type: version.type, reason })
 }
 
 function commit(): void {

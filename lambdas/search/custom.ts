@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import { R4 } from '../fhir/definitions/r4.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
-import type { Branch, Step } from '../fhir/path/branch.ts'
+import { type Branch, withoutCompanions } from '../fhir/path/branch.ts'
 import { compiler } from '../fhir/path/compile.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
@@ -80,10 +80,7 @@ function branchesOf(expression: string, base: string): readonly Branch[] {
     throw refused(`The expression cannot be used on ${base}: ${(error as Error).message}`, 'expression')
   }
   if (branches.length === 0) throw refused(`The expression has no values on ${base}`, 'expression')
-  return branches.map(([type, ...steps]) => [
-    type,
-    ...steps.map((step): Step => (typeof step === 'string' ? step.replace(/\?$/, '') : step)),
-  ])
+  return branches.map(withoutCompanions)
 }
 
 const refused = (text: string, element: string): FhirError => fhirError(422, 'invalid', text, `SearchParameter.${element}`)

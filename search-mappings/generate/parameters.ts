@@ -1,7 +1,7 @@
 /** Search parameters with their expressions compiled, by resource type. https://hl7.org/fhir/R4/searchparameter.html */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Branch, Step } from '../../lambdas/fhir/path/branch.ts'
+import { withoutCompanions } from '../../lambdas/fhir/path/branch.ts'
 import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
 import type { ComponentMapping, Mapping } from '../mapping.ts'
 import { type SearchParameterResource, searchParameterResources } from './hl7.ts'
@@ -43,14 +43,14 @@ function mappingOf(
   known: Known,
 ): readonly Mapping[] {
   if (expression === undefined) return []
-  const values = known.fhirpath.branches(expression, base).map(withoutCompanion)
+  const values = known.fhirpath.branches(expression, base).map(withoutCompanions)
   if (values.length === 0) return []
   const shown = own(expression, base)
   const components = component.map(({ definition, expression }): ComponentMapping => {
     const part = CORRECTED[`${url} ${definition}`] ?? expression
     const { code: name, type: kind, target: to } = known.byUrl.get(definition)!
     const starts = [...new Set(values.map(([start]) => start))]
-    const ways = starts.map((start) => [start, known.fhirpath.branches(part, start).map(withoutCompanion)] as const)
+    const ways = starts.map((start) => [start, known.fhirpath.branches(part, start).map(withoutCompanions)] as const)
     return { code: name, type: kind, url: definition, expression: part, ...targetsOf(to, known), values: Object.fromEntries(ways) }
   })
   return [{ code, type, url, expression: shown, ...targetsOf(target, known), values, ...(components.length === 0 ? {} : { components }) }]
@@ -67,9 +67,4 @@ function own(expression: string, base: string): string {
   const parts = expression.split(' | ')
   const mine = parts.filter((part) => part === base || part.replace(/^\(/, '').startsWith(`${base}.`))
   return mine.length === 0 ? expression : mine.join(' | ')
-}
-
-/** A value is searched for only where there is one. */
-function withoutCompanion([type, ...steps]: Branch): Branch {
-  return [type, ...steps.map((step): Step => (typeof step === 'string' ? step.replace(/\?$/, '') : step))]
 }

@@ -3,8 +3,9 @@
  * table, where records come twice, batches fail in part and the function dies between them. Both must answer every search alike.
  */
 import { expect } from '@jest/globals'
+import type { EventValue } from '../../lambdas/adapters/dynamodb/attributes.ts'
 import { contentOf, headItem, shardFor } from '../../lambdas/adapters/dynamodb/item.ts'
-import { type EventValue, type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream.ts'
+import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
 import { indexer } from '../../lambdas/functions/indexer.ts'
 import { indexChanges } from '../../lambdas/indexing/index-changes.ts'

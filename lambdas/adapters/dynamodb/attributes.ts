@@ -1,12 +1,23 @@
-/** The items of failed conditions: the document client leaves them as the service sends them. */
+/** Items as the service sends them: those of failed conditions, which the document client leaves so, and those of stream events. */
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 
-export const plainItem = (item: Readonly<Record<string, AttributeValue>>): Record<string, unknown> =>
+/** An attribute as events carry it: JSON, bytes as base64. */
+export type EventValue = {
+  readonly S?: string
+  readonly N?: string
+  readonly B?: string
+  readonly BOOL?: boolean
+  readonly M?: Readonly<Record<string, EventValue>>
+  readonly L?: readonly EventValue[]
+}
+
+export const plainItem = (item: Readonly<Record<string, AttributeValue | EventValue>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]))
 
-function plainValue(value: AttributeValue): unknown {
-  if (value.M !== undefined) return plainItem(value.M)
-  if (value.L !== undefined) return value.L.map(plainValue)
-  if (value.N !== undefined) return Number(value.N)
-  return value.S ?? value.B ?? value.BOOL ?? null
+function plainValue({ S, N, B, BOOL, M, L }: AttributeValue | EventValue): unknown {
+  if (M !== undefined) return plainItem(M)
+  if (L !== undefined) return L.map(plainValue)
+  if (N !== undefined) return Number(N)
+  if (typeof B === 'string') return Buffer.from(B, 'base64')
+  return S ?? B ?? BOOL ?? null
 }

@@ -4,18 +4,9 @@
  */
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
+import { type EventValue, plainItem } from './attributes.ts'
 import { type HeadItem, versionOf } from './item.ts'
 import { HEAD, tenantOf } from './table.ts'
-
-/** An attribute as events carry it: JSON, bytes as base64. */
-export type EventValue = {
-  readonly S?: string
-  readonly N?: string
-  readonly B?: string
-  readonly BOOL?: boolean
-  readonly M?: Readonly<Record<string, EventValue>>
-  readonly L?: readonly EventValue[]
-}
 
 export type StreamRecord = {
   readonly dynamodb?: { readonly SequenceNumber?: string; readonly NewImage?: Readonly<Record<string, EventValue>> }
@@ -31,15 +22,4 @@ export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore
   const { pk, v } = plainItem(image) as unknown as HeadItem
   const [tenant = '', type = '', id = ''] = pk.split('#')
   return v === undefined ? undefined : versionOf({ tenant: tenantOf(tenant), type, id }, v, blobs)
-}
-
-const plainItem = (item: Readonly<Record<string, EventValue>>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(item).map(([name, value]) => [name, plainValue(value)]))
-
-function plainValue({ S, N, B, BOOL, M, L }: EventValue): unknown {
-  if (M !== undefined) return plainItem(M)
-  if (L !== undefined) return L.map(plainValue)
-  if (N !== undefined) return Number(N)
-  if (B !== undefined) return Buffer.from(B, 'base64')
-  return S ?? BOOL ?? null
 }

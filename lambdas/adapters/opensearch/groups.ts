@@ -1,12 +1,11 @@
 /** Groups: all of them with their sizes and first hits, put in order here; then the hits of those that are shown. */
 import type { Group, GroupPage, Hit } from '../../ports/search-index.ts'
-import { TooManyGroups } from '../../ports/too-costly.ts'
+import { MOST_GROUPS, TooManyGroups } from '../../ports/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
 import { type Bucket, bucketsOf } from './distinct.ts'
 import { allOf, oneOf, type Query } from './query.ts'
 import { type Found, hitOf, type Searching, sortOf } from './searching.ts'
 
-const MOST_GROUPS = 65_535
 const PAGE = 2_000
 /** Searches of one request. */
 const TOGETHER = 100

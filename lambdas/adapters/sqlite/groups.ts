@@ -1,12 +1,10 @@
 /** Groups and distinct keys: told from what the index holds of each match. */
 import type { Group, GroupPage, Hit } from '../../ports/search-index.ts'
-import { TooManyGroups } from '../../ports/too-costly.ts'
+import { MOST_GROUPS, TooManyGroups } from '../../ports/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
 import { ID, type Numbers } from './compile-plan.ts'
 import { type Held, keyFieldsOf, readHeld } from './held.ts'
 import type { Match } from './index-reader.ts'
-
-const MOST_GROUPS = 65_535
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }
 

@@ -3,6 +3,12 @@
 /** The type of what comes out (with a code's one system after a space), then the way to it. */
 export type Branch = readonly [type: string, ...steps: Step[]]
 
+/** Without primitives that may have only extensions: a value is searched for only where there is one. */
+export const withoutCompanions = ([type, ...steps]: Branch): Branch => [
+  type,
+  ...steps.map((step): Step => (typeof step === 'string' ? step.replace(/\?$/, '') : step)),
+]
+
 export type Step =
   /** A member; lists are opened. `status?`: a primitive, which may have only extensions. */
   | string

@@ -1,4 +1,5 @@
 /** Reference parameters. https://hl7.org/fhir/R4/search.html#reference */
+import { RELATIVE, relative } from '../../fhir/references.ts'
 import { type Element, isElement, isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { Fields } from '../fields.ts'
@@ -24,13 +25,6 @@ export const reference: SearchType = {
     return text.startsWith(`${modifier}/`) ? lowerReference(parameter, text) : { kind: 'some', of: [] }
   },
 }
-
-/** `Type/id`, perhaps with a version. */
-const RELATIVE = /^([A-Z][A-Za-z]*)\/([A-Za-z0-9\-.]{1,64})(?:\/_history\/[A-Za-z0-9\-.]{1,64})?$/
-
-/** `http://this.server/fhir/Patient/1` → `Patient/1`. */
-const relative = (text: string, baseUrl: string | undefined): string =>
-  baseUrl !== undefined && text.startsWith(`${baseUrl}/`) ? text.slice(baseUrl.length + 1) : text
 
 function addReference(fields: Fields, name: string, reference: string): void {
   const text = relative(reference, fields.reading.baseUrl)
