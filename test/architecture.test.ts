@@ -27,10 +27,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
   'lambdas/adapters/opensearch': ['lambdas/ports', 'lambdas/search/plan.ts', '@opensearch-project/opensearch', 'node:*'],
   'lambdas/runtime': ['lambdas', 'node:*'],
-  'lambdas/functions': ['lambdas/runtime', 'lambdas/interactions', 'lambdas/indexing', 'lambdas/ports'],
+  'lambdas/adapters/step-functions': ['lambdas/ports', '@aws-sdk/client-sfn', 'node:*'],
+  'lambdas/functions': ['lambdas/runtime', 'lambdas/http/pipelines', 'lambdas/interactions', 'lambdas/indexing', 'lambdas/ports'],
   'search-mappings': ['lambdas/fhir', 'node:*'],
-  bin: ['lambdas/runtime', 'commander', 'cli-progress', 'node:*'],
-  test: ['lambdas', 'bin', 'search-mappings', '*'],
+  lib: [
+    'lambdas/interactions/routes.ts',
+    'lambdas/functions/functions.ts',
+    'lambdas/indexing/workflow.ts',
+    'lambdas/runtime/config.ts',
+    'aws-cdk-lib',
+    'constructs',
+    'cdk-nag',
+    'esbuild',
+    'node:*',
+  ],
+  bin: ['lambdas/runtime', 'lib', 'aws-cdk-lib', 'commander', 'cli-progress', 'node:*'],
+  test: ['lambdas', 'lib', 'bin', 'search-mappings', '*'],
 }
 
 const LONGEST_FILE = 300

@@ -1,7 +1,7 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
 import { isTimeZone } from '../fhir/time-zone.ts'
 
-export type SettingKind = 'integer' | 'list' | 'switch' | 'time zone' | readonly string[]
+export type SettingKind = 'integer' | 'list' | 'switch' | 'text' | 'time zone' | readonly string[]
 
 export type Setting = {
   /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
@@ -34,6 +34,20 @@ export const SETTINGS = [
   setting('searchBudget', 'integer', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
 
+/** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
+// biome-ignore format: a table
+export const PLACES = [
+  setting('baseUrl', 'text', '', 'what the server calls itself, without a slash at the end'),
+  setting('table', 'text', '', 'the DynamoDB table of the resources'),
+  setting('stateTable', 'text', '', 'the DynamoDB table of everything else: audit records, definitions, the key of seals'),
+  setting('bucket', 'text', '', 'the S3 bucket of large bodies and kept queries'),
+  setting('searchEndpoint', 'text', '', 'the URL of OpenSearch'),
+  setting('searchSigning', ['sigv4', 'none'], 'sigv4', 'how requests to OpenSearch are signed'),
+  setting('searchPrefix', 'text', 'fhir', 'what the names of its indices begin with'),
+  setting('rebuildWorkflow', 'text', '', 'the ARN of the state machine that makes documents again'),
+  setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
+] as const satisfies readonly Setting[]
+
 type Value<Kind> = Kind extends 'integer'
   ? number
   : Kind extends 'switch'
@@ -44,14 +58,23 @@ type Value<Kind> = Kind extends 'integer'
         ? Choice
         : string
 
-export type Config = { readonly [S in (typeof SETTINGS)[number] as S['name']]: Value<S['kind']> }
+type Values<S extends Setting> = { readonly [Each in S as Each['name']]: Value<Each['kind']> }
+
+export type Config = Values<(typeof SETTINGS)[number]>
+export type Places = Values<(typeof PLACES)[number]>
 
 export const variableOf = (name: string): string => `FHIR_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
 /** RangeError that names the variable where a value does not fit. */
-export function readConfig(environment: Readonly<Record<string, string | undefined>> = process.env): Config {
-  return Object.fromEntries(SETTINGS.map((each) => [each.name, parse(each, environment[variableOf(each.name)] ?? each.fallback)])) as Config
-}
+export const readConfig = (environment: Environment = process.env): Config => read(SETTINGS, environment) as Config
+
+/** As readConfig, of PLACES. */
+export const readPlaces = (environment: Environment = process.env): Places => read(PLACES, environment) as Places
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const read = (settings: readonly Setting[], environment: Environment): object =>
+  Object.fromEntries(settings.map((each) => [each.name, parse(each, environment[variableOf(each.name)] ?? each.fallback)]))
 
 function parse({ name, kind }: Setting, text: string): unknown {
   const refuse = (expected: string): never => {
@@ -64,6 +87,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
     case 'list':
       return text.split(',').map((item) => item.trim())
+    case 'text':
+      return text
     case 'time zone':
       return isTimeZone(text) ? text : refuse('the name of a time zone, such as Europe/Berlin')
     default:

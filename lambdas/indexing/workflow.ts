@@ -1,0 +1,67 @@
+/**
+ * The rebuild of documents on AWS, as a state machine in Amazon States Language: what is pending is taken, then, when no function works with
+ * older definitions any more, each type gets a new index that is filled segment by segment and takes over in one step. Data for the stacks.
+ * https://states-language.net/spec.html
+ */
+
+/** Types filled at once, and segments of one. */
+const TYPES_AT_ONCE = 4
+const SEGMENTS_AT_ONCE = 8
+
+/** Passing failures are tried again; each step may be repeated. */
+const RETRY = [
+  { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 6, MaxDelaySeconds: 60, JitterStrategy: 'FULL' },
+]
+
+/** `step`: the ARN of the function that runs each of them. Input and output carry types and cursors, never content. */
+export function rebuildWorkflow(step: string): object {
+  const task = (action: string, input: object, rest: object): object => ({
+    Type: 'Task',
+    Resource: step,
+    Parameters: { action, ...input },
+    Retry: RETRY,
+    ...rest,
+  })
+  const ofType = { 'type.$': '$.type', 'tenant.$': '$.tenant', 'token.$': '$.token' }
+  return {
+    Comment: 'Makes the documents of types again while the index is searched and followed',
+    StartAt: 'Take',
+    States: {
+      Take: task('take', { 'execution.$': '$$.Execution.Name' }, { Next: 'Anything' }),
+      Anything: { Type: 'Choice', Choices: [{ Variable: '$.pending', BooleanEquals: true, Next: 'UntilAllKnow' }], Default: 'Done' },
+      UntilAllKnow: { Type: 'Wait', SecondsPath: '$.wait', Next: 'EachType' },
+      EachType: {
+        Type: 'Map',
+        ItemsPath: '$.types',
+        MaxConcurrency: TYPES_AT_ONCE,
+        ItemProcessor: {
+          ProcessorConfig: { Mode: 'INLINE' },
+          StartAt: 'Open',
+          States: {
+            Open: task('open', ofType, { Next: 'EachSegment' }),
+            EachSegment: {
+              Type: 'Map',
+              ItemsPath: '$.segments',
+              MaxConcurrency: SEGMENTS_AT_ONCE,
+              ResultPath: null,
+              ItemProcessor: {
+                ProcessorConfig: { Mode: 'INLINE' },
+                StartAt: 'Fill',
+                States: {
+                  Fill: task('fill', { 'segment.$': '$' }, { Next: 'More' }),
+                  More: { Type: 'Choice', Choices: [{ Variable: '$.more', BooleanEquals: true, Next: 'Fill' }], Default: 'Filled' },
+                  Filled: { Type: 'Succeed' },
+                },
+              },
+              Next: 'Swap',
+            },
+            Swap: task('swap', ofType, { End: true }),
+          },
+        },
+        ResultPath: null,
+        Next: 'Take',
+      },
+      Done: { Type: 'Succeed' },
+    },
+  }
+}
