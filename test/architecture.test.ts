@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/interactions',
     'lambdas/ports',
     '@middy/core',
+    'node:crypto',
     'node:http',
     'node:util',
     'node:zlib',

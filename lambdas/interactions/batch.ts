@@ -1,25 +1,24 @@
 /** FHIR batch: entries that succeed or fail each for itself. https://hl7.org/fhir/R4/http.html#transaction */
-import type { BundleEntry } from '../fhir/bundle.ts'
 import { FhirError, outcome } from '../fhir/outcome.ts'
-import { type EntryRequest, METHODS, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
-import type { FhirRequest } from './interaction.ts'
+import { type EntryRequest, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
+import type { FhirRequest, FhirResponse } from './interaction.ts'
 
 const AT_ONCE = 32
 
 export const batch =
   ({ run }: Perform) =>
-  async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly BundleEntry[]> => {
-    const responses: BundleEntry[] = []
+  async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly FhirResponse[]> => {
+    const responses: FhirResponse[] = []
     const perform = async (entry: EntryRequest): Promise<void> => {
       responses[entry.index] = await answer(entry)
     }
-    const answer = async (entry: EntryRequest): Promise<BundleEntry> => {
+    const answer = async (entry: EntryRequest): Promise<FhirResponse> => {
       try {
-        return responseEntry(await run(entry, request), entry, request)
+        return await run(entry, request)
       } catch (thrown) {
         if (!(thrown instanceof FhirError)) throw thrown
         const { status, issues } = withinEntry(thrown, entry.index)
-        return responseEntry({ status, body: outcome(issues) }, entry, request)
+        return { status, body: outcome(issues) }
       }
     }
     for (const method of METHODS)

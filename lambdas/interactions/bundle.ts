@@ -2,7 +2,7 @@
 
 import { fhirError } from '../fhir/outcome.ts'
 import { batch } from './batch.ts'
-import { entriesOf, type Perform } from './bundle-entry.ts'
+import { entriesOf, type Perform, responseEntry } from './bundle-entry.ts'
 import type { Interaction } from './interaction.ts'
 import { bodyOf } from './resource-body.ts'
 import { transaction } from './transaction.ts'
@@ -20,6 +20,15 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')
     const responses = await runs[type](entries, request)
-    return { status: 200, body: { kind: 'bundle', type: `${type}-response`, link: [], entries: responses } }
+    return {
+      status: 200,
+      body: {
+        kind: 'bundle',
+        type: `${type}-response`,
+        link: [],
+        entries: responses.map((response, i) => responseEntry(response, entries[i]!, request)),
+      },
+      written: responses.flatMap(({ written = [] }) => written),
+    }
   }
 }

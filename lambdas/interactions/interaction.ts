@@ -4,8 +4,8 @@ import type { BundlePage } from '../fhir/bundle.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Reindex } from '../ports/reindex.ts'
-import type { ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
+import type { IndexProgress, Reindex } from '../ports/reindex.ts'
+import type { ResourceReader, ResourceWriter, VersionKey } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Pairs } from '../search/query.ts'
@@ -59,6 +59,8 @@ export type FhirResponse = {
   readonly headers?: Readonly<Record<string, string>>
   /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
   readonly body?: Resource | BundlePage | Uint8Array
+  /** The versions the request made. */
+  readonly written?: readonly VersionKey[]
 }
 
 export type Interaction = (request: FhirRequest) => Promise<FhirResponse>
@@ -80,6 +82,7 @@ export type Ports = {
   readonly clock: Clock
   readonly seal: Seal
   readonly blobs: BlobStore
+  readonly progress: IndexProgress
   readonly reindex: Reindex
   readonly choices: Choices
 }

@@ -5,7 +5,7 @@ import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion, VersionKey, Write } from '../ports/resource-store.ts'
 import { customMappings, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
@@ -43,7 +43,7 @@ export function save(
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
-    response: saved(request, write, created, warningsOf(stamped, body)),
+    response: { ...saved(request, write, created, warningsOf(stamped, body)), written: [versionKeyOf(write)] },
   }
 }
 
@@ -57,8 +57,11 @@ export function remove(clock: Clock, key: ResourceKey, head: ResourceVersion): C
     compartments: head.compartments,
     body: new Uint8Array(),
   }
-  return { kind: 'change', write, guards: [], response: { status: 204, headers: { etag: etag(head.versionId + 1) } } }
+  const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [versionKeyOf(write)] }
+  return { kind: 'change', write, guards: [], response }
 }
+
+const versionKeyOf = ({ tenant, type, id, expected }: Write): VersionKey => ({ tenant, type, id, versionId: expected + 1 })
 
 /** The resource as it is already: If-None-Exist found it, or the update changed nothing. */
 export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse =>

@@ -7,7 +7,7 @@ import { keyOf } from './key.ts'
 import { withState } from './reindex.ts'
 
 export const read =
-  ({ resources, reindex }: Pick<Ports, 'resources' | 'reindex'>): Interaction =>
+  ({ resources, progress }: Pick<Ports, 'resources' | 'progress'>): Interaction =>
   async (request) => {
     const key = keyOf(request)
     const [head] = await resources.current([key])
@@ -15,6 +15,6 @@ export const read =
     if (head.deleted) throw gone(key, 404)
     const response = found(head, request)
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
-    const { definitions } = await reindex.status(key.tenant)
+    const { definitions } = await progress.status(key.tenant)
     return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions, request.baseUrl) }
   }

@@ -2,22 +2,20 @@
 import { fhirError } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
-import type { Definition, Reindex, ReindexStatus } from '../ports/reindex.ts'
-import type { FhirRequest, Interaction } from './interaction.ts'
-
-type ReindexPorts = { readonly reindex: Reindex }
+import type { Definition, IndexStatus } from '../ports/reindex.ts'
+import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 
 /** `GET [base]/$reindex-status`: Parameters with the parameters somebody defined, and the types that are made again. */
 export const reindexStatus =
-  ({ reindex }: ReindexPorts): Interaction =>
-  async ({ tenant }) => ({ status: 200, body: statusOf(await reindex.status(tenant)) })
+  ({ progress }: Pick<Ports, 'progress'>): Interaction =>
+  async ({ tenant }) => ({ status: 200, body: statusOf(await progress.status(tenant)) })
 
 /** `POST [base]/$reindex?type=Patient,Observation`: makes the documents of these types again, of all without one. */
 export const startReindex =
-  ({ reindex }: ReindexPorts): Interaction =>
+  ({ reindex }: Pick<Ports, 'reindex'>): Interaction =>
   async (request) => {
     const types = typesOf(request)
-    reindex.start(request.tenant, types.length === 0 ? resourceTypes : types)
+    await reindex.start(request.tenant, types.length === 0 ? resourceTypes : types)
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/$reindex-status` } }
   }
 
@@ -28,9 +26,9 @@ function typesOf({ parameters }: FhirRequest): readonly string[] {
   return types
 }
 
-function statusOf({ lag, definitions, rebuilds, unreadable }: ReindexStatus): Resource {
+function statusOf({ lag, definitions, rebuilds, unreadable }: IndexStatus): Resource {
   const parameter = [
-    { name: 'lag', valueInteger: lag },
+    ...(lag === undefined ? [] : [{ name: 'lag', valueInteger: lag }]),
     ...definitions.map(({ id, base, code, state }) => ({
       name: 'parameter',
       part: [

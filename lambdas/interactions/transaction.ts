@@ -1,9 +1,8 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
-import type { BundleEntry } from '../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import { conditionalReferences, replaceReferences } from '../fhir/references.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
-import { type EntryRequest, forEntry, METHODS, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
+import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
 import { criteriaOf, matchesOf, pairsOf } from './conditional.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
@@ -30,7 +29,7 @@ const WRITES: Readonly<Record<string, WriteInteraction>> = { create: creation, u
 
 export const transaction =
   (ports: WritePorts, perform: Perform) =>
-  async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly BundleEntry[]> => {
+  async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly FhirResponse[]> => {
     const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
     const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
     const writes = await Promise.all(ordered.slice(0, ordered.length - reads.length).map((entry) => stepOf(perform, entry, request)))
@@ -38,7 +37,7 @@ export const transaction =
     const responses = new Map<number, FhirResponse>()
     for (const { entry, change } of await commit(ports, writes)) responses.set(entry.index, change.response)
     for (const entry of reads) responses.set(entry.index, await readAfter(perform, entry, request))
-    return entries.map((entry) => responseEntry(responses.get(entry.index)!, entry, request))
+    return entries.map(({ index }) => responses.get(index)!)
   }
 
 const stepOf = (perform: Perform, entry: EntryRequest, outer: FhirRequest): Promise<Step> =>

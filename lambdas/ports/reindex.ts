@@ -9,17 +9,20 @@ export type Rebuilding = { readonly type: string; readonly done: number; readonl
 /** A version that could not be read for the index: it is found by its key alone. */
 export type Unreadable = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
 
-export type ReindexStatus = {
-  /** Acknowledged versions that were not searchable when it was asked for. */
-  readonly lag: number
+export type IndexStatus = {
+  /** Acknowledged versions that were not searchable when it was asked for; absent where nobody counts them. */
+  readonly lag?: number
   readonly definitions: readonly Definition[]
   readonly rebuilds: readonly Rebuilding[]
   readonly unreadable: readonly Unreadable[]
 }
 
+export interface IndexProgress {
+  /** As of everything acknowledged before, or, where the index follows by itself, of everything it has come to. */
+  status(tenant: string): Promise<IndexStatus>
+}
+
 export interface Reindex {
-  /** As of everything acknowledged before. */
-  status(tenant: string): Promise<ReindexStatus>
   /** Makes the documents of these types again, from the beginning, while searches and writes go on. */
-  start(tenant: string, types: readonly string[]): void
+  start(tenant: string, types: readonly string[]): Promise<void>
 }

@@ -13,7 +13,7 @@ import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { SqliteResourceStore } from '../adapters/sqlite/resource-store.ts'
 import { nodeServer } from '../http/node-server.ts'
 import { performer } from '../http/perform.ts'
-import type { StepParts } from '../http/pipelines/reading.ts'
+import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
 import { type Place, type Serve, server } from '../http/server.ts'
@@ -35,9 +35,10 @@ import { search } from '../interactions/search.ts'
 import { forgetQueries } from '../interactions/stored-query.ts'
 import { update } from '../interactions/update.ts'
 import { vread } from '../interactions/vread.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Overloaded } from '../ports/overloaded.ts'
-import type { Reindex } from '../ports/reindex.ts'
+import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Reading } from '../search/reading.ts'
@@ -84,6 +85,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
     const { definitions } = stores
     const ports: Ports = {
       ...stores,
+      progress: progressOf(stores),
       reindex: reindexOf(stores),
       resources: stores.store,
       writer: writerOf(stores, config, baseUrl),
@@ -96,7 +98,15 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       ...stores,
       serve: serveOf(
         ports,
-        { audit, clock: stores.clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true, tokens: tokensOf(stores, seal) },
+        {
+          audit,
+          clock: stores.clock,
+          report,
+          maxBody: config.maxBodyBytes,
+          origins,
+          loopbackOnly: true,
+          tokens: tokensOf(stores, seal, blobs),
+        },
         { baseUrl, reading: () => readingNow(reading, definitions()) },
       ),
     }
@@ -160,14 +170,17 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
   return { store, searcher, clock: new SystemClock(store.newest()), definitions: () => definitions }
 }
 
-const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal): TokenParts => ({
+const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal, blobs: BlobStore): TokenParts => ({
   seal,
   clock,
+  blobs,
   index: searcher,
-  position: () => String(store.lastPosition()),
+  tokensOf: () => [String(store.lastPosition())],
 })
 
-const reindexOf = ({ searcher, definitions }: Stores): Reindex => ({
+const reindexOf = ({ searcher }: Stores): Reindex => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
+
+const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
   async status(tenant) {
     const lag = searcher.lag()
     await searcher.caughtUp()
@@ -180,7 +193,6 @@ const reindexOf = ({ searcher, definitions }: Stores): Reindex => ({
       unreadable: definitions().poisoned.filter((each) => each.tenant === tenant),
     }
   },
-  start: (tenant, types) => searcher.rebuild(tenant, types),
 })
 
 /** The same object as long as nothing is defined, so that what is prepared for it is found again. */
@@ -212,7 +224,7 @@ async function closeStores({ searcher, store }: Stores): Promise<void> {
   await store.close()
 }
 
-function serveOf(ports: Ports, parts: StepParts, place: Place): Serve {
+function serveOf(ports: Ports, parts: BodyStepParts, place: Place): Serve {
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
   const histories = history(ports)
   const searches = search(ports)

@@ -19,7 +19,8 @@ const parts = {
     seal: { seal: () => '', open: () => undefined },
     clock: { now: () => 0, newId: () => 'id' },
     index: { caughtUp: async () => true },
-    position: () => '',
+    blobs: { get: async () => undefined, put: async () => undefined },
+    tokensOf: () => [],
   },
 }
 

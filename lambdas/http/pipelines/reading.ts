@@ -23,11 +23,15 @@ export type StepParts = {
   readonly origins: Origins
   /** Open mode. */
   readonly loopbackOnly: boolean
+  /** Gets errors of the machine. */
+  readonly report: (error: unknown, requestId: string) => void
+}
+
+/** Of steps that read a body or wait for the index. */
+export type BodyStepParts = StepParts & {
   /** Bytes. */
   readonly maxBody: number
   readonly tokens: TokenParts
-  /** Gets errors of the machine. */
-  readonly report: (error: unknown, requestId: string) => void
 }
 
 export const readingSteps = ({ audit, clock, origins, loopbackOnly, report }: StepParts): Steps => ({

@@ -3,9 +3,9 @@ import type { Steps } from '../pipeline.ts'
 import { awaitIndexToken } from '../steps/index-token.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parseForm } from '../steps/parse-form.ts'
-import { readingSteps, type StepParts } from './reading.ts'
+import { type BodyStepParts, readingSteps } from './reading.ts'
 
-export const searchingSteps = (parts: StepParts): Steps => ({
+export const searchingSteps = (parts: BodyStepParts): Steps => ({
   ...readingSteps(parts),
   limitBody: limitBody(parts.maxBody),
   parseForm,

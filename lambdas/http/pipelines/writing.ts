@@ -5,9 +5,9 @@ import { limitBody } from '../steps/limit-body.ts'
 import { parsePatch } from '../steps/parse-patch.ts'
 import { parseResource } from '../steps/parse-resource.ts'
 import { validateResource } from '../steps/validate-resource.ts'
-import { readingSteps, type StepParts } from './reading.ts'
+import { type BodyStepParts, readingSteps } from './reading.ts'
 
-export const writingSteps = (parts: StepParts): Steps => ({
+export const writingSteps = (parts: BodyStepParts): Steps => ({
   ...readingSteps(parts),
   limitBody: limitBody(parts.maxBody),
   parseResource: parseResource(() => parts.clock.newId()),

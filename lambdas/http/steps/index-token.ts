@@ -1,7 +1,13 @@
-/** Read your writes: a write answers with a token, and a search that carries it sees that write. https://hl7.org/fhir/R4/search.html leaves this open. */
+/**
+ * Read your writes where the index follows the store: a write answers with a token, and a search that carries it sees that write; or the
+ * write itself waits. https://hl7.org/fhir/R4/search.html leaves this open.
+ */
+import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
+import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
+import type { VersionKey } from '../../ports/resource-store.ts'
 import type { Seal } from '../../ports/seal.ts'
 import type { SearchIndex } from '../../ports/search-index.ts'
 import type { Step } from '../exchange.ts'
@@ -10,32 +16,61 @@ export type TokenParts = {
   readonly seal: Seal
   readonly clock: Clock
   readonly index: Pick<SearchIndex, 'caughtUp'>
-  /** Names everything acknowledged so far. */
-  readonly position: () => string
+  /** Keeps what is too long for a header. */
+  readonly blobs: Pick<BlobStore, 'get' | 'put'>
+  /** As the index names what it must have seen for these versions to be visible. */
+  readonly tokensOf: (written: readonly VersionKey[]) => readonly string[]
 }
 
 /** Milliseconds. */
 const PATIENCE = 5_000
 const HEADER = 'x-index-token'
+const LONGEST = 200
+const FOLDER = 'tokens'
 
-/** On writes. The token is bound to the tenant, and at most 200 characters long. */
-export const tellIndexToken = ({ seal, clock, position }: TokenParts): Step => ({
-  after(request) {
+/**
+ * On writes. The token is bound to the tenant, and at most 200 characters long. `X-Consistency: strong` waits until the write is visible;
+ * where that takes too long the write succeeds all the same, and says so.
+ */
+export const tellIndexToken = (parts: TokenParts): Step => ({
+  async after(request) {
     const { event, response } = request
     if (response === undefined || response === null || response.status >= 300) return
-    const token = seal.seal(JSON.stringify([event.fhir.tenant, position()]), clock.now())
-    request.response = { ...response, headers: { ...response.headers, [HEADER]: token } }
+    const written = 'written' in response ? (response.written ?? []) : []
+    const tokens = parts.tokensOf(written)
+    const isLate = event.http.headers['x-consistency'] === 'strong' && written.length > 0 && !(await parts.index.caughtUp(tokens, PATIENCE))
+    const headers = {
+      [HEADER]: await sealed(parts, event.fhir.tenant, tokens),
+      ...(isLate ? { 'x-index-lag': `more than ${PATIENCE} ms` } : {}),
+    }
+    request.response = { ...response, headers: { ...response.headers, ...headers } }
   },
 })
 
 /** On searches. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds. */
-export const awaitIndexToken = ({ seal, index }: TokenParts): Step => ({
+export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event: { http, fhir } }) {
     const token = http.headers[HEADER]
     if (token === undefined) return
-    const opened = seal.open(token)
-    const [tenant, position] = opened === undefined ? [] : (JSON.parse(opened.text) as readonly string[])
-    if (position === undefined || tenant !== fhir.tenant) throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
-    if (!(await index.caughtUp([position], PATIENCE))) throw new Overloaded('the search index is behind')
+    const tokens = await opened(parts, fhir.tenant, token)
+    if (!(await parts.index.caughtUp(tokens, PATIENCE))) throw new Overloaded('the search index is behind')
   },
 })
+
+async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens: readonly string[]): Promise<string> {
+  const token = seal.seal(JSON.stringify([tenant, tokens]), clock.now())
+  if (token.length <= LONGEST) return token
+  const text = JSON.stringify(tokens)
+  const key = createHash('sha256').update(`${tenant} ${text}`).digest('base64url')
+  await blobs.put(`${FOLDER}/${key}`, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
+  return seal.seal(JSON.stringify([tenant, key]), clock.now())
+}
+
+async function opened({ seal, blobs }: TokenParts, tenant: string, token: string): Promise<readonly string[]> {
+  const [of, named] = JSON.parse(seal.open(token)?.text ?? '[]') as readonly [string?, (string | readonly string[])?]
+  if (named === undefined || of !== tenant) throw fhirError(400, 'value', 'The X-Index-Token is not one this server gave out')
+  if (typeof named !== 'string') return named
+  const kept = await blobs.get(`${FOLDER}/${named}`)
+  if (kept === undefined) throw fhirError(410, 'not-found', 'What the X-Index-Token names is no longer kept')
+  return JSON.parse(new TextDecoder().decode(kept.bytes)) as readonly string[]
+}

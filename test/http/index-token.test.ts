@@ -1,0 +1,94 @@
+/** X-Index-Token and X-Consistency: what a write tells, and what a search with it waits for. */
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
+import type { Exchange, HttpResponse } from '../../lambdas/http/exchange.ts'
+import { awaitIndexToken, type TokenParts, tellIndexToken } from '../../lambdas/http/steps/index-token.ts'
+import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import type { Blob } from '../../lambdas/ports/blob-store.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import type { VersionKey } from '../../lambdas/ports/resource-store.ts'
+
+function world(isVisible = true) {
+  const kept = new Map<string, Blob>()
+  const asked: (readonly string[])[] = []
+  const parts: TokenParts = {
+    seal: new AesSeal(randomBytes(32)),
+    clock: { now: () => 1, newId: () => 'id' },
+    blobs: { get: async (key) => kept.get(key), put: async (key, blob) => void kept.set(key, blob) },
+    index: {
+      caughtUp: async (tokens) => {
+        asked.push(tokens)
+        return isVisible
+      },
+    },
+    tokensOf: (written) => written.map(({ type, id, versionId }) => `${type}~${id}~${versionId}`),
+  }
+  const exchange = (tenant: string, headers: Record<string, string>) => ({ http: { headers }, fhir: { tenant } }) as unknown as Exchange
+  return {
+    kept,
+    asked,
+    async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, tenant = 'a'): Promise<Record<string, string>> {
+      const request = { event: exchange(tenant, headers), response: { status: 201, written } as FhirResponse | HttpResponse }
+      await tellIndexToken(parts).after!(request as never)
+      return request.response.headers as Record<string, string>
+    },
+    wait: async (token: string, tenant = 'a'): Promise<unknown> =>
+      awaitIndexToken(parts).before!({ event: exchange(tenant, { 'x-index-token': token }) } as never),
+  }
+}
+
+const versions = (count: number): readonly VersionKey[] =>
+  Array.from({ length: count }, (_, i) => ({ tenant: 'a', type: 'Patient', id: `${randomBytes(16).toString('hex')}-${i}`, versionId: 1 }))
+
+describe('X-Index-Token', () => {
+  it('of one write needs nothing to be kept, of many names what is kept, and is never longer than 200 characters', async () => {
+    for (const [count, keeps] of [
+      [1, 0],
+      [5_000, 1],
+    ] as const) {
+      const { kept, asked, tell, wait } = world()
+      const written = versions(count)
+      const { 'x-index-token': token = '' } = await tell(written)
+      expect(token.length).toBeLessThanOrEqual(200)
+      expect(kept.size).toBe(keeps)
+      await wait(token)
+      expect(asked).toEqual([written.map(({ id }) => `Patient~${id}~1`)])
+    }
+  })
+
+  it('of another tenant or server is refused', async () => {
+    const { tell, wait } = world()
+    const { 'x-index-token': token = '' } = await tell(versions(1))
+    await expect(wait(token, 'b')).rejects.toMatchObject({ status: 400 })
+    await expect(world().wait(token)).rejects.toMatchObject({ status: 400 })
+    await expect(wait('x')).rejects.toMatchObject({ status: 400 })
+  })
+
+  it('whose list is no longer kept is 410', async () => {
+    const { kept, tell, wait } = world()
+    const { 'x-index-token': token = '' } = await tell(versions(50))
+    kept.clear()
+    await expect(wait(token)).rejects.toMatchObject({ status: 410 })
+  })
+
+  it('that the index has not come to is 503', async () => {
+    const { tell, wait } = world(false)
+    const { 'x-index-token': token = '' } = await tell(versions(1))
+    await expect(wait(token)).rejects.toBeInstanceOf(Overloaded)
+  })
+})
+
+describe('X-Consistency: strong', () => {
+  it('waits for what was written, and for nothing otherwise', async () => {
+    const { asked, tell } = world()
+    expect(await tell(versions(1))).not.toHaveProperty('x-index-lag')
+    expect(asked).toEqual([])
+    expect(await tell(versions(2), { 'x-consistency': 'strong' })).not.toHaveProperty('x-index-lag')
+    expect(asked).toHaveLength(1)
+  })
+
+  it('succeeds and says so when the index is late', async () => {
+    expect(await world(false).tell(versions(1), { 'x-consistency': 'strong' })).toHaveProperty('x-index-lag')
+  })
+})
