@@ -1,4 +1,5 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
+import { fhirError } from '../fhir/outcome.ts'
 import type { FhirRequest, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import type { Reading } from '../search/reading.ts'
@@ -10,7 +11,8 @@ import { PREFLIGHT } from './steps/allow-origins.ts'
 export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpResponse>
 
 export type ServerParts = {
-  readonly interactions: Readonly<Record<InteractionCode, Interaction>>
+  /** Those that are answered here. */
+  readonly interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>
   readonly steps: Steps
   readonly place: Place
 }
@@ -37,7 +39,9 @@ export function server({ interactions, steps, place }: ServerParts): Serve {
     } catch (thrown) {
       return fallBack({ ...http, refused: thrown as Error })
     }
-    return pipelines.get(matched.interaction)!(exchangeOf(http, matched.interaction, requestId, matched, place))
+    const answer = pipelines.get(matched.interaction)
+    if (answer === undefined) return fallBack({ ...http, refused: fhirError(404, 'not-found', 'This path is not answered here') })
+    return answer(exchangeOf(http, matched.interaction, requestId, matched, place))
   }
 }
 

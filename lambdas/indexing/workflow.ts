@@ -1,6 +1,7 @@
 /**
- * The rebuild of documents on AWS, as a state machine in Amazon States Language: what is pending is taken, then, when no function works with
- * older definitions any more, each type gets a new index that is filled segment by segment and takes over in one step. Data for the stacks.
+ * The rebuild of documents on AWS, as a state machine in Amazon States Language: what is pending is taken; when no function works with older
+ * definitions any more, each type gets a new index; when all that is written goes there too, it is filled segment by segment, and takes over
+ * in one step. Data for the stacks.
  * https://states-language.net/spec.html
  */
 
@@ -22,7 +23,7 @@ export function rebuildWorkflow(step: string): object {
     Retry: RETRY,
     ...rest,
   })
-  const ofType = { 'type.$': '$.type', 'tenant.$': '$.tenant', 'token.$': '$.token' }
+  const ofType = { 'type.$': '$.type', 'attempt.$': '$.attempt' }
   return {
     Comment: 'Makes the documents of types again while the index is searched and followed',
     StartAt: 'Take',
@@ -38,7 +39,9 @@ export function rebuildWorkflow(step: string): object {
           ProcessorConfig: { Mode: 'INLINE' },
           StartAt: 'Open',
           States: {
-            Open: task('open', ofType, { Next: 'EachSegment' }),
+            Open: task('open', ofType, { Next: 'Empty' }),
+            Empty: { Type: 'Choice', Choices: [{ Variable: '$.isEmpty', BooleanEquals: true, Next: 'Swap' }], Default: 'UntilAllFollow' },
+            UntilAllFollow: { Type: 'Wait', SecondsPath: '$.wait', Next: 'EachSegment' },
             EachSegment: {
               Type: 'Map',
               ItemsPath: '$.segments',
@@ -55,7 +58,7 @@ export function rebuildWorkflow(step: string): object {
               },
               Next: 'Swap',
             },
-            Swap: task('swap', ofType, { End: true }),
+            Swap: task('swap', { ...ofType, 'next.$': '$.next' }, { End: true }),
           },
         },
         ResultPath: null,

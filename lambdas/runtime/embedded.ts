@@ -19,7 +19,8 @@ import { writingSteps } from '../http/pipelines/writing.ts'
 import { type Place, type Serve, server } from '../http/server.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
-import { type Definitions, NO_DEFINITIONS, searched } from '../indexing/custom-definitions.ts'
+import { type Definitions, NO_DEFINITIONS } from '../indexing/custom-definitions.ts'
+import { readingNow } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { capabilities } from '../interactions/capabilities.ts'
 import { create } from '../interactions/create.ts'
@@ -107,7 +108,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
           loopbackOnly: true,
           tokens: tokensOf(stores, seal, blobs),
         },
-        { baseUrl, reading: () => readingNow(reading, definitions()) },
+        { baseUrl, reading: () => readingNow(reading, definitions(), TENANT) },
       ),
     }
   }
@@ -194,19 +195,6 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
     }
   },
 })
-
-/** The same object as long as nothing is defined, so that what is prepared for it is found again. */
-const READINGS = new WeakMap<Definitions, Reading>()
-
-function readingNow(reading: Reading, definitions: Definitions): Reading {
-  if (definitions.definitions.length === 0) return reading
-  let now = READINGS.get(definitions)
-  if (now === undefined) {
-    now = { ...reading, custom: searched(definitions, TENANT) }
-    READINGS.set(definitions, now)
-  }
-  return now
-}
 
 const readingOf = ({ timeZone, referentialIntegrity }: Config, baseUrl: string): Reading => ({
   baseUrl,

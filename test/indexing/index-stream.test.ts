@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
-import { indexer } from '../../lambdas/functions/indexer.ts'
+import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import { bothWaysAgree } from './same-index.ts'
 
@@ -25,17 +25,29 @@ describe('a record', () => {
       expect(await streamVersion(record, none)).toBeUndefined()
   })
 
-  it('that cannot be read is reported, and comes again, while the others are indexed', async () => {
-    const reports: string[] = []
-    const handle = indexer<StreamRecord>({
-      index: { apply: async () => undefined },
-      reading: {},
-      onPoison: () => undefined,
-      versionOf: (record) => streamVersion(record, none),
-      report: (_, sequence) => reports.push(sequence),
+  const following = async (record: StreamRecord, blobs: BlobStore) => {
+    const told: string[] = []
+    const handle = followStream<StreamRecord>({
+      index: { apply: async (documents) => void told.push(...documents.map(({ id, version }) => `indexed ${id} ${version}`)) },
+      readingAfter: async () => ({}),
+      onPoison: ({ id }) => told.push(`poison ${id}`),
+      versionOf: (record) => streamVersion(record, blobs),
+      report: (_, sequence) => told.push(`again ${sequence}`),
     })
-    const broken = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, z: { B: 'AAAA' } } } })
-    expect(await handle({ Records: [broken] })).toEqual({ batchItemFailures: [{ itemIdentifier: '7' }] })
-    expect(reports).toEqual(['7'])
+    return { ...(await handle({ Records: [record] })), told }
+  }
+
+  it('that cannot be read now is reported, and comes again', async () => {
+    const blobs = { get: () => Promise.reject(new Error('throttled')) } as unknown as BlobStore
+    const record = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } } })
+    expect(await following(record, blobs)).toEqual({ batchItemFailures: [{ itemIdentifier: '7' }], told: ['again 7'] })
+  })
+
+  it('that is damaged never blocks: it is told of, and found by its key alone', async () => {
+    for (const content of [{ z: { B: 'AAAA' } }, { z: { B: 'Af//' } }, { blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } }]) {
+      const record = image({ v: { M: { vid: { N: '1' }, lu: { N: '1' }, ...content } } })
+      const blobs = { get: async () => undefined } as unknown as BlobStore
+      expect(await following(record, blobs)).toEqual({ batchItemFailures: [], told: ['poison a', 'indexed a 1'] })
+    }
   })
 }) // biome-ignore format: a table

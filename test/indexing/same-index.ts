@@ -7,7 +7,7 @@ import type { EventValue } from '../../lambdas/adapters/dynamodb/attributes.ts'
 import { contentOf, headItem, shardFor } from '../../lambdas/adapters/dynamodb/item.ts'
 import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
-import { indexer } from '../../lambdas/functions/indexer.ts'
+import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import { indexChanges } from '../../lambdas/indexing/index-changes.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
@@ -106,9 +106,9 @@ function followed(history: readonly ResourceVersion[], index: SqliteSearchIndex)
 async function delivered(random: Random, history: readonly ResourceVersion[], index: SearchIndex): Promise<void> {
   const records = await Promise.all(history.map((version, i) => recordOf(version, i)))
   const reports: unknown[] = []
-  const handle = indexer<StreamRecord>({
+  const handle = followStream<StreamRecord>({
     index: failing(random, index),
-    reading: {},
+    readingAfter: async () => ({}),
     onPoison: (_, error) => reports.push(error),
     versionOf: (record) => streamVersion(record, noBlobs),
     report: (error) => reports.push(error),

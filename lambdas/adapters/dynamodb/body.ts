@@ -12,6 +12,9 @@ import { plain } from './table.ts'
 export type Packed = { readonly z: Uint8Array } | { readonly blob: string; readonly sha: Uint8Array }
 export type Unpacked = { readonly compartments: readonly string[]; readonly body: Uint8Array }
 
+/** What was stored cannot be read, and will not be. */
+export class Damaged extends Error {}
+
 const DEFLATED = 1
 /** An item has 400 KB, and a head stands beside its successor while a transaction stages it. */
 const LARGEST_INLINE = 180_000
@@ -33,18 +36,25 @@ export async function pack(write: Write, op: string, blobs: BlobStore): Promise<
 
 export async function unpack(packed: Packed, blobs: BlobStore): Promise<Unpacked> {
   const z = 'z' in packed ? packed.z : await readBlob(packed, blobs)
-  if (z[0] !== DEFLATED) throw new Error(`a body has the unknown format ${z[0]}`)
-  const deflated = z.subarray(1)
-  const whole = deflated.length <= QUICK ? inflateRawSync(deflated) : await promisify(inflateRaw)(deflated)
+  if (z[0] !== DEFLATED) throw new Damaged(`a body has the unknown format ${z[0]}`)
+  const whole = await inflated(z.subarray(1))
   const end = 4 + whole.readUInt32BE(0)
   const compartments = whole.toString('utf8', 4, end)
   return { compartments: compartments === '' ? [] : compartments.split(' '), body: new Uint8Array(whole.subarray(end)) }
 }
 
+async function inflated(deflated: Uint8Array): Promise<Buffer> {
+  try {
+    return deflated.length <= QUICK ? inflateRawSync(deflated) : await promisify(inflateRaw)(deflated)
+  } catch (error) {
+    throw new Damaged('a body cannot be inflated', { cause: error })
+  }
+}
+
 async function readBlob({ blob, sha }: Extract<Packed, { blob: string }>, blobs: BlobStore): Promise<Uint8Array> {
   const bytes = (await blobs.get(blob))?.bytes
-  if (bytes === undefined) throw new Error('the blob of a body is missing')
-  if (Buffer.compare(digest(bytes), sha) !== 0) throw new Error('the blob of a body is damaged')
+  if (bytes === undefined) throw new Damaged('the blob of a body is missing')
+  if (Buffer.compare(digest(bytes), sha) !== 0) throw new Damaged('the blob of a body is damaged')
   return bytes
 }
 

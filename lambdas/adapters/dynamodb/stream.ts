@@ -5,6 +5,7 @@
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import { type EventValue, plainItem } from './attributes.ts'
+import { Damaged } from './body.ts'
 import { type HeadItem, versionOf } from './item.ts'
 import { HEAD, tenantOf } from './table.ts'
 
@@ -14,12 +15,19 @@ export type StreamRecord = {
 
 /**
  * The version a record tells of. undefined: none, as for copies, guards, records of transactions, and heads a transaction has staged
- * something at, which a record of their own follows when it is settled.
+ * something at, which a record of their own follows when it is settled. A version that is damaged comes without a body.
  */
 export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore): Promise<ResourceVersion | undefined> {
   const image = dynamodb?.NewImage
   if (image?.sk?.S !== HEAD || image.ptx !== undefined) return undefined
   const { pk, v } = plainItem(image) as unknown as HeadItem
+  if (v === undefined) return undefined
   const [tenant = '', type = '', id = ''] = pk.split('#')
-  return v === undefined ? undefined : versionOf({ tenant: tenantOf(tenant), type, id }, v, blobs)
+  const key = { tenant: tenantOf(tenant), type, id }
+  try {
+    return await versionOf(key, v, blobs)
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error
+    return { ...key, versionId: v.vid, lastUpdated: v.lu, deleted: v.del === true, compartments: [], body: new Uint8Array() }
+  }
 }

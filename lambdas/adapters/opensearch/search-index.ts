@@ -32,6 +32,8 @@ export type OpenSearchOptions = Partial<BulkOptions & CallLimits> & {
 
 /** The next index of a type, filled beside the live one, which goes on answering. */
 export type Rebuild = {
+  /** By which another process may go on. */
+  readonly name: string
   /** As `apply` of the index, for the next index alone. */
   readonly apply: (documents: readonly IndexDocument[]) => Promise<void>
   /** From now on searches are answered by the next index; the other is gone. */
@@ -94,16 +96,17 @@ export class OpenSearchIndex implements SearchIndex {
   }
 
   /**
-   * Begins to rebuild a type, or goes on. Every `apply` writes to both indices; those of other processes know of it after `knownFor` ms:
+   * Begins to rebuild a type, or goes on with the next index there is, or, where another process told its name, with that. Every `apply` writes to both indices; those of other processes know of it after `knownFor` ms:
    * what is read from the store before that may miss a write.
    */
-  async rebuild(type: string): Promise<Rebuild> {
-    const index = await this.#aliases.createNext(type)
+  async rebuild(type: string, name?: string): Promise<Rebuild> {
+    const index = name ?? (await this.#aliases.createNext(type))
     const next = [{ alias: this.#aliases.next(type), isExtra: false }]
     const gone = async () => {
       throw new Error(`${index} is no longer built`)
     }
     return {
+      name: index,
       apply: (documents) => this.#bulk.apply(documents, { ...this.#targets(() => next), create: gone }),
       swap: () => this.#aliases.swap(type, index),
       discard: () => this.#aliases.remove(index),

@@ -1,0 +1,52 @@
+/** KeptState as one item, deflated: changed by compare-and-set. */
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import type { Kept, KeptState } from '../../ports/kept-state.ts'
+import type { Dynamo } from './dynamo.ts'
+import { pause } from './retry.ts'
+
+const SORT = 'S'
+const ATTEMPTS = 30
+
+export class DynamoDbKeptState<Value> implements KeptState<Value> {
+  readonly #dynamo: Dynamo
+  readonly #key: { readonly pk: string; readonly sk: string }
+  readonly #initial: Value
+
+  /** `initial`: before the first change. */
+  constructor(dynamo: Dynamo, name: string, initial: Value) {
+    this.#dynamo = dynamo
+    this.#key = { pk: name, sk: SORT }
+    this.#initial = initial
+  }
+
+  async read(): Promise<Kept<Value>> {
+    const item = await this.#dynamo.get(this.#key)
+    if (item === undefined) return { number: 0, value: this.#initial }
+    const text = await promisify(inflateRaw)(item.z as Uint8Array)
+    return { number: item.n as number, value: JSON.parse(text.toString()) as Value }
+  }
+
+  async change(change: (value: Value) => Value): Promise<Kept<Value>> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const before = await this.read()
+      const value = change(before.value)
+      if (value === before.value) return before
+      const number = before.number + 1
+      if (await this.#replace(before.number, { number, value })) return { number, value }
+      await pause(attempt)
+    }
+    throw new Error(`others kept changing ${this.#key.pk}`)
+  }
+
+  /** A lost answer of a write that took effect looks like a race: the next round finds the change made already, or makes it again. */
+  async #replace(expected: number, { number, value }: Kept<Value>): Promise<boolean> {
+    const z = await promisify(deflateRaw)(JSON.stringify(value))
+    const condition =
+      expected === 0
+        ? { ConditionExpression: 'attribute_not_exists(pk)' }
+        : { ConditionExpression: 'n = :expected', ExpressionAttributeValues: { ':expected': expected } }
+    const { done } = await this.#dynamo.putIf({ Item: { ...this.#key, n: number, z }, ...condition })
+    return done
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Requests as API Gateway hands them to a function, and answers as it wants them.
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
+ */
+import { outcome } from '../fhir/outcome.ts'
+import type { HttpRequest, HttpResponse } from './exchange.ts'
+import { httpResponse } from './steps/write-response.ts'
+
+type Values = Readonly<Record<string, string>> | null | undefined
+type Lists = Readonly<Record<string, readonly string[]>> | null | undefined
+
+export type GatewayEvent = {
+  readonly httpMethod: string
+  /** The path of the route: `/{type}/{id}`. */
+  readonly resource: string
+  /** Decoded. */
+  readonly pathParameters?: Values
+  readonly multiValueQueryStringParameters?: Lists
+  readonly multiValueHeaders?: Lists
+  readonly body?: string | null
+  readonly isBase64Encoded?: boolean
+  readonly requestContext?: { readonly requestId?: string }
+}
+
+export type GatewayResult = {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly isBase64Encoded: boolean
+}
+
+/** A function's answer has at most 6 MB as JSON: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
+const LARGEST_RESULT = 6_000_000
+
+export function requestOf(event: GatewayEvent): HttpRequest {
+  const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
+  const pairs = Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values]) =>
+    values.map((value): [string, string] => [name, value]),
+  )
+  return {
+    method: httpMethod === 'HEAD' ? 'GET' : httpMethod,
+    path: resource.replace(/\{(\w+)\+?\}/g, (_, name: string) => encodeURIComponent(pathParameters?.[name] ?? '')),
+    query: new URLSearchParams(pairs).toString(),
+    headers: headersOf(event),
+    body: body === null || body === undefined ? NO_BODY : Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8'),
+  }
+}
+
+const NO_BODY = new Uint8Array()
+
+const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> =>
+  Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name.toLowerCase(), values.join(', ')]))
+
+/** The client's X-Request-Id where it can be one, else the gateway's. */
+export function requestIdOf(event: GatewayEvent, newId: () => string): string {
+  const given = headersOf(event)['x-request-id'] ?? ''
+  return /^[\w.:-]{1,128}$/.test(given) ? given : (event.requestContext?.requestId ?? newId())
+}
+
+export function resultOf(event: GatewayEvent, response: HttpResponse): GatewayResult {
+  const result = encoded(event, response)
+  return Buffer.byteLength(JSON.stringify(result)) <= LARGEST_RESULT ? result : encoded(event, tooLarge(event, response))
+}
+
+function encoded({ httpMethod }: GatewayEvent, { status, headers, body }: HttpResponse): GatewayResult {
+  const common = { statusCode: status, headers }
+  if (body === undefined || httpMethod === 'HEAD') return { ...common, body: '', isBase64Encoded: false }
+  const isText = /^(?:text\/|application\/(?:[\w.+-]*\+)?json)/.test(headers['content-type'] ?? '')
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return { ...common, body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }
+}
+
+/** What was read is refused; what was written stays written, and is answered without its content. */
+function tooLarge({ httpMethod }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
+  const { 'content-type': _, ...others } = headers
+  const limit = `The answer is longer than ${LARGEST_RESULT} bytes, which cannot be sent here`
+  return httpMethod === 'GET' || status >= 300
+    ? httpResponse(
+        {
+          status: 403,
+          headers: others,
+          body: outcome([
+            { severity: 'error', code: 'too-costly', text: `${limit}: ask for less by _count, _elements or without _pretty` },
+          ]),
+        },
+        false,
+      )
+    : httpResponse(
+        {
+          status,
+          headers: others,
+          body: outcome([{ severity: 'warning', code: 'too-long', text: `${limit}. What was asked for is done` }]),
+        },
+        false,
+      )
+}

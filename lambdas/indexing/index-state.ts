@@ -1,0 +1,78 @@
+/**
+ * What the processes of a deployment share about their index: what is defined, what is built, and by whom. Changes are pure; of racing ones
+ * none is lost (ports/kept-state.ts).
+ */
+import type { KeptState } from '../ports/kept-state.ts'
+import type { IndexStatus } from '../ports/reindex.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, rebuilt, tried } from './custom-definitions.ts'
+
+/** `taken`: names the attempt that builds it; a new wish for the same type has none. */
+export type Pending = Rebuild & { readonly taken?: string }
+
+export type IndexState = Omit<Definitions, 'rebuilds'> & {
+  readonly rebuilds: readonly Pending[]
+  /** What documents are made with. */
+  readonly maker?: string
+  /** The execution that rebuilds, and when it last said so: ms since 1970. */
+  readonly worker?: { readonly execution: string; readonly at: number }
+}
+
+export type SharedState = KeptState<IndexState>
+
+export const NO_STATE: IndexState = NO_DEFINITIONS
+
+/** A worker that has not been heard of for so long is gone: ms. */
+export const GONE = 20 * 60_000
+
+/** Changes of definitions leave everything else as it is. */
+const on = (state: IndexState, change: (definitions: Definitions) => Definitions): IndexState => {
+  const changed = change(state)
+  return changed === state ? state : { ...state, ...changed }
+}
+
+export const afterSearchParameter = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => defined(each, version))
+
+export const afterPoison = (state: IndexState, version: ResourceVersion, reason: string): IndexState =>
+  on(state, (each) => poisonedBy(each, version, reason))
+
+export const afterTry = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => tried(each, version))
+
+export const wanting = (state: IndexState, tenant: string, types: readonly string[]): IndexState =>
+  on(state, (each) => rebuilt(each, tenant, types))
+
+export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > GONE
+
+/** The execution takes all that is wanted, unless another one is at it: that one will. With nothing left to do it is no worker any more. */
+export function taken(state: IndexState, execution: string, now: number): IndexState {
+  if (state.worker?.execution !== execution && !isWorkerGone(state, now)) return state
+  const { worker: _, ...idle } = state
+  if (state.rebuilds.length === 0) return state.worker === undefined ? state : idle
+  const attempt = `${execution}~${now}`
+  return { ...state, worker: { execution, at: now }, rebuilds: state.rebuilds.map((each) => ({ ...each, taken: attempt, done: 0 })) }
+}
+
+/** The types of an attempt that are still wanted as they were when it began. */
+export const takenBy = ({ rebuilds }: IndexState, attempt: string): readonly Pending[] => rebuilds.filter(({ taken }) => taken === attempt)
+
+/** Documents were made. */
+export const advanced = (state: IndexState, attempt: string, type: string, count: number, now: number): IndexState => ({
+  ...state,
+  ...(state.worker === undefined ? {} : { worker: { ...state.worker, at: now } }),
+  rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? { ...each, done: each.done + count } : each)),
+})
+
+/** All documents of the type are made, if nobody has defined anything about it since. */
+export const finished = (state: IndexState, attempt: string, type: string): IndexState =>
+  takenBy(state, attempt)
+    .filter((each) => each.type === type)
+    .reduce((now, each) => on(now, (definitions) => built(definitions, each)), state)
+
+/** What people are told. */
+export const statusOf = ({ definitions, rebuilds, poisoned }: IndexState, tenant: string): IndexStatus => ({
+  definitions: definitions
+    .filter((each) => each.tenant === tenant)
+    .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
+  rebuilds: rebuilds.filter((each) => each.tenant === tenant),
+  unreadable: poisoned.filter((each) => each.tenant === tenant),
+})

@@ -1,0 +1,17 @@
+/**
+ * A small value several processes share and change.
+ *
+ * Guarantees: `change` applies to the latest value, and of racing changes none is lost; `read` sees every change that resolved before.
+ */
+
+export type Kept<Value> = {
+  /** 0 before the first change, then rising by one. */
+  readonly number: number
+  readonly value: Value
+}
+
+export interface KeptState<Value> {
+  read(): Promise<Kept<Value>>
+  /** What it came to. Nothing is written where `change` gives back the very value it got. */
+  change(change: (value: Value) => Value): Promise<Kept<Value>>
+}
