@@ -13,7 +13,7 @@ export type Definition = {
   readonly state: 'building' | 'active'
 }
 
-/** A type whose documents are made again; `total`: documents when it began. */
+/** A type whose documents are made again; `total`: documents when it began. Resource without a tenant: a whole index is made anew. */
 export type Rebuild = { readonly tenant: string; readonly type: string; readonly done: number; readonly total: number }
 
 /** A version that could not be read: it is found by its key alone. */
@@ -111,11 +111,11 @@ export function built(state: Definitions, { tenant, type }: Rebuild): Definition
   const fresh = state.definitions.filter((each) => isMine(each) && each.state === 'building')
   const isOld = (each: Definition): boolean =>
     isMine(each) && each.state === 'active' && fresh.some((other) => other.id === each.id && other.mapping.code === each.mapping.code)
+  const activated = (each: Definition): Definition => (isMine(each) ? { ...each, state: 'active' } : each)
   return {
     ...state,
-    definitions: state.definitions
-      .filter((each) => !isOld(each))
-      .map((each) => (isMine(each) ? { ...each, state: 'active' as const } : each)),
+    // The same list where nothing was built: what is prepared for it stays prepared.
+    ...(fresh.length === 0 ? {} : { definitions: state.definitions.filter((each) => !isOld(each)).map(activated) }),
     rebuilds: state.rebuilds.filter((each) => !isRebuild(tenant, type)(each)),
   }
 }

@@ -155,6 +155,10 @@ type Home = Stores & { readonly serve: Serve }
 
 async function openStores(data: DataFolder, config: Config, reading: Reading, report: EmbeddedOptions['report']): Promise<Stores> {
   let definitions: Definitions = NO_DEFINITIONS
+  let known = (): void => undefined
+  const first = new Promise<void>((resolve) => {
+    known = resolve
+  })
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
@@ -163,11 +167,17 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
     acknowledged: () => store.lastPosition(),
     reading,
     budget: config.searchBudget,
-    report: (error) => report(error, ''),
-    onDefinitions: (told) => {
-      definitions = told as Definitions
+    report: (error) => {
+      known()
+      report(error, '')
+    },
+    onDefinitions: (changed) => {
+      definitions = { ...definitions, ...(changed as Partial<Definitions>) }
+      known()
     },
   })
+  // A search before that would take parameters somebody defined for unknown ones.
+  await first
   return { store, searcher, clock: new SystemClock(store.newest()), definitions: () => definitions }
 }
 
@@ -190,7 +200,7 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
       definitions: definitions()
         .definitions.filter((each) => each.tenant === tenant)
         .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
-      rebuilds: definitions().rebuilds.filter((each) => each.tenant === tenant),
+      rebuilds: definitions().rebuilds.filter((each) => each.tenant === tenant || each.tenant === ''),
       unreadable: definitions().poisoned.filter((each) => each.tenant === tenant),
     }
   },

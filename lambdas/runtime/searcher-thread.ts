@@ -1,42 +1,34 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
-import { rmSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
-import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
-import { built, type Definitions, defined, extracted, NO_DEFINITIONS, poisonedBy, rebuilt, tried } from '../indexing/custom-definitions.ts'
-import { indexChanges, positionOf } from '../indexing/index-changes.ts'
-import { type Progress, rebuildSlice } from '../indexing/rebuild.ts'
+import type { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
+import type { Definitions } from '../indexing/custom-definitions.ts'
+import { Follower } from '../indexing/follower.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { TooCostly, TooManyGroups } from '../ports/too-costly.ts'
-import { EXTRACTOR } from '../search/extract.ts'
-import { registryNumber } from '../search/parameters.ts'
-import type { Reading } from '../search/reading.ts'
+import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './index-files.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
 /** And when it is far behind: rows of more documents fall together on a page. */
 const BULK = 256
-/** Documents after which the index commits. */
-const COMMIT_EVERY = 20_000
-/** And after so many milliseconds without work. */
+/** Milliseconds without work after which the index commits. */
 const COMMIT_IDLE = 200
 
+type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
+
 const port = parentPort!
-const { store, index: file, budget, ...given } = workerData as SearcherData
-const reading: Reading = given.reading
+const { store, index: file, budget, reading } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
-const index = openIndex()
+const parts: FileParts = { file, budget, reading, isKnown: (position) => position === 0 || feed.changes(position - 1, 1).length > 0 }
+const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
-let definitions: Definitions = { ...NO_DEFINITIONS, ...JSON.parse(String(index.note('definitions') ?? '{}')) }
-/** How documents are read now. */
-let now: Reading = { ...reading, custom: extracted(definitions) }
-let progress: Progress | undefined
-let position = positionOf(index)
-let committed = position
-let wanted = position
-let working = false
-let rebuilding = false
+let answering = followed(opened.answering, tellDefinitions)
+/** After an upgrade: the index that is made to take over. */
+let next = opened.next === undefined ? undefined : followed(opened.next, () => undefined)
+let wanted = answering.follower.position
+let scheduled = false
 let closed = false
 let idle: NodeJS.Timeout | undefined
 
@@ -45,148 +37,79 @@ port.on('message', (message: SearcherMessage) => {
     case 'follow':
       return follow(message.position)
     case 'ask':
-      if (message.position <= position) return answer(message)
+      if (message.position <= answering.follower.position) return answer(message)
       waiting.push(message)
       return follow(message.position)
     case 'rebuild':
-      redefine(rebuilt(definitions, message.tenant, message.types))
-      return rebuildOn()
+      answering.follower.redo(message.tenant, message.types)
+      return schedule()
     case 'close':
-      closed = true
-      clearTimeout(idle)
-      index.close()
-      feed.close()
-      return port.close()
+      return close()
   }
 })
 
-/** An index that cannot be read, was made by another extractor, or knows more than the store is made anew. */
-function openIndex(): SqliteSearchIndex {
-  const maker = `${EXTRACTOR} ${registryNumber} ${JSON.stringify(reading)}`
-  try {
-    const found = new SqliteSearchIndex(file, { budget })
-    const by = found.note('maker')
-    if (by === undefined || (by === maker && isKnown(positionOf(found)))) return marked(found, maker)
-    found.close()
-  } catch {
-    // Not a database, or a broken one: nothing in it is needed.
-  }
-  discard()
-  return marked(new SqliteSearchIndex(file, { budget }), maker)
-}
-
-const isKnown = (position: number): boolean => position === 0 || feed.changes(position - 1, 1).length > 0
-
-function discard(): void {
-  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-}
-
-function marked(index: SqliteSearchIndex, maker: string): SqliteSearchIndex {
-  index.setNote('maker', maker)
-  index.commit()
-  return index
+function followed(index: SqliteSearchIndex, onChange: (changed: Partial<Definitions>) => void): Followed {
+  return { index, follower: new Follower({ feed, index, reading, onPoison, onChange }) }
 }
 
 function follow(to: number): void {
   wanted = Math.max(wanted, to)
-  if (working || position >= wanted) return
-  working = true
-  setImmediate(slice)
+  schedule()
 }
 
-function slice(): void {
-  working = false
+function schedule(): void {
+  if (scheduled || closed) return
+  scheduled = true
+  setImmediate(turn)
+}
+
+/** A slice of the most urgent work; between two of them the mailbox is looked at. */
+function turn(): void {
+  scheduled = false
   if (closed) return
-  try {
-    step()
-  } catch (error) {
-    return end(error)
-  }
-  while (waiting.length > 0 && waiting[0]!.position <= position) answer(waiting.shift()!)
-  rebuildOn()
-  follow(wanted)
+  const { follower } = answering
+  if (follower.position < wanted) attempt(file, catchUp)
+  else if (follower.rebuilds.length > 0) attempt(file, () => follower.rebuild(SLICE))
+  else if (next !== undefined) attempt(nextTo(file), makeNext)
+  else return
+  while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
+  schedule()
 }
 
-function step(): void {
-  const before = position
-  position = indexChanges(feed, index, position, {
-    limit: wanted - position > BULK ? BULK : SLICE,
-    reading: () => now,
-    onPoison,
-    onVersion,
-  })
-  // The store has acknowledged more than this connection can see yet: it is looked at again.
-  if (position === before) return
+function catchUp(): void {
+  const { follower } = answering
+  // The store may have acknowledged more than this connection can see yet: it is looked at again.
+  if (!follower.follow(wanted - follower.position > BULK ? BULK : SLICE)) return
   clearTimeout(idle)
-  idle = setTimeout(commit, COMMIT_IDLE)
-  if (position - committed >= COMMIT_EVERY) commit()
-  tell({ kind: 'position', position })
+  idle = setTimeout(() => follower.commit(), COMMIT_IDLE)
+  tell({ kind: 'position', position: follower.position })
 }
 
-/** What SearchParameters define is part of the index: kept with its documents, told to who searches. */
-function onVersion(version: ResourceVersion): void {
-  if (version.type === 'SearchParameter') redefine(defined(definitions, version))
-  const next = tried(definitions, version)
-  if (next !== definitions) keep(next)
+function makeNext(): void {
+  const { follower } = next!
+  if (follower.position < answering.follower.position) follower.follow(BULK)
+  else if (follower.rebuilds.length > 0) follower.rebuild(SLICE)
+  else return exchange()
+  tellDefinitions({ rebuilds: answering.follower.rebuilds })
 }
 
-function redefine(next: Definitions): void {
-  progress = undefined
-  now = extracted(next).length === 0 ? reading : { ...reading, custom: extracted(next) }
-  keep(next)
+function exchange(): void {
+  clearTimeout(idle)
+  answering = followed(takeOver(parts, { answering: answering.index, next: next!.index }), tellDefinitions)
+  next = undefined
+  tell({ kind: 'position', position: answering.follower.position })
+  tellDefinitions(answering.follower.definitions)
 }
 
-function keep(next: Definitions): void {
-  definitions = next
-  index.setNote('definitions', JSON.stringify(next))
-  tell({ kind: 'definitions', definitions: next })
-}
-
-/** Types are rebuilt as long as there is nothing else to do. */
-function rebuildOn(): void {
-  if (rebuilding || definitions.rebuilds.length === 0 || position < wanted) return
-  rebuilding = true
-  setImmediate(rebuild)
-}
-
-/** One slice of the first of them. */
-function rebuild(): void {
-  rebuilding = false
-  const [first] = definitions.rebuilds
-  if (closed || first === undefined || position < wanted) return
-  try {
-    progress = rebuildSlice(index, progress ?? { rebuild: first }, {
-      limit: SLICE,
-      reading: now,
-      onPoison,
-      versionOf: (key) => feed.version(key),
-    })
-    if (progress.after === undefined) {
-      redefine(built(definitions, progress.rebuild))
-      commit()
-    } else tell({ kind: 'definitions', definitions: { ...definitions, rebuilds: [progress.rebuild, ...definitions.rebuilds.slice(1)] } })
-  } catch (error) {
-    return end(error)
-  }
-  rebuildOn()
-}
-
-function onPoison(version: ResourceVersion, error: unknown): void {
-  const reason = error instanceof Error ? error.name : typeof error
-  keep(poisonedBy(definitions, version, reason))
-  tell({ kind: 'poison', type: version.type, reason })
-}
-
-function commit(): void {
-  index.commit()
-  committed = position
+function onPoison({ type }: ResourceVersion, error: unknown): void {
+  tell({ kind: 'poison', type, reason: error instanceof Error ? error.name : typeof error })
 }
 
 function answer({ number, question }: Ask): void {
   try {
     tell({ kind: 'answer', number, answer: answerTo(question) })
   } catch (error) {
-    if (isDamage(error)) return end(error)
+    if (isDamage(error)) return end(file, error)
     if (error instanceof TooCostly) tell({ kind: 'too-costly', number })
     else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
     else tell({ kind: 'failed', number, reason: String(error) })
@@ -194,6 +117,7 @@ function answer({ number, question }: Ask): void {
 }
 
 function answerTo({ method, of }: Question): unknown {
+  const { index } = answering
   switch (method) {
     case 'find':
       return index.findNow(...of)
@@ -206,9 +130,17 @@ function answerTo({ method, of }: Question): unknown {
   }
 }
 
+function attempt(path: string, work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    end(path, error)
+  }
+}
+
 /** A file that turns out to be damaged is thrown away: the next thread makes another, and takes over what was asked. */
-function end(error: unknown): void {
-  if (isDamage(error)) discard()
+function end(path: string, error: unknown): void {
+  if (isDamage(error)) discard(path)
   closed = true
   setImmediate(() => {
     throw error
@@ -220,10 +152,26 @@ const DAMAGED = [11, 26]
 
 const isDamage = (error: unknown): boolean => DAMAGED.includes((error as { readonly errcode?: number }).errcode ?? 0)
 
+function close(): void {
+  closed = true
+  clearTimeout(idle)
+  answering.index.close()
+  next?.index.close()
+  feed.close()
+  port.close()
+}
+
+/** While the next index is made, that counts as a type that is made again. */
+function tellDefinitions(changed: Partial<Definitions>): void {
+  const { rebuilds } = changed
+  const making = next === undefined ? [] : [{ tenant: '', type: 'Resource', done: next.follower.position, total: wanted }]
+  tell({ kind: 'definitions', definitions: rebuilds === undefined ? changed : { ...changed, rebuilds: [...rebuilds, ...making] } })
+}
+
 function tell(reply: SearcherReply): void {
   port.postMessage(reply)
 }
 
-tell({ kind: 'position', position })
-tell({ kind: 'definitions', definitions })
-rebuildOn()
+tellDefinitions(answering.follower.definitions)
+tell({ kind: 'position', position: answering.follower.position })
+schedule()

@@ -9,8 +9,11 @@ import type { Reading } from './reading.ts'
 import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
-/** Changes whenever the same resource would be extracted differently: an index made with another number is made anew. */
+/** Changes whenever the same resource would be extracted differently: an index made with another number answers until a new one is made. */
 export const EXTRACTOR = 7
+
+/** Changes whenever an index made before can no longer be read, or be asked as now: one of another format answers nothing. */
+export const INDEX_FORMAT = 1
 
 /** The field of all references of a resource, where they are indexed. */
 export const REFERENCES = '#references'

@@ -1,5 +1,5 @@
 /** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -24,7 +24,7 @@ afterEach(async () => {
 async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
   const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
   const reports: string[] = []
-  const told: Definitions[] = []
+  const told: Partial<Definitions>[] = []
   const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('../../lambdas/runtime/searcher-thread.ts', import.meta.url),
@@ -34,7 +34,7 @@ async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
     reading: { baseUrl: 'http://127.0.0.1/fhir' },
     budget,
     report: (error) => reports.push(String(error)),
-    onDefinitions: (definitions) => told.push(definitions as Definitions),
+    onDefinitions: (definitions) => told.push(definitions as Partial<Definitions>),
   })
   const close = async (): Promise<void> => {
     await searcher.close()
@@ -99,10 +99,10 @@ describe('The searcher', () => {
   it.each([
     ['is damaged', (index: string) => writeFileSync(index, 'x'.repeat(100_000))],
     [
-      'was made by another version of the server',
+      'is of another format',
       (index: string) => {
         const db = new DatabaseSync(index)
-        db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; DELETE FROM posting")
+        db.exec("UPDATE about SET value = 'another' WHERE name = 'format'; DELETE FROM posting")
         db.close()
       },
     ],
@@ -122,6 +122,42 @@ describe('The searcher', () => {
     spoil(first.index)
     const second = await homeOf({ name: first.name })
     expect(await found(second.searcher, exactly('X'))).toBe('a/1 b/1')
+  })
+
+  it('lets an index made by another extractor answer, with what is written meanwhile, until the next one takes over', async () => {
+    const first = await homeOf()
+    const writes = Array.from({ length: 3_000 }, (_, i) => patient(`${i}`, `F${i}`))
+    await first.store.commit(writes, [])
+    expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
+    await first.close()
+    madeByAnother(first.index)
+    const { searcher, store, told, index } = await homeOf({ name: first.name })
+    expect(await found(searcher, exactly('F1', 'F2'))).toBe('')
+    await store.commit([patient('1', 'F1', 1), patient('new', 'F1')], [])
+    expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 new/1')
+    expect(told.at(-1)?.rebuilds).toEqual([{ tenant: '', type: 'Resource', done: expect.any(Number), total: expect.any(Number) }])
+    expect(existsSync(`${index}.next`)).toBe(true)
+    await until(() => told.at(-1)?.rebuilds?.length === 0)
+    expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 2/1 new/1')
+    expect(readdirSync(folder).filter((name) => name.startsWith(`${first.name}.index.db.next`))).toEqual([])
+    expect((await searcher.find(planOf(exactly(...writes.map((_, i) => `F${i}`))))).total).toBe(3_001)
+  })
+
+  it('puts what was made of the next index in the place of one that turns out to be damaged', async () => {
+    const first = await homeOf()
+    await first.store.commit(
+      Array.from({ length: 3_000 }, (_, i) => patient(`${i}`, `F${i}`)),
+      [],
+    )
+    expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
+    await first.close()
+    madeByAnother(first.index)
+    const second = await homeOf({ name: first.name })
+    await until(() => second.told.some(({ rebuilds = [] }) => rebuilds.some(({ done }) => done > 0)))
+    await second.close()
+    writeFileSync(first.index, 'x'.repeat(100_000))
+    const third = await homeOf({ name: first.name })
+    expect(await found(third.searcher, exactly('F1', 'F2999'))).toBe('1/1 2999/1')
   })
 
   it('throws a file away that turns out to be damaged while it is used, and answers the search all the same', async () => {
@@ -167,6 +203,17 @@ describe('The searcher', () => {
     await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('closed')
   })
 })
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await wait(5)
+}
+
+/** What another extractor put into it is told apart: nothing. */
+function madeByAnother(file: string): void {
+  const db = new DatabaseSync(file)
+  db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; DELETE FROM posting")
+  db.close()
+}
 
 /** Overwrites the root of the postings. */
 function scramble(file: string): void {

@@ -25,7 +25,7 @@ export type SearcherMessage =
 
 export type SearcherReply =
   | { readonly kind: 'position'; readonly position: number }
-  /** Of the thread's program: what SearchParameters define, and how far the index has come with it. */
+  /** Of the thread's program: what is different now about what SearchParameters define, and how far the index has come with it. */
   | { readonly kind: 'definitions'; readonly definitions: unknown }
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'too-costly' | 'too-many-groups'; readonly number: number }
@@ -144,7 +144,8 @@ export class Searcher implements SearchIndex {
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())
-    worker.unref()
+    // Who waits for its first words waits for this thread alone.
+    worker.once('message', () => this.#closed || worker.unref())
     this.#worker = worker
     this.follow()
     for (const [number, { question, position }] of this.#waiting) this.#post({ kind: 'ask', number, question, position })

@@ -1,0 +1,92 @@
+/** The files of the index: the one that answers, and after an upgrade the one beside it that is made to take its place. */
+import { createHash } from 'node:crypto'
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { SCHEMA } from '../adapters/sqlite/index-schema.ts'
+import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
+import { positionOf } from '../indexing/index-changes.ts'
+import { EXTRACTOR, INDEX_FORMAT } from '../search/extract.ts'
+import { registryNumber } from '../search/parameters.ts'
+import type { Reading } from '../search/reading.ts'
+
+/** `next` follows the store from its beginning, until it has all that `answering` has. */
+export type IndexFiles = { readonly answering: SqliteSearchIndex; readonly next?: SqliteSearchIndex }
+
+export type FileParts = {
+  readonly file: string
+  /** Milliseconds a search may take. */
+  readonly budget: number
+  readonly reading: Reading
+  /** Whether the store has a version at this position: an index that knows more is of another store. */
+  readonly isKnown: (position: number) => boolean
+}
+
+/** Beside the index that answers. */
+export const nextTo = (file: string): string => `${file}.next`
+
+/**
+ * An index made by another extractor goes on answering while the next one is made. One that cannot be read, was made under other settings,
+ * of which its answers would not be true, or of another format answers nothing: the next one, as far as it is, takes its place at once.
+ */
+export function openIndexFiles(parts: FileParts): IndexFiles {
+  const { file } = parts
+  const { maker, format } = marksOf(parts.reading)
+  const answering = usable(parts, file, 'format', format)
+  if (answering?.note('maker') === maker) {
+    discard(nextTo(file))
+    return { answering }
+  }
+  const next = usable(parts, nextTo(file), 'maker', maker)
+  if (answering !== undefined) return { answering, next: next ?? fresh(parts, nextTo(file)) }
+  if (next === undefined) return { answering: fresh(parts, file) }
+  next.close()
+  discard(file)
+  return { answering: moved(parts) }
+}
+
+/** The next index takes over. Wherever the process ends meanwhile, there is an index that answers, and what was made is there. */
+export function takeOver(parts: FileParts, { answering, next }: Required<IndexFiles>): SqliteSearchIndex {
+  next.close()
+  answering.close()
+  return moved(parts)
+}
+
+/** Both are closed. A log belongs to the file it is beside, and would spoil another one. */
+function moved(parts: FileParts): SqliteSearchIndex {
+  const { file, budget } = parts
+  if ([file, nextTo(file)].some((each) => existsSync(`${each}-wal`))) throw new Error('the index could not be written to its file')
+  renameSync(nextTo(file), file)
+  return new SqliteSearchIndex(file, { budget })
+}
+
+export function discard(file: string): void {
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+}
+
+/** `format`: of all whose answers are true to the questions of now. `maker`: of all that are the same. */
+function marksOf(reading: Reading): { readonly maker: string; readonly format: string } {
+  const tables = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
+  const settings = JSON.stringify(reading)
+  return { maker: `${EXTRACTOR} ${registryNumber} ${settings}`, format: `${INDEX_FORMAT} ${tables} ${settings}` }
+}
+
+/** The index of a file, if it has the mark. A file that is of no use is thrown away. */
+function usable({ budget, isKnown }: FileParts, file: string, mark: 'maker' | 'format', value: string): SqliteSearchIndex | undefined {
+  if (!existsSync(file)) return undefined
+  try {
+    const found = new SqliteSearchIndex(file, { budget })
+    if (found.note(mark) === value && isKnown(positionOf(found))) return found
+    found.close()
+  } catch {
+    // Not a database, or a broken one: nothing in it is needed.
+  }
+  discard(file)
+  return undefined
+}
+
+function fresh({ budget, reading }: FileParts, file: string): SqliteSearchIndex {
+  discard(file)
+  const made = new SqliteSearchIndex(file, { budget })
+  for (const [name, value] of Object.entries(marksOf(reading))) made.setNote(name, value)
+  made.commit()
+  return made
+}

@@ -1,0 +1,80 @@
+/** After an upgrade another extractor makes the index: what the old one made answers meanwhile, and a kill at any moment leaves an index that answers. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import type { Tree } from '../api/server.ts'
+import { newFolder, type Running, started } from '../bin/process.ts'
+
+const KILLS = process.env.FHIR_TEST_FULL === '1' ? 40 : 4
+const PATIENTS = 2_000
+/** Settings are the same after each start. */
+const BASE = 'http://127.0.0.1:1/fhir'
+const headers = { 'content-type': 'application/fhir+json' }
+
+const start = (data: string): Promise<Running> => started('--data', data, '--base-url', BASE)
+const get = async ({ base }: Running, path: string): Promise<Tree> => (await fetch(`${base}/${path}`)).json()
+const count = async (server: Running, query: string): Promise<number> => (await get(server, `Patient?${query}&_summary=count`)).total
+const put = async ({ base }: Running, id: string, family: string): Promise<void> => {
+  const body = JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] })
+  expect((await fetch(`${base}/Patient/${id}`, { method: 'PUT', headers, body })).status).toBeLessThan(300)
+}
+
+/** The types that are made again; Resource: all. */
+async function rebuilding(server: Running): Promise<readonly string[]> {
+  const { parameter } = await get(server, '$reindex-status')
+  return parameter.filter(({ name }: Tree) => name === 'rebuild').map(({ part }: Tree) => part[0].valueCode)
+}
+
+async function filled(data: string): Promise<void> {
+  const server = await start(data)
+  const entry = Array.from({ length: PATIENTS }, (_, i) => ({
+    resource: { resourceType: 'Patient', id: `${i}`, name: [{ family: `F${i % 2}` }] },
+    request: { method: 'PUT', url: `Patient/${i}` },
+  }))
+  const body = JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry })
+  expect((await fetch(server.base, { method: 'POST', headers, body })).status).toBe(200)
+  await put(server, 'parameter-holder', 'F2')
+  const parameter = {
+    resourceType: 'SearchParameter', id: 'nick', url: 'http://example.org/nick', name: 'nick', status: 'active', description: 'x',
+    code: 'nick', base: ['Patient'], type: 'string', expression: 'Patient.name.family',
+  } // biome-ignore format: one resource
+  expect((await fetch(`${server.base}/SearchParameter/nick`, { method: 'PUT', headers, body: JSON.stringify(parameter) })).status).toBe(201)
+  while ((await rebuilding(server)).length > 0) await wait(10)
+  await server.stop()
+}
+
+/** As if another extractor had made it, one that took every F0 for an F9. */
+function madeByAnother(data: string): void {
+  const db = new DatabaseSync(join(data, 'index.db'))
+  db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; UPDATE posting SET value = 'f9' WHERE value = 'f0'")
+  db.close()
+}
+
+describe('an upgraded extractor', () => {
+  it(`makes the index anew behind the old one, whose answers hold meanwhile, and after each of ${KILLS} kills`, async () => {
+    const data = newFolder()
+    await filled(data)
+    madeByAnother(data)
+    for (let kill = 0; kill < KILLS; kill++) {
+      const server = await start(data)
+      await put(server, `new${kill}`, 'F0')
+      const [found, old, nick] = [await count(server, 'family=f0'), await count(server, 'family=f9'), await count(server, 'nick=f1')]
+      expect([
+        [kill + 1, 1_000],
+        [1_001 + kill, 0],
+      ]).toContainEqual([found, old])
+      expect(nick).toBe(1_000)
+      await wait(Math.random() * 300)
+      await server.stop('SIGKILL')
+    }
+    const server = await start(data)
+    while ((await rebuilding(server)).length > 0) await wait(10)
+    expect(await count(server, 'family=f0')).toBe(1_000 + KILLS)
+    expect(await count(server, 'family=f9')).toBe(0)
+    expect(await count(server, 'nick=f0')).toBe(1_000 + KILLS)
+    expect(readdirSync(data).filter((name) => name.includes('.next'))).toEqual([])
+    await server.stop()
+  })
+})
