@@ -47,7 +47,7 @@ const each = (step: StepName, ...on: readonly (readonly Code[])[]): void => void
   use('checkHost',           READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
   use('refuse',                                                        FALLBACK)
   use('negotiateFormat',     READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
-  use('limitBody',                 WRITE, SEARCH, BUNDLE, REINDEX                    )
+  use('limitBody',                 WRITE, SEARCH, BUNDLE                             )
   use('resolveTenant',       READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
   each('checkType',          READ, WRITE, SEARCH                                     )
   each('parsePreferences',   READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )

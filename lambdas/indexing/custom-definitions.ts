@@ -1,7 +1,7 @@
 /** The search parameters somebody defined: which are being built, and which are searched by. As data, so that an index can keep it with its documents. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { customMappings } from '../search/custom.ts'
 import type { CustomMapping } from '../search/parameters.ts'
 
@@ -37,7 +37,7 @@ export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], pois
 const MOST_POISONED = 1_000
 
 /** The last thousand are kept. */
-export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: ResourceVersion, reason: string): Definitions => ({
+export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions => ({
   ...state,
   poisoned: [...state.poisoned.filter((each) => !isSame(each, { tenant, type, id })), { tenant, type, id, versionId, reason }].slice(
     -MOST_POISONED,

@@ -4,7 +4,7 @@
  */
 import type { KeptState } from '../ports/kept-state.ts'
 import type { IndexStatus } from '../ports/reindex.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, rebuilt, tried } from './custom-definitions.ts'
 
 /** `taken`: names the attempt that builds it; a new wish for the same type has none. */
@@ -33,7 +33,7 @@ const on = (state: IndexState, change: (definitions: Definitions) => Definitions
 
 export const afterSearchParameter = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => defined(each, version))
 
-export const afterPoison = (state: IndexState, version: ResourceVersion, reason: string): IndexState =>
+export const afterPoison = (state: IndexState, version: VersionKey, reason: string): IndexState =>
   on(state, (each) => poisonedBy(each, version, reason))
 
 export const afterTry = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => tried(each, version))

@@ -71,6 +71,13 @@ export const readConfig = (environment: Environment = process.env): Config => re
 /** As readConfig, of PLACES. */
 export const readPlaces = (environment: Environment = process.env): Places => read(PLACES, environment) as Places
 
+/** As whom a function calls AWS: given to it by the platform. */
+export function readIdentity(environment: Environment = process.env) {
+  const { AWS_REGION: region = '', AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = environment
+  const secret = { accessKeyId: AWS_ACCESS_KEY_ID ?? '', secretAccessKey: AWS_SECRET_ACCESS_KEY ?? '' }
+  return { region, credentials: { ...secret, ...(AWS_SESSION_TOKEN === undefined ? {} : { sessionToken: AWS_SESSION_TOKEN }) } }
+}
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 const read = (settings: readonly Setting[], environment: Environment): object =>

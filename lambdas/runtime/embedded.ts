@@ -22,20 +22,11 @@ import { TENANT } from '../http/steps/resolve-tenant.ts'
 import { type Definitions, NO_DEFINITIONS } from '../indexing/custom-definitions.ts'
 import { readingNow } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
-import { capabilities } from '../interactions/capabilities.ts'
-import { create } from '../interactions/create.ts'
-import { deleteResource } from '../interactions/delete.ts'
-import { history } from '../interactions/history.ts'
+import { entryInteractions } from '../interactions/entry-interactions.ts'
 import type { Ports } from '../interactions/interaction.ts'
-import { patch } from '../interactions/patch.ts'
-import { read } from '../interactions/read.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { reindexStatus, startReindex } from '../interactions/reindex.ts'
-import type { InteractionCode } from '../interactions/routes.ts'
-import { search } from '../interactions/search.ts'
 import { forgetQueries } from '../interactions/stored-query.ts'
-import { update } from '../interactions/update.ts'
-import { vread } from '../interactions/vread.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Overloaded } from '../ports/overloaded.ts'
@@ -47,6 +38,7 @@ import { takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
+import { readingOf } from './reading-of.ts'
 
 export type EmbeddedOptions = {
   readonly config: Config
@@ -206,12 +198,6 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
   },
 })
 
-const readingOf = ({ timeZone, referentialIntegrity }: Config, baseUrl: string): Reading => ({
-  baseUrl,
-  ...(timeZone === 'UTC' ? {} : { timeZone }),
-  ...(referentialIntegrity ? { allReferences: true } : {}),
-})
-
 function writerOf({ store, searcher }: Stores, { referentialIntegrity }: Config, baseUrl: string): ResourceWriter {
   const writer = pacedWriter(store, () => searcher.lag())
   return referentialIntegrity ? integrityWriter({ writer, resources: store, index: searcher, baseUrl }) : writer
@@ -224,25 +210,14 @@ async function closeStores({ searcher, store }: Stores): Promise<void> {
 
 function serveOf(ports: Ports, parts: BodyStepParts, place: Place): Serve {
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
-  const histories = history(ports)
-  const searches = search(ports)
-  const single = {
-    read: read(ports),
-    vread: vread(ports),
-    create: create(ports),
-    update: update(ports),
-    patch: patch(ports),
-    delete: deleteResource(ports),
-    'history-instance': histories,
-    'history-type': histories,
-    'history-system': histories,
-    'search-type': searches,
-    'search-system': searches,
-    capabilities: capabilities(ports),
+  const entries = entryInteractions(ports)
+  const interactions = {
+    ...entries,
+    bundle: bundle(ports, performer(entries, steps)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
-  } satisfies Partial<Record<InteractionCode, unknown>>
-  return server({ interactions: { ...single, bundle: bundle(ports, performer(single, steps)) }, steps, place })
+  }
+  return server({ interactions, steps, place })
 }
 
 /** Requests under way are answered; a connection is closed as soon as it is idle, however long its client would keep it. */

@@ -32,11 +32,12 @@ const READING = [
   'history-type',
   'history-system',
   'capabilities',
+  'reindex',
   'reindex-status',
   'fallback',
 ] as const
 const SEARCHING = ['search-type', 'search-system'] as const
-const WRITING = ['create', 'update', 'patch', 'delete', 'bundle', 'reindex'] as const
+const WRITING = ['create', 'update', 'patch', 'delete', 'bundle'] as const
 
 describe('each pipeline', () => {
   it.each([

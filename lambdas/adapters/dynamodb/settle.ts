@@ -45,6 +45,7 @@ export async function settleAll(
 /** For the function that follows the table's stream, at a record that has been decided. False: it is still open. */
 export async function settleTransaction(dynamo: Dynamo, transaction: Transaction, now: number): Promise<boolean> {
   const record = await readRecord(dynamo, transaction)
+  if (record.gpk === undefined) return true
   const state = record.state === 'PENDING' && now > record.deadline ? await decide(dynamo, transaction, 'ABORTED') : record.state
   if (state === 'PENDING') return false
   await settleAll(dynamo, transaction, state, await manifestOf(dynamo, transaction, record), now)

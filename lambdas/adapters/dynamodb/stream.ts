@@ -8,9 +8,14 @@ import { type EventValue, plainItem } from './attributes.ts'
 import { Damaged } from './body.ts'
 import { type HeadItem, versionOf } from './item.ts'
 import { HEAD, tenantOf } from './table.ts'
+import { RECORD, type Transaction } from './transaction-record.ts'
 
 export type StreamRecord = {
-  readonly dynamodb?: { readonly SequenceNumber?: string; readonly NewImage?: Readonly<Record<string, EventValue>> }
+  readonly dynamodb?: {
+    readonly SequenceNumber?: string
+    readonly ApproximateCreationDateTime?: number
+    readonly NewImage?: Readonly<Record<string, EventValue>>
+  }
 }
 
 /**
@@ -30,4 +35,11 @@ export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore
     if (!(error instanceof Damaged)) throw error
     return { ...key, versionId: v.vid, lastUpdated: v.lu, deleted: v.del === true, compartments: [], body: new Uint8Array() }
   }
+}
+
+/** The large transaction that a record tells to be decided, and not settled yet. undefined: the record is another item's, or tells less or more. */
+export function streamTransaction({ dynamodb }: StreamRecord): Transaction | undefined {
+  const { sk, state, gpk, tenant, id } = dynamodb?.NewImage ?? {}
+  if (sk?.S !== RECORD || state?.S === 'PENDING' || gpk === undefined) return undefined
+  return { tenant: tenant?.S ?? '', id: id?.S ?? '' }
 }

@@ -19,14 +19,19 @@ export type TransactionRecord = {
   /** The lowest instant its versions are stamped with. */
   readonly lu: number
   readonly chunks: number
+  /** Where those that are not closed are found. */
+  readonly gpk?: string
 }
+
+/** The sort key of records. */
+export const RECORD = 'T'
 
 const KEYS_PER_CHUNK = 2_000
 const OPEN = 'TXN#open'
 /** Seconds a settled record stays for whoever still holds an answer about it. */
 const KEPT = 7 * 24 * 60 * 60
 
-const recordKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'TXN', id), sk: 'T' })
+const recordKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'TXN', id), sk: RECORD })
 const chunkKey = (transaction: Transaction, n: number): Key => ({
   pk: recordKey(transaction).pk,
   sk: `M#${String(n).padStart(4, '0')}`,
@@ -38,7 +43,7 @@ export async function openRecord(
   dynamo: Dynamo,
   transaction: Transaction,
   keys: readonly Key[],
-  times: Omit<TransactionRecord, 'state' | 'chunks'>,
+  times: Omit<TransactionRecord, 'state' | 'chunks' | 'gpk'>,
 ): Promise<void> {
   const chunks = Math.ceil(keys.length / KEYS_PER_CHUNK)
   const manifest = Array.from({ length: chunks }, (_, n) => {

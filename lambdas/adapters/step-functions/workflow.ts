@@ -1,5 +1,5 @@
 /** Workflow as executions of a state machine. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html */
-import { ExecutionAlreadyExists, type SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn'
+import { ExecutionAlreadyExists, SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn'
 import type { Workflow } from '../../ports/workflow.ts'
 
 export class StepFunctionsWorkflow implements Workflow {
@@ -7,7 +7,7 @@ export class StepFunctionsWorkflow implements Workflow {
   readonly #stateMachine: string
 
   /** `stateMachine`: its ARN. */
-  constructor(client: SFNClient, stateMachine: string) {
+  constructor(stateMachine: string, client = new SFNClient()) {
     this.#client = client
     this.#stateMachine = stateMachine
   }

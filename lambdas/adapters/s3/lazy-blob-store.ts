@@ -1,0 +1,19 @@
+/** BlobStore in an S3 bucket, whose client is loaded when it is first needed: few versions are so large. */
+import type { BlobStore } from '../../ports/blob-store.ts'
+
+export function lazyS3BlobStore(bucket: string): BlobStore {
+  let opened: Promise<BlobStore> | undefined
+  const open = (): Promise<BlobStore> => {
+    opened ??= import('./open-blob-store.ts').then(({ openS3BlobStore }) => openS3BlobStore(bucket))
+    return opened
+  }
+  return {
+    put: async (key, blob) => (await open()).put(key, blob),
+    get: async (key, range) => (await open()).get(key, range),
+    remove: async (key) => (await open()).remove(key),
+    async *list(prefix) {
+      yield* (await open()).list(prefix)
+    },
+    openParts: async (key, contentType, id) => (await open()).openParts(key, contentType, id),
+  }
+}

@@ -1,0 +1,19 @@
+/** FHIR batch and transaction, whose entries may be any interaction. */
+import { performer } from '../http/perform.ts'
+import { searchingSteps } from '../http/pipelines/searching.ts'
+import { writingSteps } from '../http/pipelines/writing.ts'
+import { bundle } from '../interactions/bundle.ts'
+import { entryInteractions } from '../interactions/entry-interactions.ts'
+import { blobs, progress, reading, seal } from '../runtime/aws.ts'
+import { httpHandler } from '../runtime/aws-handler.ts'
+import { bodyStepParts, index, writePorts } from '../runtime/aws-index.ts'
+
+const ports = { ...writePorts(), seal: seal(), blobs: blobs(), progress: progress() }
+const steps = { ...writingSteps(bodyStepParts()), ...searchingSteps(bodyStepParts()) }
+
+export const handler = httpHandler({
+  interactions: { bundle: bundle(ports, performer(entryInteractions(ports, index()), steps)) },
+  steps,
+  reading: reading(),
+  seal: seal(),
+})

@@ -1,0 +1,13 @@
+/** FHIR delete, also conditional. */
+import { writingSteps } from '../http/pipelines/writing.ts'
+import { deleteResource } from '../interactions/delete.ts'
+import { reading, seal } from '../runtime/aws.ts'
+import { httpHandler } from '../runtime/aws-handler.ts'
+import { bodyStepParts, writePorts } from '../runtime/aws-index.ts'
+
+export const handler = httpHandler({
+  interactions: { delete: deleteResource(writePorts()) },
+  steps: writingSteps(bodyStepParts()),
+  reading: reading(),
+  seal: seal(),
+})

@@ -1,0 +1,13 @@
+/** FHIR history of a resource, a type and everything. */
+import { readingSteps } from '../http/pipelines/reading.ts'
+import { history } from '../interactions/history.ts'
+import { clock, config, seal, store } from '../runtime/aws.ts'
+import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+
+const histories = history({ resources: store(), clock: clock(), seal: seal(), choices: config() })
+
+export const handler = httpHandler({
+  interactions: { 'history-instance': histories, 'history-type': histories, 'history-system': histories },
+  steps: readingSteps(stepParts()),
+  seal: seal(),
+})

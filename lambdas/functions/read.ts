@@ -1,0 +1,10 @@
+/** FHIR read. */
+import { readingSteps } from '../http/pipelines/reading.ts'
+import { read } from '../interactions/read.ts'
+import { progress, store } from '../runtime/aws.ts'
+import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+
+export const handler = httpHandler({
+  interactions: { read: read({ resources: store(), progress: progress() }) },
+  steps: readingSteps(stepParts()),
+})

@@ -1,0 +1,10 @@
+/** $reindex-status: what is defined, and what is built of it. */
+import { readingSteps } from '../http/pipelines/reading.ts'
+import { reindexStatus } from '../interactions/reindex.ts'
+import { progress } from '../runtime/aws.ts'
+import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+
+export const handler = httpHandler({
+  interactions: { 'reindex-status': reindexStatus({ progress: progress() }) },
+  steps: readingSteps(stepParts()),
+})

@@ -1,0 +1,15 @@
+/** FHIR search on a type, in a compartment, on everything. */
+import { searchingSteps } from '../http/pipelines/searching.ts'
+import { search } from '../interactions/search.ts'
+import { blobs, clock, reading, seal, store } from '../runtime/aws.ts'
+import { httpHandler } from '../runtime/aws-handler.ts'
+import { bodyStepParts, index } from '../runtime/aws-index.ts'
+
+const searches = search({ resources: store(), index: index(), clock: clock(), seal: seal(), blobs: blobs() })
+
+export const handler = httpHandler({
+  interactions: { 'search-type': searches, 'search-system': searches },
+  steps: searchingSteps(bodyStepParts()),
+  reading: reading(),
+  seal: seal(),
+})

@@ -1,0 +1,32 @@
+/** How texts are read, as of a moment ago: several processes share what is defined, and each looks it up again from time to time. */
+import type { Reading } from '../search/reading.ts'
+import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
+import { readingNow } from './reading-now.ts'
+
+/** ms. */
+const KNOWN_FOR = 10_000
+
+export class KnownReading {
+  readonly #state: Pick<SharedState, 'read'>
+  readonly #reading: Reading
+  readonly #tenant: string
+  #known: IndexState = NO_STATE
+  #until = Number.NEGATIVE_INFINITY
+
+  constructor(state: Pick<SharedState, 'read'>, reading: Reading, tenant: string) {
+    this.#state = state
+    this.#reading = reading
+    this.#tenant = tenant
+  }
+
+  /** `at`: ms since 1970. */
+  async refresh(at: number): Promise<void> {
+    if (at < this.#until) return
+    this.#known = (await this.#state.read()).value
+    this.#until = at + KNOWN_FOR
+  }
+
+  now(): Reading {
+    return readingNow(this.#reading, this.#known, this.#tenant)
+  }
+}

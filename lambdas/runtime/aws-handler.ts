@@ -1,0 +1,41 @@
+/** A deployed function that answers requests of API Gateway. */
+import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
+import type { Steps } from '../http/pipeline.ts'
+import type { StepParts } from '../http/pipelines/reading.ts'
+import { type ServerParts, server } from '../http/server.ts'
+import type { Reading } from '../search/reading.ts'
+import { audit, clock, config, places, plainReading } from './aws.ts'
+import { report } from './aws-log.ts'
+
+export type HttpFunctionParts = {
+  readonly interactions: ServerParts['interactions']
+  readonly steps: Steps
+  /** Absent: nobody's definitions matter. */
+  readonly reading?: { readonly refresh: (at: number) => Promise<void>; readonly now: () => Reading }
+  readonly seal?: { readonly ready: () => Promise<void> }
+}
+
+export const stepParts = (): StepParts => ({
+  audit: audit(),
+  clock: clock(),
+  origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
+  loopbackOnly: false,
+  report,
+})
+
+/** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
+export function httpHandler({ interactions, steps, reading, seal }: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
+  const serve = server({ interactions, steps, place: { baseUrl: places().baseUrl, reading: reading?.now ?? plainReading } })
+  const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
+  ready().catch(() => undefined)
+  return async (event) => {
+    const request = requestOf(event)
+    const requestId = requestIdOf(event, () => clock().newId())
+    const response = await ready().then(
+      () => serve(request, requestId),
+      (error: Error) => serve({ ...request, refused: error }, requestId),
+    )
+    await audit().flush()
+    return resultOf(event, response)
+  }
+}

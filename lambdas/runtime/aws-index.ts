@@ -1,0 +1,50 @@
+/** The cloud home's index: OpenSearch. */
+import { openSearchClient } from '../adapters/opensearch/client.ts'
+import { OpenSearchIndex } from '../adapters/opensearch/search-index.ts'
+import { tokenOf } from '../adapters/opensearch/visible.ts'
+import type { BodyStepParts } from '../http/pipelines/reading.ts'
+import { latestIndex } from '../interactions/latest-index.ts'
+import type { IndexDocument, SearchIndex } from '../ports/search-index.ts'
+import { blobs, clock, config, places, reading, seal, store } from './aws.ts'
+import { stepParts } from './aws-handler.ts'
+import { readIdentity } from './config.ts'
+import { once } from './once.ts'
+
+/** ms after which it is looked up again what is being rebuilt: well below the wait of the rebuild. */
+const KNOWN_FOR = 5_000
+
+/** `onPoison`: told of documents OpenSearch refuses for what they are. */
+export function openIndex(onPoison: (document: IndexDocument, reason: string) => void = () => undefined): OpenSearchIndex {
+  const { searchEndpoint, searchSigning, searchPrefix } = places()
+  const { region } = readIdentity()
+  const signing = searchSigning === 'sigv4' ? { region, credentials: () => readIdentity().credentials } : undefined
+  return new OpenSearchIndex(openSearchClient(searchEndpoint, signing), {
+    prefix: searchPrefix,
+    settings: { auto_expand_replicas: '0-1' },
+    budget: config().searchBudget,
+    knownFor: KNOWN_FOR,
+    onPoison,
+  })
+}
+
+export const index = /* @__PURE__ */ once(() => openIndex())
+
+/** For conditional interactions. */
+export const latest: () => SearchIndex = /* @__PURE__ */ once(() =>
+  latestIndex({ index: index(), resources: store(), clock: clock(), reading: () => reading().now() }),
+)
+
+export const bodyStepParts = (): BodyStepParts => ({
+  ...stepParts(),
+  maxBody: config().maxBodyBytes,
+  tokens: {
+    seal: seal(),
+    clock: clock(),
+    index: index(),
+    blobs: blobs(),
+    tokensOf: (written) => written.map(({ versionId, ...key }) => tokenOf({ ...key, version: versionId })),
+  },
+})
+
+/** What writing interactions need. */
+export const writePorts = () => ({ resources: store(), writer: store(), index: latest(), clock: clock(), choices: config() })

@@ -1,0 +1,120 @@
+/** The cloud home's functions behind the stream, the schedule and the rebuild. */
+import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
+import { type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
+import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
+import { TENANT } from '../http/steps/resolve-tenant.ts'
+import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
+import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, wanting } from '../indexing/index-state.ts'
+import { makerOf } from '../indexing/maker.ts'
+import { PoisonList } from '../indexing/poison-list.ts'
+import { readingOfDocuments } from '../indexing/reading-now.ts'
+import { rebuildStep } from '../indexing/rebuild-steps.ts'
+import type { Kept } from '../ports/kept-state.ts'
+import type { Reindex } from '../ports/reindex.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { Reading } from '../search/reading.ts'
+import { blobs, clock, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
+import { openIndex } from './aws-index.ts'
+import { metric, report } from './aws-log.ts'
+import { once } from './once.ts'
+
+const workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().rebuildWorkflow))
+
+/** Unless somebody is at it, who will take it all. `number` makes a name for each wish, so that one that is repeated starts nothing twice. */
+async function startRebuild({ number, value }: Kept<IndexState>, again = ''): Promise<void> {
+  if (value.rebuilds.length > 0 && isWorkerGone(value, clock().now())) await workflow().start(`rebuild-${number}${again}`, {})
+}
+
+export const reindex = (): Reindex => ({
+  start: async (tenant, types) => startRebuild(await indexState().change((state) => wanting(state, tenant, types))),
+})
+
+type StreamEvent = { readonly Records: readonly StreamRecord[] }
+
+const poisoned = /* @__PURE__ */ once(() => new PoisonList(indexState()))
+const documents = /* @__PURE__ */ once(() => openIndex(poisoned().addDocument))
+
+/** Follows the heads of the table. */
+export async function followHeads({ Records }: StreamEvent): Promise<FollowResult> {
+  const follow = followStream<StreamRecord>({
+    index: documents(),
+    versionOf: (record) => streamVersion(record, blobs()),
+    readingAfter,
+    onPoison: poisoned().addVersion,
+    report,
+  })
+  const result = await follow({ Records })
+  await poisoned().save()
+  tellLag(Records, result)
+  return result
+}
+
+/** What the versions define counts for their own documents already. */
+async function readingAfter(versions: readonly ResourceVersion[]): Promise<Reading> {
+  const parameters = versions.filter(({ type }) => type === 'SearchParameter')
+  const state = await indexState().change((before) => parameters.reduce(afterSearchParameter, versions.reduce(afterTry, before)))
+  if (parameters.length > 0) await startRebuild(state)
+  return readingOfDocuments(plainReading(), state.value)
+}
+
+/** From the commit of each version to its document, as far as they are indexed; the stream tells whole seconds. */
+function tellLag(records: readonly StreamRecord[], { batchItemFailures }: FollowResult): void {
+  const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
+  const now = clock().now()
+  const lags = records.flatMap(({ dynamodb: { SequenceNumber = '', ApproximateCreationDateTime: at } = {} }) =>
+    at === undefined || failed.has(SequenceNumber) ? [] : [Math.max(0, now - at * 1000)],
+  )
+  metric('IndexLag', 'Milliseconds', lags, now)
+}
+
+/** Follows the records of large transactions, and, on a schedule, takes up what was left: transactions, and rebuilds. */
+export async function settle(event: StreamEvent | { readonly sweep: true }): Promise<FollowResult> {
+  if ('sweep' in event) {
+    await store().sweep()
+    await startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
+    return { batchItemFailures: [] }
+  }
+  const failed: string[] = []
+  for (const record of event.Records) {
+    const sequence = record.dynamodb?.SequenceNumber ?? ''
+    const transaction = streamTransaction(record)
+    try {
+      if (transaction !== undefined) await store().settleTransaction(transaction.tenant, transaction.id)
+    } catch (error) {
+      report(error, sequence)
+      failed.push(sequence)
+    }
+  }
+  return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) }
+}
+
+/** ms a step of the rebuild goes on: well below the time of its function. */
+const STEP_BUDGET = 4 * 60_000
+
+/** Copies that appear late are no harm here: whatever is written meanwhile is applied to both indices. */
+export const rebuild = /* @__PURE__ */ once(() =>
+  rebuildStep({
+    state: indexState(),
+    resources: openStore(0),
+    index: documents(),
+    reading: plainReading(),
+    tenants: [TENANT],
+    now: () => clock().now(),
+    wait: places().rebuildWait,
+    budget: STEP_BUDGET,
+    onPoison: poisoned().addVersion,
+  }),
+)
+
+/** Once in every deployment: what functions share is there, and documents made by another extractor are made again. */
+export async function migrate(): Promise<void> {
+  await makeSecretKey(stateTable())
+  const maker = makerOf(plainReading())
+  const state = await indexState().change((before) => {
+    if (before.maker === maker) return before
+    const isNew = before.maker === undefined
+    return { ...(isNew ? before : wanting(before, TENANT, resourceTypes)), maker }
+  })
+  await startRebuild(state)
+}

@@ -1,0 +1,71 @@
+/**
+ * The cloud home, port by port: DynamoDB and S3 here, OpenSearch in aws-index.ts, Step Functions in aws-indexing.ts. Each function of ../functions
+ * names the ports it needs, and its bundle carries no others: so one export for each, and never an object of them.
+ */
+import { DynamoDbAuditLog } from '../adapters/dynamodb/audit-log.ts'
+import { documentClient } from '../adapters/dynamodb/client.ts'
+import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
+import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
+import { DynamoDbResourceStore } from '../adapters/dynamodb/resource-store.ts'
+import { readSecretKey } from '../adapters/dynamodb/secret-key.ts'
+import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
+import { SystemClock } from '../adapters/in-process/system-clock.ts'
+import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
+import { TENANT } from '../http/steps/resolve-tenant.ts'
+import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
+import { KnownReading } from '../indexing/known-reading.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { IndexProgress } from '../ports/reindex.ts'
+import type { Reading } from '../search/reading.ts'
+import { report } from './aws-log.ts'
+import { type Places, readConfig, readPlaces } from './config.ts'
+import { once } from './once.ts'
+import { readingOf } from './reading-of.ts'
+
+export const config = /* @__PURE__ */ once(() => readConfig())
+export const places: () => Places = /* @__PURE__ */ once(() => readPlaces())
+export const clock = /* @__PURE__ */ once(() => new SystemClock())
+
+const client = /* @__PURE__ */ once(() => documentClient())
+/** What one call may take, ms, and how often it is tried: within the 29 seconds of the gateway. */
+const LIMITS = { attempts: 8, patience: 2_000 }
+
+export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS))
+
+/** Large bodies, kept queries, lists of tokens. */
+export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(places().bucket))
+
+/** `settle`: see DynamoDbStoreOptions. */
+export const openStore = (settle?: number): DynamoDbResourceStore =>
+  new DynamoDbResourceStore({
+    client: client(),
+    table: places().table,
+    blobs: blobs(),
+    clock: clock(),
+    ...LIMITS,
+    ...(settle === undefined ? {} : { settle }),
+  })
+
+/** Reader and writer. What a function may do with it is its role's affair. */
+export const store = /* @__PURE__ */ once(() => openStore())
+
+export const audit = /* @__PURE__ */ once(
+  () =>
+    new DynamoDbAuditLog({
+      dynamo: stateTable(),
+      retentionDays: config().auditRetentionDays,
+      onError: (error) => report(error, 'audit'),
+    }),
+)
+
+export const seal = /* @__PURE__ */ once(() => new OpenedSeal(() => readSecretKey(stateTable())))
+
+export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
+
+export const progress = (): IndexProgress => ({ status: async (tenant) => statusOf((await indexState().read()).value, tenant) })
+
+/** How texts are read, before anybody defined a parameter. */
+export const plainReading: () => Reading = /* @__PURE__ */ once(() => readingOf(config(), places().baseUrl))
+
+/** And with what is defined. */
+export const reading = /* @__PURE__ */ once(() => new KnownReading(indexState(), plainReading(), TENANT))
