@@ -29,7 +29,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/opensearch': ['lambdas/ports', 'lambdas/search/plan.ts', '@opensearch-project/opensearch', 'node:*'],
   'lambdas/runtime': ['lambdas', 'node:*'],
   'lambdas/adapters/step-functions': ['lambdas/ports', '@aws-sdk/client-sfn', 'node:*'],
-  'lambdas/functions': ['lambdas/runtime', 'lambdas/http/pipelines', 'lambdas/interactions', 'lambdas/indexing', 'lambdas/ports'],
+  'lambdas/functions': [
+    'lambdas/runtime',
+    'lambdas/http/pipelines',
+    'lambdas/http/perform.ts',
+    'lambdas/interactions',
+    'lambdas/indexing',
+    'lambdas/ports',
+  ],
   'search-mappings': ['lambdas/fhir', 'node:*'],
   lib: [
     'lambdas/interactions/routes.ts',
