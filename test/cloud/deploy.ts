@@ -1,0 +1,133 @@
+/**
+ * Puts a synthesized cloud assembly on a stand-in for AWS: assets where the templates look for them, then the stacks in their order.
+ * What `cdk deploy` does, in the few calls it takes. https://docs.aws.amazon.com/cdk/v2/guide/deploy.html
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { zipSync } from 'fflate'
+import type { AwsCalls, Tree } from './aws-calls.ts'
+
+/** By name of the stack. */
+export type Outputs = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+export type Deployment = {
+  readonly outputs: Outputs
+  /** Logical id → physical id. */
+  readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>>
+}
+
+const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', version: '30' }
+const ACCOUNT = '000000000000'
+const PATIENCE = 120_000
+
+/** What MiniStack does not take. Nothing in the templates refers to these; each left out is told to `report`. */
+const LEFT_OUT: readonly { readonly type: string; readonly when?: (properties: Tree) => boolean; readonly reason: string }[] = [
+  { type: 'AWS::WAFv2::WebACLAssociation', reason: 'not known' },
+  { type: 'AWS::CloudWatch::Alarm', when: ({ Metrics }) => Metrics !== undefined, reason: 'no alarms on metric math' },
+]
+
+export async function deploy(aws: AwsCalls, assembly: string, report: (line: string) => void): Promise<Deployment> {
+  const manifest: Tree = readJson(join(assembly, 'manifest.json'))
+  const stacks = inOrder(manifest.artifacts)
+  await aws.json('ssm', 'AmazonSSM.PutParameter', { Name: BOOTSTRAP.name, Value: BOOTSTRAP.version, Type: 'String', Overwrite: true })
+  const outputs: Record<string, Readonly<Record<string, string>>> = {}
+  const resources: Record<string, Readonly<Record<string, string>>> = {}
+  for (const stack of stacks) {
+    await putAssets(aws, assembly, stack)
+    outputs[stack] = await create(aws, stack, takable(readJson(join(assembly, `${stack}.template.json`)), report))
+    resources[stack] = await resourcesOf(aws, stack)
+  }
+  return { outputs, resources }
+}
+
+export const readJson = (path: string): Tree => JSON.parse(readFileSync(path, 'utf8'))
+
+type Artifact = { readonly type: string; readonly dependencies?: readonly string[] }
+
+/** A stack stands behind those it depends on. */
+function inOrder(artifacts: Readonly<Record<string, Artifact>>): readonly string[] {
+  const stacks = Object.keys(artifacts).filter((name) => artifacts[name]!.type === 'aws:cloudformation:stack')
+  const ordered: string[] = []
+  const visit = (name: string): void => {
+    if (!stacks.includes(name) || ordered.includes(name)) return
+    for (const before of artifacts[name]!.dependencies ?? []) visit(before)
+    ordered.push(name)
+  }
+  for (const name of stacks) visit(name)
+  return ordered
+}
+
+async function putAssets(aws: AwsCalls, assembly: string, stack: string): Promise<void> {
+  const { files }: Tree = readJson(join(assembly, `${stack}.assets.json`))
+  for (const { source, destinations } of Object.values<Tree>(files)) {
+    const path = join(assembly, source.path)
+    const bytes = source.packaging === 'zip' ? zipOf(path) : new Uint8Array(readFileSync(path))
+    for (const { bucketName, objectKey } of Object.values<Tree>(destinations)) {
+      const bucket = bucketName.replace(/\$\{AWS::AccountId\}/g, ACCOUNT).replace(/\$\{AWS::Region\}/g, 'us-east-1')
+      await aws.send('s3', 'PUT', `/${bucket}`)
+      await aws.send('s3', 'PUT', `/${bucket}/${objectKey}`, bytes)
+    }
+  }
+}
+
+function zipOf(folder: string): Uint8Array<ArrayBuffer> {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => statSync(join(folder, name)).isFile())
+  return zipSync(Object.fromEntries(files.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])), { level: 1 })
+}
+
+function takable(template: Tree, report: (line: string) => void): Tree {
+  const resources = Object.entries<Tree>(template.Resources).filter(([name, { Type, Properties }]) => {
+    const entry = LEFT_OUT.find(({ type, when }) => type === Type && (when === undefined || when(Properties)))
+    if (entry !== undefined) report(`left out: ${name}, ${Type}: ${entry.reason}`)
+    return entry === undefined
+  })
+  return { ...template, Resources: Object.fromEntries(resources) }
+}
+
+async function create(aws: AwsCalls, stack: string, template: Tree): Promise<Readonly<Record<string, string>>> {
+  const form = { StackName: stack, Version: '2010-05-15' }
+  await aws.query('cloudformation', {
+    ...form,
+    Action: 'CreateStack',
+    TemplateBody: JSON.stringify(template),
+    'Capabilities.member.1': 'CAPABILITY_NAMED_IAM',
+  })
+  for (let waited = 0; waited < PATIENCE; waited += 200) {
+    const described = await aws.query('cloudformation', { ...form, Action: 'DescribeStacks' })
+    const status = tag(described, 'StackStatus')
+    if (status === 'CREATE_COMPLETE') return outputsOf(described)
+    if (status !== 'CREATE_IN_PROGRESS') throw new Error(`${stack}: ${status}\n${await failures(aws, stack)}`)
+    await sleep(200)
+  }
+  throw new Error(`${stack} was not created in ${PATIENCE} ms`)
+}
+
+async function failures(aws: AwsCalls, stack: string): Promise<string> {
+  const events = await aws.query('cloudformation', { StackName: stack, Version: '2010-05-15', Action: 'DescribeStackEvents' })
+  return members(events, 'StackEvents')
+    .filter((event) => /FAILED/.test(tag(event, 'ResourceStatus') ?? ''))
+    .map((event) => `${tag(event, 'LogicalResourceId')} (${tag(event, 'ResourceType')}): ${tag(event, 'ResourceStatusReason')}`)
+    .join('\n')
+}
+
+const outputsOf = (described: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(members(described, 'Outputs').map((member) => [tag(member, 'OutputKey')!, tag(member, 'OutputValue')!]))
+
+async function resourcesOf(aws: AwsCalls, stack: string): Promise<Readonly<Record<string, string>>> {
+  const described = await aws.query('cloudformation', { StackName: stack, Version: '2010-05-15', Action: 'DescribeStackResources' })
+  const all = members(described, 'StackResources')
+  return Object.fromEntries(all.map((member) => [tag(member, 'LogicalResourceId')!, tag(member, 'PhysicalResourceId') ?? '']))
+}
+
+function members(xml: string, list: string): readonly string[] {
+  const inside = new RegExp(`<${list}>(.*)</${list}>`, 's').exec(xml)?.[1] ?? ''
+  return [...inside.matchAll(/<member>(.*?)<\/member>/gs)].map(([, member]) => member!)
+}
+
+function tag(xml: string, name: string): string | undefined {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1]
+  return text?.replace(/&(lt|gt|quot|#39|amp);/g, (_, entity: keyof typeof ENTITIES) => ENTITIES[entity])
+}
+
+const ENTITIES = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }

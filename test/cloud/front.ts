@@ -1,0 +1,110 @@
+/**
+ * What stands before the deployed API: one address that stays, and CloudFront's work on a request. Bytes and headers pass as they are.
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-event-structure.html
+ */
+import { Agent, createServer, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
+import { runInNewContext } from 'node:vm'
+
+export type Front = {
+  readonly port: number
+  /** Requests for /fhir go to this address from now on, after the viewer function. */
+  readonly forwardTo: (api: string, viewerFunction?: string) => void
+  /** How many have been answered. */
+  readonly answered: () => number
+  readonly close: () => Promise<void>
+}
+
+/** Where tests ask for an empty server: `control` gets the settings of the body. */
+const CONTROL = '/-/fresh'
+const BASE = '/fhir'
+
+/** `control`: see CONTROL. An error of it is answered with 500 and its text. */
+export async function startFront(port: number, control: (settings: Readonly<Record<string, string>>) => Promise<void>): Promise<Front> {
+  const agent = new Agent({ keepAlive: true })
+  let api: string | undefined
+  let view = (url: string): string => url
+  let answered = 0
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
+    if (request.url === CONTROL) return void freshen(request, response, control)
+    if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
+    answered++
+    forward(api + (view(request.url!).slice(BASE.length) || '/'), request, response, agent)
+  })
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
+  return {
+    port,
+    forwardTo(to, viewerFunction) {
+      api = to
+      view = viewerFunction === undefined ? (url) => url : viewed(viewerFunction)
+    },
+    answered: () => answered,
+    close: () =>
+      new Promise((resolve) => {
+        agent.destroy()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function freshen(
+  request: IncomingMessage,
+  response: ServerResponse,
+  control: (settings: Readonly<Record<string, string>>) => Promise<void>,
+): Promise<void> {
+  try {
+    const chunks = await request.toArray()
+    await control(JSON.parse(Buffer.concat(chunks).toString() || '{}') as Readonly<Record<string, string>>)
+    response.writeHead(204).end()
+  } catch (error) {
+    response.writeHead(500).end(String((error as Error).stack))
+  }
+}
+
+function forward(url: string, request: IncomingMessage, response: ServerResponse, agent: Agent): void {
+  const { hostname, port, pathname } = new URL(url)
+  const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
+  const onward = requestOf({ hostname, port, path: pathname + query, method: request.method!, headers: passed(request), agent })
+  onward.once('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(error.message)))
+  onward.once('response', (answer) => {
+    const pairs = Array.from({ length: answer.rawHeaders.length / 2 }, (_, i) => answer.rawHeaders.slice(2 * i, 2 * i + 2))
+    response.writeHead(answer.statusCode!, pairs.filter(([name]) => !HOPS.has(name!.toLowerCase())).flat())
+    answer.pipe(response)
+  })
+  request.pipe(onward)
+}
+
+/** Headers of a connection, not of a message. */
+const HOPS = new Set(['connection', 'keep-alive', 'transfer-encoding'])
+
+const passed = ({ headers }: IncomingMessage): Record<string, string | string[]> =>
+  Object.fromEntries(Object.entries(headers).filter(([name, value]) => value !== undefined && name !== 'connection')) as Record<
+    string,
+    string | string[]
+  >
+
+type Value = { value: string; multiValue?: readonly { value: string }[] }
+type Viewed = { readonly uri: string; readonly querystring: Readonly<Record<string, Value>> }
+
+/** The function of the template does to the query what CloudFront lets it do. */
+function viewed(code: string): (url: string) => string {
+  return (url) => {
+    const [uri, query = ''] = [url.split('?', 1)[0]!, url.includes('?') ? url.slice(url.indexOf('?') + 1) : '']
+    const event = { version: '1.0', context: { eventType: 'viewer-request' }, request: { uri, querystring: parsed(query), headers: {} } }
+    const result = runInNewContext(`${code}\n;handler(event)`, { event }) as Viewed
+    const text = Object.entries(result.querystring).flatMap(([name, { value, multiValue }]) =>
+      (multiValue ?? [{ value }]).map((each) => (each.value === '' ? name : `${name}=${each.value}`)),
+    )
+    return result.uri + (text.length === 0 ? '' : `?${text.join('&')}`)
+  }
+}
+
+function parsed(query: string): Record<string, Value> {
+  const values: Record<string, Value & { multiValue: { value: string }[] }> = {}
+  for (const pair of query.split('&').filter((pair) => pair !== '')) {
+    const [name, value] = pair.includes('=') ? [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] : [pair, '']
+    values[name] ??= { value, multiValue: [] }
+    values[name].multiValue.push({ value })
+  }
+  return values
+}

@@ -1,0 +1,151 @@
+/**
+ * Runs the bundled functions of a template in processes of their own, with Lambda's rules: one event at a time in each, more processes for
+ * more events, an end to what takes too long. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+
+export type HostedFunction = {
+  /** The file that exports `handler`. */
+  readonly bundle: string
+  readonly environment: Readonly<Record<string, string>>
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
+/** What an invocation ends with. `kind` is why there is no result. */
+export type Invoked =
+  | { readonly result: string }
+  | { readonly kind: 'error' | 'timeout' | 'event too large' | 'result too large' | 'died'; readonly message: string }
+
+export type FunctionHost = {
+  readonly invoke: (name: string, event: unknown) => Promise<Invoked>
+  /** Ends its processes in the middle of what they do. */
+  readonly kill: (name: string) => void
+  readonly printed: (name: string) => string
+  readonly close: () => Promise<void>
+}
+
+/** Of an event and of a result of a synchronous invocation, as JSON. */
+export const LARGEST_PAYLOAD = 6 * 1024 * 1024
+const MOST_AT_ONCE = 4
+const KEPT_OUTPUT = 100_000
+
+type Answer = { readonly id: number; readonly result?: string; readonly error?: string }
+type Instance = { readonly process: ChildProcess; busy: boolean }
+
+export function functionHost(functions: Readonly<Record<string, HostedFunction>>): FunctionHost {
+  const pools = new Map<string, Pool>()
+  const poolOf = (name: string): Pool => {
+    const hosted = functions[name]
+    if (hosted === undefined) throw new Error(`no function ${name}`)
+    if (!pools.has(name)) pools.set(name, new Pool(hosted))
+    return pools.get(name)!
+  }
+  return {
+    async invoke(name, event) {
+      const text = JSON.stringify(event)
+      if (Buffer.byteLength(text) > LARGEST_PAYLOAD) return { kind: 'event too large', message: `${Buffer.byteLength(text)} bytes` }
+      const invoked = await poolOf(name).invoke(text)
+      return 'result' in invoked && Buffer.byteLength(invoked.result) > LARGEST_PAYLOAD
+        ? { kind: 'result too large', message: `${Buffer.byteLength(invoked.result)} bytes` }
+        : invoked
+    },
+    kill: (name) => pools.get(name)?.kill(),
+    printed: (name) => pools.get(name)?.output ?? '',
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.close()))
+    },
+  }
+}
+
+class Pool {
+  readonly #function: HostedFunction
+  readonly #instances = new Set<Instance>()
+  readonly #waiting: (() => void)[] = []
+  #count = 0
+  output = ''
+
+  constructor(hosted: HostedFunction) {
+    this.#function = hosted
+  }
+
+  async invoke(event: string): Promise<Invoked> {
+    const instance = await this.#taken()
+    try {
+      return await this.#run(instance, event)
+    } finally {
+      instance.busy = false
+      this.#waiting.shift()?.()
+    }
+  }
+
+  kill(): void {
+    for (const { process } of this.#instances) process.kill('SIGKILL')
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(
+      [...this.#instances].map(({ process }) => {
+        const ended = new Promise((resolve) => process.once('exit', resolve))
+        process.kill('SIGKILL')
+        return ended
+      }),
+    )
+  }
+
+  async #taken(): Promise<Instance> {
+    for (;;) {
+      const idle = [...this.#instances].find(({ busy }) => !busy)
+      const instance = idle ?? (this.#instances.size < MOST_AT_ONCE ? this.#start() : undefined)
+      if (instance !== undefined) {
+        instance.busy = true
+        return instance
+      }
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    }
+  }
+
+  #start(): Instance {
+    const { bundle, environment } = this.#function
+    const child = fork(`${import.meta.dirname}/function-process.ts`, [bundle], {
+      env: { PATH: process.env.PATH, ...environment },
+      execArgv: [],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    const instance = { process: child, busy: false }
+    this.#instances.add(instance)
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (data) => {
+        this.output = `${this.output}${data}`.slice(-KEPT_OUTPUT)
+      })
+    }
+    child.once('exit', () => {
+      this.#instances.delete(instance)
+      this.#waiting.shift()?.()
+    })
+    return instance
+  }
+
+  #run({ process: child }: Instance, event: string): Promise<Invoked> {
+    const id = ++this.#count
+    const { timeout } = this.#function
+    return new Promise((resolve) => {
+      const late = setTimeout(() => {
+        end({ kind: 'timeout', message: `no result in ${timeout} ms` })
+        child.kill('SIGKILL')
+      }, timeout)
+      const onExit = () => end({ kind: 'died', message: this.output.slice(-2_000) })
+      const onMessage = (answer: Answer) => {
+        if (answer.id !== id) return
+        end(answer.result === undefined ? { kind: 'error', message: answer.error ?? '' } : { result: answer.result })
+      }
+      const end = (invoked: Invoked) => {
+        clearTimeout(late)
+        child.off('exit', onExit).off('message', onMessage)
+        resolve(invoked)
+      }
+      child.on('message', onMessage).once('exit', onExit)
+      child.send({ id, event, remaining: timeout })
+    })
+  }
+}
