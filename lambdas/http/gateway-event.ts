@@ -71,10 +71,11 @@ function encoded({ httpMethod }: GatewayEvent, { status, headers, body }: HttpRe
 }
 
 /** What was read is refused; what was written stays written, and is answered without its content. */
-function tooLarge({ httpMethod }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
+function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: HttpResponse): HttpResponse {
   const { 'content-type': _, ...others } = headers
   const limit = `The answer is longer than ${LARGEST_RESULT} bytes, which cannot be sent here`
-  return httpMethod === 'GET' || status >= 300
+  const isRead = httpMethod === 'GET' || resource.endsWith('/_search')
+  return isRead || status >= 300
     ? httpResponse(
         {
           status: 403,

@@ -1,0 +1,100 @@
+/** What the functions of a deployment share beside the resources: states, the key of seals, audit records. On an emulator. */
+import { QueryCommand } from '@aws-sdk/lib-dynamodb'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/audit-log.ts'
+import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
+import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
+import { makeSecretKey, readSecretKey } from '../../lambdas/adapters/dynamodb/secret-key.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+
+await onDynamo(async (engine) => {
+  const limits = { attempts: 3, patience: 60_000 }
+  const table = await engine.newTable()
+  const dynamo = new Dynamo(engine.client, table, limits)
+  afterAll(() => engine.stop())
+
+  describe('a state several processes share', () => {
+    const open = (name: string) => new DynamoDbKeptState<readonly number[]>(dynamo, name, [])
+
+    it('begins as it was given, and is read as it was changed', async () => {
+      const state = open('begins')
+      expect(await state.read()).toEqual({ number: 0, value: [] })
+      expect(await state.change((value) => [...value, 1])).toEqual({ number: 1, value: [1] })
+      expect(await open('begins').read()).toEqual({ number: 1, value: [1] })
+    })
+
+    it('loses no change of many that race', async () => {
+      const racers = Array.from({ length: 12 }, (_, i) => i)
+      await Promise.all(racers.map((i) => open('races').change((value) => [...value, i])))
+      const { number, value } = await open('races').read()
+      expect([number, value.toSorted((a, b) => a - b)]).toEqual([racers.length, racers])
+    })
+
+    it('is not written where nothing changes', async () => {
+      await open('same').change(() => [1])
+      expect(await open('same').change((value) => value)).toEqual({ number: 1, value: [1] })
+    })
+  })
+
+  it('a key of seals is made once, whoever makes it, and is missed loudly', async () => {
+    const own = new Dynamo(engine.client, await engine.newTable(), limits)
+    await expect(readSecretKey(own)).rejects.toThrow('has no key')
+    await Promise.all([makeSecretKey(own), makeSecretKey(own)])
+    const key = await readSecretKey(own)
+    await makeSecretKey(own)
+    expect(key).toHaveLength(32)
+    expect(Buffer.from(await readSecretKey(own))).toEqual(Buffer.from(key))
+  })
+
+  describe('audit records', () => {
+    const at = Date.UTC(2026, 0, 2, 3, 4, 5)
+    const record = (requestId: string): AuditRecord => ({
+      at,
+      requestId,
+      tenant: 'a',
+      interaction: 'read',
+      key: 'Patient/1',
+      status: 200,
+      duration: 3,
+    })
+    const kept = async (): Promise<readonly Record<string, unknown>[]> => {
+      const found = await Promise.all(
+        Array.from({ length: 8 }, (_, i) =>
+          engine.client.send(
+            new QueryCommand({
+              TableName: table,
+              KeyConditionExpression: 'pk = :pk',
+              ExpressionAttributeValues: { ':pk': `AUDIT#2026-01-02T03:04#${i}` },
+            }),
+          ),
+        ),
+      )
+      return found.flatMap(({ Items = [] }) => Items)
+    }
+
+    it('are written when they are flushed, each once, and expire after their retention', async () => {
+      const log = new DynamoDbAuditLog({ dynamo, retentionDays: 2, onError: () => undefined })
+      const ids = Array.from({ length: 60 }, (_, i) => `request-${i}`)
+      for (const id of ids) log.record(record(id))
+      await log.flush()
+      await log.flush()
+      const items = await kept()
+      expect(items.map(({ requestId }) => requestId).toSorted()).toEqual(ids.toSorted())
+      expect(items[0]).toMatchObject({ interaction: 'read', key: 'Patient/1', status: 200, expires: at / 1000 + 2 * 24 * 60 * 60 })
+    })
+
+    it('that cannot be written now are told of, and written later', async () => {
+      const told: unknown[] = []
+      let isDown = true
+      const failing = { putAll: (items: never) => (isDown ? Promise.reject(new Error('down')) : dynamo.putAll(items)) } as unknown as Dynamo
+      const log = new DynamoDbAuditLog({ dynamo: failing, retentionDays: 1, onError: (error) => told.push(error) })
+      log.record(record('late'))
+      await log.flush()
+      expect(told).toHaveLength(1)
+      isDown = false
+      await log.flush()
+      expect((await kept()).map(({ requestId }) => requestId)).toContain('late')
+    })
+  })
+})

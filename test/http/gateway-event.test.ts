@@ -1,0 +1,80 @@
+/** Requests and answers of API Gateway. https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html */
+import { describe, expect, it } from '@jest/globals'
+import { type GatewayEvent, requestIdOf, requestOf, resultOf } from '../../lambdas/http/gateway-event.ts'
+
+const event = (more: Partial<GatewayEvent> = {}): GatewayEvent => ({ httpMethod: 'GET', resource: '/{type}', ...more })
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const JSON_HEADERS = { 'content-type': 'application/fhir+json; charset=utf-8' }
+
+describe('a request', () => {
+  it('has its path made of the route and what stands in it, encoded again', () => {
+    const path = (resource: string, pathParameters?: Record<string, string>) =>
+      requestOf(event({ resource, ...(pathParameters && { pathParameters }) })).path
+    expect(path('/metadata')).toBe('/metadata')
+    expect(path('/{type}/{id}/_history/{versionId}', { type: 'Patient', id: 'a', versionId: '1' })).toBe('/Patient/a/_history/1')
+    expect(path('/{type}/{id}', { type: 'Patient', id: 'ä/b c' })).toBe('/Patient/%C3%A4%2Fb%20c')
+    expect(path('/{type}/{id}/{type2}', { type: 'Patient', id: 'a', type2: '*' })).toBe('/Patient/a/*')
+  })
+
+  it('keeps repeated parameters apart, and what is special in them', () => {
+    const { query } = requestOf(event({ multiValueQueryStringParameters: { date: ['ge2020', 'lt2021'], code: ['s|c,d&e+f'] } }))
+    expect([...new URLSearchParams(query)]).toEqual([
+      ['date', 'ge2020'],
+      ['date', 'lt2021'],
+      ['code', 's|c,d&e+f'],
+    ])
+  })
+
+  it('has header names in lower case, repeated ones joined', () => {
+    const { headers } = requestOf(event({ multiValueHeaders: { 'If-Match': ['W/"1"'], Accept: ['a/b', 'c/d'] } }))
+    expect(headers).toEqual({ 'if-match': 'W/"1"', accept: 'a/b, c/d' })
+  })
+
+  it('has its body as bytes, from text and from base64', () => {
+    expect(Buffer.from(requestOf(event({ body: 'ä' })).body)).toEqual(Buffer.from('ä'))
+    expect([...requestOf(event({ body: '/wA=', isBase64Encoded: true })).body]).toEqual([255, 0])
+    expect(requestOf(event({ body: null })).body).toHaveLength(0)
+  })
+
+  it('of HEAD is one of GET', () => expect(requestOf(event({ httpMethod: 'HEAD' })).method).toBe('GET'))
+
+  it("is named by the client's id where that can be one, else by the gateway's", () => {
+    const of = (id: string) =>
+      requestIdOf(event({ multiValueHeaders: { 'X-Request-Id': [id] }, requestContext: { requestId: 'g' } }), () => 'n')
+    expect([of('a-1'), of('a b'), of('')]).toEqual(['a-1', 'g', 'g'])
+    expect(requestIdOf(event(), () => 'n')).toBe('n')
+  })
+})
+
+describe('an answer', () => {
+  it('of JSON and text goes out as text, anything else as base64', () => {
+    expect(resultOf(event(), { status: 200, headers: JSON_HEADERS, body: bytes('{"ä":1}') })).toEqual({
+      statusCode: 200,
+      headers: JSON_HEADERS,
+      body: '{"ä":1}',
+      isBase64Encoded: false,
+    })
+    const image = resultOf(event(), { status: 200, headers: { 'content-type': 'image/png' }, body: Uint8Array.of(255, 0) })
+    expect(image).toMatchObject({ body: '/wA=', isBase64Encoded: true })
+  })
+
+  it('to HEAD has no body', () => {
+    expect(resultOf(event({ httpMethod: 'HEAD' }), { status: 200, headers: JSON_HEADERS, body: bytes('{}') }).body).toBe('')
+  })
+
+  const large = { status: 200, headers: { ...JSON_HEADERS, etag: 'W/"1"' }, body: bytes(JSON.stringify({ a: '"'.repeat(2_500_000) })) }
+
+  it('that a function cannot send is refused where something was read', () => {
+    for (const read of [event(), event({ httpMethod: 'POST', resource: '/{type}/_search' })]) {
+      const { statusCode, headers, body } = resultOf(read, large)
+      expect([statusCode, headers['content-type']]).toEqual([403, 'application/fhir+json; charset=utf-8'])
+      expect(JSON.parse(body)).toMatchObject({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'too-costly' }] })
+    }
+  })
+
+  it('that a function cannot send stays a success where something was written', () => {
+    const { statusCode, headers, body } = resultOf(event({ httpMethod: 'PUT' }), large)
+    expect([statusCode, headers.etag]).toEqual([200, 'W/"1"'])
+    expect(JSON.parse(body)).toMatchObject({ resourceType: 'OperationOutcome', issue: [{ severity: 'warning' }] })
+  })
+})
