@@ -1,0 +1,239 @@
+/**
+ * The rebuild on AWS as its state machine runs it, while writes go on, steps fail and are repeated, and definitions change: in the end every
+ * resource is in the live index in its newest version, made with what is defined, and what was defined is searched by.
+ */
+import { describe, expect, it } from '@jest/globals'
+import { StateMachine } from 'aws-local-stepfunctions'
+import { afterSearchParameter, type IndexState, NO_STATE, type SharedState, statusOf, wanting } from '../../lambdas/indexing/index-state.ts'
+import { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import { readingOfDocuments } from '../../lambdas/indexing/reading-now.ts'
+import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
+import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { type Random, randomOf } from '../contracts/generated-search.ts'
+
+const TENANT = 'one'
+const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
+
+function memoryState(): SharedState {
+  let kept = { number: 0, value: NO_STATE as IndexState }
+  return {
+    read: async () => kept,
+    async change(change) {
+      const value = change(kept.value)
+      if (value !== kept.value) kept = { number: kept.number + 1, value }
+      return kept
+    },
+  }
+}
+
+/** A live index and at most one next one, with versions of their own as OpenSearch has them: what is there already in that version stays. */
+class Indices {
+  #count = 1
+  live = { name: 'v1', documents: new Map<string, IndexDocument>() }
+  next: Indices['live'] | undefined
+
+  apply(documents: readonly IndexDocument[], to = [this.live, ...(this.next === undefined ? [] : [this.next])]): void {
+    for (const { documents: index } of to)
+      for (const each of documents) if ((index.get(each.id)?.version ?? 0) < each.version) index.set(each.id, each)
+  }
+
+  async rebuild(_type: string, name?: string) {
+    if (name === undefined) this.next ??= { name: `v${++this.#count}`, documents: new Map() }
+    const mine = name ?? this.next!.name
+    return {
+      name: mine,
+      apply: async (documents: readonly IndexDocument[]) => {
+        if (this.next?.name !== mine) throw new Error(`${mine} is no longer built`)
+        this.apply(documents, [this.next])
+      },
+      swap: async () => {
+        if (this.live.name === mine) return
+        if (this.next?.name !== mine) throw new Error(`${mine} is no longer built`)
+        this.live = this.next
+        this.next = undefined
+      },
+      discard: async () => {
+        if (this.next?.name === mine) this.next = undefined
+      },
+    }
+  }
+}
+
+class World {
+  readonly state = memoryState()
+  readonly indices = new Indices()
+  readonly heads = new Map<string, ResourceVersion>()
+  readonly steps: string[] = []
+  readonly #random: Random
+  #now = 1_000
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  /** A patient is written, and comes through the stream. */
+  async write(id: string, family: string): Promise<void> {
+    const versionId = (this.heads.get(id)?.versionId ?? 0) + 1
+    const body = new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
+    const version = { tenant: TENANT, type: 'Patient', id, versionId, lastUpdated: ++this.#now, deleted: false, compartments: [], body }
+    this.heads.set(id, version)
+    const reading = readingOfDocuments({}, (await this.state.read()).value)
+    const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(documents) }
+    await indexStream([{ sequence: '1', version }], { index, reading, onPoison: () => undefined })
+  }
+
+  define(id: string, expression: string): Promise<unknown> {
+    const resource = { resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id }
+    const body = new TextEncoder().encode(JSON.stringify({ ...resource, base: ['Patient'], type: 'string', expression }))
+    const version = { tenant: TENANT, type: 'SearchParameter', id, versionId: 1, lastUpdated: 1, deleted: false, compartments: [], body }
+    return this.state.change((state) => afterSearchParameter(state, version))
+  }
+
+  parts(): RebuildParts {
+    return {
+      state: this.state,
+      index: this.indices,
+      reading: {},
+      tenants: [TENANT],
+      now: () => this.#now,
+      wait: 0,
+      budget: -1,
+      onPoison: (_, error) => {
+        throw error
+      },
+      resources: {
+        scan: async ({ type, segment, asOf, cursor = '' }) => {
+          const mine = [...this.heads.values()]
+            .filter((head) => head.type === type && head.lastUpdated <= asOf && head.id > cursor)
+            .filter(({ id }) => id.charCodeAt(id.length - 1) % segment.of === segment.index)
+            .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+          const versions = mine.slice(0, 5)
+          return mine.length > 5 ? { versions, cursor: versions[4]!.id } : { versions }
+        },
+      },
+    }
+  }
+
+  /** `around` stands before and after each step, and may throw: then the step is repeated. */
+  async run(execution: string, around: (input: StepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
+    const step = rebuildStep(this.parts())
+    const machine = new StateMachine(rebuildWorkflow(STEP) as never)
+    const handler = async (input: StepInput) => {
+      this.steps.push(input.action)
+      await around(input, false)
+      const result = await step(input)
+      await around(input, true)
+      return result
+    }
+    const names = ['Take', 'Open', 'Fill', 'Swap']
+    const run = machine.run({} as never, {
+      overrides: {
+        taskResourceLocalHandlers: Object.fromEntries(names.map((name) => [name, handler])) as never,
+        retryIntervalOverrides: Object.fromEntries(names.map((name) => [name, 0])),
+      },
+      context: { Execution: { Name: execution } } as never,
+    })
+    await run.result
+  }
+
+  /** The order by family is what every document has; the rest are the fields of parameters somebody defined. */
+  async expectWhole(...parameters: readonly string[]): Promise<void> {
+    const { definitions, rebuilds, worker } = (await this.state.read()).value
+    expect(definitions.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(parameters.map((id) => `${id} active`).toSorted())
+    expect([rebuilds, worker]).toEqual([[], undefined])
+    for (const { id, versionId } of this.heads.values()) {
+      const document = this.indices.live.documents.get(id)
+      expect([id, document?.version]).toEqual([id, versionId])
+      for (const { mapping } of definitions) expect(document?.present).toContain(mapping.field)
+    }
+    expect(this.indices.live.documents.size).toBe(this.heads.size)
+  }
+
+  below(n: number): number {
+    return this.#random.below(n)
+  }
+}
+
+async function world(seed: number, patients = 40): Promise<World> {
+  const made = new World(randomOf(seed))
+  for (let i = 0; i < patients; i++) await made.write(`p${i}`, `f${i}`)
+  return made
+}
+
+describe('the rebuild', () => {
+  it('makes what is defined searchable, and tells how far it is', async () => {
+    const it = await world(1)
+    await it.define('nick', 'Patient.name.family')
+    const seen: number[] = []
+    await it.run('a', async ({ action }, isDone) => {
+      if (action === 'fill' && isDone) seen.push(statusOf((await it.state.read()).value, TENANT).rebuilds[0]!.done)
+    })
+    expect(seen.at(-1)).toBe(40)
+    await it.expectWhole('nick')
+  })
+
+  it('with nothing to do ends at once', async () => {
+    const it = await world(1)
+    await it.run('a')
+    expect(it.steps).toEqual(['take'])
+  })
+
+  it('of a type without resources makes no index', async () => {
+    const it = await world(1, 0)
+    await it.state.change((state) => wanting(state, TENANT, ['Observation']))
+    await it.run('a')
+    expect(it.steps).toEqual(['take', 'open', 'swap', 'take'])
+    expect(it.indices.live.name).toBe('v1')
+    await it.expectWhole()
+  })
+
+  it('loses no write that comes while it runs, whatever fails and is repeated', async () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const it = await world(seed)
+      await it.define('nick', 'Patient.name.family')
+      let faults = 6
+      await it.run('a', async () => {
+        await it.write(`p${it.below(60)}`, `g${it.below(1000)}`)
+        if (it.below(4) === 0 && faults-- > 0) throw new Error('planted')
+      })
+      await it.expectWhole('nick')
+    }
+  })
+
+  it('takes up what is defined meanwhile, and never searches by what is half made', async () => {
+    const it = await world(3)
+    await it.define('nick', 'Patient.name.family')
+    let fills = 0
+    await it.run('a', async ({ action }) => {
+      if (action === 'fill' && ++fills === 3) await it.define('second', 'Patient.name.family')
+      if (fills === 3) expect((await it.state.read()).value.definitions.map(({ state }) => state)).toEqual(['building', 'building'])
+    })
+    expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
+    await it.expectWhole('nick', 'second')
+  })
+
+  it('is done by one execution of those that were started', async () => {
+    const it = await world(4)
+    await it.define('nick', 'Patient.name.family')
+    await Promise.all(['a', 'b', 'c'].map((execution) => it.run(execution)))
+    expect(it.steps.filter((step) => step === 'open')).toHaveLength(1)
+    await it.expectWhole('nick')
+  })
+
+  it('is begun anew by another execution when its own is gone', async () => {
+    const it = await world(5)
+    await it.define('nick', 'Patient.name.family')
+    await expect(
+      it.run('a', async ({ action }) => {
+        if (action === 'swap') throw new Error('planted')
+      }),
+    ).rejects.toThrow()
+    await it.write('p1', 'later')
+    const gone = { ...it.parts(), now: () => Date.now() }
+    expect(await rebuildStep(gone)({ action: 'take', execution: 'b' })).toMatchObject({ pending: true })
+    await it.run('b')
+    await it.expectWhole('nick')
+  })
+})
