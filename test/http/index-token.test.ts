@@ -57,6 +57,14 @@ describe('X-Index-Token', () => {
     }
   })
 
+  it('may be given with others: all are waited for', async () => {
+    const { asked, tell, wait } = world()
+    const several = [versions(1), versions(50), versions(2)]
+    const told = await Promise.all(several.map((written) => tell(written)))
+    await wait(told.map((headers) => headers['x-index-token']).join(', '))
+    expect(asked).toEqual([several.flat().map(({ id }) => `Patient~${id}~1`)])
+  })
+
   it('of another tenant or server is refused', async () => {
     const { tell, wait } = world()
     const { 'x-index-token': token = '' } = await tell(versions(1))

@@ -206,8 +206,8 @@ describe('the rebuild', () => {
     const it = await world(3)
     await it.define('nick', 'Patient.name.family')
     let fills = 0
-    await it.run('a', async ({ action }) => {
-      if (action === 'fill' && ++fills === 3) await it.define('second', 'Patient.name.family')
+    await it.run('a', async ({ action }, isDone) => {
+      if (action === 'fill' && isDone && ++fills === 3) await it.define('second', 'Patient.name.family')
       if (fills === 3) expect((await it.state.read()).value.definitions.map(({ state }) => state)).toEqual(['building', 'building'])
     })
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)

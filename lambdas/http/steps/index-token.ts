@@ -47,13 +47,13 @@ export const tellIndexToken = (parts: TokenParts): Step => ({
   },
 })
 
-/** On searches. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds. */
+/** On searches, which may carry several. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds. */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event: { http, fhir } }) {
-    const token = http.headers[HEADER]
-    if (token === undefined) return
-    const tokens = await opened(parts, fhir.tenant, token)
-    if (!(await parts.index.caughtUp(tokens, PATIENCE))) throw new Overloaded('the search index is behind')
+    const given = http.headers[HEADER]
+    if (given === undefined) return
+    const tokens = await Promise.all(given.split(',').map((token) => opened(parts, fhir.tenant, token.trim())))
+    if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new Overloaded('the search index is behind')
   },
 })
 
