@@ -1,0 +1,74 @@
+/** Conditional interactions where the index is behind: the latest writes count. */
+import { describe, expect, it } from '@jest/globals'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { latestIndex } from '../../lambdas/interactions/latest-index.ts'
+import type { ResourceReader, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { extract } from '../../lambdas/search/extract.ts'
+import type { Plan } from '../../lambdas/search/plan.ts'
+
+const NOW = 1_000_000
+const patient = (id: string, family: string, versionId = 1, lastUpdated = NOW - 1_000, deleted = false): ResourceVersion => ({
+  tenant: 'a',
+  type: 'Patient',
+  id,
+  versionId,
+  lastUpdated,
+  deleted,
+  compartments: [],
+  body: deleted ? new Uint8Array() : new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] })),
+})
+const treeOf = ({ body, deleted }: ResourceVersion) => (deleted ? undefined : JSON.parse(new TextDecoder().decode(body)))
+
+/** `indexed`: what the index knows; `written`: all versions of the store. */
+async function world(indexed: readonly ResourceVersion[], written: readonly ResourceVersion[]) {
+  const index = new SqliteSearchIndex(':memory:')
+  await index.apply(indexed.map((version) => extract(version, treeOf(version))))
+  const newestFirst = written.toSorted((a, b) => b.lastUpdated - a.lastUpdated || b.versionId - a.versionId)
+  const pages: number[] = []
+  const resources = {
+    async history(_scope, _window, after, limit) {
+      const from =
+        after === undefined ? 0 : newestFirst.findIndex(({ id, versionId }) => id === after.id && versionId === after.versionId) + 1
+      const versions = newestFirst.slice(from, from + limit)
+      pages.push(versions.length)
+      return { versions, more: from + limit < newestFirst.length }
+    },
+  } as ResourceReader
+  const clock = { now: () => NOW, newId: () => 'id' }
+  const latest = latestIndex({ index, resources, clock, reading: () => ({}) })
+  const find = async (limit = 2): Promise<readonly string[]> => {
+    const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
+    const plan: Plan = { tenant: 'a', types: ['Patient'], where, order: [], limit, total: 'none' }
+    const { hits, more } = await latest.find(plan)
+    index.close()
+    return [...hits.map(({ id, version }) => `${id}/${version}`), ...(more ? ['…'] : [])]
+  }
+  return { find, pages }
+}
+
+describe('the latest writes', () => {
+  it('are found before they are indexed', async () => {
+    expect(await (await world([], [patient('p', 'Adams')])).find()).toEqual(['p/1'])
+    expect(await (await world([patient('o', 'Abel')], [patient('p', 'Adams')])).find()).toEqual(['o/1', 'p/1'])
+  })
+
+  it('take the place of what the index still knows', async () => {
+    const known = [patient('p', 'Adams'), patient('q', 'Abel'), patient('r', 'Baker')]
+    const renamed = patient('p', 'Baker', 2)
+    const gone = patient('q', '', 2, NOW - 500, true)
+    const married = patient('r', 'Adams', 2)
+    expect(await (await world(known, [...known, renamed, gone, married])).find()).toEqual(['r/2'])
+  })
+
+  it('do not hide that there are more matches than were asked for', async () => {
+    const known = ['o', 'p', 'q', 'r'].map((id) => patient(id, 'Abel'))
+    expect(await (await world(known, [patient('p', 'Baker', 2)])).find()).toEqual(['o/1', 'q/1', '…'])
+  })
+
+  it('are those of a minute: what is older is left to the index, and not read', async () => {
+    const older = Array.from({ length: 500 }, (_, i) => patient(`old${i}`, 'Adams', 1, NOW - 61_000 - i))
+    const { find, pages } = await world([], [...older, patient('p', 'Adams')])
+    expect(await find()).toEqual(['p/1'])
+    expect(pages).toHaveLength(1)
+  })
+})
