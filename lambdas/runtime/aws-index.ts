@@ -1,10 +1,10 @@
 /** The cloud home's index: OpenSearch. */
 import { openSearchClient } from '../adapters/opensearch/client.ts'
-import { OpenSearchIndex } from '../adapters/opensearch/search-index.ts'
+import { OpenSearchIndex, type OpenSearchOptions } from '../adapters/opensearch/search-index.ts'
 import { tokenOf } from '../adapters/opensearch/visible.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
-import type { IndexDocument, SearchIndex } from '../ports/search-index.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
 import { blobs, clock, config, places, reading, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { readIdentity } from './config.ts'
@@ -13,8 +13,7 @@ import { once } from './once.ts'
 /** ms after which it is looked up again what is being rebuilt: well below the wait of the rebuild. */
 const KNOWN_FOR = 5_000
 
-/** `onPoison`: told of documents OpenSearch refuses for what they are. */
-export function openIndex(onPoison: (document: IndexDocument, reason: string) => void = () => undefined): OpenSearchIndex {
+export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchIndex {
   const { searchEndpoint, searchSigning, searchPrefix } = places()
   const { region } = readIdentity()
   const signing = searchSigning === 'sigv4' ? { region, credentials: () => readIdentity().credentials } : undefined
@@ -23,11 +22,12 @@ export function openIndex(onPoison: (document: IndexDocument, reason: string) =>
     settings: { auto_expand_replicas: '0-1' },
     budget: config().searchBudget,
     knownFor: KNOWN_FOR,
-    onPoison,
+    ...options,
   })
 }
 
-export const index = /* @__PURE__ */ once(() => openIndex())
+/** Of functions that answer within the 29 seconds of the gateway. */
+export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 
 /** For conditional interactions. */
 export const latest: () => SearchIndex = /* @__PURE__ */ once(() =>

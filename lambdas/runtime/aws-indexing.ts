@@ -33,7 +33,7 @@ export const reindex = (): Reindex => ({
 type StreamEvent = { readonly Records: readonly StreamRecord[] }
 
 const poisoned = /* @__PURE__ */ once(() => new PoisonList(indexState()))
-const documents = /* @__PURE__ */ once(() => openIndex(poisoned().addDocument))
+const documents = /* @__PURE__ */ once(() => openIndex({ onPoison: poisoned().addDocument }))
 
 /** Follows the heads of the table. */
 export async function followHeads({ Records }: StreamEvent): Promise<FollowResult> {

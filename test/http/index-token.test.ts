@@ -9,16 +9,21 @@ import type { Blob } from '../../lambdas/ports/blob-store.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { VersionKey } from '../../lambdas/ports/resource-store.ts'
 
-function world(isVisible = true) {
+function world(isVisible: boolean | 'down' = true) {
   const kept = new Map<string, Blob>()
   const asked: (readonly string[])[] = []
+  const reports: unknown[] = []
   const parts: TokenParts = {
     seal: new AesSeal(randomBytes(32)),
     clock: { now: () => 1, newId: () => 'id' },
-    blobs: { get: async (key) => kept.get(key), put: async (key, blob) => void kept.set(key, blob) },
+    blobs: {
+      get: async (key) => kept.get(key),
+      put: async (key, blob) => (isVisible === 'down' ? Promise.reject(new Error('down')) : void kept.set(key, blob)),
+    },
     index: {
       caughtUp: async (tokens) => {
         asked.push(tokens)
+        if (isVisible === 'down') throw new Error('down')
         return isVisible
       },
     },
@@ -28,9 +33,10 @@ function world(isVisible = true) {
   return {
     kept,
     asked,
+    reports,
     async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, tenant = 'a'): Promise<Record<string, string>> {
       const request = { event: exchange(tenant, headers), response: { status: 201, written } as FhirResponse | HttpResponse }
-      await tellIndexToken(parts).after!(request as never)
+      await tellIndexToken(parts, (error) => reports.push(error)).after!(request as never)
       return request.response.headers as Record<string, string>
     },
     wait: async (token: string, tenant = 'a'): Promise<unknown> =>
@@ -98,5 +104,11 @@ describe('X-Consistency: strong', () => {
 
   it('succeeds and says so when the index is late', async () => {
     expect(await world(false).tell(versions(1), { 'x-consistency': 'strong' })).toHaveProperty('x-index-lag')
+  })
+
+  it('succeeds and says so when the index, or what keeps long tokens, is down', async () => {
+    const { reports, tell } = world('down')
+    expect(Object.keys(await tell(versions(50), { 'x-consistency': 'strong' }))).toEqual(['x-index-lag'])
+    expect(reports).toHaveLength(2)
   })
 })

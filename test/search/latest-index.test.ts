@@ -33,7 +33,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
       pages.push(versions.length)
       return { versions, more: from + limit < newestFirst.length }
     },
-  } as ResourceReader
+  } as Partial<ResourceReader> as ResourceReader
   const clock = { now: () => NOW, newId: () => 'id' }
   const latest = latestIndex({ index, resources, clock, reading: () => ({}) })
   const find = async (limit = 2): Promise<readonly string[]> => {

@@ -13,5 +13,5 @@ export const writingSteps = (parts: BodyStepParts): Steps => ({
   parseResource: parseResource(() => parts.clock.newId()),
   parsePatch,
   validateResource,
-  tellIndexToken: tellIndexToken(parts.tokens),
+  tellIndexToken: tellIndexToken(parts.tokens, parts.report),
 })

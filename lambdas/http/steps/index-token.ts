@@ -28,19 +28,24 @@ const HEADER = 'x-index-token'
 const LONGEST = 200
 const FOLDER = 'tokens'
 
+type Report = (error: unknown, requestId: string) => void
+
 /**
  * On writes. The token is bound to the tenant, and at most 200 characters long. `X-Consistency: strong` waits until the write is visible;
- * where that takes too long the write succeeds all the same, and says so.
+ * where that takes too long the write succeeds all the same, and says so. What fails now cannot undo the write: it is reported.
  */
-export const tellIndexToken = (parts: TokenParts): Step => ({
+export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
   async after(request) {
     const { event, response } = request
     if (response === undefined || response === null || response.status >= 300) return
     const written = 'written' in response ? (response.written ?? []) : []
     const tokens = parts.tokensOf(written)
-    const isLate = event.http.headers['x-consistency'] === 'strong' && written.length > 0 && !(await parts.index.caughtUp(tokens, PATIENCE))
+    const failed = (error: unknown): undefined => void report(error, event.requestId)
+    const waits = event.http.headers['x-consistency'] === 'strong' && written.length > 0
+    const isLate = waits && (await parts.index.caughtUp(tokens, PATIENCE).catch(failed)) !== true
+    const token = await sealed(parts, event.fhir.tenant, tokens).catch(failed)
     const headers = {
-      [HEADER]: await sealed(parts, event.fhir.tenant, tokens),
+      ...(token === undefined ? {} : { [HEADER]: token }),
       ...(isLate ? { 'x-index-lag': `more than ${PATIENCE} ms` } : {}),
     }
     request.response = { ...response, headers: { ...response.headers, ...headers } }
