@@ -1,7 +1,8 @@
 /** Large immutable objects by key: overflowing bodies, export files. */
 
 export type Blob = { readonly bytes: Uint8Array; readonly contentType: string }
-export type BlobInfo = { readonly key: string; readonly size: number }
+/** `written`: when it was finished, ms since 1970. */
+export type BlobInfo = { readonly key: string; readonly size: number; readonly written: number }
 
 /** An object written in numbered parts, by one or several processes. */
 export interface BlobParts {

@@ -68,11 +68,13 @@ function tellLag(records: readonly StreamRecord[], { batchItemFailures }: Follow
   metric('IndexLag', 'Milliseconds', lags, now)
 }
 
-/** Follows the records of large transactions, and, on a schedule, takes up what was left: transactions, and rebuilds. */
-export async function settle(event: StreamEvent | { readonly sweep: true }): Promise<FollowResult> {
+/** `transactions`: every minute, those whose coordinator is gone, and rebuilds. `bodies`: every day, those no version names. */
+export type SweepEvent = { readonly sweep: 'transactions' | 'bodies' }
+
+/** Follows the records of large transactions, and, on schedules, takes up what was left. */
+export async function settle(event: StreamEvent | SweepEvent): Promise<FollowResult> {
   if ('sweep' in event) {
-    await store().sweep()
-    await startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
+    await (event.sweep === 'bodies' ? store().sweepBodies(clock().now() - DAY) : sweepTransactions())
     return { batchItemFailures: [] }
   }
   const failed: string[] = []
@@ -87,6 +89,13 @@ export async function settle(event: StreamEvent | { readonly sweep: true }): Pro
     }
   }
   return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) }
+}
+
+const DAY = 24 * 60 * 60_000
+
+async function sweepTransactions(): Promise<void> {
+  await store().sweep()
+  await startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
 }
 
 /** ms a step of the rebuild goes on: well below the time of its function. */

@@ -256,6 +256,21 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       }
     })
 
+    it('that no version names are swept away, and no other', async () => {
+      const tenant = newTenant()
+      const key = patient(tenant, 'p')
+      await table.store().commit([writeOf(key, 0, large)], [])
+      await table.store().commit([writeOf(key, 1, large)], [])
+      const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`)).toSorted()
+      const named = mine()
+      const orphans = [named[0]!.replace(/[^~]+$/, 'dead'), `overflow/${tenant}/Patient/never~1~dead`]
+      for (const orphan of orphans) table.blobs.set(orphan, { bytes: large, contentType: 'application/octet-stream' })
+      expect(await table.store().sweepBodies(1_000)).toBe(0)
+      expect(mine()).toHaveLength(4)
+      expect(await table.store().sweepBodies(1_001)).toBe(2)
+      expect(mine()).toEqual(named)
+    })
+
     it('may be in any number of compartments', async () => {
       const write = writeOf(patient(newTenant(), 'group'), 0, 'members')
       const compartments = [...Array(20_000).keys()].map(() => `Patient/${crypto.randomUUID()}`)

@@ -118,11 +118,22 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
   })
 
   describe(`${name}: listing`, () => {
+    it('tells when an object was written, to a second', async () => {
+      const prefix = newPrefix()
+      const before = Date.now()
+      await store.put(`${prefix}/a`, text('a'))
+      const [info] = await listed(prefix)
+      expect(info!.written).toBeGreaterThanOrEqual(before - 2_000)
+      expect(info!.written).toBeLessThanOrEqual(Date.now() + 2_000)
+    })
+
     it('gives keys and sizes under a prefix in ascending order, and nothing beside it', async () => {
       const prefix = newPrefix()
       const names = ['b', 'a/2', 'a/10', 'a-1', 'a.1', 'A', 'ab']
       await Promise.all(names.map((ending) => store.put(`${prefix}/${ending}`, text(ending))))
-      expect(await listed(`${prefix}/`)).toEqual(names.toSorted().map((ending) => ({ key: `${prefix}/${ending}`, size: ending.length })))
+      expect(await listed(`${prefix}/`)).toEqual(
+        names.toSorted().map((ending) => ({ key: `${prefix}/${ending}`, size: ending.length, written: expect.any(Number) })),
+      )
       expect(await keysUnder(`${prefix}/a`)).toEqual(['a-1', 'a.1', 'a/10', 'a/2', 'ab'].map((ending) => `${prefix}/${ending}`))
       expect(await keysUnder(`${prefix}/a/`)).toEqual([`${prefix}/a/10`, `${prefix}/a/2`])
       expect(await keysUnder(`${prefix}/c`)).toEqual([])
@@ -158,7 +169,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       await parts.complete(tags.toReversed())
       const bytes = Buffer.concat([first, second, text('the end').bytes])
       expect(isSame(await store.get(key), { bytes, contentType: 'application/fhir+ndjson' })).toBe(true)
-      expect(await listed(key)).toEqual([{ key, size: bytes.length }])
+      expect(await listed(key)).toEqual([{ key, size: bytes.length, written: expect.any(Number) }])
       expect(textOf(await store.get(key, [bytes.length - 3, bytes.length]))).toBe('end')
     })
 

@@ -15,6 +15,9 @@ export type Unpacked = { readonly compartments: readonly string[]; readonly body
 /** What was stored cannot be read, and will not be. */
 export class Damaged extends Error {}
 
+/** What the keys of large bodies begin with. */
+export const OVERFLOW = 'overflow/'
+
 const DEFLATED = 1
 /** An item has 400 KB, and a head stands beside its successor while a transaction stages it. */
 const LARGEST_INLINE = 180_000
@@ -29,7 +32,7 @@ export async function pack(write: Write, op: string, blobs: BlobStore): Promise<
   const deflated = whole.length <= QUICK ? deflateRawSync(whole) : await promisify(deflateRaw)(whole)
   const z = Buffer.concat([Buffer.of(DEFLATED), deflated])
   if (z.length <= LARGEST_INLINE) return { z }
-  const blob = `overflow/${plain(write.tenant)}/${write.type}/${write.id}~${write.expected + 1}~${op}`
+  const blob = `${OVERFLOW}${plain(write.tenant)}/${write.type}/${write.id}~${write.expected + 1}~${op}`
   await blobs.put(blob, { bytes: z, contentType: 'application/octet-stream' })
   return { blob, sha: digest(z) }
 }

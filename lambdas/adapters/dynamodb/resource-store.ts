@@ -25,6 +25,7 @@ import { History } from './history.ts'
 import { Reader } from './reader.ts'
 import { scanPage } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
+import { sweepBodies } from './sweep-bodies.ts'
 import { type Shards, Types } from './types.ts'
 
 export type DynamoDbStoreOptions = {
@@ -91,6 +92,11 @@ export class DynamoDbResourceStore implements ResourceReader, ResourceWriter {
   /** Finishes a transaction that has been decided, or is overdue. False: it is still open. */
   settleTransaction(tenant: string, id: string): Promise<boolean> {
     return settleTransaction(this.#dynamo, { tenant, id }, this.#options.clock.now())
+  }
+
+  /** Removes large bodies no version names, of those written before the instant: ms since 1970. How many it removed. */
+  sweepBodies(before: number): Promise<number> {
+    return sweepBodies(this.#dynamo, this.#options.blobs, before)
   }
 
   /** Takes up the transactions whose coordinator is gone. How many it settled. */

@@ -54,8 +54,8 @@ export class FilesystemBlobStore implements BlobStore {
     for (const name of await filesIn(join(this.#folder, 'objects'))) {
       const file = await openForReading(join(this.#folder, 'objects', name))
       if (file === undefined) continue
-      const { header, size } = await readHeader(file).finally(() => file.close())
-      if (header.key.startsWith(prefix)) found.push({ key: header.key, size })
+      const { header, size, written } = await readHeader(file).finally(() => file.close())
+      if (header.key.startsWith(prefix)) found.push({ key: header.key, size, written })
     }
     yield* found.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
@@ -91,9 +91,13 @@ async function openForReading(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-async function readHeader(file: FileHandle): Promise<{ readonly header: Header; readonly offset: number; readonly size: number }> {
+/** `offset`: where the content begins. `written`: ms since 1970. */
+type Opened = { readonly header: Header; readonly offset: number; readonly size: number; readonly written: number }
+
+async function readHeader(file: FileHandle): Promise<Opened> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0)
   const offset = buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1
   const header = JSON.parse(buffer.toString('utf8', 0, offset)) as Header
-  return { header, offset, size: (await file.stat()).size - offset }
+  const { size, mtimeMs } = await file.stat()
+  return { header, offset, size: size - offset, written: mtimeMs }
 }

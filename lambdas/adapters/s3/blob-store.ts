@@ -56,7 +56,7 @@ export class S3BlobStore implements BlobStore {
   async *list(prefix: string): AsyncGenerator<BlobInfo> {
     for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
       const page = await this.#client.send(new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, ContinuationToken: token }))
-      for (const { Key, Size } of page.Contents ?? []) yield { key: Key!, size: Size! }
+      for (const { Key, Size, LastModified } of page.Contents ?? []) yield { key: Key!, size: Size!, written: LastModified!.getTime() }
       token = page.NextContinuationToken
     }
   }
