@@ -1,14 +1,18 @@
 /** Lowers a predicate to SQL over the postings. Every condition becomes a test on the document `c.doc`, and most a set of documents. */
 import type { LabelTest, Predicate, RangeTest } from '../../search/plan.ts'
 import { TICK } from './budget.ts'
+import { isPresent } from './sorting.ts'
 
 export type Bound = string | number
 export type Sql = { readonly text: string; readonly values: readonly Bound[] }
 
-/** The kind (a type of a tenant) that is searched, and the numbers of its fields, undefined for one that no document has. */
+/** The kind (a type of a tenant) that is searched, and the numbers of its fields. */
 export type Numbers = {
   readonly kind: number
+  /** Undefined for one that no document has. */
   readonly field: (name: string) => number | undefined
+  /** The combinations of fields that the field is in: where its keys stand. */
+  readonly combinations: (name: string) => readonly number[]
   /** No document has more than one interval of the field. */
   readonly isSingle: (name: string) => boolean
 }
@@ -43,7 +47,7 @@ export function setOf(p: Predicate, numbers: Numbers): Sql | undefined {
     }
     case 'all':
     case 'not':
-    // Sort values are clustered by document: looking one up is quick, listing them all is not.
+    // Sort values are kept with the document: looking at one is quick, listing them all is not.
     case 'present':
       return undefined
     default:
@@ -89,6 +93,10 @@ export function testOf(p: Predicate, numbers: Numbers): Sql {
       const { text, values } = testOf(p.of, numbers)
       return { text: `NOT (${text})`, values }
     }
+    case 'present': {
+      const number = numbers.field(p.field)
+      return sql(number === undefined ? '0' : `(SELECT ${isPresent('x.', number)} FROM document x WHERE x.doc = c.doc)`)
+    }
     case 'keyRange':
     case 'contains':
     case 'tuple':
@@ -111,7 +119,7 @@ function balanced(parts: readonly Sql[], kind: 'all' | 'some'): Sql {
   return { text: `(${text})`, values }
 }
 
-type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
+type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' | 'present' }>
 
 const NOTHING = 'SELECT NULL AS doc WHERE 0'
 
@@ -130,15 +138,19 @@ function lookUp(p: Leaf, numbers: Numbers): Sql {
   return { text: `EXISTS (SELECT 1 FROM ${rows.table} x${index} WHERE ${rows.where} AND x.doc = c.doc AND ${text})`, values }
 }
 
-type Rows = { readonly table: 'posting' | 'live' | 'span' | 'tuple' | 'point' | 'sorting'; readonly where: string }
+type Rows = { readonly table: 'posting' | 'live' | 'span' | 'tuple' | 'point'; readonly where: string }
 
 /** The rows of a field; undefined when there are none. */
-function rowsOf(p: Leaf, { kind, field }: Numbers): Rows | undefined {
+function rowsOf(p: Leaf, { kind, field, combinations }: Numbers): Rows | undefined {
   const name = p.kind === 'compartment' ? COMPARTMENT : p.field
   if (name === ID) return { table: 'live', where: `x.kind = ${kind}` }
+  const table = TABLES[p.kind]
+  if (table === 'posting' || table === 'tuple') {
+    const numbers = combinations(name)
+    return numbers.length === 0 ? undefined : { table, where: `x.combination IN (${numbers.join(', ')})` }
+  }
   const number = field(name)
-  if (number === undefined) return undefined
-  return { table: TABLES[p.kind], where: `x.field = ${number}` }
+  return number === undefined ? undefined : { table, where: `x.field = ${number}` }
 }
 
 const TABLES: Readonly<Record<Leaf['kind'], Rows['table']>> = {
@@ -150,7 +162,6 @@ const TABLES: Readonly<Record<Leaf['kind'], Rows['table']>> = {
   near: 'point',
   span: 'span',
   number: 'span',
-  present: 'sorting',
 }
 
 /** What the rows of the field must satisfy. */
@@ -166,8 +177,6 @@ function bounds(p: Leaf): Sql {
     case 'span':
     case 'number':
       return interval(p, 'low', 'high')
-    case 'present':
-      return sql('1')
     case 'near':
       return around(p)
     case 'tuple':

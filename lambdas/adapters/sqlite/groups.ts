@@ -53,21 +53,22 @@ function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most,
 const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
   comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
 
-function groupKeys({ hit, held, field }: Match, name: string): readonly string[] {
+function groupKeys({ hit, held, numbers }: Match, name: string): readonly string[] {
   const all = readHeld(held)
-  const own = all.groups[field(name) ?? -1]
-  if (own !== undefined) return own
+  const number = numbers.field(name)
+  const own = all.groups.find(([field]) => field === number)
+  if (own !== undefined) return own[1]
   for (const source of keyFieldsOf(name)) {
-    const keys = source === ID ? [hit.id] : postingsOf(all, source, field)
+    const keys = source === ID ? [hit.id] : postingsOf(all, source, numbers)
     if (keys.length > 0) return keys
   }
   return []
 }
 
-const keysOf = ({ hit, held, field }: Match, name: string): readonly string[] =>
-  name === ID ? [hit.id] : postingsOf(readHeld(held), name, field)
+const keysOf = ({ hit, held, numbers }: Match, name: string): readonly string[] =>
+  name === ID ? [hit.id] : postingsOf(readHeld(held), name, numbers)
 
-function postingsOf({ postings }: Held, name: string, field: Numbers['field']): readonly string[] {
-  const number = field(name)
-  return postings.flatMap(([each, value]) => (each === number ? [value] : []))
+function postingsOf({ postings }: Held, name: string, { combinations }: Numbers): readonly string[] {
+  const numbers = combinations(name)
+  return postings.flatMap(([each, value]) => (numbers.includes(each) ? [value] : []))
 }

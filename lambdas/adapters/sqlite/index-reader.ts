@@ -5,7 +5,8 @@ import { comparePositions, type Matching, type Plan, type SortKey } from '../../
 import { type Budget, budgetOf, TICK } from './budget.ts'
 import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
 import { type Matches, matchesOf } from './matches.ts'
-import { afterPosition, sideOf, sortColumn } from './sort-columns.ts'
+import { afterPosition, sortColumn } from './sort-columns.ts'
+import { sideOf } from './sorting.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
@@ -21,11 +22,12 @@ export type ReaderOptions = {
   readonly budget?: number
 }
 
-/** `field`: the number of a field of the match's kind. */
-export type Match = { readonly hit: Hit; readonly held: string; readonly field: Numbers['field'] }
+/** `numbers`: of the match's kind. */
+export type Match = { readonly hit: Hit; readonly held: string; readonly numbers: Numbers }
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
 type Kind = { readonly kind: number; readonly type: string }
+type FieldRow = { readonly field: number; readonly several: number }
 
 export class IndexReader {
   readonly #db: DatabaseSync
@@ -67,9 +69,9 @@ export class IndexReader {
       const { candidates, tests } = this.#matchesOf(kind, matching)
       const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
       const { text, values } = this.#query(kind, { order }, from, [sql('d.doc = c.doc'), tests, TICK], ['d.held'])
-      const { field } = this.#numbersOf(kind.kind)
+      const numbers = this.#numbersOf(kind.kind)
       for (const row of this.#prepare(text).iterate(...values))
-        yield { hit: hitOf(row as Row, kind, { order }), held: (row as { readonly held: string }).held, field }
+        yield { hit: hitOf(row as Row, kind, { order }), held: (row as { readonly held: string }).held, numbers }
     }
   }
 
@@ -150,12 +152,12 @@ export class IndexReader {
     const field = this.#numbersOf(kind.kind).field(param)
     const first = plan.after?.values[0]
     if (field === undefined || first === null) return []
-    const side = sideOf('c', descending)
+    const side = sideOf('c.', field, descending)
     const index = this.#orderIndex(field, descending)
     const start = first === undefined ? sql('1') : sql(`${side} ${descending ? '<=' : '>='} ?`, first)
-    const from = sql(`sorting c INDEXED BY ${index} CROSS JOIN document d`)
+    const from = sql(`document c INDEXED BY ${index} CROSS JOIN document d`)
     const { text, values } = this.#query(kind, plan, from, [
-      sql(`c.field = ${field} AND c.low IS NOT NULL AND d.doc = c.doc`),
+      sql(`${sideOf('c.', field, false)} IS NOT NULL AND d.doc = c.doc`),
       start,
       everyTest,
       TICK,
@@ -177,10 +179,10 @@ export class IndexReader {
     more: readonly string[] = [],
   ): Sql {
     const { field } = this.#numbersOf(kind.kind)
-    const keys = order.map((key, i) => sortColumn(key, i, field))
-    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, kind.type)], ' AND ')
-    const columns = ['d.id', 'd.version', ...more, ...keys.map(({ column }) => column)].join(', ')
-    const text = `SELECT ${columns} FROM ${from.text}${keys.map(({ join }) => join).join('')} WHERE ${where.text}`
+    const keys = order.map((key, i) => `${sortColumn(key, field)} AS k${i}`)
+    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, kind.type, field)], ' AND ')
+    const columns = ['d.id', 'd.version', ...more, ...keys].join(', ')
+    const text = `SELECT ${columns} FROM ${from.text} WHERE ${where.text}`
     return { text, values: [...from.values, ...where.values] }
   }
 
@@ -197,14 +199,18 @@ export class IndexReader {
   #orderIndex(field: number, descending: boolean): string {
     const name = `sorting_${descending ? 'high' : 'low'}_${field}`
     if (this.#prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
-      this.#db.exec(`CREATE INDEX ${name} ON sorting (${sideOf('', descending)}, doc) WHERE field = ${field} AND low IS NOT NULL`)
+      this.#db.exec(`CREATE INDEX ${name} ON document (${sideOf('', field, descending)}) WHERE ${sideOf('', field, false)} IS NOT NULL`)
     return name
   }
 
   #numbersOf(kind: number): Numbers {
-    const statement = this.#prepare('SELECT field, several FROM field WHERE kind = ? AND name = ?')
-    const row = (name: string) => statement.get(kind, name) as { readonly field: number; readonly several: number } | undefined
-    return { kind, field: (name) => row(name)?.field, isSingle: (name) => row(name)?.several === 0 }
+    const ofField = this.#prepare('SELECT field, several FROM field WHERE kind = ? AND name = ?')
+    const ofCombinations = this.#prepare('SELECT combination FROM combined WHERE field = ?')
+    const row = once((name) => ofField.get(kind, name) as FieldRow | undefined)
+    const combinations = once((name) =>
+      ofCombinations.all(row(name)?.field ?? null).map((each) => (each as { readonly combination: number }).combination),
+    )
+    return { kind, field: (name) => row(name)?.field, combinations, isSingle: (name) => row(name)?.several === 0 }
   }
 
   #prepare(text: string): StatementSync {
@@ -215,6 +221,15 @@ export class IndexReader {
       this.#statements.set(text, statement)
     }
     return statement
+  }
+}
+
+/** Asks once for each name. */
+function once<Found>(ask: (name: string) => Found): (name: string) => Found {
+  const answers = new Map<string, Found>()
+  return (name) => {
+    if (!answers.has(name)) answers.set(name, ask(name))
+    return answers.get(name)!
   }
 }
 

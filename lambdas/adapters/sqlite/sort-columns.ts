@@ -1,30 +1,22 @@
 /** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
 import type { Position, SortKey } from '../../search/plan.ts'
 import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
+import { sideOf } from './sorting.ts'
 
-/** A high value that equals the low one is not stored. */
-export const sideOf = (table: string, descending: boolean): string => {
-  const prefix = table === '' ? '' : `${table}.`
-  return descending ? `coalesce(${prefix}high, ${prefix}low)` : `${prefix}low`
+/** A value of the document `d`. */
+export function sortColumn({ param, descending }: SortKey, field: Numbers['field']): string {
+  const number = field(param)
+  return number === undefined ? 'NULL' : sideOf('d.', number, descending)
 }
 
-export const sortColumn = (
-  { param, descending }: SortKey,
-  i: number,
-  field: Numbers['field'],
-): { readonly column: string; readonly join: string } => ({
-  column: `${sideOf(`s${i}`, descending)} AS k${i}`,
-  join: ` LEFT JOIN sorting s${i} ON s${i}.doc = d.doc AND s${i}.field = ${field(param) ?? -1}`,
-})
-
 /** Strictly after a position, for documents of the type `here`: for each sort key, equal before it and beyond in it. */
-export function afterPosition({ values, type, id }: Position, order: readonly SortKey[], here: string): Sql {
+export function afterPosition({ values, type, id }: Position, order: readonly SortKey[], here: string, field: Numbers['field']): Sql {
   const ways: Sql[] = []
   const equal: Sql[] = []
-  order.forEach(({ descending }, i) => {
-    const column = sideOf(`s${i}`, descending)
+  order.forEach((key, i) => {
+    const column = sortColumn(key, field)
     const value = values[i] ?? null
-    if (value !== null) ways.push(conjunction([...equal, sql(`(${column} ${descending ? '<' : '>'} ? OR ${column} IS NULL)`, value)]))
+    if (value !== null) ways.push(conjunction([...equal, sql(`(${column} ${key.descending ? '<' : '>'} ? OR ${column} IS NULL)`, value)]))
     equal.push(value === null ? sql(`${column} IS NULL`) : sql(`${column} = ?`, value))
   })
   if (here === type) ways.push(conjunction([...equal, sql('d.id > ?', id)]))
