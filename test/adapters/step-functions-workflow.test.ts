@@ -9,7 +9,7 @@ const client = mockClient(SFNClient)
 const workflow = new StepFunctionsWorkflow(MACHINE, new SFNClient({ region: 'us-east-1' }))
 const failure = { message: '', $metadata: {} }
 
-beforeEach(() => client.reset())
+beforeEach(() => void client.reset())
 
 describe('an execution', () => {
   it('is started under its name, with its input as JSON', async () => {
