@@ -1,4 +1,7 @@
-/** A server for a test file: FHIR_BASE_URL where it is set, else an embedded one in a private folder. And a client that speaks to it. */
+/**
+ * A server for a test file: the one of FHIR_BASE_URL where that is set, made empty by FHIR_FRESH_URL, else an embedded one in a private
+ * folder. And a client that speaks to it.
+ */
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
@@ -24,7 +27,7 @@ export function withServer(settings: Readonly<Record<string, string>> = {}): Cli
   let base = process.env.FHIR_BASE_URL ?? ''
   let embedded: Embedded | undefined
   beforeAll(async () => {
-    if (base !== '') return
+    if (base !== '') return emptied(settings)
     const started = await startServer(settings)
     embedded = started.embedded
     base = started.base
@@ -33,25 +36,40 @@ export function withServer(settings: Readonly<Record<string, string>> = {}): Cli
   return clientOf(() => base)
 }
 
+/** FHIR_FRESH_URL: where a server is asked to be as if it were new, with these settings. */
+async function emptied(settings: Readonly<Record<string, string>>): Promise<void> {
+  const url = process.env.FHIR_FRESH_URL
+  if (url === undefined) return
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify(settings) })
+  if (!response.ok) throw new Error(await response.text())
+}
+
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
   dataFolder?: string,
+  report: (error: unknown) => void = (error) => {
+    throw error
+  },
 ): Promise<{ readonly embedded: Embedded; readonly base: string }> {
   const baseUrl = 'http://127.0.0.1/fhir'
   const embedded = await openEmbedded({
     config: readConfig(settings),
     baseUrl,
     ...(dataFolder === undefined ? {} : { dataFolder }),
-    report: (error) => {
-      throw error
-    },
+    report,
   })
   await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
   return { embedded, base: `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir` }
 }
 
+/** More would not fit into a header. */
+const MOST_TOKENS = 40
+
+/** Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. */
 export function clientOf(base: () => string): Client {
+  let tokens: readonly string[] = []
   const send: Client['send'] = async (method, path, body, headers = {}) => {
+    const sent = tokens
     const isText = typeof body === 'string' || body instanceof Uint8Array
     const response = await fetch(path.startsWith('http') ? path.replace(/^http:\/\/127\.0\.0\.1\/fhir/, base()) : base() + path, {
       method,
@@ -59,17 +77,17 @@ export function clientOf(base: () => string): Client {
         ...(body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
           ? {}
           : { 'content-type': 'application/fhir+json' }),
+        ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }),
         ...headers,
       },
       ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
     })
     const text = await response.text()
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined,
-    }
+    const parsed: Tree = text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
+    const token = response.headers.get('x-index-token')
+    if (parsed?.type === 'searchset') tokens = tokens.filter((each) => !sent.includes(each))
+    if (token !== null) tokens = [...tokens, token].slice(-MOST_TOKENS)
+    return { status: response.status, headers: response.headers, text, body: parsed }
   }
   return {
     base,

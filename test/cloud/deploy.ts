@@ -11,14 +11,19 @@ import type { AwsCalls, Tree } from './aws-calls.ts'
 /** By name of the stack. */
 export type Outputs = Readonly<Record<string, Readonly<Record<string, string>>>>
 
+/** As they were deployed, by name of the stack. */
+type Templates = Readonly<Record<string, Tree>>
+
 export type Deployment = {
   readonly outputs: Outputs
+  readonly templates: Templates
   /** Logical id → physical id. */
   readonly resources: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 const BOOTSTRAP = { name: '/cdk-bootstrap/hnb659fds/version', version: '30' }
 const ACCOUNT = '000000000000'
+const TEMPLATES = 'templates'
 const PATIENCE = 120_000
 
 /** What MiniStack does not take. Nothing in the templates refers to these; each left out is told to `report`. */
@@ -27,18 +32,25 @@ const LEFT_OUT: readonly { readonly type: string; readonly when?: (properties: T
   { type: 'AWS::CloudWatch::Alarm', when: ({ Metrics }) => Metrics !== undefined, reason: 'no alarms on metric math' },
 ]
 
-export async function deploy(aws: AwsCalls, assembly: string, report: (line: string) => void): Promise<Deployment> {
+export type DeployOptions = {
+  readonly report: (line: string) => void
+  /** Environment variables every function gets besides those of the template: settings of the service. */
+  readonly variables?: Readonly<Record<string, string>>
+}
+
+export async function deploy(aws: AwsCalls, assembly: string, { report, variables = {} }: DeployOptions): Promise<Deployment> {
   const manifest: Tree = readJson(join(assembly, 'manifest.json'))
-  const stacks = inOrder(manifest.artifacts)
   await aws.json('ssm', 'AmazonSSM.PutParameter', { Name: BOOTSTRAP.name, Value: BOOTSTRAP.version, Type: 'String', Overwrite: true })
+  const templates: Record<string, Tree> = {}
   const outputs: Record<string, Readonly<Record<string, string>>> = {}
   const resources: Record<string, Readonly<Record<string, string>>> = {}
-  for (const stack of stacks) {
+  for (const stack of inOrder(manifest.artifacts)) {
     await putAssets(aws, assembly, stack)
-    outputs[stack] = await create(aws, stack, takable(readJson(join(assembly, `${stack}.template.json`)), report))
+    templates[stack] = withVariables(takable(readJson(join(assembly, `${stack}.template.json`)), report), variables)
+    outputs[stack] = await create(aws, stack, templates[stack])
     resources[stack] = await resourcesOf(aws, stack)
   }
-  return { outputs, resources }
+  return { outputs, templates, resources }
 }
 
 export const readJson = (path: string): Tree => JSON.parse(readFileSync(path, 'utf8'))
@@ -85,12 +97,23 @@ function takable(template: Tree, report: (line: string) => void): Tree {
   return { ...template, Resources: Object.fromEntries(resources) }
 }
 
+function withVariables(template: Tree, variables: Readonly<Record<string, string>>): Tree {
+  for (const { Type, Properties } of Object.values<Tree>(template.Resources)) {
+    if (Type === 'AWS::Lambda::Function') Object.assign(Properties.Environment.Variables, variables)
+  }
+  return template
+}
+
 async function create(aws: AwsCalls, stack: string, template: Tree): Promise<Readonly<Record<string, string>>> {
   const form = { StackName: stack, Version: '2010-05-15' }
+  // A template of this size is not taken in the request itself.
+  const place = `/${TEMPLATES}/${stack}.json`
+  await aws.send('s3', 'PUT', `/${TEMPLATES}`)
+  await aws.send('s3', 'PUT', place, JSON.stringify(template))
   await aws.query('cloudformation', {
     ...form,
     Action: 'CreateStack',
-    TemplateBody: JSON.stringify(template),
+    TemplateURL: aws.endpoint + place,
     'Capabilities.member.1': 'CAPABILITY_NAMED_IAM',
   })
   for (let waited = 0; waited < PATIENCE; waited += 200) {

@@ -1,0 +1,102 @@
+/**
+ * Stands between the functions and what they call, and notes every call: who, of which service, what. Each function signs with its own name
+ * as access key, so that the caller is known.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Tree } from './aws-calls.ts'
+
+export type Call = {
+  /** The function. */
+  readonly caller: string
+  readonly service: 'dynamodb' | 's3' | 'states' | 'es'
+  /** Of DynamoDB and Step Functions the operation, else the HTTP method. */
+  readonly operation: string
+  /** Without the query. */
+  readonly path: string
+  /** What was sent and answered, of the services that speak JSON. */
+  readonly input: Tree
+  readonly output: Tree
+  readonly status: number
+}
+
+export type Recorder = {
+  readonly awsEndpoint: string
+  readonly searchEndpoint: string
+  /** Since the last call of it. */
+  readonly take: () => readonly Call[]
+  readonly close: () => Promise<void>
+}
+
+export async function startRecorder(awsEndpoint: string, searchEndpoint: string): Promise<Recorder> {
+  let calls: Call[] = []
+  const note = (call: Call): void => void calls.push(call)
+  const aws = await passingTo(awsEndpoint, note)
+  const search = await passingTo(searchEndpoint, note)
+  return {
+    awsEndpoint: aws.endpoint,
+    searchEndpoint: search.endpoint,
+    take() {
+      const taken = calls
+      calls = []
+      return taken
+    },
+    async close() {
+      await Promise.all([aws.close(), search.close()])
+    },
+  }
+}
+
+async function passingTo(endpoint: string, note: (call: Call) => void) {
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
+    pass(endpoint, note, request, response).catch(() => response.destroy())
+  })
+  // The functions keep connections for longer than a server usually does.
+  server.keepAliveTimeout = 120_000
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { readonly port: number }
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return { endpoint: `http://127.0.0.1:${port}`, close }
+}
+
+async function pass(endpoint: string, note: (call: Call) => void, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method, url, headers } = request as { method: string; url: string; headers: Record<string, string | undefined> }
+  const body = Buffer.concat(await request.toArray())
+  const { host: _, connection: _connection, 'content-length': _length, expect: _expect, ...passed } = headers
+  const answer = await fetch(endpoint + url, { method, headers: passed as Record<string, string>, ...(body.length === 0 ? {} : { body }) })
+  const bytes = Buffer.from(await answer.arrayBuffer())
+  note(callOf(method, url, headers, body, answer.status, bytes))
+  const given = [...answer.headers].filter(
+    ([name]) => !['connection', 'transfer-encoding', 'content-encoding', 'content-length'].includes(name),
+  )
+  response.writeHead(
+    answer.status,
+    [...given, ['content-length', method === 'HEAD' ? (answer.headers.get('content-length') ?? '0') : String(bytes.length)]].flat(),
+  )
+  response.end(bytes)
+}
+
+function callOf(
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: Buffer,
+  status: number,
+  answer: Buffer,
+): Call {
+  const [, caller = '', service = ''] = /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '') ?? []
+  const operation = headers['x-amz-target']?.split('.').at(-1) ?? method
+  const isTree = headers['x-amz-target'] !== undefined
+  return {
+    caller,
+    service: service as Call['service'],
+    operation,
+    path: url.split('?', 1)[0]!,
+    input: isTree ? JSON.parse(body.toString() || '{}') : undefined,
+    output: isTree ? JSON.parse(answer.toString() || '{}') : undefined,
+    status,
+  }
+}
