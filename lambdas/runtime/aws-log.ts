@@ -1,26 +1,27 @@
 /** What functions print: one line of JSON each, for CloudWatch. Nothing of what a request or a resource holds. */
 
+type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }
+
 /** Messages may tell of content, so an error is told by its kind and where it was thrown. */
 export function report(error: unknown, requestId: string): void {
-  const {
-    name = typeof error,
-    code,
-    stack = '',
-  } = (error ?? {}) as { readonly name?: string; readonly code?: string; readonly stack?: string }
-  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
-  console.error(
-    JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), at: frames.map((line) => line.trim()) }),
-  )
+  const { name = typeof error, code, message = '', stack = '' } = (error ?? {}) as Thrown
+  const at = stack
+    .slice(stack.indexOf(message) + message.length)
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line.startsWith('at '))
+  console.error(JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), at }))
 }
 
 const NAMESPACE = 'FHIR'
+/** An array of the format holds so many. */
+const MOST_VALUES = 100
 
 export type Unit = 'Milliseconds' | 'Count'
 
-/** Told in the embedded metric format. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
+/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
 export function metric(name: string, unit: Unit, values: readonly number[], at: number): void {
   if (values.length === 0) return
   const _aws = { Timestamp: at, CloudWatchMetrics: [{ Namespace: NAMESPACE, Dimensions: [[]], Metrics: [{ Name: name, Unit: unit }] }] }
-  // An array holds at most 100 values.
-  console.log(JSON.stringify({ _aws, [name]: values.slice(-100) }))
+  console.log(JSON.stringify({ _aws, [name]: values.slice(-MOST_VALUES) }))
 }

@@ -1,0 +1,94 @@
+/** What every deployed function does, whatever it is for. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals'
+import { type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
+import { KnownReading } from '../../lambdas/indexing/known-reading.ts'
+import { metric, report } from '../../lambdas/runtime/aws-log.ts'
+import { type CustomResourceEvent, customResource } from '../../lambdas/runtime/custom-resource.ts'
+
+let printed: string[] = []
+beforeEach(() => {
+  printed = []
+  for (const method of ['log', 'error'] as const) jest.spyOn(console, method).mockImplementation((line) => void printed.push(String(line)))
+})
+afterEach(() => void jest.restoreAllMocks())
+
+describe('the log', () => {
+  it('tells the kind and the place of an error, never its message, which may tell of content', () => {
+    report(new RangeError('Mrs Sentinel\n    at home has gout'), 'request-1')
+    expect(printed).toHaveLength(1)
+    expect(JSON.parse(printed[0]!)).toMatchObject({ level: 'error', requestId: 'request-1', name: 'RangeError' })
+    expect(JSON.parse(printed[0]!).at[0]).toMatch(/^at .*aws\.test\.ts/)
+    expect(printed[0]).not.toMatch(/Sentinel|gout/)
+  })
+
+  it('takes whatever was thrown', () => {
+    for (const thrown of [undefined, null, 'Sentinel', { message: 'Sentinel' }]) report(thrown, 'r')
+    expect(printed).toHaveLength(4)
+    expect(printed.join()).not.toMatch(/Sentinel/)
+  })
+
+  it('carries metrics in the embedded format, and none where there is no value', () => {
+    metric('IndexLag', 'Milliseconds', [1, 2], 1_700_000_000_000)
+    metric('IndexLag', 'Milliseconds', [], 1_700_000_000_000)
+    const metrics = [{ Namespace: 'FHIR', Dimensions: [[]], Metrics: [{ Name: 'IndexLag', Unit: 'Milliseconds' }] }]
+    expect(printed.map((line) => JSON.parse(line))).toEqual([
+      { _aws: { Timestamp: 1_700_000_000_000, CloudWatchMetrics: metrics }, IndexLag: [1, 2] },
+    ])
+  })
+})
+
+describe('a function that is a resource of the stack', () => {
+  let server: Server
+  let answers: { readonly method: string; readonly type: string; readonly body: Record<string, unknown> }[] = []
+  beforeAll(async () => {
+    server = createServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+      const body = JSON.parse(Buffer.concat(chunks).toString())
+      answers.push({ method: request.method!, type: request.headers['content-type'] ?? '', body })
+      response.end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  })
+  beforeEach(() => {
+    answers = []
+  })
+  afterAll(() => void server.close())
+
+  const event = (RequestType: CustomResourceEvent['RequestType']): CustomResourceEvent => ({
+    RequestType,
+    ResponseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    StackId: 'stack',
+    RequestId: 'request',
+    LogicalResourceId: 'Migration',
+  })
+
+  it('answers when it is done, and does nothing when the stack goes', async () => {
+    let runs = 0
+    const handle = customResource(async () => void runs++)
+    for (const type of ['Create', 'Update', 'Delete'] as const) await handle(event(type))
+    expect(runs).toBe(2)
+    expect(answers.map(({ method, body }) => [method, body.Status, body.PhysicalResourceId, body.RequestId])).toEqual(
+      Array.from({ length: 3 }, () => ['PUT', 'SUCCESS', 'Migration', 'request']),
+    )
+  })
+
+  it('answers too when it fails, or the deployment would hang', async () => {
+    await customResource(() => Promise.reject(new TypeError('Sentinel')))(event('Create'))
+    expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'TypeError: see the log of the function' })
+  })
+})
+
+it('what is defined is looked up again after a while, not for each request', async () => {
+  let reads = 0
+  const definition = { tenant: 'a', id: 'x', state: 'active', mapping: { base: 'Patient', code: 'x' } }
+  const defined = { ...NO_STATE, definitions: [definition] } as unknown as IndexState
+  const known = new KnownReading({ read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) }, { baseUrl: 'b' }, 'a')
+  for (const at of [0, 1, 9_999]) await known.refresh(at)
+  expect([reads, known.now()]).toEqual([1, { baseUrl: 'b' }])
+  await known.refresh(10_000)
+  expect([reads, known.now()]).toEqual([2, { baseUrl: 'b', custom: [definition.mapping] }])
+  expect(known.now()).toBe(known.now())
+})
