@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 
 /** Folder → what it may import besides itself. `node:*`: the modules of Node. The longest folder that fits is the rule of a file. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  'lambdas/fhir': ['fast-json-patch'],
+  'lambdas/fhir': ['fast-json-patch', 'fhirpath', 'node:vm'],
   'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings', '@lhncbc/ucum-lhc', 'node:crypto'],
   'lambdas/ports': ['lambdas/fhir', 'lambdas/search'],
   'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:crypto', 'node:http'],
@@ -103,6 +103,8 @@ describe('the map', () => {
   it('loads fhirpath only where it is asked for', () => {
     const eager = sources.filter((path) => !path.startsWith('test/') && /from 'fhirpath/.test(readFileSync(path, 'utf8')))
     expect(eager).toEqual([])
+    const knowing = sources.filter((path) => importsOf(path).includes('fhirpath') && !path.startsWith('test/'))
+    expect(knowing).toEqual(['lambdas/fhir/path/interpreter.ts'])
   })
 
   it('knows units of measure in one place', () => {

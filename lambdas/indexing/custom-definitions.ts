@@ -4,6 +4,7 @@ import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { customMappings } from '../search/custom.ts'
 import type { CustomMapping } from '../search/parameters.ts'
+import { failureOf } from './index-changes.ts'
 
 /** `id`: of the SearchParameter resource. */
 export type Definition = {
@@ -71,7 +72,7 @@ const isRebuild =
 export function defined(state: Definitions, version: ResourceVersion): Definitions {
   const { tenant, id } = version
   const mine = state.definitions.filter(isOf(version))
-  const wanted = version.deleted ? [] : mappingsOf(version)
+  const wanted = version.deleted ? [] : mappingsOf(version, knownTo(state, tenant))
   const others = state.definitions.filter((each) => !isOf(version)(each))
   const kept = mine.filter(
     ({ mapping, state }) =>
@@ -81,16 +82,30 @@ export function defined(state: Definitions, version: ResourceVersion): Definitio
   const added = wanted
     .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
     .map((mapping): Definition => ({ tenant, id, mapping, state: 'building' }))
-  return rebuilt({ ...state, definitions: [...others, ...kept, ...added] }, tenant, [...new Set(added.map(({ mapping }) => mapping.base))])
+  const definitions = [...others, ...kept, ...added]
+  return rebuilt({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
+    ...new Set(added.map(({ mapping }) => mapping.base)),
+  ])
+}
+
+/** What failed by the old meaning of these definitions is met again where it fails by the new one. */
+function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly Definition[]): readonly Poisoned[] {
+  const failures = changed.map(({ mapping }) => failureOf(mapping.code))
+  const isOver = (each: Poisoned): boolean => each.tenant === tenant && failures.some((failure) => each.reason.startsWith(failure))
+  return poisoned.some(isOver) ? poisoned.filter((each) => !isOver(each)) : poisoned
 }
 
 const replaced = ({ base, code }: CustomMapping, by: readonly CustomMapping[]): boolean =>
   by.some((each) => each.base === base && each.code === code)
 
+/** What can be part of a composite: it was active when the composite was written. */
+const knownTo = ({ definitions }: Definitions, tenant: string): readonly CustomMapping[] =>
+  definitions.filter((each) => each.tenant === tenant).map(({ mapping }) => mapping)
+
 /** What is stored was checked when it was written; what slipped through defines nothing. */
-function mappingsOf({ tenant, body }: ResourceVersion): readonly CustomMapping[] {
+function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMapping[]): readonly CustomMapping[] {
   try {
-    return customMappings(parseJsonBytes(body) as Resource, tenant)
+    return customMappings(parseJsonBytes(body) as Resource, tenant, known)
   } catch {
     return []
   }

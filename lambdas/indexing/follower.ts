@@ -1,6 +1,7 @@
 /** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
 import type { ChangeFeed } from '../ports/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
+import { isPrepared, prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 import { built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, rebuilt, tried } from './custom-definitions.ts'
 import { type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
@@ -29,6 +30,7 @@ export class Follower {
   #kept: Definitions
   #reading: Reading
   #progress: Progress | undefined
+  #isReady: boolean
 
   constructor(parts: FollowerParts) {
     this.#parts = parts
@@ -37,6 +39,18 @@ export class Follower {
     this.#definitions = { ...NO_DEFINITIONS, ...JSON.parse(String(parts.index.note('definitions') ?? '{}')) }
     this.#kept = this.#definitions
     this.#reading = readingOfDocuments(parts.reading, this.#definitions)
+    this.#isReady = isPrepared(this.#reading.custom)
+  }
+
+  /** False: it goes no further until it is prepared for what somebody has defined. */
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  /** What cannot be prepared fails when it is needed, version by version. */
+  async prepare(): Promise<void> {
+    await prepared(this.#reading.custom).catch(() => undefined)
+    this.#isReady = true
   }
 
   /** Up to which it has everything. */
@@ -63,6 +77,7 @@ export class Follower {
       reading: () => this.#reading,
       onPoison: (version, error) => this.#poisoned(version, error),
       onVersion: (version) => this.#met(version),
+      isReady: () => this.#isReady,
     })
     this.#keep()
     if (this.#position - this.#committed >= COMMIT_EVERY) this.commit()
@@ -117,7 +132,9 @@ export class Follower {
     const before = this.#definitions
     this.#definitions = next
     if (next.rebuilds[0] !== before.rebuilds[0]) this.#progress = undefined
-    if (next.definitions !== before.definitions) this.#reading = readingOfDocuments(this.#parts.reading, next)
+    if (next.definitions === before.definitions) return
+    this.#reading = readingOfDocuments(this.#parts.reading, next)
+    this.#isReady = isPrepared(this.#reading.custom)
   }
 
   /** What SearchParameters define is part of the index: kept in one transaction with its documents. */

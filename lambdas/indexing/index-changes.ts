@@ -6,6 +6,7 @@ import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { extract } from '../search/extract.ts'
 import type { Reading } from '../search/reading.ts'
+import { readAhead } from './read-ahead.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
@@ -15,15 +16,32 @@ export type FollowingIndex = {
   readonly setNote: (name: string, value: string | number) => void
 }
 
-/** Told of a version that could not be extracted: it is indexed by its key alone, and the feed goes on. */
+/** Told of a version that could not be extracted: it is indexed by its key alone, or without the parameter that is Unevaluated. */
 export type OnPoison = (version: ResourceVersion, error: unknown) => void
 
-/** `onVersion` is told of each version before it is read, and what it changes about `reading` counts for it already. */
+/** How the reason begins why a version has no values of a parameter. */
+export const failureOf = (code: string): string => `parameter ${code}: `
+
+/** A parameter somebody defined has no values of a version, for its expression failed. */
+export class Unevaluated extends Error {
+  override readonly name: string
+
+  constructor(code: string, { cause }: { readonly cause: unknown }) {
+    super('', { cause })
+    this.name = `${failureOf(code)}${cause instanceof Error ? cause.name : typeof cause}`
+  }
+}
+
+/**
+ * `onVersion` is told of each version before it is read, and what it changes about `reading` counts for it already. `isReady`: whether
+ * versions can be read in that way now; those before are indexed.
+ */
 export type Following = {
   readonly limit: number
   readonly reading: () => Reading
   readonly onPoison: OnPoison
   readonly onVersion?: (version: ResourceVersion) => void
+  readonly isReady?: () => boolean
 }
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
@@ -33,24 +51,30 @@ export function indexChanges(
   feed: ChangeFeed,
   index: FollowingIndex,
   position: number,
-  { limit, reading, onPoison, onVersion }: Following,
+  { limit, reading, onPoison, onVersion, isReady = () => true }: Following,
 ): number {
+  const documents: IndexDocument[] = []
+  let reached = position
   const changes = feed.changes(position, limit)
-  const last = changes.at(-1)
-  if (last === undefined) return position
-  index.applyNow(
-    changes.map(({ version }) => {
-      onVersion?.(version)
-      return documentOf(version, reading(), onPoison)
-    }),
-  )
-  index.setNote('position', last.position)
-  return last.position
+  const read = readAhead(changes, reading())
+  for (const { position: at, version } of changes) {
+    onVersion?.(version)
+    documents.push(documentOf(version, reading(), onPoison, read.get(version)))
+    reached = at
+    if (!isReady()) break
+  }
+  if (reached === position) return position
+  index.applyNow(documents)
+  index.setNote('position', reached)
+  return reached
 }
 
-export function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison): IndexDocument {
+/** `read`: the resource, where it was read already. */
+export function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison, read?: Resource): IndexDocument {
   try {
-    return extract(version, version.deleted ? undefined : (parseJsonBytes(version.body) as Resource), reading)
+    return extract(version, version.deleted ? undefined : (read ?? (parseJsonBytes(version.body) as Resource)), reading, (code, cause) =>
+      onPoison(version, new Unevaluated(code, { cause })),
+    )
   } catch (error) {
     onPoison(version, error)
     return extract(version, undefined)

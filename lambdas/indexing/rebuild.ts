@@ -6,6 +6,7 @@ import { all, type Plan, type Position } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Rebuild } from './custom-definitions.ts'
 import { documentOf, type OnPoison } from './index-changes.ts'
+import { readAhead } from './read-ahead.ts'
 
 export type RebuiltIndex = {
   readonly findNow: (plan: Plan) => HitPage
@@ -36,8 +37,12 @@ export function rebuildSlice(index: RebuiltIndex, { rebuild, after }: Progress, 
   }
   const { hits, more, total = rebuild.total } = index.findNow(plan)
   const versions = hits.flatMap(({ id, version }) => versionOf({ tenant, type, id, versionId: version }) ?? [])
+  const read = readAhead(
+    versions.map((version) => ({ version })),
+    reading,
+  )
   index.applyNow(
-    versions.map((version) => documentOf(version, reading, onPoison)),
+    versions.map((version) => documentOf(version, reading, onPoison, read.get(version))),
     { again: true },
   )
   const last = hits.at(-1)

@@ -25,7 +25,7 @@ export const creation: WriteInteraction = {
   async change({ clock }, request, target, head) {
     const { type, id } = target.key
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
-    return save(clock, request, target, head, definable(request, bodyOf(request)))
+    return save(clock, request, target, head, await definable(request, bodyOf(request)))
   },
 }
 

@@ -6,7 +6,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ResourceKey, ResourceVersion, VersionKey, Write } from '../ports/resource-store.ts'
-import { customMappings, definedByR4 } from '../search/custom.ts'
+import { checkDefinition, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
@@ -19,8 +19,8 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: ResourceVersion | undefined): number => Math.max(clock.now(), (head?.lastUpdated ?? -1) + 1)
 
 /** The resource, unless it defines a search parameter that cannot be searched by: FhirError 422. */
-export function definable({ tenant }: FhirRequest, resource: Resource): Resource {
-  if (resource.resourceType === 'SearchParameter') customMappings(resource, tenant)
+export async function definable({ tenant, reading }: FhirRequest, resource: Resource): Promise<Resource> {
+  if (resource.resourceType === 'SearchParameter') await checkDefinition(resource, tenant, reading.custom)
   return resource
 }
 

@@ -26,7 +26,7 @@ export const patching: WriteInteraction = {
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
     const current = parseJsonBytes(head.body) as Resource
-    return save(clock, request, target, head, definable(request, checked(current, await patched(current, request.patch))))
+    return save(clock, request, target, head, await definable(request, checked(current, await patched(current, request.patch))))
   },
 }
 

@@ -37,7 +37,7 @@ export const updating: WriteInteraction = {
     const resource = bodyOf(request)
     if (live && choices.noOpUpdates === 'ignore' && sameContent(head, resource))
       return { kind: 'answer', response: unchanged(request, head), key: head }
-    return save(clock, request, target, head, definable(request, resource))
+    return save(clock, request, target, head, await definable(request, resource))
   },
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { lockedBy, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { backupStoreFile, checkStoreFile } from '../adapters/sqlite/backup.ts'
+import { nextTo } from './index-files.ts'
 
 const STORE = 'store.db'
 const INDEX = 'index.db'
@@ -45,6 +46,7 @@ function leaveRestored(folder: string, file: string): void {
 export function takeRestored(folder: string): void {
   const restored = join(folder, RESTORED)
   if (!existsSync(restored)) return
-  for (const name of [STORE, INDEX]) for (const end of ['-wal', '-shm', '']) rmSync(join(folder, name + end), { force: true })
+  for (const name of [STORE, INDEX, nextTo(INDEX)])
+    for (const end of ['-wal', '-shm', '']) rmSync(join(folder, name + end), { force: true })
   renameSync(restored, join(folder, STORE))
 }

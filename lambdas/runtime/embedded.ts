@@ -19,7 +19,7 @@ import { writingSteps } from '../http/pipelines/writing.ts'
 import { type Place, type Serve, server } from '../http/server.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
-import { type Definitions, NO_DEFINITIONS } from '../indexing/custom-definitions.ts'
+import type { Definitions } from '../indexing/custom-definitions.ts'
 import { readingNow } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
@@ -39,6 +39,7 @@ import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { readingOf } from './reading-of.ts'
+import { ToldDefinitions } from './told-definitions.ts'
 
 export type EmbeddedOptions = {
   readonly config: Config
@@ -87,22 +88,20 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
       blobs,
       choices: config,
     }
-    return {
-      ...stores,
-      serve: serveOf(
-        ports,
-        {
-          audit,
-          clock: stores.clock,
-          report,
-          maxBody: config.maxBodyBytes,
-          origins,
-          loopbackOnly: true,
-          tokens: tokensOf(stores, seal, blobs),
-        },
-        { baseUrl, reading: () => readingNow(reading, definitions(), TENANT) },
-      ),
-    }
+    const serve = serveOf(
+      ports,
+      {
+        audit,
+        clock: stores.clock,
+        report,
+        maxBody: config.maxBodyBytes,
+        origins,
+        loopbackOnly: true,
+        tokens: tokensOf(stores, seal, blobs),
+      },
+      { baseUrl, reading: () => readingNow(reading, definitions.now(), TENANT) },
+    )
+    return { ...stores, serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)) }
   }
   const forget = () => void forgetQueries(blobs, Date.now()).catch((error) => report(error, ''))
   const gate = new Gate(await open())
@@ -141,16 +140,12 @@ type Stores = {
   readonly store: SqliteResourceStore
   readonly searcher: Searcher
   readonly clock: Clock
-  readonly definitions: () => Definitions
+  readonly definitions: ToldDefinitions
 }
 type Home = Stores & { readonly serve: Serve }
 
 async function openStores(data: DataFolder, config: Config, reading: Reading, report: EmbeddedOptions['report']): Promise<Stores> {
-  let definitions: Definitions = NO_DEFINITIONS
-  let known = (): void => undefined
-  const first = new Promise<void>((resolve) => {
-    known = resolve
-  })
+  const definitions = new ToldDefinitions((error) => report(error, ''))
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
@@ -160,17 +155,12 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
     reading,
     budget: config.searchBudget,
     report: (error) => {
-      known()
+      definitions.silent()
       report(error, '')
     },
-    onDefinitions: (changed) => {
-      definitions = { ...definitions, ...(changed as Partial<Definitions>) }
-      known()
-    },
+    onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
   })
-  // A search before that would take parameters somebody defined for unknown ones.
-  await first
-  return { store, searcher, clock: new SystemClock(store.newest()), definitions: () => definitions }
+  return { store, searcher, clock: new SystemClock(store.newest()), definitions }
 }
 
 const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal, blobs: BlobStore): TokenParts => ({
@@ -189,11 +179,12 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
     await searcher.caughtUp()
     return {
       lag,
-      definitions: definitions()
+      definitions: definitions
+        .now()
         .definitions.filter((each) => each.tenant === tenant)
         .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
-      rebuilds: definitions().rebuilds.filter((each) => each.tenant === tenant || each.tenant === ''),
-      unreadable: definitions().poisoned.filter((each) => each.tenant === tenant),
+      rebuilds: definitions.now().rebuilds.filter((each) => each.tenant === tenant || each.tenant === ''),
+      unreadable: definitions.now().poisoned.filter((each) => each.tenant === tenant),
     }
   },
 })

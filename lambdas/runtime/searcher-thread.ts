@@ -24,6 +24,7 @@ const feed = new SqliteChangeFeed(store)
 const parts: FileParts = { file, budget, reading, isKnown: (position) => position === 0 || feed.changes(position - 1, 1).length > 0 }
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
+const reported = new Set<string>()
 let answering = followed(opened.answering, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, () => undefined)
@@ -68,6 +69,8 @@ function turn(): void {
   scheduled = false
   if (closed) return
   const { follower } = answering
+  const unready = [answering, next].find((each) => each?.follower.isReady === false)
+  if (unready !== undefined) return void unready.follower.prepare().then(schedule)
   if (follower.position < wanted) attempt(file, catchUp)
   else if (follower.rebuilds.length > 0) attempt(file, () => follower.rebuild(SLICE))
   else if (next !== undefined) attempt(nextTo(file), makeNext)
@@ -101,8 +104,12 @@ function exchange(): void {
   tellDefinitions(answering.follower.definitions)
 }
 
+/** Each kind once: one parameter may fail on every resource. */
 function onPoison({ type }: ResourceVersion, error: unknown): void {
-  tell({ kind: 'poison', type, reason: error instanceof Error ? error.name : typeof error })
+  const reason = error instanceof Error ? error.name : typeof error
+  if (reported.has(`${type} ${reason}`)) return
+  reported.add(`${type} ${reason}`)
+  tell({ kind: 'poison', type, reason })
 }
 
 function answer({ number, question }: Ask): void {

@@ -4,58 +4,63 @@
  * The fields of one are named by what it means, so that documents extracted under another meaning of the same code are never mixed in.
  */
 import { createHash } from 'node:crypto'
+import type { ComponentMapping } from '../../search-mappings/mapping.ts'
 import { R4 } from '../fhir/definitions/r4.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { type Branch, withoutCompanions } from '../fhir/path/branch.ts'
 import { compiler } from '../fhir/path/compile.ts'
-import type { Resource } from '../fhir/resource.ts'
+import { checkInterpreted } from '../fhir/path/interpreter.ts'
+import { Unsupported } from '../fhir/path/tokens.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
-import { type CustomMapping, searchParameter } from './parameters.ts'
+import { type CustomMapping, mappingOfR4, searchParameter } from './parameters.ts'
 
-const TYPES: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
+/** What is searched by, by itself and as a component. */
+const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
 
 const fhirpath = compiler(R4)
 
+/** A component of a composite: what it is by its definition, and where its values are by the composite. */
+type Component = Omit<ComponentMapping, 'values'>
+
 /**
  * What an active SearchParameter adds: one mapping for each of its types. Nothing where it is not active, or says what R4 says already.
- * FhirError 422 with the reason: no expression, one that cannot be understood or has no values on the type, a type of parameter that is
- * not searched by.
+ * FhirError 422 with the reason: no expression, one that has no values on the type, a type of parameter that is not searched by, a
+ * component that is neither R4's nor among the `known`. An expression that is not compiled is not looked into: checkDefinition does.
  */
-export function customMappings(definition: Resource, tenant: string): readonly CustomMapping[] {
-  const { status, code, type, url, base, expression, target } = definition as {
-    readonly status?: unknown
-    readonly code?: unknown
-    readonly type?: unknown
-    readonly url?: unknown
-    readonly base?: unknown
-    readonly expression?: unknown
-    readonly target?: unknown
-  }
+export function customMappings(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): readonly CustomMapping[] {
+  const { status, code, type, url, base, expression, target, component } = definition as Readonly<Record<string, unknown>>
   if (status !== 'active') return []
   if (typeof code !== 'string' || !/^[A-Za-z_][\w-]{0,63}$/.test(code))
     throw refused('A code is a letter, then letters, digits, - and _', 'code')
-  if (typeof type !== 'string' || !TYPES.has(type)) throw refused(`Parameters of type ${String(type)} cannot be added`, 'type')
+  if (typeof type !== 'string' || !(SINGLE.has(type) || type === 'composite'))
+    throw refused(`Parameters of type ${String(type)} cannot be added`, 'type')
   if (typeof expression !== 'string') throw refused('A parameter that is added has an expression', 'expression')
   const targets = Array.isArray(target) ? target.map(String) : ['*']
+  const components = type === 'composite' ? componentsOf(component, known) : []
+  const address = typeof url === 'string' ? url : ''
+  const meaning = JSON.stringify([tenant, address, type, expression, targets, ...(components.length === 0 ? [] : [components])])
+  const field = `${code}~${createHash('sha256').update(meaning).digest('hex').slice(0, 8)}`
   return basesOf(base).flatMap((base): readonly CustomMapping[] => {
     // A parameter of R4 stays what it is.
     if (searchParameter(base, code) !== undefined) return []
-    const address = typeof url === 'string' ? url : ''
-    const meaning = JSON.stringify([tenant, address, type, expression, targets])
-    const field = `${code}~${createHash('sha256').update(meaning).digest('hex').slice(0, 8)}`
-    return [
-      {
-        base,
-        field,
-        code,
-        type,
-        url: address,
-        expression,
-        ...(type === 'reference' ? { targets } : {}),
-        values: branchesOf(expression, base),
-      },
-    ]
+    const values = valuesOn(base, expression, components)
+    return [{ base, field, code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}), ...values }]
   })
+}
+
+/** FhirError 422 also where an expression that is not compiled is wrong. */
+export async function checkDefinition(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): Promise<void> {
+  for (const { base, expression, components = [], interpreted } of customMappings(definition, tenant, known)) {
+    if (!interpreted) continue
+    await checkInterpreted(expression, base).catch((error) => {
+      throw unusable(base, error, 'expression')
+    })
+    for (const [i, { expression }] of components.entries())
+      await checkInterpreted(expression, 'Element').catch((error) => {
+        throw unusable(base, error, `component[${i}]`)
+      })
+  }
 }
 
 /** The types on which R4 has a parameter of this code already: there it stays what it is. */
@@ -72,15 +77,55 @@ function basesOf(base: unknown): readonly string[] {
   return every ? resourceTypes : bases
 }
 
-function branchesOf(expression: string, base: string): readonly Branch[] {
-  let branches: readonly Branch[]
-  try {
-    branches = fhirpath.branches(expression, base)
-  } catch (error) {
-    throw refused(`The expression cannot be used on ${base}: ${(error as Error).message}`, 'expression')
-  }
-  if (branches.length === 0) throw refused(`The expression has no values on ${base}`, 'expression')
-  return branches.map(withoutCompanions)
+function componentsOf(component: unknown, known: readonly CustomMapping[]): readonly Component[] {
+  if (!Array.isArray(component) || component.length === 0) throw refused('A composite parameter has components', 'component')
+  return component.filter(isElement).map(({ definition, expression }, i) => {
+    const url = String(definition).replace(/\|.*$/, '')
+    const found = mappingOfR4(url) ?? known.find((each) => each.url === url)
+    if (found === undefined)
+      throw refused(`${url.slice(0, 200)} is neither a parameter of R4 nor an active one of this server`, `component[${i}]`)
+    const { code, type, targets } = found
+    if (!SINGLE.has(type)) throw refused(`A parameter of type ${type} cannot be a component`, `component[${i}]`)
+    return { code, type, url, expression: String(expression), ...(targets === undefined ? {} : { targets }) }
+  })
 }
+
+type Values = Pick<CustomMapping, 'values' | 'components' | 'interpreted'>
+
+/** Where the values of a parameter are; all of it is interpreted where a part cannot be compiled. */
+function valuesOn(base: string, expression: string, components: readonly Component[]): Values {
+  const isComposite = components.length > 0
+  const interpreted: Values = {
+    values: [],
+    interpreted: true,
+    ...(isComposite ? { components: components.map((each) => ({ ...each, values: {} })) } : {}),
+  }
+  const values = branchesOf(expression, base)
+  if (values === undefined) return interpreted
+  if (values.length === 0) throw refused(`The expression has no values on ${base}`, 'expression')
+  if (!isComposite) return { values }
+  const starts = [...new Set(values.map(([start]) => start))]
+  const compiled: ComponentMapping[] = []
+  for (const [i, component] of components.entries()) {
+    const ways = starts.map((start) => [start, branchesOf(component.expression, start)] as const)
+    if (ways.some(([, branches]) => branches === undefined)) return interpreted
+    if (ways.every(([, branches]) => branches!.length === 0))
+      throw refused(`The expression has no values on ${starts.join(', ')}`, `component[${i}]`)
+    compiled.push({ ...component, values: Object.fromEntries(ways) as ComponentMapping['values'] })
+  }
+  return { values, components: compiled }
+}
+
+/** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
+function branchesOf(expression: string, type: string): readonly Branch[] | undefined {
+  try {
+    return fhirpath.branches(expression, type).map(withoutCompanions)
+  } catch {
+    return undefined
+  }
+}
+
+const unusable = (base: string, error: unknown, element: string): unknown =>
+  error instanceof Unsupported ? refused(`The expression cannot be used on ${base}: ${error.message}`, element) : error
 
 const refused = (text: string, element: string): FhirError => fhirError(422, 'invalid', text, `SearchParameter.${element}`)

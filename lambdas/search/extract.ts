@@ -4,7 +4,7 @@ import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { Fields } from './fields.ts'
-import { parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
+import { type OnFailure, parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
 import type { Reading } from './reading.ts'
 import type { SearchType } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
@@ -18,16 +18,22 @@ export const INDEX_FORMAT = 1
 /** The field of all references of a resource, where they are indexed. */
 export const REFERENCES = '#references'
 
-export function extract(version: ResourceVersion, resource: Resource | undefined, reading: Reading = {}): IndexDocument {
+/** `onFailure`: told of a parameter somebody defined whose expression fails on the resource, which then has no values of it. */
+export function extract(
+  version: ResourceVersion,
+  resource: Resource | undefined,
+  reading: Reading = {},
+  onFailure?: OnFailure,
+): IndexDocument {
   const { tenant, type, id, versionId, lastUpdated, deleted, compartments, body } = version
   const fields = new Fields(reading)
   const present: string[] = []
   if (!deleted && resource !== undefined)
     for (const { parameter, searchType } of extractorsOf(type, reading.custom)) {
-      const values = parameter.values(resource)
+      const values = parameter.values(resource, onFailure)
       if (values.length === 0) continue
       if (parameter.type !== 'composite') present.push(parameter.field)
-      for (const value of values) searchType.extract(fields, parameter.field, value, { parameter, resource })
+      for (const value of values) searchType.extract(fields, parameter.field, value, { parameter, resource, onFailure })
       searchType.group?.(fields, parameter.field)
     }
   if (reading.allReferences === true && !deleted && resource !== undefined)

@@ -3,10 +3,13 @@ import * as all from '../../search-mappings/all.ts'
 import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts'
 import mappingsNumber from '../../search-mappings/number.json' with { type: 'json' }
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
+import { interpreted as interpretedOn } from '../fhir/path/interpreter.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
+import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './own-evaluation.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
+export type { OnFailure } from './own-evaluation.ts'
 
 export type ParameterType = 'token' | 'string' | 'date' | 'reference' | 'uri' | 'number' | 'quantity' | 'composite' | 'special'
 
@@ -22,7 +25,9 @@ export type SearchParameter = {
   /** The parts of a composite; empty for other types. */
   readonly components: readonly Component[]
   /** The values in the resource, in the order of the expression's branches; of a composite, the elements its components start from. */
-  readonly values: (resource: Element) => readonly TypedValue[]
+  readonly values: (resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
+  /** Of somebody's own parameter: what is watched while it is evaluated is evaluated for all of them, for less than one by one. */
+  readonly ahead?: (resources: readonly Element[]) => void
 }
 
 export type Component = {
@@ -33,7 +38,7 @@ export type Component = {
   readonly expression: string
   readonly targets: readonly string[]
   /** The values of the component at one element `values` of the composite gave. */
-  readonly values: (base: TypedValue, resource: Element) => readonly TypedValue[]
+  readonly values: (base: TypedValue, resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
 }
 
 /** All parameters of a resource type, those of every resource (`_id` …) first. `Resource`: these alone. Empty for an unknown type. */
@@ -43,8 +48,17 @@ export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO
 export const searchParameter = (type: string, code: string, custom: readonly CustomMapping[] = NO_CUSTOM): SearchParameter | undefined =>
   registered(type).byCode.get(code) ?? (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code))
 
-/** A parameter somebody defined, for one resource type. */
-export type CustomMapping = Mapping & { readonly base: string; readonly field: string }
+/** A parameter somebody defined, for one resource type. `interpreted`: its expressions are not compiled. */
+export type CustomMapping = Mapping & { readonly base: string; readonly field: string; readonly interpreted?: true }
+
+/** A parameter of R4 by its canonical URL. */
+export const mappingOfR4 = (url: string): Mapping | undefined => {
+  for (const list of Object.values(mappings)) {
+    const found = list.find((each) => each.url === url)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 const NO_CUSTOM: readonly CustomMapping[] = []
 
@@ -54,7 +68,7 @@ function customOf(custom: readonly CustomMapping[], type: string): readonly Sear
   let prepared = PREPARED.get(custom)
   if (prepared === undefined) {
     const byBase = Map.groupBy(custom, ({ base }) => base)
-    prepared = new Map([...byBase].map(([base, list]) => [base, list.map((each) => ({ ...parameterOf(each), field: each.field }))]))
+    prepared = new Map([...byBase].map(([base, list]) => [base, list.map(ownParameterOf)]))
     PREPARED.set(custom, prepared)
   }
   return prepared.get(type) ?? []
@@ -83,31 +97,74 @@ function registered(type: string): Registered {
 
 const mappingsOf = (type: string): readonly Mapping[] => mappings[type]!
 
-function parameterOf({ code, type, url, expression, targets, values, components = [] }: Mapping): SearchParameter {
-  const evaluate = prepare(values)
+function parameterOf(mapping: Mapping): SearchParameter {
+  const evaluate = prepare(mapping.values)
   return Object.freeze({
-    code,
-    field: code,
-    type: type as ParameterType,
-    url,
-    expression,
-    targets: targetsOf(targets),
-    components: components.map(componentOf),
+    ...named(mapping),
+    components: (mapping.components ?? []).map(componentOf),
     values: (resource: Element) => evaluate(resource, resource),
   })
 }
 
-function componentOf({ code, type, url, expression, targets, values }: ComponentMapping): Component {
-  const evaluate = new Map(Object.entries(values).map(([start, branches]) => [start, prepare(branches)]))
+function componentOf(mapping: ComponentMapping): Component {
+  const evaluate = new Map(Object.entries(mapping.values).map(([start, branches]) => [start, prepare(branches)]))
   return Object.freeze({
-    code,
-    field: code,
-    type: type as ParameterType,
-    url,
-    expression,
-    targets: targetsOf(targets),
+    ...named(mapping),
     values: (base: TypedValue, resource: Element) => evaluate.get(base.type)?.(base.value, resource) ?? [],
   })
 }
+
+function ownParameterOf(mapping: CustomMapping): SearchParameter {
+  const { base, code, field, expression, values, components = [], interpreted } = mapping
+  const own = ownEvaluation(code, interpreted ? interpretedOn(expression, base) : values)
+  const parts = components.map((each) => ownComponentOf(each, mapping))
+  const ahead = (resources: readonly Element[]): void => {
+    own.ahead?.(resources.map((resource) => ({ focus: resource, resource })))
+    if (parts.length === 0) return
+    const bases = resources.flatMap((resource) => own.values(resource, resource).map((base) => ({ base, resource })))
+    for (const part of parts) part.ahead(bases)
+  }
+  return Object.freeze({
+    ...named(mapping),
+    field,
+    components: parts,
+    values: (resource: Element, onFailure?: OnFailure) => own.values(resource, resource, onFailure),
+    ...(isWatched(mapping) ? { ahead } : {}),
+  })
+}
+
+type Base = { readonly base: TypedValue; readonly resource: Element }
+
+function ownComponentOf(
+  mapping: ComponentMapping,
+  { code, interpreted }: CustomMapping,
+): Component & { readonly ahead: (bases: readonly Base[]) => void } {
+  const byStart = new Map<string, OwnEvaluation>()
+  const evaluationOn = (start: string): OwnEvaluation => {
+    const known = byStart.get(start)
+    if (known !== undefined) return known
+    const made = ownEvaluation(code, interpreted ? interpretedOn(mapping.expression, start) : (mapping.values[start] ?? []))
+    byStart.set(start, made)
+    return made
+  }
+  return Object.freeze({
+    ...named(mapping),
+    values: ({ type, value }: TypedValue, resource: Element, onFailure?: OnFailure) =>
+      evaluationOn(type).values(value, resource, onFailure),
+    ahead(bases: readonly Base[]) {
+      for (const [start, some] of Map.groupBy(bases, ({ base }) => base.type))
+        evaluationOn(start).ahead?.(some.map(({ base, resource }) => ({ focus: base.value, resource })))
+    },
+  })
+}
+
+const named = ({ code, type, url, expression, targets }: Omit<Mapping, 'values' | 'components'>) => ({
+  code,
+  field: code,
+  type: type as ParameterType,
+  url,
+  expression,
+  targets: targetsOf(targets),
+})
 
 const targetsOf = (targets: readonly string[] = []): readonly string[] => (targets[0] === '*' ? resourceTypes : targets)

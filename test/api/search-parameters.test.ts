@@ -2,16 +2,17 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { type Client, clientOf, startServer, type Tree } from './server.ts'
 
 let embedded: Embedded
 let client: Client
+const reports: string[] = []
 const folder = mkdtempSync(join(tmpdir(), 'fhir-parameters-'))
 
 async function open(): Promise<void> {
-  const started = await startServer({}, folder)
+  const started = await startServer({}, folder, (error) => reports.push(String(error)))
   embedded = started.embedded
   client = clientOf(() => started.base)
 }
@@ -75,6 +76,7 @@ beforeAll(async () => {
   await put(patient('member', 'Zed', { extension }))
 })
 afterAll(() => embedded.close())
+afterEach(() => expect(reports.splice(0)).toEqual([]))
 
 const NICKNAME = parameter('nickname', { expression: "Patient.name.where(use = 'nickname').given" })
 
@@ -134,7 +136,7 @@ describe('a definition that cannot be searched by is refused', () => {
     [422, { expression: 'Patient.name.where(' }, 'SearchParameter.expression'],
     [422, { expression: 'Patient.nothing' }, 'SearchParameter.expression'],
     [422, {}, 'SearchParameter.expression'],
-    [422, { expression: 'Patient', type: 'composite' }, 'SearchParameter.type'],
+    [422, { expression: 'Patient', type: 'special' }, 'SearchParameter.type'],
     [400, { expression: 'Patient.name', base: ['Nothing'] }, 'SearchParameter.base[0]'],
     [422, { expression: 'Patient.name', code: '1a' }, 'SearchParameter.code'],
   ])('%i for %j', async (expected, more, place) => {
@@ -146,6 +148,160 @@ describe('a definition that cannot be searched by is refused', () => {
   it('but a draft of it is stored', async () => {
     expect((await put(parameter('draft', { status: 'draft' }))).status).toBe(201)
     expect(await found('Patient?draft=x')).toBe(400)
+  })
+})
+
+describe('a composite parameter', () => {
+  const component = (definition: string, expression: string) => ({ definition, expression })
+  const NAME_PARTS = parameter('name-use-family', {
+    type: 'composite',
+    expression: 'Patient.name',
+    component: [
+      component('http://example.org/use', 'use'),
+      component('http://hl7.org/fhir/SearchParameter/individual-family|4.0.1', 'family'),
+    ],
+  })
+  const two = (id: string, first: string, second: string): Tree => ({
+    resourceType: 'Patient',
+    id,
+    name: [
+      { use: 'usual', family: first },
+      { use: 'old', family: second },
+    ],
+  })
+
+  it('is refused as long as a component is unknown, with the place', async () => {
+    const { status, body } = await put(NAME_PARTS)
+    expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.component[0]']])
+    expect(body.issue[0].details?.text ?? body.issue[0].diagnostics).toContain('http://example.org/use is neither')
+  })
+
+  it('of one of R4 and one of this server finds values that are met together', async () => {
+    await define(parameter('use', { type: 'token', expression: 'Patient.name.use' }))
+    await define(NAME_PARTS)
+    await put(two('adams', 'Adams', 'Baker'))
+    await put(two('baker', 'Baker', 'Adams'))
+    expect(await found('Patient?name-use-family=usual$adams')).toBe('adams')
+    expect(await found('Patient?name-use-family=old$adams')).toBe('baker')
+    expect(await found('Patient?name-use-family=usual$adams,usual$baker')).toBe('adams baker')
+    expect(await found('Patient?name-use-family=usual')).toBe(400)
+  })
+
+  it('is evaluated by fhirpath.js as a whole where a part of it is not compiled', async () => {
+    const expression = "given.aggregate(iif($total.empty(), $this, $total & ' ' & $this))"
+    const components = [
+      component('http://example.org/use', 'use'),
+      component('http://hl7.org/fhir/SearchParameter/individual-given', expression),
+    ]
+    await define(parameter('use-all-given', { type: 'composite', expression: 'Patient.name', component: components }))
+    await put({
+      resourceType: 'Patient',
+      id: 'many',
+      name: [
+        { use: 'usual', given: ['Ann', 'Bea'] },
+        { use: 'old', given: ['Ann'] },
+      ],
+    })
+    expect(await found('Patient?use-all-given=usual$ann bea')).toBe('many')
+    expect(await found('Patient?use-all-given=old$ann bea')).toBe('')
+  })
+
+  it.each([
+    ['SearchParameter.component[1]', [component('http://example.org/use', 'use'), component('http://example.org/use', 'nothing')]],
+    ['SearchParameter.component[1]', [component('http://example.org/use', 'use'), component('http://example.org/use', 'given.where(')]],
+    ['SearchParameter.component[0]', [component('http://hl7.org/fhir/SearchParameter/Observation-code-value-quantity', 'use')]],
+    ['SearchParameter.component', undefined],
+  ])('is refused at %s for %j', async (place, component) => {
+    const { status, body } = await put(parameter('wrong', { type: 'composite', expression: 'Patient.name', component }))
+    expect([status, body.issue[0].expression]).toEqual([422, [place]])
+  })
+})
+
+describe('an expression that is not compiled', () => {
+  const TOWN = 'http://example.org/town'
+  const nested = (id: string, town: string, inner?: string): Tree => {
+    const extension = [{ url: TOWN, valueString: town }]
+    return { resourceType: 'Patient', id, extension: inner === undefined ? extension : [{ url: TOWN, extension: [...extension, { url: TOWN, valueString: inner }] }] }
+  } // biome-ignore format: one tree
+  const unreadable = async (): Promise<readonly string[]> => {
+    const { body } = await client.get('/$reindex-status')
+    const parts = body.parameter.filter(({ name }: Tree) => name === 'unreadable').map(({ part }: Tree) => part)
+    return parts.map(([{ valueReference }, { valueString }]: Tree) => `${valueReference.reference} ${valueString}`)
+  }
+
+  it('runs on fhirpath.js: documents of before and after have its values', async () => {
+    await put(nested('york', 'York', 'Leeds'))
+    await define(parameter('town', { expression: 'Patient.repeat(extension).value.ofType(string)' }))
+    await put(nested('bath', 'Bath'))
+    expect(await found('Patient?town=york')).toBe('york')
+    expect(await found('Patient?town=leeds,bath&_sort=town')).toBe('bath york')
+    expect(await found('Patient?town:missing=false')).toBe('bath york')
+  })
+
+  it('keeps the types and decimals of the resource', async () => {
+    const extension = [{ url: 'urn:d', extension: [{ url: 'urn:dose', valueQuantity: { value: 1.5, system: 'http://unitsofmeasure.org', code: 'mg' } }, { url: 'urn:clinic', valueReference: { reference: 'Organization/club' } }] }] // biome-ignore format: one extension
+    await client.put('/Patient/dosed', JSON.stringify({ resourceType: 'Patient', id: 'dosed', extension }).replace('1.5', '1.50'), {
+      'content-type': 'application/fhir+json',
+    })
+    await define(parameter('dose', { type: 'quantity', expression: "Patient.repeat(extension).where(url = 'urn:dose').value" }))
+    await define(
+      parameter('clinic', { type: 'reference', target: ['Organization'], expression: "Patient.repeat(extension).where(url = 'urn:clinic').value.where(resolve() is Organization)" }),
+    ) // biome-ignore format: one parameter
+    expect(await found('Patient?dose=0.0015|http://unitsofmeasure.org|g')).toBe('dosed')
+    expect(await found('Patient?dose=1.50|http://unitsofmeasure.org|mg&_include=Patient:clinic')).toBe('dosed club')
+    expect(await found('Patient?clinic.name=chess')).toBe('dosed')
+  })
+
+  it('is there after a restart', async () => {
+    await embedded.close()
+    await open()
+    expect(await found('Patient?town=york')).toBe('york')
+    await put(nested('hull', 'Hull'))
+    expect(await found('Patient?town=hull')).toBe('hull')
+    expect(await found('Patient?dose=1.50|http://unitsofmeasure.org|mg&_include=Patient:clinic')).toBe('dosed club')
+  })
+
+  it.each([
+    ['Patient.name.repeat(given', 'line: 1; column: 25'],
+    ['Patient.name.given.unheardOf()', 'unheardOf'],
+    ['Patient.name.repeat(given).where(now() > @2020)', 'now('],
+    [`${'('.repeat(50_000)}Patient${')'.repeat(50_000)}`, 'cannot be used'],
+  ])('is refused with the reason where it is wrong: %.40s', async (expression, reason) => {
+    const { status, body, text } = await put(parameter('wrong', { expression }))
+    expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.expression']])
+    expect(text).toContain(reason)
+  })
+
+  it('that fails on a resource costs it this parameter alone, and says so until it does not', async () => {
+    await define(parameter('only-given', { expression: 'Patient.repeat(name).given.where($this is string).single()' }))
+    const single = { resourceType: 'Patient', id: 'single', name: [{ given: ['Solo'] }] }
+    await put(single)
+    expect(await found('Patient?only-given=solo')).toBe('single')
+    expect(await found('Patient?_id=member&nickname:missing=false')).toBe('member')
+    const state = await unreadable()
+    expect(state).toContain('Patient/member/_history/1 parameter only-given: Error')
+    expect(state.some((text) => text.startsWith('Patient/single/'))).toBe(false)
+    expect(reports.splice(0)).toEqual(['Error: a Patient could not be indexed: parameter only-given: Error'])
+    await put({ ...single, id: 'york' })
+    expect(await found('Patient?only-given=solo')).toBe('single york')
+    await client.delete('/SearchParameter/only-given')
+    expect(await unreadable()).toEqual([])
+    expect(await found('Patient?only-given=solo')).toBe(400)
+  })
+
+  it.each([
+    ['slow', "Patient.repeat(name).family.where($this.matches('^(a+)+$'))"],
+    ['slow-pattern', "Patient.name.family.where($this.matches('^(a+)+$'))"],
+    ['endless', "Patient.repeat(name).where(family = 'ends').family.select((1 | 2 | 3).repeat(($this + 1) | ($this * 2)))"],
+  ])('or takes too long (%s) holds up nothing else', async (code, expression) => {
+    await put({ resourceType: 'Patient', id: 'trap', name: [{ family: `${'a'.repeat(60)}b` }, { family: 'ends' }] })
+    await define(parameter(code, { type: code === 'endless' ? 'number' : 'string', expression }))
+    expect(await found('Patient?_id=trap&family=ends')).toBe('trap')
+    expect(await found(`Patient?_id=trap&${code}:missing=true`)).toBe('trap')
+    expect(await unreadable()).toEqual([expect.stringMatching(`^Patient/trap/_history/\\d parameter ${code}: TookTooLong$`)])
+    expect(reports.splice(0)).toEqual([`Error: a Patient could not be indexed: parameter ${code}: TookTooLong`])
+    await client.delete(`/SearchParameter/${code}`)
+    await client.delete('/Patient/trap')
   })
 })
 

@@ -40,7 +40,7 @@ export function withServer(settings: Readonly<Record<string, string>> = {}): Cli
 async function emptied(settings: Readonly<Record<string, string>>): Promise<void> {
   const url = process.env.FHIR_FRESH_URL
   if (url === undefined) return
-  const response = await fetch(url, { method: 'POST', body: JSON.stringify(settings) })
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify({ settings, here: process.env.FHIR_FRESH_HERE === '1' }) })
   if (!response.ok) throw new Error(await response.text())
 }
 

@@ -144,8 +144,7 @@ export class Searcher implements SearchIndex {
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())
-    // Who waits for its first words waits for this thread alone.
-    worker.once('message', () => this.#closed || worker.unref())
+    worker.unref()
     this.#worker = worker
     this.follow()
     for (const [number, { question, position }] of this.#waiting) this.#post({ kind: 'ask', number, question, position })

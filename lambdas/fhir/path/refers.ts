@@ -4,7 +4,7 @@ import type { Element } from '../resource.ts'
 /** `resource` is the one whose contained resources a `#id` is looked up in. */
 export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetType(reference, resource) === type
 
-function targetType(value: unknown, resource: unknown): string | undefined {
+export function targetType(value: unknown, resource: unknown): string | undefined {
   if (typeof value === 'string') return typeOfUrl(value)
   if (typeof value !== 'object' || value === null) return undefined
   const { reference, type } = value as { readonly reference?: unknown; readonly type?: unknown }

@@ -4,12 +4,11 @@
  * Each combination is an entry: its key is the first component that is compared exactly, intervals are the ordered ones, and labels
  * say everything else. A component is read and asked as a parameter of its own, and what that yields is put into this form.
  */
-import type { Element } from '../../fhir/resource.ts'
 import { Fields } from '../fields.ts'
 import type { Component, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
 import { all, type LabelTest, not, type Predicate, type RangeTest, some } from '../plan.ts'
 import { quantityForms } from './quantity.ts'
-import { malformed, type QueryContext, type SearchType, splitValue } from './search-type.ts'
+import { malformed, type QueryContext, type SearchType, type Source, splitValue } from './search-type.ts'
 
 /** More combinations than any real value has are left out. */
 const MOST = 500
@@ -25,9 +24,11 @@ type TypeOf = (type: ParameterType) => SearchType | undefined
 
 export const composite = (typeOf: TypeOf): SearchType => ({
   modifiers: [],
-  extract(fields, name, base, { parameter: { components }, resource }) {
+  extract(fields, name, base, { parameter: { components }, ...from }) {
+    const values = components.map((component) => component.values(base, from.resource, from.onFailure))
+    if (values.some(({ length }) => length === 0)) return
     const first = components.findIndex(isExact)
-    const parts = components.map((component, i) => partsOf(typeOf, fields, component, { base, resource }, i === first ? '' : `${i}`))
+    const parts = components.map((component, i) => partsOf(typeOf, fields, component, values[i]!, from.resource, i === first ? '' : `${i}`))
     for (const entry of crossed(parts))
       fields.tuple(name, {
         key: entry.find(({ key }) => key !== undefined)?.key ?? '',
@@ -58,11 +59,11 @@ function partsOf(
   typeOf: TypeOf,
   { reading }: Fields,
   component: Component,
-  { base, resource }: { readonly base: TypedValue; readonly resource: Element },
+  values: readonly TypedValue[],
+  resource: Source['resource'],
   place: string,
 ): readonly Part[] {
   const { code, type } = component
-  const values = component.values(base, resource)
   if (type === 'quantity')
     return values
       .flatMap(({ type, value }) => quantityForms(type, value))

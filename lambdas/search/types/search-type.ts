@@ -3,7 +3,7 @@ import type { FhirError } from '../../fhir/outcome.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Element } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
-import type { SearchParameter, TypedValue } from '../parameters.ts'
+import type { OnFailure, SearchParameter, TypedValue } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
 import type { Reading } from '../reading.ts'
 
@@ -11,7 +11,7 @@ import type { Reading } from '../reading.ts'
 export type QueryContext = Reading & { readonly now?: number }
 
 /** Where a value comes from. */
-export type Source = { readonly parameter: SearchParameter; readonly resource: Element }
+export type Source = { readonly parameter: SearchParameter; readonly resource: Element; readonly onFailure?: OnFailure | undefined }
 
 export type SearchType = {
   readonly modifiers: readonly string[]

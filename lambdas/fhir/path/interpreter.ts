@@ -1,0 +1,150 @@
+/**
+ * FHIRPath the compiler refuses, evaluated by fhirpath.js, which knows all of it. Large, and many times slower: loaded when the first
+ * such expression is met. http://hl7.org/fhirpath/N1/
+ */
+
+import { isDecimal } from '../json.ts'
+import type { Element } from '../resource.ts'
+import { isResourceType } from '../resource-types.ts'
+import { asNumber } from './compare.ts'
+import { targetType } from './refers.ts'
+import type { TypedValue } from './steps.ts'
+import { Unsupported } from './tokens.ts'
+import { TookTooLong, within } from './within.ts'
+
+/** The values of an expression at an element; `resource`: what %resource stands for. */
+export type Evaluation = (focus: unknown, resource: Element) => readonly TypedValue[]
+
+type Engine = Awaited<ReturnType<typeof engineOf>>
+
+let engine: Engine | undefined
+let loading: Promise<void> | undefined
+
+export const isInterpreterLoaded = (): boolean => engine !== undefined
+
+export function loadInterpreter(): Promise<void> {
+  loading ??= engineOf().then((loaded) => {
+    engine = loaded
+  })
+  return loading
+}
+
+async function engineOf() {
+  const [{ default: fhirpath }, { default: model }] = await Promise.all([import('fhirpath'), import('fhirpath/fhir-context/r4')])
+  return { ...fhirpath, model }
+}
+
+/** An expression on a FHIR type, or the path of a backbone element. Usable, not only made, after loadInterpreter. */
+export function interpreted(expression: string, type: string): Evaluation {
+  let evaluate: Evaluation | undefined
+  return (focus, resource) => {
+    evaluate ??= evaluation(expression, type)
+    return evaluate(focus, resource)
+  }
+}
+
+/** Unsupported with the reason: the expression is wrong, or has a meaning that does not last or is not at hand. */
+export async function checkInterpreted(expression: string, type: string): Promise<void> {
+  await loadInterpreter()
+  const passing = PASSING.exec(expression)
+  if (passing !== null) throw new Unsupported(`${passing[0]} is nothing an index can keep`)
+  const nothing = { resourceType: type }
+  try {
+    within(LONGEST_CHECK, () => evaluation(expression, type)(isResourceType(type) ? nothing : {}, nothing))
+  } catch (error) {
+    throw new Unsupported(reasonOf(error))
+  }
+}
+
+/** ms. */
+const LONGEST_CHECK = 1_000
+
+/** What changes with the moment, or is asked of a server for terminology. */
+const PASSING = /\b(?:now|today|timeOfDay|memberOf|subsumes|subsumedBy|validateVS|validateCS)\s*\(|%terminologies\b/
+
+function reasonOf(error: unknown): string {
+  if (error instanceof TookTooLong) return 'it takes too long'
+  if (!(error instanceof Error) || error instanceof TypeError) return 'it is no FHIRPath'
+  // Without the list of everything that could have stood there.
+  return error.message.replace(/ expecting \{[\s\S]*$/, '').slice(0, 200)
+}
+
+function evaluation(expression: string, type: string): Evaluation {
+  if (engine === undefined) throw new Error('fhirpath.js is not loaded')
+  const { compile, types, util, model } = engine
+  let current: unknown
+  const resolve = {
+    fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, current)),
+    arity: { 0: [] },
+    internalStructures: true,
+  }
+  const options = { ...OPTIONS, userInvocationTable: { resolve } }
+  const evaluate = compile(isResourceType(type) ? expression : { base: type, expression }, model as never, options as never) as Compiled
+  return (focus, resource) => {
+    const originals = new Map<unknown, unknown>()
+    const copy = copied(focus, originals)
+    current = focus === resource ? copy : copied(resource, originals)
+    const found = evaluate(copy, { resource: current })
+    const names = types(found)
+    return found.flatMap((item, i) => {
+      const value = plain(util.valData(item), originals)
+      return value === undefined ? [] : [{ type: typeNamed(names[i]!, item), value }]
+    })
+  }
+}
+
+/** What fhirpath.js walks on: an element with its type, and how another one is made. */
+type Node = {
+  readonly data: unknown
+  readonly path?: string | null
+  readonly ctx: unknown
+  readonly constructor: { readonly makeResNode: (...parts: readonly unknown[]) => Node }
+}
+type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>) => readonly unknown[]
+
+const OPTIONS = { async: false, resolveInternalTypes: false, traceFn: () => undefined }
+
+/** Contained resources are at hand; of others the type is all that is known. */
+function resolved({ data, ctx, constructor: nodes }: Node, resource: unknown): readonly Node[] {
+  const text = typeof data === 'string' ? data : (data as Element | null)?.reference
+  const { contained = [] } = resource as { readonly contained?: readonly Element[] }
+  const resourceType = targetType(data, resource)
+  const found = contained.find(({ id }) => text === `#${String(id)}`) ?? (resourceType === undefined ? undefined : { resourceType })
+  return found === undefined ? [] : [nodes.makeResNode(ctx, found, null, null, null, null)]
+}
+
+/** fhirpath.js writes into what it evaluates, and knows no preserved decimals. */
+function copied(tree: unknown, originals: Map<unknown, unknown>): unknown {
+  if (typeof tree === 'string') return isDecimal(tree) ? asNumber(tree) : tree
+  if (typeof tree !== 'object' || tree === null) return tree
+  const copy = Array.isArray(tree)
+    ? tree.map((each) => copied(each, originals))
+    : Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, copied(value, originals)]))
+  originals.set(copy, tree)
+  return copy
+}
+
+/** Elements of the resource as they are in it; what was computed, as JSON. */
+function plain(value: unknown, originals: ReadonlyMap<unknown, unknown>): unknown {
+  if (typeof value !== 'object' || value === null) return value ?? undefined
+  if (originals.has(value)) return originals.get(value)
+  const { asStr, unit } = value as { readonly asStr?: unknown; readonly unit?: unknown }
+  if (value instanceof engine!.FP_Decimal) return value.toNumber()
+  if (typeof unit === 'string') return quantity(unit, (value as { readonly value?: unknown }).value)
+  return typeof asStr === 'string' ? asStr : value
+}
+
+/** A literal's unit is quoted when it is UCUM. http://hl7.org/fhirpath/N1/#quantity */
+function quantity(unit: string, value: unknown): object {
+  const code = unit.replace(/^'|'$/g, '')
+  const number = typeof value === 'number' ? value : Number(String(value))
+  return { value: number, unit: code, ...(code === unit ? {} : { system: 'http://unitsofmeasure.org', code }) }
+}
+
+/** `FHIR.HumanName`, `System.String`; a backbone element is named by its path. */
+function typeNamed(name: string, item: unknown): string {
+  const [namespace = '', type = ''] = name.split('.')
+  if (namespace === 'System' && type !== 'Quantity') return type.charAt(0).toLowerCase() + type.slice(1)
+  const path = (item as Partial<Node> | null)?.path
+  return (type === 'BackboneElement' || type === 'Element') && typeof path === 'string' ? path : type
+}

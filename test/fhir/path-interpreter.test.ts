@@ -1,0 +1,92 @@
+/** FHIRPath the compiler refuses, on fhirpath.js: values with their types, as they are in the resource. http://hl7.org/fhirpath/N1/ */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { checkInterpreted, interpreted, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
+import { eachWithin, TookTooLong, within } from '../../lambdas/fhir/path/within.ts'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+
+const patient: Resource = {
+  resourceType: 'Patient',
+  id: 'p',
+  contained: [{ resourceType: 'Organization', id: 'o', name: 'Clinic' }],
+  managingOrganization: { reference: '#o' },
+  generalPractitioner: [{ reference: 'Practitioner/1' }, { reference: 'http://host/Organization/2' }],
+  birthDate: '1974-12-25',
+  _gender: { extension: [{ url: 'x', valueString: 'y' }] },
+  name: [{ use: 'official', given: ['Peter', 'James'] }, { given: ['Jim'] }],
+  contact: [{ name: { family: 'X' } }],
+  extension: [
+    { url: 'd', valueDecimal: '\u00001.10' },
+    { url: 'q', valueQuantity: { value: '\u00005.50', unit: 'mg' } },
+  ],
+}
+const text = JSON.stringify(patient)
+
+beforeAll(loadInterpreter)
+
+describe('an expression', () => {
+  it.each([
+    ['Patient.name.repeat(given)', 'string "Peter"', 'string "James"', 'string "Jim"'],
+    ['Patient.name.aggregate($total + given.count(), 0)', 'integer 3'],
+    ["Patient.name.given.join(' ')", 'string "Peter James Jim"'],
+    ['Patient.extension.value', 'decimal 1.1', 'Quantity {"value":"\\u00005.50","unit":"mg"}'],
+    ['Patient.extension.value.ofType(decimal) * 2', 'decimal 2.2'],
+    ['Patient.birthDate.toDateTime()', 'dateTime "1974-12-25"'],
+    ['@2020-02', 'date "2020-02"'],
+    ["5.5 'mg'", 'Quantity {"value":5.5,"unit":"mg","system":"http://unitsofmeasure.org","code":"mg"}'],
+    ['Patient.contact', 'Patient.contact {"name":{"family":"X"}}'],
+    ['Patient.gender'],
+    ['Patient.managingOrganization.resolve().name', 'string "Clinic"'],
+    ['Patient.generalPractitioner.where(resolve() is Organization)', 'Reference {"reference":"http://host/Organization/2"}'],
+    ["trace('x').id", 'string "p"'],
+    ['%resource.id', 'string "p"'],
+  ])('%s', (expression, ...expected) => {
+    const values = interpreted(expression, 'Patient')(patient, patient)
+    expect(values.map(({ type, value }) => `${type} ${JSON.stringify(value)}`)).toEqual(expected)
+    expect(JSON.stringify(patient)).toBe(text)
+  })
+
+  it('starts from any element', () => {
+    const [name] = patient.name as readonly unknown[]
+    expect(interpreted("given.join('-') & %resource.id", 'HumanName')(name, patient)).toEqual([{ type: 'string', value: 'Peter-Jamesp' }])
+  })
+
+  it('gives elements as they are in the resource', () => {
+    expect(interpreted('Patient.repeat(name)', 'Patient')(patient, patient)[1]?.value).toBe((patient.name as readonly unknown[])[1])
+  })
+
+  it.each([
+    ['Patient.name.repeat(', 'line: 1; column: 20'],
+    ['Patient..name', 'no FHIRPath'],
+    ['name.unheardOf()', 'unheardOf'],
+    ['%unheardOf', 'unheardOf'],
+    ['Patient.name.where(now() > @2020)', 'now( is nothing an index can keep'],
+    ["'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('^(a+)+$')", 'too long'],
+  ])('%s is refused with the reason', async (expression, reason) => {
+    await expect(checkInterpreted(expression, 'Patient')).rejects.toThrow(reason)
+  })
+})
+
+describe('work that is watched', () => {
+  const endless = (): never => {
+    for (;;);
+  }
+  it('is stopped when it takes too long', () => {
+    expect(() => within(20, endless)).toThrow(TookTooLong)
+    expect(() => within(20, () => /^(a+)+$/.test(`${'a'.repeat(60)}b`))).toThrow(TookTooLong)
+  })
+  it('gives its result or its error', () => {
+    expect(within(1_000, () => 'done')).toBe('done')
+    expect(() => within(1_000, () => JSON.parse('{'))).toThrow('JSON')
+  })
+  it('costs other work under the same watch nothing', () => {
+    const outcomes = eachWithin<unknown>(100, [() => 1, endless, () => 2, () => JSON.parse('{'), endless, () => 3])
+    expect(outcomes.map((each) => ('error' in each ? (each.error as Error).name : each.result))).toEqual([
+      1,
+      'TookTooLong',
+      2,
+      'SyntaxError',
+      'TookTooLong',
+      3,
+    ])
+  })
+})
