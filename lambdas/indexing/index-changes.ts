@@ -56,7 +56,10 @@ export function indexChanges(
   const documents: IndexDocument[] = []
   let reached = position
   const changes = feed.changes(position, limit)
-  const read = readAhead(changes, reading())
+  const read = readAhead(
+    changes.map(({ version }) => version),
+    reading(),
+  )
   for (const { position: at, version } of changes) {
     onVersion?.(version)
     documents.push(documentOf(version, reading(), onPoison, read.get(version)))
@@ -67,6 +70,11 @@ export function indexChanges(
   index.applyNow(documents)
   index.setNote('position', reached)
   return reached
+}
+
+export function documentsOf(versions: readonly ResourceVersion[], reading: Reading, onPoison: OnPoison): readonly IndexDocument[] {
+  const read = readAhead(versions, reading)
+  return versions.map((version) => documentOf(version, reading, onPoison, read.get(version)))
 }
 
 /** `read`: the resource, where it was read already. */

@@ -3,7 +3,7 @@ import { NotApplied } from '../ports/not-applied.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Reading } from '../search/reading.ts'
-import { documentOf, type OnPoison } from './index-changes.ts'
+import { documentsOf, type OnPoison } from './index-changes.ts'
 
 /** `sequence`: the record's place in the stream. */
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }
@@ -25,7 +25,7 @@ export async function indexStream(changes: readonly StreamChange[], { index, rea
     if (before === undefined || before.versionId < version.versionId) newest.set(nameOf(version), version)
   }
   try {
-    await index.apply([...newest.values()].map((version) => documentOf(version, reading, onPoison)))
+    await index.apply(documentsOf([...newest.values()], reading, onPoison))
     return []
   } catch (error) {
     const failed = error instanceof NotApplied ? new Set(error.documents.map(nameOf)) : undefined

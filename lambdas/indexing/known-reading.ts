@@ -1,4 +1,5 @@
 /** How texts are read, as of a moment ago: several processes share what is defined, and each looks it up again from time to time. */
+import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
 import { readingNow } from './reading-now.ts'
@@ -22,7 +23,9 @@ export class KnownReading {
   /** `at`: ms since 1970. */
   async refresh(at: number): Promise<void> {
     if (at < this.#until) return
-    this.#known = (await this.#state.read()).value
+    const known = (await this.#state.read()).value
+    await prepared(known.definitions.map(({ mapping }) => mapping))
+    this.#known = known
     this.#until = at + KNOWN_FOR
   }
 

@@ -6,15 +6,12 @@ import { parametersOf } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 
 /** The resources of the types that have such parameters, which know their values from now on. What cannot be read is left out. */
-export function readAhead(
-  changes: readonly { readonly version: ResourceVersion }[],
-  { custom = [] }: Reading,
-): ReadonlyMap<ResourceVersion, Resource> {
+export function readAhead(versions: readonly ResourceVersion[], { custom = [] }: Reading): ReadonlyMap<ResourceVersion, Resource> {
   const read = new Map<ResourceVersion, Resource>()
   for (const type of new Set(custom.map(({ base }) => base))) {
     const evaluations = parametersOf(type, custom).flatMap(({ ahead }) => ahead ?? [])
     if (evaluations.length === 0) continue
-    for (const { version } of changes) if (version.type === type && !version.deleted) readInto(read, version)
+    for (const version of versions) if (version.type === type && !version.deleted) readInto(read, version)
     const resources = [...read.values()].filter(({ resourceType }) => resourceType === type)
     for (const ahead of evaluations) ahead(resources)
   }

@@ -1,8 +1,9 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
 import type { ResourceReader } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
+import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
-import { documentOf, type OnPoison } from './index-changes.ts'
+import { documentsOf, type OnPoison } from './index-changes.ts'
 import { advanced, finished, type SharedState, taken, takenBy } from './index-state.ts'
 import { readingOfDocuments } from './reading-now.ts'
 
@@ -89,13 +90,14 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   const { state, resources, index, now, onPoison } = parts
   const { tenant, type, attempt, asOf = now() } = segment
   const reading = readingOfDocuments(parts.reading, (await state.read()).value)
+  await prepared(reading.custom)
   const next = await index.rebuild(type, segment.next)
   const until = now() + parts.budget
   let { cursor } = segment
   let count = 0
   do {
     const page = await resources.scan({ tenant, type, segment, asOf, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
-    await next.apply(page.versions.map((version) => documentOf(version, reading, onPoison)))
+    await next.apply(documentsOf(page.versions, reading, onPoison))
     count += page.versions.length
     cursor = page.cursor
   } while (cursor !== undefined && now() < until)

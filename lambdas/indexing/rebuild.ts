@@ -5,8 +5,7 @@ import type { HitPage, IndexDocument } from '../ports/search-index.ts'
 import { all, type Plan, type Position } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Rebuild } from './custom-definitions.ts'
-import { documentOf, type OnPoison } from './index-changes.ts'
-import { readAhead } from './read-ahead.ts'
+import { documentsOf, type OnPoison } from './index-changes.ts'
 
 export type RebuiltIndex = {
   readonly findNow: (plan: Plan) => HitPage
@@ -37,14 +36,7 @@ export function rebuildSlice(index: RebuiltIndex, { rebuild, after }: Progress, 
   }
   const { hits, more, total = rebuild.total } = index.findNow(plan)
   const versions = hits.flatMap(({ id, version }) => versionOf({ tenant, type, id, versionId: version }) ?? [])
-  const read = readAhead(
-    versions.map((version) => ({ version })),
-    reading,
-  )
-  index.applyNow(
-    versions.map((version) => documentOf(version, reading, onPoison, read.get(version))),
-    { again: true },
-  )
+  index.applyNow(documentsOf(versions, reading, onPoison), { again: true })
   const last = hits.at(-1)
   return { rebuild: { ...rebuild, done: done + hits.length, total }, ...(more && last !== undefined ? { after: last.position } : {}) }
 }

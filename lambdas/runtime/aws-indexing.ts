@@ -13,6 +13,7 @@ import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import type { Kept } from '../ports/kept-state.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
+import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 import { blobs, clock, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
@@ -55,7 +56,9 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Readi
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
   const state = await indexState().change((before) => parameters.reduce(afterSearchParameter, versions.reduce(afterTry, before)))
   if (parameters.length > 0) await startRebuild(state)
-  return readingOfDocuments(plainReading(), state.value)
+  const reading = readingOfDocuments(plainReading(), state.value)
+  await prepared(reading.custom)
+  return reading
 }
 
 /** From the commit of each version to its document, as far as they are indexed; the stream tells whole seconds. */

@@ -4,8 +4,8 @@ import { existsSync, renameSync, rmSync } from 'node:fs'
 import { SCHEMA } from '../adapters/sqlite/index-schema.ts'
 import { SqliteSearchIndex } from '../adapters/sqlite/search-index.ts'
 import { positionOf } from '../indexing/index-changes.ts'
-import { EXTRACTOR, INDEX_FORMAT } from '../search/extract.ts'
-import { registryNumber } from '../search/parameters.ts'
+import { makerOf } from '../indexing/maker.ts'
+import { INDEX_FORMAT } from '../search/extract.ts'
 import type { Reading } from '../search/reading.ts'
 
 /** `next` follows the store from its beginning, until it has all that `answering` has. */
@@ -65,8 +65,7 @@ export function discard(file: string): void {
 /** `format`: of all whose answers are true to the questions of now. `maker`: of all that are the same. */
 function marksOf(reading: Reading): { readonly maker: string; readonly format: string } {
   const tables = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
-  const settings = JSON.stringify(reading)
-  return { maker: `${EXTRACTOR} ${registryNumber} ${settings}`, format: `${INDEX_FORMAT} ${tables} ${settings}` }
+  return { maker: makerOf(reading), format: `${INDEX_FORMAT} ${tables} ${JSON.stringify(reading)}` }
 }
 
 /** The index of a file, if it has the mark. A file that is of no use is thrown away. */

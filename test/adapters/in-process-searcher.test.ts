@@ -83,6 +83,26 @@ describe('The searcher', () => {
     expect(told.at(-1)?.poisoned).toEqual([])
   })
 
+  it('tells what somebody defined once, and then how far it is', async () => {
+    const { store, searcher, told } = await homeOf()
+    await store.commit(
+      Array.from({ length: 1_000 }, (_, i) => patient(`${i}`, 'X')),
+      [],
+    )
+    expect(await found(searcher, exactly('Y'))).toBe('')
+    told.length = 0
+    const definition = { resourceType: 'SearchParameter', id: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string', expression: 'Patient.name.family' } // biome-ignore format: one resource
+    await store.commit([{ ...patient('own', ''), type: 'SearchParameter', body: new TextEncoder().encode(JSON.stringify(definition)) }], [])
+    await until(() => told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
+    const [first, ...more] = told.map((each) => Object.keys(each).join())
+    expect([first, more.pop(), [...new Set(more)]]).toEqual(['definitions,rebuilds', 'definitions,rebuilds', ['rebuilds']])
+    const done = told.slice(1, -1).map(({ rebuilds }) => rebuilds?.[0]?.done)
+    expect(done).toEqual([128, 256, 384, 512, 640, 768, 896])
+    expect(
+      (await searcher.find(planOf({ kind: 'key', field: `${told[0]!.definitions![0]!.mapping.field}:exact`, oneOf: ['X'] }))).total,
+    ).toBe(1_000)
+  })
+
   it('goes on where it was when it is opened again', async () => {
     const first = await homeOf()
     await first.store.commit(
