@@ -8,15 +8,14 @@ import { type FollowingIndex, indexChanges, type OnPoison, positionOf } from './
 import { readingOfDocuments } from './reading-now.ts'
 import { type Progress, type RebuiltIndex, rebuildSlice } from './rebuild.ts'
 
-/** Versions after which the index commits. */
-const COMMIT_EVERY = 20_000
-
 export type FollowerParts = {
   readonly feed: ChangeFeed & { readonly version: (key: VersionKey) => ResourceVersion | undefined }
   readonly index: FollowingIndex & RebuiltIndex
   /** How texts are read, without what SearchParameters define. */
   readonly reading: Reading
   readonly onPoison: OnPoison
+  /** Versions after which the index commits. */
+  readonly commitEvery: number
   /** Told what is different now. */
   readonly onChange: (changed: Partial<Definitions>) => void
 }
@@ -70,7 +69,7 @@ export class Follower {
 
   /** Takes up to `limit` versions from the feed. False: there was none. */
   follow(limit: number): boolean {
-    const { feed, index } = this.#parts
+    const { feed, index, commitEvery } = this.#parts
     const before = this.#position
     this.#position = indexChanges(feed, index, before, {
       limit,
@@ -80,7 +79,7 @@ export class Follower {
       isReady: () => this.#isReady,
     })
     this.#keep()
-    if (this.#position - this.#committed >= COMMIT_EVERY) this.commit()
+    if (this.#position - this.#committed >= commitEvery) this.commit()
     return this.#position > before
   }
 

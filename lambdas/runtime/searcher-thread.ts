@@ -13,6 +13,10 @@ import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './ind
 const SLICE = 128
 /** And when it is far behind: rows of more documents fall together on a page. */
 const BULK = 256
+/** Versions after which the index commits: the fewer pages are written twice. */
+const COMMIT_EVERY = 20_000
+/** And the next one, which has time: a commit takes a tenth of a second, in which nothing is answered. */
+const COMMIT_NEXT_EVERY = 4_000
 /** Milliseconds without work after which the index commits. */
 const COMMIT_IDLE = 200
 
@@ -25,9 +29,9 @@ const parts: FileParts = { file, budget, reading, isKnown: (position) => positio
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
 const reported = new Set<string>()
-let answering = followed(opened.answering, tellDefinitions)
+let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
-let next = opened.next === undefined ? undefined : followed(opened.next, () => undefined)
+let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
 let scheduled = false
 let closed = false
@@ -49,8 +53,8 @@ port.on('message', (message: SearcherMessage) => {
   }
 })
 
-function followed(index: SqliteSearchIndex, onChange: (changed: Partial<Definitions>) => void): Followed {
-  return { index, follower: new Follower({ feed, index, reading, onPoison, onChange }) }
+function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
+  return { index, follower: new Follower({ feed, index, reading, onPoison, commitEvery, onChange }) }
 }
 
 function follow(to: number): void {
@@ -90,7 +94,7 @@ function catchUp(): void {
 
 function makeNext(): void {
   const { follower } = next!
-  if (follower.position < answering.follower.position) follower.follow(BULK)
+  if (follower.position < answering.follower.position) follower.follow(SLICE)
   else if (follower.rebuilds.length > 0) follower.rebuild(SLICE)
   else return exchange()
   tellDefinitions({ rebuilds: answering.follower.rebuilds })
@@ -98,7 +102,7 @@ function makeNext(): void {
 
 function exchange(): void {
   clearTimeout(idle)
-  answering = followed(takeOver(parts, { answering: answering.index, next: next!.index }), tellDefinitions)
+  answering = followed(takeOver(parts, { answering: answering.index, next: next!.index }), COMMIT_EVERY, tellDefinitions)
   next = undefined
   tell({ kind: 'position', position: answering.follower.position })
   tellDefinitions(answering.follower.definitions)

@@ -49,17 +49,20 @@ export function customMappings(definition: Resource, tenant: string, known: read
   })
 }
 
-/** FhirError 422 also where an expression that is not compiled is wrong. */
+/** FhirError 422 also where an expression that is not compiled is wrong, which is the same on each of its types. */
 export async function checkDefinition(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): Promise<void> {
-  for (const { base, expression, components = [], interpreted } of customMappings(definition, tenant, known)) {
-    if (!interpreted) continue
-    await checkInterpreted(expression, base).catch((error) => {
-      throw unusable(base, error, 'expression')
-    })
-    for (const [i, { expression }] of components.entries())
-      await checkInterpreted(expression, 'Element').catch((error) => {
-        throw unusable(base, error, `component[${i}]`)
-      })
+  const first = customMappings(definition, tenant, known).find(({ interpreted }) => interpreted)
+  if (first === undefined) return
+  const { base, expression, components = [] } = first
+  await usable(expression, base, 'expression')
+  for (const [i, { expression }] of components.entries()) await usable(expression, 'Element', `component[${i}]`)
+}
+
+async function usable(expression: string, type: string, element: string): Promise<void> {
+  try {
+    await checkInterpreted(expression, type)
+  } catch (error) {
+    throw error instanceof Unsupported ? refused(`The expression cannot be used on ${type}: ${error.message}`, element) : error
   }
 }
 
@@ -124,8 +127,5 @@ function branchesOf(expression: string, type: string): readonly Branch[] | undef
     return undefined
   }
 }
-
-const unusable = (base: string, error: unknown, element: string): unknown =>
-  error instanceof Unsupported ? refused(`The expression cannot be used on ${base}: ${error.message}`, element) : error
 
 const refused = (text: string, element: string): FhirError => fhirError(422, 'invalid', text, `SearchParameter.${element}`)

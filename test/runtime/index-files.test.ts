@@ -1,0 +1,150 @@
+/** The files of the index after an upgrade: which one answers, and that one is there wherever the process ends while they are exchanged. */
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import type { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../lambdas/runtime/index-files.ts'
+import { extract } from '../../lambdas/search/extract.ts'
+
+const top = mkdtempSync(join(tmpdir(), 'fhir-index-files-'))
+afterAll(() => rmSync(top, { recursive: true }))
+
+const partsIn = (folder: string): FileParts => ({
+  file: join(folder, 'index.db'),
+  budget: 1_000,
+  reading: { baseUrl: 'http://127.0.0.1/fhir' },
+  isKnown: () => true,
+})
+const newFolder = (): string => mkdtempSync(join(top, 'home-'))
+
+/** A document of this id, in a log that is not in the file yet. */
+function put(index: SqliteSearchIndex, id: string): void {
+  const version = {
+    tenant: 't',
+    type: 'Patient',
+    id,
+    versionId: 1,
+    lastUpdated: 1,
+    deleted: false,
+    compartments: [],
+    body: new Uint8Array(),
+  }
+  index.applyNow([extract(version, { resourceType: 'Patient', id })])
+  index.commit()
+}
+
+const idsIn = (index: SqliteSearchIndex): string =>
+  index
+    .findNow({ tenant: 't', types: ['Patient'], where: { kind: 'all', of: [] }, order: [], limit: 10, total: 'none' })
+    .hits.map(({ id }) => id)
+    .join(' ')
+
+/** A folder with an index of another extractor, which has a document `old`. */
+function upgraded(mark = 'maker'): FileParts {
+  const parts = partsIn(newFolder())
+  const { answering } = openIndexFiles(parts)
+  put(answering, 'old')
+  answering.close()
+  const db = new DatabaseSync(parts.file)
+  db.prepare("UPDATE about SET value = 'another' WHERE name = ?").run(mark)
+  db.close()
+  return parts
+}
+
+/** What a process that is killed now leaves. */
+function killed({ file }: FileParts): FileParts {
+  const [from, to] = [join(file, '..'), newFolder()]
+  for (const name of readdirSync(from)) if (!name.endsWith('-shm')) copyFileSync(join(from, name), join(to, name))
+  return partsIn(to)
+}
+
+describe('the index', () => {
+  it('of this extractor answers alone; what was made beside it goes', () => {
+    const parts = partsIn(newFolder())
+    const first = openIndexFiles(parts)
+    put(first.answering, 'a')
+    first.answering.close()
+    writeFileSync(nextTo(parts.file), 'left over')
+    const { answering, next } = openIndexFiles(parts)
+    expect([idsIn(answering), next, existsSync(nextTo(parts.file))]).toEqual(['a', undefined, false])
+    answering.close()
+  })
+
+  it('of another extractor answers, and another is made beside it', () => {
+    const { answering, next } = openIndexFiles(upgraded())
+    expect([idsIn(answering), idsIn(next!)]).toEqual(['old', ''])
+    answering.close()
+    next!.close()
+  })
+
+  it('of another format answers nothing', () => {
+    const { answering, next } = openIndexFiles(upgraded('format'))
+    expect([idsIn(answering), next]).toEqual(['', undefined])
+    answering.close()
+  })
+
+  it('of another store is thrown away', () => {
+    const { answering, next } = openIndexFiles({ ...upgraded(), isKnown: () => false })
+    expect([idsIn(answering), next]).toEqual(['', undefined])
+    answering.close()
+  })
+})
+
+describe('taking over', () => {
+  const made = (parts: FileParts): { answering: SqliteSearchIndex; next: SqliteSearchIndex } => {
+    const { answering, next } = openIndexFiles(parts)
+    put(answering, 'old-written')
+    put(next!, 'new')
+    return { answering, next: next! }
+  }
+  const opened = (parts: FileParts): readonly (string | undefined)[] => {
+    const { answering, next } = openIndexFiles(parts)
+    const found = [idsIn(answering), next && idsIn(next)]
+    answering.close()
+    next?.close()
+    return found
+  }
+
+  it('leaves an index that answers, and what was made, wherever the process ends', () => {
+    const parts = upgraded()
+    const files = made(parts)
+    const states = [killed(parts)]
+    files.next.close()
+    states.push(killed(parts))
+    files.answering.close()
+    states.push(killed(parts))
+    expect(states.map(opened)).toEqual([
+      ['old old-written', 'new'],
+      ['old old-written', 'new'],
+      ['old old-written', 'new'],
+    ])
+    const { answering, next } = openIndexFiles(parts)
+    const after = takeOver(parts, { answering, next: next! })
+    expect(idsIn(after)).toBe('new')
+    expect(opened(killed(parts))).toEqual(['new', undefined])
+    after.close()
+    expect(readdirSync(join(parts.file, '..'))).toEqual(['index.db'])
+  })
+
+  it('does not happen as long as a file has a log of its own', () => {
+    const parts = upgraded()
+    const { answering, next } = made(parts)
+    const reader = new DatabaseSync(nextTo(parts.file), { readOnly: true })
+    reader.exec('BEGIN; SELECT * FROM about')
+    put(next, 'later')
+    expect(() => takeOver(parts, { answering, next })).toThrow('could not be written')
+    reader.close()
+    expect(opened(parts)).toEqual(['old old-written', 'later new'])
+  })
+
+  it('is done at once where the old index turns out to be of no use', () => {
+    const parts = upgraded()
+    const { answering, next } = made(parts)
+    answering.close()
+    next.close()
+    writeFileSync(parts.file, 'x'.repeat(10_000))
+    expect(opened(parts)).toEqual(['new', undefined])
+  })
+})
