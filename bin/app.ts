@@ -1,0 +1,30 @@
+/**
+ * The two stacks of a stage. `-c stage=NAME`; its settings (lib/settings.ts, where they differ from the defaults) are in the file named by
+ * `-c settings=FILE`, else in .fhir/NAME.settings.json, if that is there.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { App } from 'aws-cdk-lib'
+import { bundle } from '../lib/bundle.ts'
+import { DataStack } from '../lib/data-stack.ts'
+import { ServiceStack } from '../lib/service-stack.ts'
+import { DEFAULTS, type Settings, settingsOf } from '../lib/settings.ts'
+
+/** Behaviours of the library that are off unless they are asked for. */
+const FLAGS = {
+  '@aws-cdk/aws-s3:createDefaultLoggingPolicy': true,
+  '@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy': true,
+  '@aws-cdk/core:enablePartitionLiterals': true,
+}
+
+const app = new App({ context: FLAGS })
+const stage: string = app.node.tryGetContext('stage') ?? DEFAULTS.stage
+const settings = settingsOf({ stage, ...fileOf(app.node.tryGetContext('settings'), `.fhir/${stage}.settings.json`) })
+
+const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
+new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, await bundle(join(app.outdir, 'bundles')))
+app.synth()
+
+function fileOf(named: string | undefined, usual: string): Partial<Settings> {
+  return named === undefined && !existsSync(usual) ? {} : (JSON.parse(readFileSync(named ?? usual, 'utf8')) as Partial<Settings>)
+}

@@ -1,0 +1,134 @@
+/**
+ * The code of the functions: for each a folder with one minified file, and beside it what it loads only when it first needs it. Everything is
+ * in there, also the AWS SDK. CommonJS, because it starts faster than ES modules. https://esbuild.github.io/api/
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
+
+export type Bundle = {
+  readonly folder: string
+  /** The same for the same code, whoever makes it and where. */
+  readonly hash: string
+  /** Name → bytes: the handler's file is named as its function, the others are loaded later. */
+  readonly files: ReadonlyMap<string, Uint8Array>
+  /** Paths of the sources of the handler's file and of those loaded later. */
+  readonly sources: readonly string[]
+}
+
+export type Bundles = Readonly<Record<FunctionName, Bundle>>
+
+/** Files of their own, which the others load when they need them: `exports` are the names static imports ask for. */
+const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp; readonly exports?: readonly string[] }>> = {
+  's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
+  fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
+  'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
+  ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
+}
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** `to`: gets the folders, and the source maps in `maps`. */
+export async function bundle(to: string): Promise<Bundles> {
+  const names = Object.keys(FUNCTIONS) as FunctionName[]
+  const { outputFiles, metafile } = await build({
+    ...OPTIONS,
+    entryPoints: [
+      ...names.map((name) => ({ in: `./lambdas/functions/${name}.ts`, out: name })),
+      ...Object.entries(LATER).map(([out, { entry }]) => ({ in: entry, out })),
+    ],
+    outdir: 'out',
+  })
+  const built = new Map(outputFiles.map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]))
+  mkdirSync(join(to, 'maps'), { recursive: true })
+  for (const [name, contents] of built) if (name.endsWith('.map')) writeFileSync(join(to, 'maps', name), contents)
+  return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, metafile)])) as Bundles
+}
+
+/** How every bundle is made; also for tests that make one to compare with. */
+export const OPTIONS = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  write: false as const,
+  metafile: true as const,
+  minify: true,
+  sourcemap: 'external' as const,
+  legalComments: 'none' as const,
+  platform: 'node' as const,
+  target: 'node24',
+  format: 'cjs' as const,
+  // The ES modules of the SDK are a third smaller; fhirpath's decimal.js only works as CommonJS.
+  mainFields: ['module', 'main'],
+  alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
+  logLevel: 'error' as const,
+  plugins: [later(), credentialsOfTheEnvironment(), transportOnly()],
+} satisfies BuildOptions
+
+function written(folder: string, handler: string, built: ReadonlyMap<string, Uint8Array>, { outputs }: Metafile): Bundle {
+  const files = new Map<string, Uint8Array>()
+  const sources = new Set<string>()
+  const add = (name: string): void => {
+    if (files.has(name)) return
+    files.set(name, built.get(name)!)
+    const output = Object.entries(outputs).find(([path]) => path.endsWith(`/${name}`))![1]
+    for (const source of Object.keys(output.inputs)) sources.add(source)
+    for (const { path, external } of output.imports) if (external && path.startsWith('./')) add(path.slice(2))
+  }
+  add(handler)
+  // Whatever stands above the folder, these files are CommonJS.
+  files.set('package.json', new TextEncoder().encode('{"type":"commonjs"}'))
+  mkdirSync(folder, { recursive: true })
+  for (const [name, contents] of files) writeFileSync(join(folder, name), contents)
+  return { folder, hash: hashOf(files), files, sources: [...sources].sort() }
+}
+
+function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
+  const hash = createHash('sha256')
+  for (const [name, contents] of [...files].sort(([a], [b]) => (a < b ? -1 : 1)))
+    hash.update(`${name} ${contents.length}\n`).update(contents)
+  return hash.digest('hex')
+}
+
+/** A dynamic import loads the other file; a static one gets an object that loads it at the first use. */
+function later(): Plugin {
+  return {
+    name: 'later',
+    setup({ onResolve, onLoad }) {
+      for (const [name, { imported, exports = [] }] of Object.entries(LATER)) {
+        const file = `./${name}.js`
+        onResolve({ filter: imported }, ({ kind }) => {
+          if (kind === 'entry-point') return undefined
+          return kind === 'dynamic-import' ? { path: file, external: true } : { path: name, namespace: 'later' }
+        })
+        onResolve({ filter: new RegExp(`^\\./${name}\\.js$`), namespace: 'later' }, () => ({ path: file, external: true }))
+        onLoad({ filter: new RegExp(`^${name}$`), namespace: 'later' }, () => ({
+          contents: `module.exports = { ${exports.map((each) => `get ${each}() { return require('${file}').${each} }`).join(', ')} }`,
+        }))
+      }
+    },
+  }
+}
+
+/** A function finds its credentials in the environment; the SDK would also look in ten other places, with clients for them. */
+function credentialsOfTheEnvironment(): Plugin {
+  return replacing('credentials', /^@aws-sdk\/credential-provider-node$/, /\/client-[^/]+\//, [
+    "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env'",
+  ])
+}
+
+/** The adapter sends its own requests: OpenSearch's client without a method for each of its APIs, which are a third of a bundle. */
+function transportOnly(): Plugin {
+  return replacing('transport', /^\.\.\/api\/OpenSearchApi$/, /opensearch\/lib\/Client\.js$/, ['module.exports = class {}'])
+}
+
+function replacing(name: string, what: RegExp, importer: RegExp, contents: readonly string[]): Plugin {
+  return {
+    name,
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: what }, (asked) => (importer.test(asked.importer) ? { path: name, namespace: name } : undefined))
+      onLoad({ filter: /.*/, namespace: name }, () => ({ contents: contents.join('\n'), resolveDir: join(ROOT, 'node_modules') }))
+    },
+  }
+}

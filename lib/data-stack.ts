@@ -1,0 +1,120 @@
+/** What lasts: tables, bucket, search domain, and the key that encrypts them. Everything is kept when the stack is deleted. */
+import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import { type ISecurityGroup, type IVpc, Port } from 'aws-cdk-lib/aws-ec2'
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Key } from 'aws-cdk-lib/aws-kms'
+import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
+import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
+import type { Construct } from 'constructs'
+import { acceptedInData } from './accepted.ts'
+import { Network } from './network.ts'
+import { resourceTable, stateTable } from './resource-table.ts'
+import { searchDomain } from './search-domain.ts'
+import type { Settings } from './settings.ts'
+
+/** How long DynamoDB's point-in-time recovery goes back: as long as overwritten objects are kept. */
+const RECOVERY = Duration.days(35)
+
+const SAFE = {
+  blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+  enforceSSL: true,
+  minimumTLSVersion: 1.2,
+  objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+  versioned: true,
+  removalPolicy: RemovalPolicy.RETAIN,
+} as const
+
+export class DataStack extends Stack {
+  readonly key: Key
+  readonly resourceTable: TableV2
+  readonly stateTable: TableV2
+  readonly bucket: IBucket
+  readonly logsBucket: IBucket
+  /** Absent: there is a cluster elsewhere. */
+  readonly domain?: Domain
+  readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
+
+  constructor(scope: Construct, id: string, settings: Settings) {
+    super(scope, id, {
+      env: { region: settings.region, ...accountOf(settings) },
+      terminationProtection: true,
+      description: 'FHIR server: what lasts',
+    })
+    const { capacity, search, stage, vpc } = settings
+    this.key = this.#key()
+    this.resourceTable = resourceTable(this, this.key, capacity)
+    this.stateTable = stateTable(this, this.key)
+    this.logsBucket = this.#logsBucket(settings)
+    this.bucket = this.#dataBucket()
+    if (vpc !== undefined) {
+      const network = new Network(this, 'Network', vpc)
+      network.logTo(this.logsBucket)
+      this.network = network
+    }
+    if ('kind' in search) {
+      const place = this.network === undefined ? {} : { vpc: this.network.vpc }
+      this.domain = searchDomain(this, { size: search.size, stage, key: this.key, ...place })
+      if (this.network !== undefined) this.domain.connections.allowFrom(this.network.functions, Port.tcp(443))
+    }
+    new CfnOutput(this, 'ResourceTableName', { value: this.resourceTable.tableName })
+    new CfnOutput(this, 'StateTableName', { value: this.stateTable.tableName })
+    new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName })
+    acceptedInData(this, settings)
+  }
+
+  #key(): Key {
+    const key = new Key(this, 'Key', {
+      description: 'FHIR server: tables, bucket, search domain, logs, alarms',
+      enableKeyRotation: true,
+      removalPolicy: RemovalPolicy.RETAIN,
+    })
+    const { account, partition, region } = this
+    const logs = { 'kms:EncryptionContext:aws:logs:arn': `arn:${partition}:logs:${region}:${account}:*` }
+    const use = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo']
+    key.addToResourcePolicy(statement(`logs.${region}.amazonaws.com`, use, { ArnLike: logs }))
+    key.addToResourcePolicy(
+      statement('cloudwatch.amazonaws.com', ['kms:Decrypt', 'kms:GenerateDataKey'], { StringEquals: { 'aws:SourceAccount': account } }),
+    )
+    return key
+  }
+
+  /** Access logs cannot be written with a key of one's own. */
+  #logsBucket({ logRetentionDays }: Settings): IBucket {
+    // The types of the library's classes do not fit its interfaces exactly.
+    return new Bucket(this, 'LogsBucket', {
+      ...SAFE,
+      encryption: BucketEncryption.S3_MANAGED,
+      lifecycleRules: [{ expiration: Duration.days(logRetentionDays), noncurrentVersionExpiration: Duration.days(1) }],
+    }) as IBucket
+  }
+
+  /** overflow/: bodies too large for an item. queries/, tokens/: what links of searches refer to. aws/: records no function could take. */
+  #dataBucket(): IBucket {
+    return new Bucket(this, 'DataBucket', {
+      ...SAFE,
+      encryption: BucketEncryption.KMS,
+      encryptionKey: this.key,
+      bucketKeyEnabled: true,
+      serverAccessLogsBucket: this.logsBucket,
+      serverAccessLogsPrefix: 'data-bucket/',
+      lifecycleRules: [
+        { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
+        { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
+        { noncurrentVersionExpiration: RECOVERY, abortIncompleteMultipartUploadAfter: Duration.days(2) },
+      ],
+    }) as IBucket
+  }
+}
+
+/** The account of engines on one machine: a stack for it is deployed to no other. */
+export const LOCAL_ACCOUNT = '000000000000'
+
+/** Without one: that of whoever deploys. */
+export function accountOf({ account, access }: Settings): { account?: string } {
+  const chosen = access === 'open' ? LOCAL_ACCOUNT : account
+  return chosen === undefined ? {} : { account: chosen }
+}
+
+const statement = (service: string, actions: string[], conditions: Record<string, Record<string, string>>): PolicyStatement =>
+  new PolicyStatement({ principals: [new ServicePrincipal(service)], actions, resources: ['*'], conditions })

@@ -1,0 +1,105 @@
+/**
+ * CloudFront in front of the API: one address, TLS, and queries as API Gateway wants them. Nothing is cached.
+ * The export's files will be a behaviour of their own, /export-files/*.
+ */
+import { Stack } from 'aws-cdk-lib'
+import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
+import { Certificate } from 'aws-cdk-lib/aws-certificatemanager'
+import {
+  AllowedMethods,
+  CachePolicy,
+  Distribution,
+  Function,
+  FunctionCode,
+  FunctionEventType,
+  FunctionRuntime,
+  HttpVersion,
+  OriginProtocolPolicy,
+  OriginRequestPolicy,
+  OriginSslPolicy,
+  SecurityPolicyProtocol,
+  ViewerProtocolPolicy,
+} from 'aws-cdk-lib/aws-cloudfront'
+import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins'
+import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53'
+import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets'
+import { Construct } from 'constructs'
+import { STAGE } from './fhir-api.ts'
+import { outcomeText } from './gateway-errors.ts'
+import type { CustomDomain, Settings } from './settings.ts'
+
+/** Who asks, as the rate rule wants to know it: whatever a client says of itself is overwritten. */
+export const CLIENT_ADDRESS = 'true-client-ip'
+
+export class FhirDistribution extends Construct {
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  readonly distribution: Distribution
+
+  constructor(scope: Construct, id: string, api: RestApi, { customDomain, stage, baseUrl }: Settings) {
+    super(scope, id)
+    const { region, urlSuffix } = Stack.of(this)
+    // Not the address of the stage: functions are told the distribution's, and the stage depends on them.
+    const origin = new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, {
+      protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
+      originSslProtocols: [OriginSslPolicy.TLS_V1_2],
+    })
+    this.distribution = new Distribution(this, 'Distribution', {
+      comment: `FHIR ${stage}`,
+      httpVersion: HttpVersion.HTTP2_AND_3,
+      minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2021,
+      defaultBehavior: {
+        origin,
+        allowedMethods: AllowedMethods.ALLOW_ALL,
+        cachePolicy: CachePolicy.CACHING_DISABLED,
+        originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
+        viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
+        compress: true,
+        functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest() }],
+      },
+      ...(customDomain === undefined ? {} : this.#named(customDomain)),
+    })
+    if (customDomain !== undefined) this.#record(customDomain)
+    this.baseUrl = baseUrl ?? `https://${customDomain?.name ?? this.distribution.distributionDomainName}/${STAGE}`
+  }
+
+  #viewerRequest(): Function {
+    return new Function(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code: FunctionCode.fromInline(VIEWER_REQUEST) })
+  }
+
+  #named({ name, certificateArn }: CustomDomain) {
+    return { domainNames: [name], certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn) }
+  }
+
+  #record({ name, hostedZone: { id, name: zoneName } }: CustomDomain): void {
+    const zone = HostedZone.fromHostedZoneAttributes(this, 'Zone', { hostedZoneId: id, zoneName })
+    new ARecord(this, 'Record', { zone, recordName: `${name}.`, target: RecordTarget.fromAlias(new CloudFrontTarget(this.distribution)) })
+  }
+}
+
+/**
+ * Browsers leave some characters of a query as they are which API Gateway refuses or splits at. In CloudFront's JavaScript.
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
+ */
+const VIEWER_REQUEST = `
+function encoded(text) {
+  return text.replace(/[|{};]/g, function (character) { return '%' + character.charCodeAt(0).toString(16).toUpperCase() })
+}
+function handler(event) {
+  var request = event.request
+  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) {
+    return {
+      statusCode: 404,
+      headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' } },
+      body: { encoding: 'text', data: '${outcomeText('not-found', `The server is at /${STAGE}`)}' }
+    }
+  }
+  if (event.viewer) request.headers['${CLIENT_ADDRESS}'] = { value: event.viewer.ip }
+  Object.keys(request.querystring).forEach(function (name) {
+    var each = request.querystring[name]
+    each.value = encoded(each.value)
+    if (each.multiValue) each.multiValue.forEach(function (one) { one.value = encoded(one.value) })
+  })
+  return request
+}
+`.trim()

@@ -1,0 +1,122 @@
+/**
+ * The REST API: a resource and its methods for each route of lambdas/interactions/routes.ts. Its stage is called `fhir`, so that paths are the
+ * same at its own address and behind CloudFront. https://docs.aws.amazon.com/apigateway/latest/developerguide/
+ */
+import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import {
+  AccessLogFormat,
+  AuthorizationType,
+  EndpointType,
+  type IResource,
+  LambdaIntegration,
+  LogGroupLogDestination,
+  MethodLoggingLevel,
+  RestApi,
+} from 'aws-cdk-lib/aws-apigateway'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { Construct } from 'constructs'
+import { functionOf, type HttpFunction } from '../lambdas/functions/functions.ts'
+import { ROUTES } from '../lambdas/interactions/routes.ts'
+import { gatewayErrors } from './gateway-errors.ts'
+import type { Settings } from './settings.ts'
+
+export const STAGE = 'fhir'
+
+/**
+ * Bodies of these types reach a function as bytes, and answers leave it as bytes where Accept begins with one of them: what Binary usually
+ * holds. Never more than needed: they become a third longer on their way.
+ */
+const BINARY = ['image/*', 'audio/*', 'video/*', 'application/pdf', 'application/octet-stream', 'application/zip', 'application/dicom']
+
+export type Functions = Readonly<Record<HttpFunction, IFunction>>
+
+export class FhirApi extends Construct {
+  readonly api: RestApi
+  readonly logGroup: LogGroup
+  readonly #settings: Settings
+
+  constructor(scope: Construct, id: string, settings: Settings, key: IKey) {
+    super(scope, id)
+    this.#settings = settings
+    this.logGroup = new LogGroup(this, 'AccessLog', {
+      retention: settings.logRetentionDays as RetentionDays,
+      encryptionKey: key,
+      removalPolicy: RemovalPolicy.DESTROY,
+    })
+    this.api = new RestApi(this, 'Api', {
+      restApiName: `fhir-${settings.stage}`,
+      description: 'FHIR R4',
+      endpointTypes: [EndpointType.REGIONAL],
+      binaryMediaTypes: BINARY,
+      cloudWatchRole: true,
+      deployOptions: {
+        stageName: STAGE,
+        metricsEnabled: true,
+        // It would tell of paths and bodies.
+        dataTraceEnabled: false,
+        loggingLevel: MethodLoggingLevel.OFF,
+        throttlingRateLimit: settings.limits.rate,
+        throttlingBurstLimit: settings.limits.burst,
+        accessLogDestination: new LogGroupLogDestination(this.logGroup),
+        accessLogFormat: AccessLogFormat.custom(JSON.stringify(ACCESS)),
+      },
+    })
+    gatewayErrors(this.api, settings)
+  }
+
+  /** Once the functions are there, which are told the address of the API. */
+  addRoutes(functions: Functions): void {
+    const integrations = new Map<HttpFunction, LambdaIntegration>()
+    const integrationOf = (name: HttpFunction): LambdaIntegration => {
+      const options = { timeout: Duration.seconds(29), scopePermissionToMethod: false }
+      if (!integrations.has(name)) integrations.set(name, new LambdaIntegration(functions[name], options))
+      return integrations.get(name)!
+    }
+    const authorizationType = this.#settings.access === 'open' ? AuthorizationType.NONE : AuthorizationType.IAM
+    for (const [path, methods] of gatewayRoutes()) {
+      const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
+      for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })
+      resource.addMethod('ANY', integrationOf('fallback'), { authorizationType })
+      // Browsers ask without credentials.
+      resource.addMethod('OPTIONS', integrationOf('fallback'), { authorizationType: AuthorizationType.NONE })
+    }
+  }
+}
+
+const child = (parent: IResource, part: string): IResource => parent.getResource(part) ?? parent.addResource(part)
+
+/** No path, no query, no address: the route says enough. */
+const ACCESS = {
+  requestId: '$context.requestId',
+  time: '$context.requestTimeEpoch',
+  method: '$context.httpMethod',
+  route: '$context.resourcePath',
+  status: '$context.status',
+  error: '$context.error.responseType',
+  bytes: '$context.responseLength',
+  ms: '$context.responseLatency',
+  functionMs: '$context.integrationLatency',
+}
+
+/** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD. */
+export function gatewayRoutes(): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
+  const routes = new Map<string, Map<string, HttpFunction>>()
+  for (const { method, path, interaction } of ROUTES) {
+    const place = placeOf(path)
+    const methods = routes.get(place) ?? new Map<string, HttpFunction>()
+    for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
+    routes.set(place, methods)
+  }
+  return routes
+}
+
+/** What a variable is called by its depth; the handler puts them together again by their order. */
+const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']
+
+const placeOf = (path: string): string =>
+  path
+    .split('/')
+    .map((part, i) => (part.startsWith('{') || part === '*' ? VARIABLES[i - 1]! : part))
+    .join('/')

@@ -1,0 +1,84 @@
+/** One function, our way: its code, its ports and nothing else, a log that ends. */
+import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import type { ISecurityGroup, IVpc } from 'aws-cdk-lib/aws-ec2'
+import { ManagedPolicy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Architecture, Code, Function, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { Construct } from 'constructs'
+import { FUNCTIONS, type FunctionName, type HttpFunction, type Worker } from '../lambdas/functions/functions.ts'
+import type { Bundle } from './bundle.ts'
+import { type Grounds, granted } from './grants.ts'
+import { rolePath } from './search-domain.ts'
+import { KINDS, type Settings, serviceEnvironment } from './settings.ts'
+
+export type FhirFunctionProps = {
+  readonly name: FunctionName
+  readonly bundle: Bundle
+  readonly settings: Settings
+  readonly grounds: Grounds
+  /** Besides those of its ports. */
+  readonly statements?: readonly PolicyStatement[]
+  readonly environment?: Readonly<Record<string, string>>
+  readonly network?: { readonly vpc: IVpc; readonly functions: ISecurityGroup }
+}
+
+/** Seconds. The gateway waits for 29. */
+const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
+  http: 29,
+  indexer: 60,
+  'settle-transactions': 60,
+  'rebuild-step': 900,
+  migrate: 300,
+}
+
+export class FhirFunction extends Construct {
+  readonly name: FunctionName
+  readonly function: Function
+
+  constructor(scope: Construct, { name, bundle, settings, grounds, statements = [], environment = {}, network }: FhirFunctionProps) {
+    super(scope, constructId(name))
+    this.name = name
+    const ports = granted(FUNCTIONS[name], grounds)
+    const { stage, memory, concurrency, logRetentionDays } = settings
+    const logGroup = new LogGroup(this, 'Log', {
+      retention: logRetentionDays as RetentionDays,
+      encryptionKey: grounds.key,
+      removalPolicy: RemovalPolicy.DESTROY,
+    })
+    const writesLog = new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] })
+    this.function = new Function(this, 'Function', {
+      description: `FHIR ${stage}: ${name}`,
+      runtime: Runtime.NODEJS_24_X,
+      architecture: Architecture.ARM_64,
+      code: Code.fromAsset(bundle.folder, { assetHash: bundle.hash }),
+      handler: `${name}.handler`,
+      memorySize: memory[KINDS[name]],
+      timeout: Duration.seconds(TIMEOUTS[name] ?? TIMEOUTS.http),
+      environment: { ...serviceEnvironment(settings), ...ports.environment, ...environment },
+      logGroup,
+      role: this.#role(stage, [writesLog, ...ports.statements, ...statements], network !== undefined),
+      ...(concurrency[name] === undefined ? {} : { reservedConcurrentExecutions: concurrency[name] }),
+      ...(network === undefined ? {} : { vpc: network.vpc, securityGroups: [network.functions] }),
+    })
+  }
+
+  #role(stage: string, statements: readonly PolicyStatement[], isInVpc: boolean): Role {
+    const role = new Role(this, 'Role', {
+      path: rolePath(stage),
+      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      description: `What ${this.name} may do`,
+      inlinePolicies: { Ports: new PolicyDocument({ statements: [...statements], minimize: true }) },
+      ...(isInVpc ? { managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaVPCAccessExecutionRole')] } : {}),
+    })
+    return role
+  }
+}
+
+/** `settle-transactions` → SettleTransactions. */
+const constructId = (name: string): string => name.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
+
+const WORKERS: Readonly<Record<Worker, true>> = { indexer: true, 'settle-transactions': true, 'rebuild-step': true, migrate: true }
+
+export const HTTP_FUNCTIONS = (Object.keys(FUNCTIONS) as FunctionName[]).filter(
+  (name): name is HttpFunction => !Object.hasOwn(WORKERS, name),
+)

@@ -1,0 +1,52 @@
+/** What the gateway answers by itself, as OperationOutcomes that browsers may read. https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html */
+import { ResponseType, type RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { Settings } from './settings.ts'
+
+type Answer = { readonly type: ResponseType; readonly status?: number; readonly code: string; readonly text: string }
+
+const UNKNOWN = 'No interaction of this server has this path'
+
+// biome-ignore format: a table
+const ANSWERS: readonly Answer[] = [
+  { type: ResponseType.UNAUTHORIZED, status: 401, code: 'login', text: 'The request is not authorized' },
+  { type: ResponseType.ACCESS_DENIED, status: 403, code: 'forbidden', text: 'The caller may not do this' },
+  { type: ResponseType.INVALID_SIGNATURE, status: 401, code: 'login', text: 'The signature of the request does not fit it' },
+  { type: ResponseType.EXPIRED_TOKEN, status: 401, code: 'login', text: 'The credentials of the request have expired' },
+  { type: ResponseType.REQUEST_TOO_LARGE, status: 413, code: 'too-long', text: 'The body is too large' },
+  { type: ResponseType.UNSUPPORTED_MEDIA_TYPE, status: 415, code: 'not-supported', text: 'The body has a type that is not known here' },
+  { type: ResponseType.THROTTLED, status: 429, code: 'throttled', text: 'Too many requests: try again later' },
+  { type: ResponseType.QUOTA_EXCEEDED, status: 429, code: 'throttled', text: 'Too many requests: try again later' },
+  { type: ResponseType.WAF_FILTERED, status: 403, code: 'forbidden', text: 'The request was refused before it reached the server' },
+  { type: ResponseType.BAD_REQUEST_PARAMETERS, status: 400, code: 'invalid', text: 'The path or the query is malformed' },
+  { type: ResponseType.BAD_REQUEST_BODY, status: 400, code: 'invalid', text: 'The body is malformed' },
+  { type: ResponseType.INTEGRATION_TIMEOUT, status: 504, code: 'timeout', text: 'The answer took too long; a write may have been done' },
+  { type: ResponseType.INTEGRATION_FAILURE, status: 502, code: 'exception', text: 'The server failed; a write may have been done' },
+  { type: ResponseType.DEFAULT_4XX, code: 'invalid', text: 'The request was refused before it reached the server' },
+  { type: ResponseType.DEFAULT_5XX, code: 'exception', text: 'The server failed; a write may have been done' },
+]
+
+export function gatewayErrors(api: RestApi, settings: Settings): void {
+  for (const { type, status, code, text } of [...ANSWERS, withoutRoute(settings)]) {
+    api.addGatewayResponse(type.responseType, {
+      type,
+      ...(status === undefined ? {} : { statusCode: String(status) }),
+      responseHeaders: { 'Content-Type': "'application/fhir+json; charset=utf-8'", ...originOf(settings) },
+      templates: { 'application/json': outcomeText(code, text) },
+    })
+  }
+}
+
+/** The gateway has one answer for a path it does not know and for a request that is not signed. */
+const withoutRoute = ({ access }: Settings): Answer =>
+  access === 'open'
+    ? { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 404, code: 'not-found', text: UNKNOWN }
+    : { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 401, code: 'login', text: `The request is not signed, or: ${UNKNOWN}` }
+
+export const outcomeText = (code: string, text: string): string =>
+  JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, details: { text } }] })
+
+/** The answer is the same for every request, so that only one origin, or all, can be named. */
+function originOf({ service }: Settings): Record<string, string> {
+  const origin = String(service.allowedOrigins ?? '*')
+  return origin.includes(',') ? {} : { 'Access-Control-Allow-Origin': `'${origin}'` }
+}

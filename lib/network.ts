@@ -1,0 +1,54 @@
+/** A VPC of one's own: private subnets without a way to the internet, and endpoints for the services the functions call. */
+import {
+  FlowLogDestination,
+  GatewayVpcEndpointAwsService,
+  InterfaceVpcEndpointAwsService,
+  IpAddresses,
+  type ISecurityGroup,
+  type IVpc,
+  Peer,
+  Port,
+  SecurityGroup,
+  SubnetType,
+  Vpc,
+} from 'aws-cdk-lib/aws-ec2'
+import type { IBucket } from 'aws-cdk-lib/aws-s3'
+import { Construct } from 'constructs'
+import type { VpcSettings } from './settings.ts'
+
+const FLOW_LOGS = 'vpc-flow-logs/'
+
+export class Network extends Construct {
+  readonly vpc: IVpc
+  /** Of all functions. */
+  readonly functions: ISecurityGroup
+
+  constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings) {
+    super(scope, id)
+    this.vpc = new Vpc(this, 'Vpc', {
+      ipAddresses: IpAddresses.cidr(cidr),
+      availabilityZones: [...availabilityZones],
+      natGateways: 0,
+      subnetConfiguration: [{ name: 'functions', subnetType: SubnetType.PRIVATE_ISOLATED, cidrMask: 22 }],
+      gatewayEndpoints: {
+        dynamodb: { service: GatewayVpcEndpointAwsService.DYNAMODB },
+        s3: { service: GatewayVpcEndpointAwsService.S3 },
+      },
+      // Changing it takes a function of CDK's own; nothing of ours uses it.
+      restrictDefaultSecurityGroup: false,
+    }) as IVpc
+    this.functions = new SecurityGroup(this, 'Functions', { vpc: this.vpc, description: 'The functions', allowAllOutbound: false })
+    this.functions.addEgressRule(Peer.anyIpv4(), Port.tcp(443), 'DynamoDB, S3, OpenSearch, Step Functions')
+    const endpoints = new SecurityGroup(this, 'Endpoints', { vpc: this.vpc, description: 'The endpoints', allowAllOutbound: false })
+    endpoints.addIngressRule(this.functions, Port.tcp(443), 'The functions')
+    this.vpc.addInterfaceEndpoint('states', {
+      service: InterfaceVpcEndpointAwsService.STEP_FUNCTIONS,
+      securityGroups: [endpoints],
+      open: false,
+    })
+  }
+
+  logTo(bucket: IBucket): void {
+    this.vpc.addFlowLog('FlowLog', { destination: FlowLogDestination.toS3(bucket, FLOW_LOGS) })
+  }
+}

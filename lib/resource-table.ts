@@ -1,0 +1,52 @@
+/**
+ * The two tables: of the resources, and of what functions share besides them. Their keys and what they hold are described in
+ * lambdas/adapters/dynamodb/table.ts; a test compares.
+ */
+import { RemovalPolicy } from 'aws-cdk-lib'
+import {
+  AttributeType,
+  Billing,
+  ProjectionType,
+  StreamViewType,
+  TableEncryptionV2,
+  type TablePropsV2,
+  TableV2,
+} from 'aws-cdk-lib/aws-dynamodb'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
+import type { Construct } from 'constructs'
+import type { Capacity } from './settings.ts'
+
+export const INDEX = 'gsi1'
+
+const text = (name: string) => ({ name, type: AttributeType.STRING })
+
+const kept = (key: IKey): TablePropsV2 => ({
+  partitionKey: text('pk'),
+  sortKey: text('sk'),
+  timeToLiveAttribute: 'expires',
+  encryption: TableEncryptionV2.customerManagedKey(key),
+  pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+  deletionProtection: true,
+  removalPolicy: RemovalPolicy.RETAIN,
+})
+
+export const resourceTable = (scope: Construct, key: IKey, { warm, most }: Capacity): TableV2 =>
+  new TableV2(scope, 'ResourceTable', {
+    ...kept(key),
+    billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
+    ...(warm === undefined ? {} : { warmThroughput: { readUnitsPerSecond: warm.reads, writeUnitsPerSecond: warm.writes } }),
+    dynamoStream: StreamViewType.NEW_IMAGE,
+    globalSecondaryIndexes: [
+      {
+        indexName: INDEX,
+        partitionKey: text('gpk'),
+        sortKey: text('gsk'),
+        projectionType: ProjectionType.INCLUDE,
+        nonKeyAttributes: ['sup'],
+      },
+    ],
+  })
+
+/** Audit records, what is defined and built, the key of seals. */
+export const stateTable = (scope: Construct, key: IKey): TableV2 =>
+  new TableV2(scope, 'StateTable', { ...kept(key), billing: Billing.onDemand() })

@@ -1,0 +1,141 @@
+/** What runs: the API, its functions, what follows the table, what is in front, and what watches it. Nothing in it lasts. */
+
+import { createHash } from 'node:crypto'
+import { CfnOutput, CustomResource, Duration, Stack } from 'aws-cdk-lib'
+import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { Construct } from 'constructs'
+import type { FunctionName, HttpFunction } from '../lambdas/functions/functions.ts'
+import { acceptedInService } from './accepted.ts'
+import type { Bundles } from './bundle.ts'
+import { accountOf, type DataStack } from './data-stack.ts'
+import { FhirDistribution } from './distribution.ts'
+import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
+import { FhirFunction, type FhirFunctionProps, HTTP_FUNCTIONS } from './fhir-function.ts'
+import { Firewall } from './firewall.ts'
+import { follows, type Grounds, makesSeal } from './grants.ts'
+import { Observability } from './observability.ts'
+import { RebuildWorkflow } from './rebuild-workflow.ts'
+import { type Settings, serviceEnvironment } from './settings.ts'
+import { follow } from './stream-indexer.ts'
+import { watchesOf } from './watches.ts'
+
+/** Sort keys of what the functions follow: heads of resources, and records of large transactions. */
+export const FOLLOWED = { indexer: 'H', 'settle-transactions': 'T' } as const
+
+export class ServiceStack extends Stack {
+  readonly #settings: Settings
+  readonly #bundles: Bundles
+  readonly #data: DataStack
+
+  constructor(scope: Construct, id: string, settings: Settings, data: DataStack, bundles: Bundles) {
+    super(scope, id, { env: { region: settings.region, ...accountOf(settings) }, description: 'FHIR server: what runs' })
+    this.#settings = settings
+    this.#bundles = bundles
+    this.#data = data
+    const { key } = data
+    const fhirApi = new FhirApi(this, 'Api', settings, key)
+    const { baseUrl, distribution } = new FhirDistribution(this, 'Front', fhirApi.api, settings)
+    const told = { FHIR_BASE_URL: baseUrl }
+
+    const step = this.#function('rebuild-step', this.#grounds(), {
+      environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
+    })
+    const { machine } = new RebuildWorkflow(this, 'Rebuild', step.function, key, settings)
+    const grounds = { ...this.#grounds(), rebuildWorkflow: machine.stateMachineArn }
+
+    const indexer = this.#function('indexer', grounds, { environment: told, statements: follows(grounds) })
+    const settler = this.#function('settle-transactions', grounds, { environment: told, statements: follows(grounds) })
+    const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
+    this.#sweepEveryMinute(settler.function)
+
+    const migration = this.#migration(grounds, told, [indexer, settler, step])
+    const functions = this.#httpFunctions(grounds, told, migration)
+    fhirApi.addRoutes(functions)
+    new Firewall(this, 'Firewall', fhirApi.api.deploymentStage.stageArn, settings)
+
+    const watches = watchesOf({
+      api: { name: fhirApi.api.restApiName, stage: STAGE },
+      table: data.resourceTable.tableName,
+      followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
+      mappings,
+      rebuild: machine.stateMachineArn,
+      ...(data.domain === undefined ? {} : { domain: { name: data.domain.domainName, account: this.account } }),
+    })
+    const { alarmEmail } = settings
+    const { topic } = new Observability(this, 'Watch', { watches, key, ...(alarmEmail === undefined ? {} : { alarmEmail }) })
+    this.#outputs({
+      BaseUrl: baseUrl,
+      ApiUrl: fhirApi.api.url,
+      DistributionDomain: distribution.distributionDomainName,
+      AlarmTopic: topic.topicArn,
+    })
+    acceptedInService(this, settings)
+  }
+
+  #grounds(): Grounds {
+    const { key, resourceTable, stateTable, bucket, domain } = this.#data
+    const { search } = this.#settings
+    const place =
+      'endpoint' in search
+        ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
+        : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
+    return { key, resourceTable, stateTable, bucket, ...place }
+  }
+
+  #function(name: FunctionName, grounds: Grounds, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
+    const { network } = this.#data
+    const props = { name, bundle: this.#bundles[name], settings: this.#settings, grounds, ...rest }
+    return new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
+  }
+
+  #follow(follower: FhirFunction): string {
+    const { resourceTable: table, bucket } = this.#data
+    const { parallelizationFactor } = this.#settings
+    const sort = FOLLOWED[follower.name as keyof typeof FOLLOWED]
+    return follow(follower, { table, bucket, sort, parallelizationFactor }).eventSourceMappingId
+  }
+
+  #sweepEveryMinute(settler: IFunction): void {
+    new Rule(this, 'Sweep', {
+      description: 'Takes up what was left: large transactions, rebuilds',
+      schedule: Schedule.rate(Duration.minutes(1)),
+      targets: [new LambdaFunction(settler, { event: RuleTargetInput.fromObject({ sweep: true }), retryAttempts: 0 })],
+    })
+  }
+
+  /** Once the functions that work on the index are the new ones, and before those that answer are. */
+  #migration(grounds: Grounds, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
+    const migrate = this.#function('migrate', grounds, { environment: told, statements: makesSeal(grounds) })
+    const resource = new CustomResource(this, 'Migration', {
+      resourceType: 'Custom::FhirMigration',
+      serviceToken: migrate.function.functionArn,
+      serviceTimeout: Duration.minutes(5),
+      properties: { Deployed: this.#fingerprint(told) },
+    })
+    resource.node.addDependency(...before, migrate)
+    return resource
+  }
+
+  /** Changes with every change of code or settings. */
+  #fingerprint(told: Record<string, string>): string {
+    const hashes = Object.entries(this.#bundles).map(([name, { hash }]) => [name, hash])
+    const { baseUrl, customDomain, search, rebuildWait } = this.#settings
+    const all = [hashes, serviceEnvironment(this.#settings), Object.keys(told), baseUrl, customDomain, search, rebuildWait]
+    return createHash('sha256').update(JSON.stringify(all)).digest('hex')
+  }
+
+  #httpFunctions(grounds: Grounds, told: Record<string, string>, migration: CustomResource): Functions {
+    const made = HTTP_FUNCTIONS.map((name): [HttpFunction, IFunction] => {
+      const { function: each } = this.#function(name, grounds, { environment: told })
+      each.node.addDependency(migration)
+      return [name, each as IFunction]
+    })
+    return Object.fromEntries(made) as Functions
+  }
+
+  #outputs(values: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(values)) new CfnOutput(this, name, { value })
+  }
+}

@@ -1,0 +1,152 @@
+/** Everything that can be chosen about a deployment, with its defaults. What the service itself can be told is in lambdas/runtime/config.ts. */
+import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
+import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
+
+export type Settings = {
+  /** Part of the names of stacks and the path of roles: several may stand in one account. */
+  readonly stage: string
+  /** Absent: that of whoever deploys. */
+  readonly account?: string
+  readonly region: string
+  /** `iam`: requests are signed with AWS credentials. `open`: anybody may do anything; for engines on one machine only. */
+  readonly access: 'iam' | 'open'
+  readonly search: SearchSettings
+  /** What the server calls itself, without a slash at the end. Absent: the custom domain, else CloudFront's. */
+  readonly baseUrl?: string
+  readonly customDomain?: CustomDomain
+  /** Absent: no VPC, and no costs for one. The domain is then reached over the internet, signed and over TLS. */
+  readonly vpc?: VpcSettings
+  readonly capacity: Capacity
+  /** One of the numbers of days CloudWatch knows. */
+  readonly logRetentionDays: number
+  /** One tenant. More are not there yet. */
+  readonly tenancy: 'single'
+  /** Settings of the service by their names in config.ts. */
+  readonly service: Readonly<Partial<Record<ServiceSetting, string | number>>>
+  /** Gets the alarms; it has to confirm that once. */
+  readonly alarmEmail?: string
+  /** Reserved concurrency. A new account has 10 in all and can reserve nothing. */
+  readonly concurrency: Readonly<Partial<Record<FunctionName, number>>>
+  /** Batches of one shard that are indexed at once. More than 1 wants a larger domain than the demo. */
+  readonly parallelizationFactor: number
+  readonly memory: Readonly<Record<FunctionKind, number>>
+  readonly limits: Limits
+  /** Seconds after which no function works with older definitions. */
+  readonly rebuildWait: number
+}
+
+/** `demo`: one small node. `production`: three nodes in three zones. Else a cluster of one's own; with the ARN of its domain requests are signed. */
+export type SearchSettings =
+  | { readonly kind: 'domain'; readonly size: 'demo' | 'production' }
+  | { readonly endpoint: string; readonly domainArn?: string }
+
+export type CustomDomain = {
+  readonly name: string
+  /** Of ACM in us-east-1, as CloudFront wants it. */
+  readonly certificateArn: string
+  readonly hostedZone: { readonly id: string; readonly name: string }
+}
+
+/** Private subnets without a way to the internet, in these zones, and endpoints for what the functions call. */
+export type VpcSettings = { readonly cidr: string; readonly availabilityZones: readonly string[] }
+
+/** Units per second of the table of resources. `warm`: what it takes at once; `most`: a limit of costs. */
+export type Capacity = {
+  readonly warm?: { readonly reads: number; readonly writes: number }
+  readonly most?: { readonly reads: number; readonly writes: number }
+}
+
+export type Limits = {
+  /** Requests of one address in five minutes. */
+  readonly perAddress: number
+  /** Requests per second of all. */
+  readonly rate: number
+  readonly burst: number
+}
+
+export type ServiceSetting = (typeof SETTINGS)[number]['name']
+export type FunctionKind = 'light' | 'request' | 'worker'
+
+export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
+  read: 'light',
+  vread: 'light',
+  history: 'light',
+  capabilities: 'light',
+  'reindex-status': 'light',
+  fallback: 'light',
+  search: 'request',
+  create: 'request',
+  update: 'request',
+  patch: 'request',
+  delete: 'request',
+  bundle: 'request',
+  reindex: 'light',
+  indexer: 'worker',
+  'settle-transactions': 'request',
+  'rebuild-step': 'worker',
+  migrate: 'request',
+}
+
+/** The event of a function has 6 MB, and carries a body as an escaped string. */
+const LARGEST_BODY = 5_000_000
+
+export const DEFAULTS: Settings = {
+  stage: 'dev',
+  region: 'us-east-1',
+  access: 'iam',
+  search: { kind: 'domain', size: 'demo' },
+  capacity: {},
+  logRetentionDays: 90,
+  tenancy: 'single',
+  service: {},
+  concurrency: {},
+  parallelizationFactor: 1,
+  memory: { light: 512, request: 1024, worker: 1769 },
+  limits: { perAddress: 30_000, rate: 500, burst: 1_000 },
+  rebuildWait: 60,
+}
+
+const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail']
+
+/** `given` over the defaults. RangeError that says what is wrong. */
+export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
+  const known = [...Object.keys(DEFAULTS), ...OPTIONAL]
+  const settings: Settings = {
+    ...DEFAULTS,
+    ...given,
+    service: { maxBodyBytes: LARGEST_BODY, ...given.service },
+    memory: { ...DEFAULTS.memory, ...given.memory },
+    limits: { ...DEFAULTS.limits, ...given.limits },
+  }
+  const { stage, access, account, service, concurrency } = settings
+  refuse(
+    Object.keys(given).find((name) => !known.includes(name)),
+    (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
+  )
+  refuse(/^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage, (name) => `"${name}" is no stage: a to z, 0 to 9 and -, at most 20`)
+  refuse(access === 'open' ? account : undefined, (id) => `access "open" lets anybody do anything: not in an account (${id}), use "iam"`)
+  refuse(
+    Object.keys(service).find((name) => !SETTINGS.some((each) => each.name === name)),
+    (name) => `"${name}" is no setting of the service`,
+  )
+  refuse(
+    Object.keys(concurrency).find((name) => !Object.hasOwn(FUNCTIONS, name)),
+    (name) => `"${name}" is no function`,
+  )
+  refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
+  readConfig(serviceEnvironment(settings))
+  return settings
+}
+
+/** What differs from the defaults of config.ts, as environment variables. */
+export const serviceEnvironment = ({ service }: Pick<Settings, 'service'>): Record<string, string> =>
+  Object.fromEntries(
+    SETTINGS.flatMap(({ name, fallback }) => {
+      const value = service[name]
+      return value === undefined || String(value) === fallback ? [] : [[variableOf(name), String(value)]]
+    }),
+  )
+
+function refuse<Wrong>(wrong: Wrong | undefined, why: (wrong: Wrong) => string): void {
+  if (wrong !== undefined) throw new RangeError(why(wrong))
+}
