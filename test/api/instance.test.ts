@@ -1,6 +1,6 @@
 /** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. */
 import { describe, expect, it } from '@jest/globals'
-import { issues, newId, patient, withServer } from './server.ts'
+import { isElsewhere, issues, newId, patient, withServer } from './server.ts'
 
 const { get, put, post, send, delete: remove } = withServer()
 
@@ -82,7 +82,8 @@ describe('read', () => {
     await put(`/Patient/${id}`, patient(id))
     const answer = await send('HEAD', `/Patient/${id}`)
     expect([answer.status, answer.headers.get('etag'), answer.text]).toEqual([200, 'W/"1"', ''])
-    expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(50)
+    // Behind a gateway the length is that of what the gateway was given, which is nothing.
+    if (!isElsewhere) expect(Number(answer.headers.get('content-length'))).toBeGreaterThan(50)
   })
   it('knows no type outside R4', async () => {
     const answer = await get('/Kangaroo/1')

@@ -9,6 +9,8 @@ import { opensearch } from '../engines/opensearch.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
 import { type Front, startFront } from './front.ts'
+import { CALLERS, type Here, startHere } from './here.ts'
+import type { Call } from './recorder.ts'
 
 export type CloudOptions = {
   /** Makes the assembly for these addresses and returns its folder. */
@@ -17,60 +19,77 @@ export type CloudOptions = {
   readonly port?: number
 }
 
+/** `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded. */
+export type Wish = { readonly settings?: Readonly<Record<string, string>>; readonly here?: boolean }
+
 export type Cloud = {
   readonly baseUrl: string
-  /** Asked by POST for an empty server; the body holds settings of the service by their variables. */
+  /** Takes a Wish by POST. */
   readonly freshUrl: string
   readonly aws: AwsCalls
   readonly searchEndpoint: string
   readonly front: Front
   readonly assembly: string
   readonly deployment: () => Deployment
-  readonly fresh: (settings?: Readonly<Record<string, string>>) => Promise<void>
+  readonly fresh: (wish?: Wish) => Promise<Here | undefined>
+  /** Of all that ran here. */
+  readonly recorded: () => readonly Call[]
   readonly stop: () => Promise<void>
 }
 
-export async function startCloud({ synthesize, report, port }: CloudOptions): Promise<Cloud> {
+export async function startCloud(options: CloudOptions): Promise<Cloud> {
   await Promise.all([ministack.install(), opensearch.install()])
   // The functions of MiniStack are run by the node of the path.
   process.env.PATH = [dirname(process.execPath), process.env.PATH].join(delimiter)
   const ends: (() => Promise<void>)[] = []
   const stop = async () => {
-    for (const end of ends.reverse().splice(0)) await end()
+    for (const end of ends.splice(0).reverse()) await end()
   }
   try {
-    const [index, cloud] = await Promise.all([opensearch.start(), ministack.start()])
-    ends.push(index.stop, cloud.stop)
-    const searchEndpoint = index.environment.OPENSEARCH_ENDPOINT!
-    const aws = awsCalls(cloud.environment.DYNAMODB_ENDPOINT!)
-    const front = await startFront(port ?? (await freePort()), (settings) => fresh(settings))
-    ends.push(front.close)
-    const baseUrl = `http://127.0.0.1:${front.port}/fhir`
-    const assembly = await synthesize({ baseUrl, searchEndpoint })
-    let deployment: Deployment | undefined
-    let isFirst = true
-    const fresh: Cloud['fresh'] = async (settings = {}) => {
-      await aws.send('s3', 'POST', '/_ministack/reset')
-      await fetch(`${searchEndpoint}/fhir-*`, { method: 'DELETE' })
-      deployment = await deploy(aws, assembly, { report: isFirst ? report : () => {}, variables: settings })
-      isFirst = false
-      front.forwardTo(apiUrl(aws, deployment), viewerFunction(deployment))
-    }
-    await fresh()
-    const freshUrl = `http://127.0.0.1:${front.port}/-/fresh`
-    return { baseUrl, freshUrl, aws, searchEndpoint, front, assembly, deployment: () => deployment!, fresh, stop }
+    return await opened(options, ends, stop)
   } catch (error) {
     await stop()
     throw error
   }
 }
 
+async function opened({ synthesize, report, port }: CloudOptions, ends: (() => Promise<void>)[], stop: Cloud['stop']): Promise<Cloud> {
+  const [search, standIn] = await Promise.all([opensearch.start(), ministack.start()])
+  ends.push(search.stop, standIn.stop)
+  const searchEndpoint = search.environment.OPENSEARCH_ENDPOINT!
+  const aws = awsCalls(standIn.environment.DYNAMODB_ENDPOINT!)
+  const front = await startFront(port ?? (await freePort()), async (wish) => void (await fresh(wish as Wish)))
+  ends.push(front.close)
+  const baseUrl = `http://127.0.0.1:${front.port}/fhir`
+  const assembly = await synthesize({ baseUrl, searchEndpoint })
+  let [deployment, here]: [Deployment?, Here?] = []
+  const recorded: Call[] = []
+  const leave = async (): Promise<void> => {
+    recorded.push(...(here?.recorder.take() ?? []))
+    await here?.close()
+    here = undefined
+  }
+  ends.push(leave)
+  const fresh: Cloud['fresh'] = async ({ settings = {}, here: runsHere = false } = {}) => {
+    await leave()
+    await aws.send('s3', 'POST', '/_ministack/reset')
+    await fetch(`${searchEndpoint}/fhir-*`, { method: 'DELETE' })
+    const without = runsHere ? CALLERS : []
+    deployment = await deploy(aws, assembly, { report: deployment === undefined ? report : () => {}, variables: settings, without })
+    if (runsHere) here = await startHere(aws, assembly, deployment, searchEndpoint)
+    front.forwardTo(here?.url ?? apiUrl(aws, deployment), viewerFunction(deployment))
+    return here
+  }
+  const freshUrl = `http://127.0.0.1:${front.port}/-/fresh`
+  return { baseUrl, freshUrl, aws, searchEndpoint, front, assembly, deployment: () => deployment!, fresh, recorded: () => recorded, stop }
+}
+
 /** MiniStack's address of the stage. */
 function apiUrl({ endpoint }: AwsCalls, { resources, templates }: Deployment): string {
-  for (const [stack, template] of Object.entries(templates)) {
-    const found = Object.entries<Tree>(template.Resources).find(([, { Type }]) => Type === 'AWS::ApiGateway::Stage')
-    if (found === undefined) continue
-    const { RestApiId, StageName } = found[1].Properties
+  for (const [stack, { Resources }] of Object.entries(templates)) {
+    const stage = Object.values<Tree>(Resources).find(({ Type }) => Type === 'AWS::ApiGateway::Stage')
+    if (stage === undefined) continue
+    const { RestApiId, StageName } = stage.Properties
     return `${endpoint}/restapis/${resources[stack]![RestApiId.Ref]}/${StageName}/_user_request_`
   }
   throw new Error('no stack has a stage of an API')

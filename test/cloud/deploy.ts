@@ -11,7 +11,7 @@ import type { AwsCalls, Tree } from './aws-calls.ts'
 /** By name of the stack. */
 export type Outputs = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** As they were deployed, by name of the stack. */
+/** By name of the stack; whole, also where something of it was left out. */
 type Templates = Readonly<Record<string, Tree>>
 
 export type Deployment = {
@@ -36,9 +36,15 @@ export type DeployOptions = {
   readonly report: (line: string) => void
   /** Environment variables every function gets besides those of the template: settings of the service. */
   readonly variables?: Readonly<Record<string, string>>
+  /** Resource types that are left out besides what is not known: what would call the functions by itself. */
+  readonly without?: readonly string[]
 }
 
-export async function deploy(aws: AwsCalls, assembly: string, { report, variables = {} }: DeployOptions): Promise<Deployment> {
+export async function deploy(
+  aws: AwsCalls,
+  assembly: string,
+  { report, variables = {}, without = [] }: DeployOptions,
+): Promise<Deployment> {
   const manifest: Tree = readJson(join(assembly, 'manifest.json'))
   await aws.json('ssm', 'AmazonSSM.PutParameter', { Name: BOOTSTRAP.name, Value: BOOTSTRAP.version, Type: 'String', Overwrite: true })
   const templates: Record<string, Tree> = {}
@@ -46,8 +52,9 @@ export async function deploy(aws: AwsCalls, assembly: string, { report, variable
   const resources: Record<string, Readonly<Record<string, string>>> = {}
   for (const stack of inOrder(manifest.artifacts)) {
     await putAssets(aws, assembly, stack)
-    templates[stack] = withVariables(takable(readJson(join(assembly, `${stack}.template.json`)), report), variables)
-    outputs[stack] = await create(aws, stack, templates[stack])
+    const whole: Tree = readJson(join(assembly, `${stack}.template.json`))
+    templates[stack] = withVariables(whole, variables)
+    outputs[stack] = await create(aws, stack, takable(templates[stack], without, report))
     resources[stack] = await resourcesOf(aws, stack)
   }
   return { outputs, templates, resources }
@@ -88,11 +95,11 @@ function zipOf(folder: string): Uint8Array<ArrayBuffer> {
   return zipSync(Object.fromEntries(files.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])), { level: 1 })
 }
 
-function takable(template: Tree, report: (line: string) => void): Tree {
+function takable(template: Tree, without: readonly string[], report: (line: string) => void): Tree {
   const resources = Object.entries<Tree>(template.Resources).filter(([name, { Type, Properties }]) => {
     const entry = LEFT_OUT.find(({ type, when }) => type === Type && (when === undefined || when(Properties)))
     if (entry !== undefined) report(`left out: ${name}, ${Type}: ${entry.reason}`)
-    return entry === undefined
+    return entry === undefined && !without.includes(Type)
   })
   return { ...template, Resources: Object.fromEntries(resources) }
 }

@@ -14,28 +14,29 @@ export type Front = {
   readonly close: () => Promise<void>
 }
 
-/** Where tests ask for an empty server: `control` gets the settings of the body. */
+/** Where tests ask for an empty server: `control` gets what the body says. */
 const CONTROL = '/-/fresh'
 const BASE = '/fhir'
 
 /** `control`: see CONTROL. An error of it is answered with 500 and its text. */
-export async function startFront(port: number, control: (settings: Readonly<Record<string, string>>) => Promise<void>): Promise<Front> {
+export async function startFront(port: number, control: (wish: object) => Promise<void>): Promise<Front> {
   const agent = new Agent({ keepAlive: true })
   let api: string | undefined
-  let view = (url: string): string => url
+  let view: View = (url) => ({ url, headers: {} })
   let answered = 0
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
     if (request.url === CONTROL) return void freshen(request, response, control)
     if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
     answered++
-    forward(api + (view(request.url!).slice(BASE.length) || '/'), request, response, agent)
+    const { url, headers } = view(request.url!)
+    forward(api + (url.slice(BASE.length) || '/'), headers, request, response, agent)
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
     port,
     forwardTo(to, viewerFunction) {
       api = to
-      view = viewerFunction === undefined ? (url) => url : viewed(viewerFunction)
+      view = viewerFunction === undefined ? (url) => ({ url, headers: {} }) : viewed(viewerFunction)
     },
     answered: () => answered,
     close: () =>
@@ -47,24 +48,32 @@ export async function startFront(port: number, control: (settings: Readonly<Reco
   }
 }
 
-async function freshen(
-  request: IncomingMessage,
-  response: ServerResponse,
-  control: (settings: Readonly<Record<string, string>>) => Promise<void>,
-): Promise<void> {
+async function freshen(request: IncomingMessage, response: ServerResponse, control: (wish: object) => Promise<void>): Promise<void> {
   try {
     const chunks = await request.toArray()
-    await control(JSON.parse(Buffer.concat(chunks).toString() || '{}') as Readonly<Record<string, string>>)
+    await control(JSON.parse(Buffer.concat(chunks).toString() || '{}') as object)
     response.writeHead(204).end()
   } catch (error) {
     response.writeHead(500).end(String((error as Error).stack))
   }
 }
 
-function forward(url: string, request: IncomingMessage, response: ServerResponse, agent: Agent): void {
+type Headers = Readonly<Record<string, string>>
+
+/** What becomes of a request for this URL: its URL, and the headers that are set. */
+type View = (url: string) => { readonly url: string; readonly headers: Headers }
+
+function forward(url: string, headers: Headers, request: IncomingMessage, response: ServerResponse, agent: Agent): void {
   const { hostname, port, pathname } = new URL(url)
   const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
-  const onward = requestOf({ hostname, port, path: pathname + query, method: request.method!, headers: passed(request), agent })
+  const onward = requestOf({
+    hostname,
+    port,
+    path: pathname + query,
+    method: request.method!,
+    headers: { ...passed(request), ...headers },
+    agent,
+  })
   onward.once('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(error.message)))
   onward.once('response', (answer) => {
     const pairs = Array.from({ length: answer.rawHeaders.length / 2 }, (_, i) => answer.rawHeaders.slice(2 * i, 2 * i + 2))
@@ -84,18 +93,26 @@ const passed = ({ headers }: IncomingMessage): Record<string, string | string[]>
   >
 
 type Value = { value: string; multiValue?: readonly { value: string }[] }
-type Viewed = { readonly uri: string; readonly querystring: Readonly<Record<string, Value>> }
+type Viewed = {
+  readonly uri: string
+  readonly querystring: Readonly<Record<string, Value>>
+  readonly headers: Readonly<Record<string, { readonly value: string }>>
+}
 
 /** The function of the template does to the query what CloudFront lets it do. */
-function viewed(code: string): (url: string) => string {
-  return (url) => {
-    const [uri, query = ''] = [url.split('?', 1)[0]!, url.includes('?') ? url.slice(url.indexOf('?') + 1) : '']
-    const event = { version: '1.0', context: { eventType: 'viewer-request' }, request: { uri, querystring: parsed(query), headers: {} } }
-    const result = runInNewContext(`${code}\n;handler(event)`, { event }) as Viewed
-    const text = Object.entries(result.querystring).flatMap(([name, { value, multiValue }]) =>
+function viewed(code: string): View {
+  return (asked) => {
+    const [uri, query = ''] = [asked.split('?', 1)[0]!, asked.includes('?') ? asked.slice(asked.indexOf('?') + 1) : '']
+    const request = { method: 'GET', uri, querystring: parsed(query), headers: {}, cookies: {} }
+    const event = { version: '1.0', context: { eventType: 'viewer-request' }, viewer: { ip: '127.0.0.1' }, request }
+    const { uri: path, querystring, headers } = runInNewContext(`${code}\n;handler(event)`, { event }) as Viewed
+    const text = Object.entries(querystring).flatMap(([name, { value, multiValue }]) =>
       (multiValue ?? [{ value }]).map((each) => (each.value === '' ? name : `${name}=${each.value}`)),
     )
-    return result.uri + (text.length === 0 ? '' : `?${text.join('&')}`)
+    return {
+      url: path + (text.length === 0 ? '' : `?${text.join('&')}`),
+      headers: Object.fromEntries(Object.entries(headers).map(([name, { value }]) => [name, value])),
+    }
   }
 }
 

@@ -48,7 +48,7 @@ async function answer({ api, invoke, stage, timeout = TIMEOUT }: GatewayOptions,
     return void response.writeHead(400, { connection: 'close' }).end('Request Header Or Cookie Too Large')
   const path = url.split('?', 1)[0]!.slice(stage.length + 1)
   const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
-  if (/[|{}]/.test(url)) return fault(api, response, 'BAD_REQUEST_PARAMETERS', 400, 'Unsupported character')
+  if (/[|{}]/.test(url) || !isText(path)) return fault(api, response, 'BAD_REQUEST_PARAMETERS', 400, 'Unsupported character')
   const matched = api.match(path)
   const target = matched?.functionOf(method)
   if (matched === undefined || target === undefined)
@@ -59,6 +59,16 @@ async function answer({ api, invoke, stage, timeout = TIMEOUT }: GatewayOptions,
   if (invoked === 'late') return fault(api, response, 'INTEGRATION_TIMEOUT', 504, 'Endpoint request timed out')
   if (!('result' in invoked)) return fault(api, response, 'INTEGRATION_FAILURE', 502, 'Internal server error')
   return send(api, request, response, JSON.parse(invoked.result) as Result | null)
+}
+
+/** Whether it is percent-encoded UTF-8. */
+function isText(path: string): boolean {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const headSize = ({ method, url, rawHeaders }: IncomingMessage): number =>

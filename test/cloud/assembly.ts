@@ -1,0 +1,39 @@
+/** The cloud assembly for one machine, as `cdk synth` makes it: the whole template, with an OpenSearch that is there already, open to anybody. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export type AssemblyOptions = {
+  /** Gets the assembly, and a file of settings. */
+  readonly folder: string
+  readonly settings: object
+}
+
+/** Where OpenSearch would be a domain of AWS, for the permissions a function needs there; nothing is sent to it. */
+export const DOMAIN_ARN = 'arn:aws:es:us-east-1:000000000000:domain/fhir'
+
+export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: string; readonly searchEndpoint: string }) => ({
+  access: 'open',
+  baseUrl,
+  search: { endpoint: searchEndpoint },
+  // Nobody works with older definitions for long here.
+  rebuildWait: 1,
+})
+
+export async function synthesize({ folder, settings }: AssemblyOptions): Promise<string> {
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'settings.json')
+  writeFileSync(file, JSON.stringify(settings))
+  const assembly = join(folder, 'cdk.out')
+  const child = spawn(process.execPath, ['bin/app.ts'], {
+    env: { ...process.env, CDK_OUTDIR: assembly, CDK_CONTEXT_JSON: JSON.stringify({ stage: 'local', settings: file }) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.on('data', (data) => {
+    said = `${said}${data}`.slice(-5_000)
+  })
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
+  if (code !== 0) throw new Error(`the stacks could not be synthesized:\n${said}`)
+  return assembly
+}

@@ -1,0 +1,62 @@
+/** A deployment run by this process instead of the stand-in: its functions, its gateway, and what follows its stream. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AwsCalls } from './aws-calls.ts'
+import type { Deployment } from './deploy.ts'
+import { startGateway } from './gateway.ts'
+import { type Hosted, hosted } from './hosted.ts'
+import { type Discarded, pump, streamReader } from './pump.ts'
+import { type Recorder, startRecorder } from './recorder.ts'
+
+/** What would call the functions where they are deployed. */
+export const CALLERS = ['AWS::Lambda::EventSourceMapping', 'AWS::Events::Rule', 'AWS::Scheduler::Schedule']
+
+export type Here = {
+  /** Of the stage. */
+  readonly url: string
+  readonly hosted: Hosted
+  readonly recorder: Recorder
+  /** What no function took. */
+  readonly discarded: readonly Discarded[]
+  readonly close: () => Promise<void>
+}
+
+/** ms between two looks at a stream that is at its end. */
+const PAUSE = 10
+
+export async function startHere(aws: AwsCalls, assembly: string, deployment: Deployment, searchEndpoint: string): Promise<Here> {
+  const recorder = await startRecorder(aws.endpoint, searchEndpoint)
+  const home = await hosted(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
+  const gateway = await startGateway({ api: home.api, invoke: home.invoke, stage: 'fhir' })
+  const discarded: Discarded[] = []
+  let isClosed = false
+  const following = Promise.all(
+    Object.entries(home.streams).map(async ([name, { arn, mapping }]) => {
+      const read = streamReader(aws, arn)
+      const { drain } = pump({
+        mapping,
+        read,
+        invoke: (event) => home.host.invoke(name, event),
+        onDiscarded: (each) => discarded.push(each),
+      })
+      while (!isClosed) {
+        await drain().catch((error: Error) => {
+          if (!isClosed) throw error
+        })
+        await sleep(PAUSE)
+      }
+    }),
+  )
+  return {
+    url: gateway.url,
+    hosted: home,
+    recorder,
+    discarded,
+    async close() {
+      isClosed = true
+      await gateway.close()
+      await home.host.close()
+      await following
+      await recorder.close()
+    },
+  }
+}
