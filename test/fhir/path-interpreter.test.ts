@@ -74,13 +74,19 @@ describe('an expression', () => {
 })
 
 describe('on official examples', () => {
-  const examples = ['Patient-example', 'Observation-blood-pressure', 'Encounter-f203', 'MedicationRequest-medrx0301', 'ValueSet-example-extensional']
+  const examples = [
+    'Patient-example',
+    'Observation-blood-pressure',
+    'Encounter-f203',
+    'MedicationRequest-medrx0301',
+    'ValueSet-example-extensional',
+  ]
   // What fhirpath.js calls a string is one of the kinds of strings that are searched alike; what is contained it calls by its type.
   const kind = (type: string): string => (type === 'id' ? 'string' : isResourceType(type) ? 'Resource' : type)
   const shown = (values: readonly TypedValue[]): readonly string[] =>
-    [...new Set(values.map(({ type, value }) => `${kind(type)} ${JSON.stringify(value)}`))].sort()
+    [...new Set(values.map(({ type, value, system = '' }) => `${kind(type)} ${JSON.stringify(value)} ${system}`))].sort()
 
-  it.each(examples)('%s: every search parameter has the values and types of the compiled one', (name) => {
+  it.each(examples)('%s: every search parameter has the values, types and code systems of the compiled one', (name) => {
     const resource = parseJson(readFileSync(join(PACKAGE, `${name}.json`), 'utf8')) as Resource
     const parameters = parametersOf(resource.resourceType).filter(({ type }) => type !== 'composite')
     const differing = parameters.filter(({ expression, values }) => {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import type { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { takeRestored } from '../../lambdas/runtime/backup.ts'
 import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../lambdas/runtime/index-files.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 
@@ -90,6 +91,17 @@ describe('the index', () => {
     expect([idsIn(answering), next]).toEqual(['', undefined])
     answering.close()
   })
+})
+
+it('both indexes go when a restored store takes the place of theirs', () => {
+  const parts = upgraded()
+  const { answering, next } = openIndexFiles(parts)
+  answering.close()
+  next!.close()
+  const folder = join(parts.file, '..')
+  writeFileSync(join(folder, 'restored.db'), '')
+  takeRestored(folder)
+  expect(readdirSync(folder)).toEqual(['store.db'])
 })
 
 describe('taking over', () => {

@@ -2,11 +2,12 @@
  * FHIRPath the compiler refuses, evaluated by fhirpath.js, which knows all of it. Large, and many times slower: loaded when the first
  * such expression is met. http://hl7.org/fhirpath/N1/
  */
-
+import { R4 } from '../definitions/r4.ts'
 import { isDecimal } from '../json.ts'
 import type { Element } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { asNumber } from './compare.ts'
+import { membersIn } from './members.ts'
 import { targetType } from './refers.ts'
 import type { TypedValue } from './steps.ts'
 import { Unsupported } from './tokens.ts'
@@ -88,7 +89,7 @@ function evaluation(expression: string, type: string): Evaluation {
     const names = types(found)
     return found.flatMap((item, i) => {
       const value = plain(util.valData(item), originals)
-      return value === undefined ? [] : [{ type: typeNamed(names[i]!, item), value }]
+      return value === undefined ? [] : [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item) }]
     })
   }
 }
@@ -97,6 +98,8 @@ function evaluation(expression: string, type: string): Evaluation {
 type Node = {
   readonly data: unknown
   readonly path?: string | null
+  readonly propName?: string
+  readonly parentResNode?: Node | null
   readonly ctx: unknown
   readonly constructor: { readonly makeResNode: (...parts: readonly unknown[]) => Node }
 }
@@ -147,4 +150,14 @@ function typeNamed(name: string, item: unknown): string {
   if (namespace === 'System' && type !== 'Quantity') return type.charAt(0).toLowerCase() + type.slice(1)
   const path = (item as Partial<Node> | null)?.path
   return (type === 'BackboneElement' || type === 'Element') && typeof path === 'string' ? path : type
+}
+
+const membersOf = membersIn(R4)
+
+/** The code system of a code whose binding takes only one. */
+function systemOf(name: string, item: unknown): Pick<TypedValue, 'system'> {
+  const { propName, parentResNode } = (item ?? {}) as Partial<Node>
+  if (name !== 'FHIR.code' || propName === undefined || typeof parentResNode?.path !== 'string') return {}
+  const system = membersOf(parentResNode.path, propName)[0]?.system
+  return system === undefined ? {} : { system }
 }
