@@ -7,15 +7,9 @@ import { join } from 'node:path'
 import { App } from 'aws-cdk-lib'
 import { bundle } from '../lib/bundle.ts'
 import { DataStack } from '../lib/data-stack.ts'
+import { FLAGS } from '../lib/flags.ts'
 import { ServiceStack } from '../lib/service-stack.ts'
 import { DEFAULTS, type Settings, settingsOf } from '../lib/settings.ts'
-
-/** Behaviours of the library that are off unless they are asked for. */
-const FLAGS = {
-  '@aws-cdk/aws-s3:createDefaultLoggingPolicy': true,
-  '@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy': true,
-  '@aws-cdk/core:enablePartitionLiterals': true,
-}
 
 const app = new App({ context: FLAGS })
 const stage: string = app.node.tryGetContext('stage') ?? DEFAULTS.stage

@@ -1,6 +1,172 @@
-/** Findings of cdk-nag that are accepted, and why. */
-import type { Stack } from 'aws-cdk-lib'
+/** Findings of cdk-nag that are accepted, where, and why. Whatever is not in here fails a test. https://github.com/cdklabs/cdk-nag */
+import { type CfnElement, Stack, Validations } from 'aws-cdk-lib'
+import type { IConstruct } from 'constructs'
+import type { DataStack } from './data-stack.ts'
+import type { ServiceStack } from './service-stack.ts'
 import type { Settings } from './settings.ts'
 
-export function acceptedInData(_stack: Stack, _settings: Settings): void {}
-export function acceptedInService(_stack: Stack, _settings: Settings): void {}
+type Accepted = {
+  readonly rules: readonly string[]
+  /** End of a construct's path below its stack. */
+  readonly at: RegExp
+  readonly reason: string
+}
+
+const NO_CONTENT = 'It would carry paths or queries, and with them ids and values of patients'
+const LATER = 'Requests are signed with AWS credentials until the server has its own authorization'
+
+const IN_DATA: readonly Accepted[] = [
+  {
+    rules: ['HIPAA.Security-S3BucketReplicationEnabled'],
+    at: /Bucket$/,
+    reason: 'Versions are kept as long as the tables can be recovered; one region',
+  },
+  {
+    rules: ['HIPAA.Security-S3DefaultEncryptionKMS'],
+    at: /^LogsBucket$/,
+    reason: 'Access logs can only be written with a key of S3; they carry no bodies',
+  },
+  {
+    rules: ['AwsSolutions-OS3'],
+    at: /^SearchDomain$/,
+    reason: 'Addresses of functions are not known; the policy names their roles, and requests are signed',
+  },
+  {
+    rules: ['AwsSolutions-OS4'],
+    at: /^SearchDomain$/,
+    reason: 'Three data nodes elect a master; the index can be made again from the table',
+  },
+  {
+    rules: ['AwsSolutions-OS9[LogExport::INDEX_SLOW_LOGS]', 'AwsSolutions-OS9[LogExport::SEARCH_SLOW_LOGS]'],
+    at: /^SearchDomain$/,
+    reason: NO_CONTENT,
+  },
+  { rules: ['HIPAA.Security-OpenSearchErrorLogsToCloudWatch'], at: /^SearchDomain$/, reason: NO_CONTENT },
+]
+
+const WITHOUT_VPC: readonly Accepted[] = [
+  {
+    rules: ['AwsSolutions-OS1', 'HIPAA.Security-OpenSearchInVPCOnly'],
+    at: /^SearchDomain$/,
+    reason: 'Reached over TLS by signed requests of the functions only; in a VPC with the setting vpc',
+  },
+]
+
+const WITH_VPC: readonly Accepted[] = [
+  {
+    rules: ['HIPAA.Security-VPCDefaultSecurityGroupClosed'],
+    at: /^Network\/Vpc$/,
+    reason: 'Nothing is in that group; closing it takes a function of its own',
+  },
+]
+
+const DEMO: readonly Accepted[] = [
+  { rules: ['AwsSolutions-OS7'], at: /^SearchDomain$/, reason: 'The demo size is one node; the production size is three in three zones' },
+]
+
+const IN_SERVICE: readonly Accepted[] = [
+  { rules: ['AwsSolutions-APIG2'], at: /^Api\/Api$/, reason: 'The functions validate; the gateway knows no FHIR' },
+  { rules: ['AwsSolutions-COG4'], at: /^Api\/Api\//, reason: LATER },
+  { rules: ['AwsSolutions-APIG4'], at: /\/OPTIONS$/, reason: 'Browsers ask without credentials; the answer tells nothing of what is kept' },
+  { rules: ['AwsSolutions-APIG6', 'HIPAA.Security-APIGWExecutionLoggingEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
+  { rules: ['HIPAA.Security-APIGWXrayEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
+  { rules: ['AwsSolutions-SF2'], at: /^Rebuild\/Machine$/, reason: 'Its history tells all that a trace would' },
+  { rules: ['HIPAA.Security-APIGWCacheEnabledAndEncrypted'], at: /\/DeploymentStage\.fhir$/, reason: 'A cache would answer with what was' },
+  {
+    rules: ['HIPAA.Security-APIGWSSLEnabled'],
+    at: /\/DeploymentStage\.fhir$/,
+    reason: 'Functions are called by AWS itself and see no client certificate',
+  },
+  { rules: ['HIPAA.Security-WAFv2LoggingEnabled'], at: /^Firewall\/WebAcl$/, reason: NO_CONTENT },
+  { rules: ['AwsSolutions-CFR1'], at: /^Front\/Distribution$/, reason: 'Where clients may be is not for the server to say' },
+  { rules: ['AwsSolutions-CFR2'], at: /^Front\/Distribution$/, reason: 'The firewall stands at the API, in the region of everything else' },
+  { rules: ['AwsSolutions-CFR3'], at: /^Front\/Distribution$/, reason: NO_CONTENT },
+  {
+    rules: ['AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]'],
+    at: /\/CloudWatchRole$/,
+    reason: 'The role the documentation of API Gateway asks for, one for the account',
+  },
+  {
+    rules: ['AwsSolutions-IAM5[Resource::*]'],
+    at: /^Rebuild\/Machine\/Role\/DefaultPolicy$/,
+    reason: 'Deliveries of logs have no resource to name',
+  },
+  {
+    rules: ['HIPAA.Security-IAMNoInlinePolicy'],
+    at: /Role(?:\/DefaultPolicy)?$/,
+    reason: 'Each role has one policy, which is for it alone',
+  },
+  {
+    rules: ['HIPAA.Security-LambdaConcurrency'],
+    at: /\/Function$/,
+    reason: 'A new account has nothing to reserve; the setting concurrency does, the API is throttled as a whole',
+  },
+  {
+    rules: ['HIPAA.Security-LambdaDLQ'],
+    at: /\/Function$/,
+    reason: 'Called synchronously, by a stream that puts records aside, or by a schedule that calls again',
+  },
+]
+
+const SERVICE_WITHOUT_VPC: readonly Accepted[] = [
+  {
+    rules: ['HIPAA.Security-LambdaInsideVPC'],
+    at: /\/Function$/,
+    reason: 'What they call is reached over TLS by signed requests; in a VPC with the setting vpc',
+  },
+]
+
+const SERVICE_WITH_VPC: readonly Accepted[] = [
+  {
+    rules: ['AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole]'],
+    at: /Role$/,
+    reason: 'Network interfaces are made before they have a name',
+  },
+]
+
+const WITHOUT_NAME: readonly Accepted[] = [
+  {
+    rules: ['AwsSolutions-CFR4'],
+    at: /^Front\/Distribution$/,
+    reason: "CloudFront's own name comes with its own choice of TLS; the setting customDomain changes it",
+  },
+]
+
+export function acceptedInData(stack: DataStack, { search, vpc }: Settings): void {
+  accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
+}
+
+export function acceptedInService(stack: ServiceStack, data: DataStack, { vpc, customDomain }: Settings): void {
+  accept(stack, [
+    ...IN_SERVICE,
+    ...(vpc === undefined ? SERVICE_WITHOUT_VPC : SERVICE_WITH_VPC),
+    ...(customDomain === undefined ? WITHOUT_NAME : []),
+    {
+      rules: partsOf(data).map((part) => `AwsSolutions-IAM5[Resource::${part}]`),
+      at: /Role$/,
+      reason: 'A part of one resource, as small as it can be named',
+    },
+  ])
+}
+
+/** Below the bucket, the domain and the table: keys, indices, streams. */
+function partsOf({ bucket, domain, resourceTable }: DataStack): readonly string[] {
+  const below = (construct: IConstruct, parts: readonly string[]) => {
+    const id = Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)
+    return parts.map((part) => `<${id}.Arn>/${part}`)
+  }
+  return [
+    ...below(bucket, ['aws/lambda/*', 'overflow/*', 'queries/*', 'tokens/*']),
+    ...below(resourceTable, ['stream/*']),
+    ...(domain === undefined ? [] : below(domain, ['_alias/fhir-*', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
+  ]
+}
+
+function accept(stack: Stack, accepted: readonly Accepted[]): void {
+  for (const construct of stack.node.findAll()) {
+    const path = construct.node.path.slice(stack.node.path.length + 1)
+    for (const { rules, at, reason } of accepted) {
+      if (at.test(path)) Validations.of(construct).acknowledge(...rules.map((id) => ({ id, reason })))
+    }
+  }
+}

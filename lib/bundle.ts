@@ -9,13 +9,10 @@ import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 
 export type Bundle = {
+  /** Its handler's file is named as the function. */
   readonly folder: string
   /** The same for the same code, whoever makes it and where. */
   readonly hash: string
-  /** Name → bytes: the handler's file is named as its function, the others are loaded later. */
-  readonly files: ReadonlyMap<string, Uint8Array>
-  /** Paths of the sources of the handler's file and of those loaded later. */
-  readonly sources: readonly string[]
 }
 
 export type Bundles = Readonly<Record<FunctionName, Bundle>>
@@ -68,12 +65,10 @@ export const OPTIONS = {
 
 function written(folder: string, handler: string, built: ReadonlyMap<string, Uint8Array>, { outputs }: Metafile): Bundle {
   const files = new Map<string, Uint8Array>()
-  const sources = new Set<string>()
   const add = (name: string): void => {
     if (files.has(name)) return
     files.set(name, built.get(name)!)
     const output = Object.entries(outputs).find(([path]) => path.endsWith(`/${name}`))![1]
-    for (const source of Object.keys(output.inputs)) sources.add(source)
     for (const { path, external } of output.imports) if (external && path.startsWith('./')) add(path.slice(2))
   }
   add(handler)
@@ -81,7 +76,7 @@ function written(folder: string, handler: string, built: ReadonlyMap<string, Uin
   files.set('package.json', new TextEncoder().encode('{"type":"commonjs"}'))
   mkdirSync(folder, { recursive: true })
   for (const [name, contents] of files) writeFileSync(join(folder, name), contents)
-  return { folder, hash: hashOf(files), files, sources: [...sources].sort() }
+  return { folder, hash: hashOf(files) }
 }
 
 function hashOf(files: ReadonlyMap<string, Uint8Array>): string {

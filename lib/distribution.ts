@@ -9,7 +9,6 @@ import {
   AllowedMethods,
   CachePolicy,
   Distribution,
-  Function,
   FunctionCode,
   FunctionEventType,
   FunctionRuntime,
@@ -18,6 +17,7 @@ import {
   OriginRequestPolicy,
   OriginSslPolicy,
   SecurityPolicyProtocol,
+  Function as ViewerFunction,
   ViewerProtocolPolicy,
 } from 'aws-cdk-lib/aws-cloudfront'
 import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins'
@@ -63,8 +63,8 @@ export class FhirDistribution extends Construct {
     this.baseUrl = baseUrl ?? `https://${customDomain?.name ?? this.distribution.distributionDomainName}/${STAGE}`
   }
 
-  #viewerRequest(): Function {
-    return new Function(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code: FunctionCode.fromInline(VIEWER_REQUEST) })
+  #viewerRequest(): ViewerFunction {
+    return new ViewerFunction(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code: FunctionCode.fromInline(VIEWER_REQUEST) })
   }
 
   #named({ name, certificateArn }: CustomDomain) {

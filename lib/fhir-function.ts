@@ -2,7 +2,7 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ISecurityGroup, IVpc } from 'aws-cdk-lib/aws-ec2'
 import { ManagedPolicy, PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Architecture, Code, Function, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { FUNCTIONS, type FunctionName, type HttpFunction, type Worker } from '../lambdas/functions/functions.ts'
@@ -33,7 +33,7 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
 
 export class FhirFunction extends Construct {
   readonly name: FunctionName
-  readonly function: Function
+  readonly function: LambdaFunction
 
   constructor(scope: Construct, { name, bundle, settings, grounds, statements = [], environment = {}, network }: FhirFunctionProps) {
     super(scope, constructId(name))
@@ -46,7 +46,7 @@ export class FhirFunction extends Construct {
       removalPolicy: RemovalPolicy.DESTROY,
     })
     const writesLog = new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] })
-    this.function = new Function(this, 'Function', {
+    this.function = new LambdaFunction(this, 'Function', {
       description: `FHIR ${stage}: ${name}`,
       runtime: Runtime.NODEJS_24_X,
       architecture: Architecture.ARM_64,

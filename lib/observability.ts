@@ -48,7 +48,7 @@ export class Observability extends Construct {
     for (const [i, metric] of metrics.entries()) {
       new Alarm(this, `${alarm.name}${i === 0 ? '' : i + 1}`, {
         alarmDescription: `${alarm.name}: ${alarm.means}. ${alarm.todo}`,
-        metric: metricOf(metric),
+        metric: metricOf({ ...metric, label: undefined }),
         threshold: alarm.above,
         comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
         evaluationPeriods: alarm.periods ?? 1,
@@ -58,5 +58,10 @@ export class Observability extends Construct {
   }
 }
 
-const metricOf = ({ dimensions, ...rest }: Watch['metrics'][number]): IMetric =>
-  new Metric({ ...rest, period: Duration.minutes(5), ...(dimensions === undefined ? {} : { dimensionsMap: { ...dimensions } }) })
+const metricOf = ({ dimensions, label, ...rest }: Watch['metrics'][number]): IMetric =>
+  new Metric({
+    ...rest,
+    ...(label === undefined ? {} : { label }),
+    period: Duration.minutes(5),
+    ...(dimensions === undefined ? {} : { dimensionsMap: { ...dimensions } }),
+  })

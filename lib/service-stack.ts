@@ -71,7 +71,7 @@ export class ServiceStack extends Stack {
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
     })
-    acceptedInService(this, settings)
+    acceptedInService(this, data, settings)
   }
 
   #grounds(): Grounds {

@@ -4,7 +4,7 @@ export type Watched = {
   readonly namespace: string
   readonly metricName: string
   readonly statistic: string
-  readonly label?: string
+  readonly label?: string | undefined
   readonly dimensions?: Readonly<Record<string, string>>
 }
 
