@@ -160,6 +160,9 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
     },
     onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
   })
+  // Where nobody ever defined a parameter there is nothing to wait for.
+  const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
+  if (versions.length === 0) definitions.take({})
   return { store, searcher, clock: new SystemClock(store.newest()), definitions }
 }
 
