@@ -101,7 +101,11 @@ export class DataStack extends Stack {
       lifecycleRules: [
         { prefix: 'queries/', expiration: Duration.days(3), noncurrentVersionExpiration: Duration.days(1) },
         { prefix: 'tokens/', expiration: Duration.days(2), noncurrentVersionExpiration: Duration.days(1) },
-        { noncurrentVersionExpiration: RECOVERY, abortIncompleteMultipartUploadAfter: Duration.days(2) },
+        {
+          noncurrentVersionExpiration: RECOVERY,
+          expiredObjectDeleteMarker: true,
+          abortIncompleteMultipartUploadAfter: Duration.days(2),
+        },
       ],
     }) as IBucket
   }

@@ -26,7 +26,7 @@ export type FhirFunctionProps = {
 const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly http: number } = {
   http: 29,
   indexer: 60,
-  'settle-transactions': 60,
+  'settle-transactions': 300,
   'rebuild-step': 900,
   migrate: 300,
 }

@@ -47,15 +47,33 @@ const AUDIT = 'AUDIT#*'
 const GRANTS: Readonly<Record<PortName, Grant>> = {
   resources: (grounds) => ({
     environment: { ...resources(grounds), ...blobs(grounds) },
-    statements: [onTable(grounds, READ_ITEMS), onIndex(grounds), onObjects(grounds, ['s3:GetObject'], [OVERFLOW]), decrypts(grounds)],
+    statements: [
+      onTable(grounds, READ_ITEMS),
+      onIndex(grounds),
+      onObjects(grounds, ['s3:GetObject'], [OVERFLOW]),
+      onBucket(grounds),
+      decrypts(grounds),
+    ],
   }),
   writer: (grounds) => ({
     environment: { ...resources(grounds), ...blobs(grounds) },
-    statements: [onTable(grounds, WRITE_ITEMS), onObjects(grounds, ['s3:PutObject'], [OVERFLOW]), encrypts(grounds)],
+    statements: [
+      onTable(grounds, WRITE_ITEMS),
+      onObjects(grounds, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW]),
+      decrypts(grounds),
+      encrypts(grounds),
+    ],
   }),
   settler: (grounds) => ({
     environment: { ...resources(grounds), ...blobs(grounds) },
-    statements: [onTable(grounds, [...READ_ITEMS, ...WRITE_ITEMS]), onIndex(grounds), decrypts(grounds), encrypts(grounds)],
+    statements: [
+      onTable(grounds, [...READ_ITEMS, ...WRITE_ITEMS]),
+      onIndex(grounds),
+      onObjects(grounds, ['s3:DeleteObject'], [OVERFLOW]),
+      onBucket(grounds),
+      decrypts(grounds),
+      encrypts(grounds),
+    ],
   }),
   index: (grounds) => ({
     environment: search(grounds),
@@ -66,6 +84,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     statements: [
       ...onSearch(grounds, { Post: ['_bulk'], Get: ['_alias/fhir-*'], Put: ['fhir-*'] }),
       onObjects(grounds, ['s3:GetObject'], [OVERFLOW]),
+      onBucket(grounds),
       decrypts(grounds),
     ],
   }),
@@ -80,7 +99,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   }),
   blobs: (grounds) => ({
     environment: blobs(grounds),
-    statements: [onObjects(grounds, ['s3:GetObject', 's3:PutObject'], SEARCHES), decrypts(grounds), encrypts(grounds)],
+    statements: [onObjects(grounds, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(grounds), decrypts(grounds), encrypts(grounds)],
   }),
   progress: (grounds) => onState(grounds, ['dynamodb:GetItem'], DEFINITIONS),
   definitions: (grounds) => onState(grounds, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
@@ -105,13 +124,13 @@ export const makesSeal = (grounds: Grounds): readonly PolicyStatement[] => onSta
 
 /** The stream of the table, and the place for what no function could take. */
 export const follows = (grounds: Grounds): readonly PolicyStatement[] => {
-  const { resourceTable, bucket } = grounds
+  const { resourceTable } = grounds
   const read = ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator']
   return [
     allow(read, [resourceTable.tableStreamArn!]),
     allow(['dynamodb:ListStreams'], [`${resourceTable.tableArn}/stream/*`]),
     onObjects(grounds, ['s3:PutObject'], ['aws/lambda/*']),
-    allow(['s3:ListBucket'], [bucket.bucketArn]),
+    onBucket(grounds),
     decrypts(grounds),
     encrypts(grounds),
   ]
@@ -137,6 +156,9 @@ const onObjects = ({ bucket }: Grounds, actions: string[], prefixes: readonly st
     actions,
     prefixes.map((prefix) => bucket.arnForObjects(prefix)),
   )
+
+/** Without it an object that is missing would be forbidden instead of not found. A condition on prefixes does not go with that. */
+const onBucket = ({ bucket }: Grounds) => allow(['s3:ListBucket'], [bucket.bucketArn])
 
 /** Items of the table of state whose partition key is, or begins with, this. */
 const onState = (grounds: Grounds, actions: string[], leading: string): Granted => ({

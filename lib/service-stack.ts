@@ -24,6 +24,9 @@ import { watchesOf } from './watches.ts'
 /** Sort keys of what the functions follow: heads of resources, and records of large transactions. */
 export const FOLLOWED = { indexer: 'H', 'settle-transactions': 'T' } as const
 
+/** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
+const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
+
 export class ServiceStack extends Stack {
   readonly #settings: Settings
   readonly #bundles: Bundles
@@ -48,7 +51,7 @@ export class ServiceStack extends Stack {
     const indexer = this.#function('indexer', grounds, { environment: told, statements: follows(grounds) })
     const settler = this.#function('settle-transactions', grounds, { environment: told, statements: follows(grounds) })
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
-    this.#sweepEveryMinute(settler.function)
+    this.#sweep(settler.function)
 
     const migration = this.#migration(grounds, told, [indexer, settler, step])
     const functions = this.#httpFunctions(grounds, told, migration)
@@ -97,12 +100,14 @@ export class ServiceStack extends Stack {
     return follow(follower, { table, bucket, sort, parallelizationFactor }).eventSourceMappingId
   }
 
-  #sweepEveryMinute(settler: IFunction): void {
-    new Rule(this, 'Sweep', {
-      description: 'Takes up what was left: large transactions, rebuilds',
-      schedule: Schedule.rate(Duration.minutes(1)),
-      targets: [new LambdaFunction(settler, { event: RuleTargetInput.fromObject({ sweep: true }), retryAttempts: 0 })],
-    })
+  #sweep(settler: IFunction): void {
+    for (const [sweep, every] of Object.entries(SWEEPS)) {
+      new Rule(this, `Sweep-${sweep}`, {
+        description: `Takes up what was left: ${sweep}`,
+        schedule: Schedule.rate(every),
+        targets: [new LambdaFunction(settler, { event: RuleTargetInput.fromObject({ sweep }), retryAttempts: 0 })],
+      })
+    }
   }
 
   /** Once the functions that work on the index are the new ones, and before those that answer are. */
