@@ -1,4 +1,4 @@
-/** Binary: any content, raw and as a resource. https://hl7.org/fhir/R4/binary.html */
+/** Binary: any content, raw and as a resource. https://hl7.org/fhir/R4/binary.html @cloud */
 import { expect, it } from '@jest/globals'
 import { newId, withServer } from './server.ts'
 

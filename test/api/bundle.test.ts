@@ -1,4 +1,4 @@
-/** FHIR batch and transaction. https://hl7.org/fhir/R4/http.html#transaction */
+/** FHIR batch and transaction. https://hl7.org/fhir/R4/http.html#transaction @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { isElsewhere, issues, newId, patient, type Tree, withServer } from './server.ts'
 

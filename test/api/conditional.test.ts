@@ -1,4 +1,4 @@
-/** Specification 4.1: conditional create, update, patch and delete. */
+/** Specification 4.1: conditional create, update, patch and delete. @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { issues, newId, patient, withServer } from './server.ts'
 

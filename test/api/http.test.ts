@@ -1,4 +1,4 @@
-/** The protocol: formats, limits, errors, CORS, bad input. Specification 2.5, 7; never a 500, never a partial write. */
+/** The protocol: formats, limits, errors, CORS, bad input. Specification 2.5, 7; never a 500, never a partial write. @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { isElsewhere, issues, itOfEmbedded, newId, patient, withServer } from './server.ts'
 

@@ -1,4 +1,4 @@
-/** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. */
+/** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { isElsewhere, issues, newId, patient, withServer } from './server.ts'
 

@@ -1,4 +1,4 @@
-/** Specification 4.1: PATCH by JSON Patch and by FHIRPath Patch. */
+/** Specification 4.1: PATCH by JSON Patch and by FHIRPath Patch. @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { issues, newId, patient, type Tree, withServer } from './server.ts'
 

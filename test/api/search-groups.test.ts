@@ -1,4 +1,4 @@
-/** Specification 4.2, grouping; and the links, weights and explanations of pages. */
+/** Specification 4.2, grouping; and the links, weights and explanations of pages. @cloud */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { type Tree, withServer } from './server.ts'
 

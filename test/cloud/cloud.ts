@@ -19,8 +19,19 @@ export type CloudOptions = {
   readonly port?: number
 }
 
-/** `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded. */
-export type Wish = { readonly settings?: Readonly<Record<string, string>>; readonly here?: boolean }
+/**
+ * `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded;
+ * then `follows` is false for a stream that somebody else follows.
+ */
+export type Wish = { readonly settings?: Readonly<Record<string, string>>; readonly here?: boolean; readonly follows?: boolean }
+
+/** What another process needs to know of a deployment. */
+export type Described = {
+  readonly awsEndpoint: string
+  readonly searchEndpoint: string
+  readonly assembly: string
+  readonly deployment: Deployment
+}
 
 export type Cloud = {
   readonly baseUrl: string
@@ -58,11 +69,15 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
   ends.push(search.stop, standIn.stop)
   const searchEndpoint = search.environment.OPENSEARCH_ENDPOINT!
   const aws = awsCalls(standIn.environment.DYNAMODB_ENDPOINT!)
-  const front = await startFront(port ?? (await freePort()), async (wish) => void (await fresh(wish as Wish)))
+  const front = await startFront(port ?? (await freePort()), async (wish) => {
+    await fresh(wish as Wish)
+    return described()
+  })
   ends.push(front.close)
   const baseUrl = `http://127.0.0.1:${front.port}/fhir`
   const assembly = await synthesize({ baseUrl, searchEndpoint })
   let [deployment, here]: [Deployment?, Here?] = []
+  const described = (): Described => ({ awsEndpoint: aws.endpoint, searchEndpoint, assembly, deployment: deployment! })
   const recorded: Call[] = []
   const leave = async (): Promise<void> => {
     recorded.push(...(here?.recorder.take() ?? []))
@@ -70,13 +85,13 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
     here = undefined
   }
   ends.push(leave)
-  const fresh: Cloud['fresh'] = async ({ settings = {}, here: runsHere = false } = {}) => {
+  const fresh: Cloud['fresh'] = async ({ settings = {}, here: runsHere = false, follows = true } = {}) => {
     await leave()
     await aws.send('s3', 'POST', '/_ministack/reset')
     await fetch(`${searchEndpoint}/fhir-*`, { method: 'DELETE' })
     const without = runsHere ? CALLERS : []
     deployment = await deploy(aws, assembly, { report: deployment === undefined ? report : () => {}, variables: settings, without })
-    if (runsHere) here = await startHere(aws, assembly, deployment, searchEndpoint)
+    if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })
     front.forwardTo(here?.url ?? apiUrl(aws, deployment), viewerFunction(deployment))
     return here
   }

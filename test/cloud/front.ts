@@ -14,22 +14,41 @@ export type Front = {
   readonly close: () => Promise<void>
 }
 
-/** Where tests ask for an empty server: `control` gets what the body says. */
+/** Requests under way at once; more wait. Each may take a process of the stand-in's, where Lambda has as many as it needs. */
+const AT_ONCE = 8
+
+/** Where tests ask for an empty server: `control` gets what the body says, and its result is the answer. */
 const CONTROL = '/-/fresh'
 const BASE = '/fhir'
 
 /** `control`: see CONTROL. An error of it is answered with 500 and its text. */
-export async function startFront(port: number, control: (wish: object) => Promise<void>): Promise<Front> {
+export async function startFront(port: number, control: (wish: object) => Promise<object>): Promise<Front> {
   const agent = new Agent({ keepAlive: true })
   let api: string | undefined
   let view: View = (url) => ({ url, headers: {} })
   let answered = 0
+  let underWay = 0
+  const waiting: (() => void)[] = []
+  const enter = (go: () => void): void => {
+    if (underWay === AT_ONCE) return void waiting.push(go)
+    underWay++
+    go()
+  }
+  const leave = (): void => {
+    underWay--
+    const next = waiting.shift()
+    if (next !== undefined) enter(next)
+  }
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
     if (request.url === CONTROL) return void freshen(request, response, control)
     if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
     answered++
     const { url, headers } = view(request.url!)
-    forward(api + (url.slice(BASE.length) || '/'), headers, request, response, agent)
+    const target = api + (url.slice(BASE.length) || '/')
+    enter(() => {
+      response.once('close', leave)
+      forward(target, headers, request, response, agent)
+    })
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
@@ -48,11 +67,11 @@ export async function startFront(port: number, control: (wish: object) => Promis
   }
 }
 
-async function freshen(request: IncomingMessage, response: ServerResponse, control: (wish: object) => Promise<void>): Promise<void> {
+async function freshen(request: IncomingMessage, response: ServerResponse, control: (wish: object) => Promise<object>): Promise<void> {
   try {
     const chunks = await request.toArray()
-    await control(JSON.parse(Buffer.concat(chunks).toString() || '{}') as object)
-    response.writeHead(204).end()
+    const result = await control(JSON.parse(Buffer.concat(chunks).toString() || '{}') as object)
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(result))
   } catch (error) {
     response.writeHead(500).end(String((error as Error).stack))
   }

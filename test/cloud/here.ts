@@ -23,14 +23,23 @@ export type Here = {
 /** ms between two looks at a stream that is at its end. */
 const PAUSE = 10
 
-export async function startHere(aws: AwsCalls, assembly: string, deployment: Deployment, searchEndpoint: string): Promise<Here> {
+export type HereOptions = {
+  readonly aws: AwsCalls
+  readonly assembly: string
+  readonly deployment: Deployment
+  readonly searchEndpoint: string
+  /** Whether the stream is followed. */
+  readonly follows: boolean
+}
+
+export async function startHere({ aws, assembly, deployment, searchEndpoint, follows }: HereOptions): Promise<Here> {
   const recorder = await startRecorder(aws.endpoint, searchEndpoint)
   const home = await hosted(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
   const gateway = await startGateway({ api: home.api, invoke: home.invoke, stage: 'fhir' })
   const discarded: Discarded[] = []
   let isClosed = false
   const following = Promise.all(
-    Object.entries(home.streams).map(async ([name, { arn, mapping }]) => {
+    Object.entries(follows ? home.streams : {}).map(async ([name, { arn, mapping }]) => {
       const read = streamReader(aws, arn)
       const { drain } = pump({
         mapping,
