@@ -1,0 +1,609 @@
+/** What holds for the stacks, whatever their settings. The digests at the end show every change of what is deployed and who may do what. */
+import { describe, expect, it } from '@jest/globals'
+import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
+import { FUNCTIONS, type FunctionName, functionOf } from '../../lambdas/functions/functions.ts'
+import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import { ROUTES } from '../../lambdas/interactions/routes.ts'
+import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { settingsOf } from '../../lib/settings.ts'
+import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
+import { digest } from './digest.ts'
+import { ARNS, allowed, type Call, statementsOf } from './iam.ts'
+
+const all = synthesized({
+  demo: {},
+  production: {
+    stage: 'prod',
+    account: '111111111111',
+    region: 'eu-central-1',
+    search: { kind: 'domain', size: 'production' },
+    customDomain: {
+      name: 'fhir.example.org',
+      certificateArn: 'arn:aws:acm:us-east-1:111111111111:certificate/1',
+      hostedZone: { id: 'Z1', name: 'example.org' },
+    },
+    vpc: { cidr: '10.0.0.0/16', availabilityZones: ['eu-central-1a', 'eu-central-1b', 'eu-central-1c'] },
+    capacity: { warm: { reads: 20_000, writes: 8_000 }, most: { reads: 40_000, writes: 20_000 } },
+    service: { versioning: 'off', allowedOrigins: 'https://app.example.org' },
+    concurrency: { indexer: 20 },
+    alarmEmail: 'ops@example.org',
+  },
+  local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' }, rebuildWait: 1 },
+  again: {},
+  changed: { service: { timeZone: 'Europe/Berlin' } },
+})
+const { demo, production, local, again, changed } = all
+const each = Object.entries<Synthesized>({ demo, production, local })
+const names = Object.keys(FUNCTIONS) as FunctionName[]
+
+describe.each(each)('the stacks: %s', (_, { data, service, findings }) => {
+  const resources = Object.entries<Tree>({ ...data.Resources, ...service.Resources })
+
+  it('have no finding of cdk-nag that is not accepted with a reason', () =>
+    expect(findings.filter((finding) => !isOfOpenMethod(finding))).toEqual([]))
+
+  it('have no cycles', () => {
+    expect(cycleOf(data)).toBeUndefined()
+    expect(cycleOf(service)).toBeUndefined()
+  })
+
+  it('refer from what runs to what lasts, never back', () => {
+    expect(JSON.stringify(data)).not.toContain('Fn::ImportValue')
+    expect(JSON.stringify(service)).toContain('Fn::ImportValue')
+  })
+
+  it('name nothing: the same can stand twice', () => {
+    const named =
+      /^(?:TableName|BucketName|FunctionName|RoleName|PolicyName|DomainName|TopicName|QueueName|StateMachineName|LogGroupName|AlarmName|DashboardName|GroupName|AliasName)$/
+    const found = resources.flatMap(([id, { Type, Properties = {} }]) =>
+      NAMED_BY_NATURE.has(Type)
+        ? []
+        : Object.keys(Properties)
+            .filter((name) => named.test(name))
+            .map((name) => `${id} ${name}`),
+    )
+    expect(found).toEqual([])
+  })
+
+  it('keep the data when they are deleted', () => {
+    const lasting = Object.entries<Tree>(data.Resources).filter(([, { Type }]) =>
+      /GlobalTable|S3::Bucket$|KMS::Key|OpenSearchService/.test(Type),
+    )
+    expect(lasting.length).toBeGreaterThanOrEqual(5)
+    for (const [, { DeletionPolicy, UpdateReplacePolicy }] of lasting) {
+      expect([DeletionPolicy, UpdateReplacePolicy]).toEqual(['Retain', 'Retain'])
+    }
+  })
+
+  it('can recover a table to any second, and protect it from deletion', () => {
+    for (const { Replicas } of Object.values(ofType(data, 'AWS::DynamoDB::GlobalTable'))) {
+      for (const replica of Replicas) {
+        expect(replica).toMatchObject({
+          PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+          DeletionProtectionEnabled: true,
+        })
+      }
+    }
+  })
+
+  it('encrypt tables and data with a key of their own', () => {
+    for (const { SSESpecification, Replicas } of Object.values(ofType(data, 'AWS::DynamoDB::GlobalTable'))) {
+      expect(SSESpecification).toMatchObject({ SSEEnabled: true, SSEType: 'KMS' })
+      expect(Replicas[0].SSESpecification.KMSMasterKeyId).toBeDefined()
+    }
+    const bucket = Object.entries(ofType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
+    expect(bucket.BucketEncryption.ServerSideEncryptionConfiguration[0].ServerSideEncryptionByDefault.SSEAlgorithm).toBe('aws:kms')
+    for (const key of Object.values(ofType(data, 'AWS::KMS::Key'))) expect(key.EnableKeyRotation).toBe(true)
+    for (const log of Object.values(ofType(service, 'AWS::Logs::LogGroup'))) expect(log.KmsKeyId).toBeDefined()
+  })
+
+  it('take nothing but TLS', () => {
+    for (const { PolicyDocument } of Object.values(ofType(data, 'AWS::S3::BucketPolicy'))) {
+      const denials = PolicyDocument.Statement.filter(({ Effect }: Tree) => Effect === 'Deny').map(({ Condition }: Tree) => Condition)
+      expect(denials).toContainEqual({ Bool: { 'aws:SecureTransport': 'false' } })
+      expect(denials).toContainEqual({ NumericLessThan: { 's3:TlsVersion': 1.2 } })
+    }
+    for (const { DistributionConfig } of Object.values(ofType(service, 'AWS::CloudFront::Distribution'))) {
+      expect(DistributionConfig.DefaultCacheBehavior.ViewerProtocolPolicy).toBe('https-only')
+      expect(DistributionConfig.Origins[0].CustomOriginConfig.OriginProtocolPolicy).toBe('https-only')
+    }
+  })
+
+  it('show no bucket to the public', () => {
+    for (const { PublicAccessBlockConfiguration } of Object.values(ofType(data, 'AWS::S3::Bucket'))) {
+      expect(Object.values(PublicAccessBlockConfiguration)).toEqual([true, true, true, true])
+    }
+  })
+
+  it('forget kept queries after three days, lists of tokens after two, and large bodies never', () => {
+    const bucket = Object.entries(ofType(data, 'AWS::S3::Bucket')).find(([id]) => id.startsWith('DataBucket'))![1]
+    const expiring = bucket.LifecycleConfiguration.Rules.filter((rule: Tree) => rule.ExpirationInDays !== undefined)
+    expect(expiring.map(({ Prefix, ExpirationInDays }: Tree) => [Prefix, ExpirationInDays])).toEqual([
+      ['queries/', 3],
+      ['tokens/', 2],
+    ])
+  })
+
+  it('have every function, with its own role', () => {
+    const functions = functionsOf(service)
+    expect(Object.keys(functions).sort()).toEqual([...names].sort())
+    expect(new Set(Object.values(functions).map(({ Role }) => JSON.stringify(Role))).size).toBe(names.length)
+    for (const properties of Object.values(functions)) {
+      expect(properties).toMatchObject({ Runtime: 'nodejs24.x', Architectures: ['arm64'], LoggingConfig: { LogGroup: expect.anything() } })
+    }
+  })
+
+  it('let logs end', () => {
+    for (const { RetentionInDays } of Object.values(ofType(service, 'AWS::Logs::LogGroup'))) expect(RetentionInDays).toBe(90)
+  })
+
+  it('allow no action by a wildcard, anywhere', () => {
+    const wild = resources.flatMap(([id, { Type, Properties = {} }]) =>
+      documentsOf(Properties)
+        .flatMap(({ Statement }) => Statement as Tree[])
+        .filter(({ Effect }) => Effect === 'Allow')
+        .flatMap(({ Action }) => [Action].flat() as string[])
+        .filter((action) => action.includes('*') && !(Type === 'AWS::KMS::Key' && action === 'kms:*'))
+        .map((action) => `${id} ${action}`),
+    )
+    // The key's `kms:*` for the account leaves it to the policies of its roles.
+    expect(wild).toEqual([])
+  })
+
+  it('give every function what its ports need in its environment, and no settings that are the defaults', () => {
+    for (const [name, { Environment }] of Object.entries(functionsOf(service))) {
+      const variables = Object.keys(Environment?.Variables ?? {})
+      expect([name, variables.filter((each) => !isKnown(each))]).toEqual([name, []])
+      expect([name, variables.filter((each) => PLACE_VARIABLES.has(each)).sort()]).toEqual([name, placesOf(name as FunctionName).sort()])
+      expect(Environment.Variables.FHIR_MAX_BODY_BYTES).toBe('5000000')
+    }
+  })
+})
+
+/** Which is as it should be: nobody deploys that by mistake. */
+const isOfOpenMethod = (finding: string): boolean => local.findings.includes(finding) && finding.startsWith('AwsSolutions-APIG4 ')
+
+/** A policy's name is one within its role; others name the function they belong to. */
+const NAMED_BY_NATURE = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMapping', 'AWS::Lambda::Permission'])
+
+const PLACE_VARIABLES = new Set(PLACES.map(({ name }) => variableOf(name)))
+const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || SETTINGS.some(({ name }) => variableOf(name) === variable)
+
+/** What a port is found by. */
+const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
+  resources: ['FHIR_TABLE', 'FHIR_BUCKET'],
+  writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
+  settler: ['FHIR_TABLE', 'FHIR_BUCKET'],
+  index: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
+  documents: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING', 'FHIR_BUCKET'],
+  rebuilding: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
+  blobs: ['FHIR_BUCKET'],
+  progress: ['FHIR_STATE_TABLE'],
+  definitions: ['FHIR_STATE_TABLE'],
+  seal: ['FHIR_STATE_TABLE'],
+  audit: ['FHIR_STATE_TABLE'],
+  workflow: ['FHIR_REBUILD_WORKFLOW'],
+}
+
+const placesOf = (name: FunctionName): string[] => [
+  ...new Set([
+    'FHIR_BASE_URL',
+    ...FUNCTIONS[name].flatMap((port) => PLACES_OF[port]!),
+    ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
+  ]),
+]
+
+/** Of a template: the first way that comes back to where it began. */
+function cycleOf({ Resources }: Tree): string | undefined {
+  const edges = new Map(
+    Object.entries<Tree>(Resources).map(([id, resource]) => [id, [...referencesOf(resource, Resources)].filter((to) => to !== id)]),
+  )
+  const done = new Set<string>()
+  const visit = (id: string, way: readonly string[]): string | undefined => {
+    if (way.includes(id)) return [...way.slice(way.indexOf(id)), id].join(' → ')
+    if (done.has(id)) return undefined
+    done.add(id)
+    return edges.get(id)!.reduce<string | undefined>((found, next) => found ?? visit(next, [...way, id]), undefined)
+  }
+  return [...edges.keys()].reduce<string | undefined>((found, id) => found ?? visit(id, []), undefined)
+}
+
+function* referencesOf(tree: Tree, known: Tree): Iterable<string> {
+  if (typeof tree !== 'object' || tree === null) return
+  for (const [key, value] of Object.entries<Tree>(tree)) {
+    if (key === 'Ref' || key === 'DependsOn') yield* [value].flat().filter((id: string) => Object.hasOwn(known, id))
+    else if (key === 'Fn::GetAtt') yield value[0]
+    else if (key === 'Fn::Sub')
+      for (const [, id] of String([value].flat()[0]).matchAll(/\$\{(\w+)/g)) if (Object.hasOwn(known, id!)) yield id!
+    yield* referencesOf(value, known)
+  }
+}
+
+function documentsOf(tree: Tree): readonly Tree[] {
+  if (typeof tree !== 'object' || tree === null) return []
+  return Array.isArray(tree.Statement) ? [tree] : Object.values(tree).flatMap(documentsOf)
+}
+
+describe('the table of resources', () => {
+  const table = Object.entries(ofType(production.data, 'AWS::DynamoDB::GlobalTable')).find(([id]) => id.startsWith('ResourceTable'))![1]
+
+  it('has the keys and the index the adapter works with', () => {
+    const byName = (attributes: readonly { AttributeName: string }[]) =>
+      [...attributes].sort((a, b) => (a.AttributeName < b.AttributeName ? -1 : 1))
+    expect(table.KeySchema).toEqual(TABLE.KeySchema)
+    expect(byName(table.AttributeDefinitions)).toEqual(byName(TABLE.AttributeDefinitions))
+    expect(table.GlobalSecondaryIndexes).toMatchObject(TABLE.GlobalSecondaryIndexes)
+    expect(INDEX).toBe('gsi1')
+    expect(table.TimeToLiveSpecification).toEqual({ AttributeName: EXPIRY, Enabled: true })
+  })
+
+  it('streams what is written', () => expect(table.StreamSpecification).toEqual({ StreamViewType: 'NEW_IMAGE' }))
+
+  it('takes a load at once where it is told to, up to a limit of costs', () => {
+    expect(table).toMatchObject({
+      WarmThroughput: { ReadUnitsPerSecond: 20_000, WriteUnitsPerSecond: 8_000 },
+      WriteOnDemandThroughputSettings: { MaxWriteRequestUnits: 20_000 },
+    })
+  })
+})
+
+describe('who may do what', () => {
+  const MAY_WRITE: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
+  const may = (name: string, call: Call) => allowed(demo.service, name, call)
+  const whoMay = (call: Call) => names.filter((name) => may(name, call)).sort()
+  const leading = (key: string) => ({ 'dynamodb:LeadingKeys': [key] })
+  const via = (service: string) => ({ 'kms:ViaService': `${service}.us-east-1.amazonaws.com` })
+  const index = (path: string) => `${ARNS.SearchDomain}/${path}`
+  const object = (key: string) => `${ARNS.DataBucket}/${key}`
+
+  it.each(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'ConditionCheckItem'])(
+    'only create, update, patch, delete and bundle, and the settler, may write the table: %s',
+    (action) => expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable })).toEqual([...MAY_WRITE].sort()),
+  )
+
+  it('nobody may scan, empty or change a table', () => {
+    for (const resource of [ARNS.ResourceTable, ARNS.StateTable]) {
+      for (const action of ['Scan', 'DeleteTable', 'UpdateTable', 'UpdateTimeToLive', 'PartiQLDelete', 'ExportTableToPointInTime']) {
+        expect([action, whoMay({ action: `dynamodb:${action}`, resource, context: leading('DEFINITIONS') })]).toEqual([action, []])
+      }
+    }
+  })
+
+  it('only who has the port of audit may write audit records, and nobody may read or remove them', () => {
+    const audit = (action: string) =>
+      whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading('AUDIT#2026-01-01T00:00#1') })
+    expect(audit('PutItem')).toEqual(names.filter((name) => FUNCTIONS[name].includes('audit')).sort())
+    for (const action of ['GetItem', 'Query', 'DeleteItem', 'UpdateItem']) expect([action, audit(action)]).toEqual([action, []])
+  })
+
+  it('only migrate may make the key of seals, and only who has its port may read it', () => {
+    const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
+    expect(whoMay({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
+    expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(names.filter((name) => FUNCTIONS[name].includes('seal')).sort())
+  })
+
+  it('only who has the port of definitions may change them', () => {
+    const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
+    expect(whoMay(call)).toEqual(names.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
+  })
+
+  it('only rebuild-step may remove an index or move an alias', () => {
+    expect(whoMay({ action: 'es:ESHttpDelete', resource: index('fhir-patient-v1') })).toEqual(['rebuild-step'])
+    expect(whoMay({ action: 'es:ESHttpPost', resource: index('_aliases') })).toEqual(['rebuild-step'])
+  })
+
+  it('only who indexes may write documents', () =>
+    expect(whoMay({ action: 'es:ESHttpPost', resource: index('_bulk') })).toEqual(['indexer', 'rebuild-step']))
+
+  it('nobody may touch other indices, or the settings of the cluster', () => {
+    for (const path of [
+      'other/_search',
+      '_cluster/settings',
+      '_snapshot/x',
+      '_cat/indices',
+      '_plugins/_security/api',
+      '_reindex',
+      '_all/_search',
+    ]) {
+      for (const method of ['Get', 'Post', 'Put', 'Delete', 'Head', 'Patch']) {
+        expect([path, method, whoMay({ action: `es:ESHttp${method}`, resource: index(path) })]).toEqual([path, method, []])
+      }
+    }
+  })
+
+  it('only who writes resources may put large bodies, and remove them', () => {
+    expect(whoMay({ action: 's3:PutObject', resource: object('overflow/default/Patient/1') })).toEqual(
+      MAY_WRITE.filter((name) => name !== 'settle-transactions').sort(),
+    )
+    expect(whoMay({ action: 's3:DeleteObject', resource: object('overflow/default/Patient/1') })).toEqual([...MAY_WRITE].sort())
+  })
+
+  it('nobody may remove kept versions of objects, or read what was put aside', () => {
+    for (const [action, key] of [
+      ['DeleteObjectVersion', 'overflow/x'],
+      ['PutBucketPolicy', ''],
+      ['DeleteObject', 'queries/x'],
+      ['GetObject', 'aws/lambda/x'],
+      ['PutObject', 'elsewhere/x'],
+    ]) {
+      expect([action, whoMay({ action: `s3:${action}`, resource: object(key!) })]).toEqual([action, []])
+    }
+  })
+
+  it('only who has the port of the workflow may start a rebuild', () =>
+    expect(whoMay({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
+      names.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
+    ))
+
+  it('the key is used by tables and bucket only, never by a function itself', () => {
+    const call = { action: 'kms:Decrypt', resource: ARNS.Key }
+    expect(whoMay(call)).toEqual([])
+    expect(whoMay({ ...call, context: via('secretsmanager') })).toEqual([])
+    expect(may('read', { ...call, context: via('dynamodb') })).toBe(true)
+    expect(whoMay({ action: 'kms:ScheduleKeyDeletion', resource: ARNS.Key, context: via('dynamodb') })).toEqual([])
+  })
+
+  it.each<[FunctionName, string, string]>([
+    ['read', 'dynamodb:GetItem', ARNS.ResourceTable],
+    ['read', 's3:GetObject', object('overflow/default/Patient/1')],
+    ['history', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
+    ['search', 'es:ESHttpPost', index('fhir-patient,fhir-observation/_search')],
+    ['search', 's3:PutObject', object('queries/2026-01-01/x')],
+    ['create', 'es:ESHttpPost', index('_mget')],
+    ['bundle', 'dynamodb:ConditionCheckItem', ARNS.ResourceTable],
+    ['indexer', 'dynamodb:GetRecords', `${ARNS.ResourceTable}/stream/1`],
+    ['indexer', 's3:PutObject', object('aws/lambda/1/shard/x')],
+    ['indexer', 'es:ESHttpPut', index('fhir-patient-v1')],
+    ['settle-transactions', 's3:ListBucket', ARNS.DataBucket],
+    ['rebuild-step', 'dynamodb:Query', `${ARNS.ResourceTable}/index/gsi1`],
+  ])('%s may do what it has to: %s on %s', (name, action, resource) => expect(may(name, { action, resource })).toBe(true))
+
+  it('a search endpoint without an ARN is asked without a signature, and needs no permission', () => {
+    for (const name of names) {
+      expect(
+        statementsOf(local.service, name)
+          .flatMap(({ Action }) => [Action].flat() as string[])
+          .filter((action) => /^es:/.test(action)),
+      ).toEqual([])
+    }
+    expect(functionsOf(local.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('none')
+    expect(functionsOf(demo.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
+  })
+
+  it('the domain takes signed requests of these roles only', () => {
+    const [domain] = Object.values(ofType(demo.data, 'AWS::OpenSearchService::Domain'))
+    const [statement, ...others] = domain!.AccessPolicies.Statement
+    expect(others).toEqual([])
+    expect(JSON.stringify(statement.Condition.ArnLike['aws:PrincipalArn'])).toContain(':role/fhir-dev/*')
+    for (const { Path } of Object.values(ofType(demo.service, 'AWS::IAM::Role')).filter(({ Description }) =>
+      /may do$/.test(Description ?? ''),
+    )) {
+      expect(Path).toBe('/fhir-dev/')
+    }
+    expect(domain).toMatchObject({
+      EncryptionAtRestOptions: { Enabled: true },
+      NodeToNodeEncryptionOptions: { Enabled: true },
+      DomainEndpointOptions: { EnforceHTTPS: true },
+    })
+  })
+})
+
+describe('the API', () => {
+  const { service } = demo
+  const api = routesOf(service)
+
+  it('has the method of every route, and HEAD with every GET', () => {
+    for (const { method, path, interaction } of ROUTES) {
+      const found = api.filter((each) => fitsRoute(each.path, path))
+      expect([path, found.length]).toEqual([path, 1])
+      for (const wanted of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
+        expect([path, wanted, found[0]!.methods.get(wanted)]).toEqual([path, wanted, functionOf(interaction)])
+      }
+    }
+  })
+
+  it('has no other methods, but the fallback for all that is left', () => {
+    for (const { path, methods } of api.filter(({ methods }) => methods.size > 0)) {
+      const wanted = ROUTES.filter((route) => fitsRoute(path, route.path)).flatMap(({ method }) =>
+        method === 'GET' ? ['GET', 'HEAD'] : [method],
+      )
+      expect([path, [...methods.keys()].sort()]).toEqual([path, [...new Set([...wanted, 'ANY', 'OPTIONS'])].sort()])
+      expect([methods.get('ANY'), methods.get('OPTIONS')]).toEqual(['fallback', 'fallback'])
+    }
+  })
+
+  it('answers something at every level, so that a static part with parts below never hides a variable one', () =>
+    expect(api.filter(({ methods }) => methods.size === 0).map(({ path }) => path)).toEqual([]))
+
+  it('wants signed requests, but of browsers that ask whether they may', () => {
+    const open = Object.values(ofType(service, 'AWS::ApiGateway::Method')).filter(
+      ({ AuthorizationType }) => AuthorizationType !== 'AWS_IAM',
+    )
+    expect(new Set(open.map(({ HttpMethod }) => HttpMethod))).toEqual(new Set(['OPTIONS']))
+  })
+
+  it('is open on one machine only: an account refuses it, and what is synthesized goes into no other than that of stand-ins', () => {
+    expect(() => settingsOf({ access: 'open', account: '111111111111' })).toThrow('access "open" lets anybody do anything')
+    expect(JSON.stringify(local)).toContain('000000000000')
+    const methods = Object.values(ofType(local.service, 'AWS::ApiGateway::Method'))
+    expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
+  })
+
+  it('has a stage that is called as the path of the server', () => {
+    const [stage] = Object.values(ofType(service, 'AWS::ApiGateway::Stage'))
+    expect(stage).toMatchObject({
+      StageName: 'fhir',
+      MethodSettings: [{ DataTraceEnabled: false, LoggingLevel: 'OFF', MetricsEnabled: true }],
+    })
+  })
+
+  it('logs neither paths nor queries nor addresses', () => {
+    const [{ AccessLogSetting }] = Object.values(ofType(service, 'AWS::ApiGateway::Stage')) as [Tree]
+    const used = [...String(AccessLogSetting.Format).matchAll(/\$context\.([\w.]+)/g)].map(([, name]) => name)
+    expect(used.filter((name) => /^(?:path|identity|authorizer|customDomain|requestOverride)/.test(name!))).toEqual([])
+    expect(used).toContain('resourcePath')
+  })
+
+  it.each([
+    ['MISSING_AUTHENTICATION_TOKEN', '401'],
+    ['UNAUTHORIZED', '401'],
+    ['ACCESS_DENIED', '403'],
+    ['REQUEST_TOO_LARGE', '413'],
+    ['THROTTLED', '429'],
+    ['INTEGRATION_TIMEOUT', '504'],
+    ['DEFAULT_4XX', undefined],
+    ['DEFAULT_5XX', undefined],
+  ])('answers %s with an OperationOutcome and %s', (type, status) => {
+    const answer = Object.values(ofType(service, 'AWS::ApiGateway::GatewayResponse')).find(({ ResponseType }) => ResponseType === type)
+    expect(answer.StatusCode).toBe(status)
+    const [text] = Object.values<string>(answer.ResponseTemplates)
+    expect(JSON.parse(text!)).toMatchObject({
+      resourceType: 'OperationOutcome',
+      issue: [{ severity: 'error', details: { text: expect.anything() } }],
+    })
+    expect(answer.ResponseParameters).toMatchObject({
+      'gatewayresponse.header.Content-Type': "'application/fhir+json; charset=utf-8'",
+      'gatewayresponse.header.Access-Control-Allow-Origin': "'*'",
+    })
+  })
+
+  it('does not know a path it does not know, where requests need no signature', () => {
+    const answers = Object.values(ofType(local.service, 'AWS::ApiGateway::GatewayResponse'))
+    expect(answers.find(({ ResponseType }) => ResponseType === 'MISSING_AUTHENTICATION_TOKEN').StatusCode).toBe('404')
+  })
+
+  it('names the one origin that is allowed in its own errors', () => {
+    const [answer] = Object.values(ofType(production.service, 'AWS::ApiGateway::GatewayResponse'))
+    expect(answer!.ResponseParameters['gatewayresponse.header.Access-Control-Allow-Origin']).toBe("'https://app.example.org'")
+  })
+})
+
+/** Path → methods → function. */
+function routesOf(service: Tree): readonly { readonly path: string; readonly methods: ReadonlyMap<string, string> }[] {
+  const resources = ofType(service, 'AWS::ApiGateway::Resource')
+  const handlers = Object.fromEntries(Object.entries(ofType(service, 'AWS::Lambda::Function')).map(([id, { Handler }]) => [id, Handler]))
+  const pathOf = (id: string): string =>
+    resources[id] === undefined ? '' : `${pathOf(resources[id].ParentId.Ref ?? '')}/${resources[id].PathPart}`
+  return ['', ...Object.keys(resources)].map((id) => {
+    const methods = Object.values(ofType(service, 'AWS::ApiGateway::Method')).filter(({ ResourceId }) => (ResourceId.Ref ?? '') === id)
+    const target = ({ Integration }: Tree): string => {
+      const [, functionId] = /"Fn::GetAtt":\["(\w+)","Arn"\]/.exec(JSON.stringify(Integration.Uri))!
+      return handlers[functionId!]!.replace(/\.handler$/, '')
+    }
+    return { path: pathOf(id) || '/', methods: new Map(methods.map((method) => [method.HttpMethod as string, target(method)])) }
+  })
+}
+
+/** Variables may have any name, `*` stands where a variable does. */
+const fitsRoute = (path: string, route: string): boolean => shapeOf(path) === shapeOf(route)
+const shapeOf = (path: string): string => path.replace(/\{\w+\}|\*/g, '{}')
+
+describe('what follows the table', () => {
+  it.each([
+    ['indexer', 'H'],
+    ['settle-transactions', 'T'],
+  ])('%s gets records with the sort key %s, repeats what fails alone, and loses nothing', (name, sort) => {
+    const functionId = Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(
+      ([, { Handler }]) => Handler === `${name}.handler`,
+    )![0]
+    const mapping = Object.values(ofType(demo.service, 'AWS::Lambda::EventSourceMapping')).find(
+      ({ FunctionName }) => FunctionName.Ref === functionId,
+    )
+    expect(mapping).toMatchObject({
+      StartingPosition: 'TRIM_HORIZON',
+      BatchSize: 500,
+      MaximumBatchingWindowInSeconds: 0,
+      BisectBatchOnFunctionError: true,
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+      MaximumRetryAttempts: -1,
+      MaximumRecordAgeInSeconds: 20 * 60 * 60,
+      ParallelizationFactor: 1,
+      DestinationConfig: { OnFailure: { Destination: { 'Fn::ImportValue': expect.stringContaining('DataBucket') } } },
+    })
+    expect(JSON.parse(mapping.FilterCriteria.Filters[0].Pattern)).toEqual({ dynamodb: { Keys: { sk: { S: [sort] } } } })
+  })
+
+  it('is no more than two functions, as a stream wants it', () =>
+    expect(Object.keys(ofType(demo.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
+
+  it('takes up every minute and every day what was left', () => {
+    const rules = Object.values(ofType(demo.service, 'AWS::Events::Rule'))
+    expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
+      ['rate(1 minute)', '{"sweep":"transactions"}'],
+      ['rate(1 day)', '{"sweep":"bodies"}'],
+    ])
+  })
+
+  it('rebuilds by the state machine of lambdas/indexing/workflow.ts, whose log has no input', () => {
+    const [machine] = Object.values(ofType(demo.service, 'AWS::StepFunctions::StateMachine'))
+    const [separator, parts] = machine!.DefinitionString['Fn::Join']
+    const text = parts.map((part: Tree) => (typeof part === 'string' ? part : 'ARN')).join(separator)
+    expect(JSON.parse(text)).toEqual(rebuildWorkflow('ARN'))
+    expect(machine!.LoggingConfiguration.IncludeExecutionData).toBe(false)
+  })
+})
+
+describe('a deployment', () => {
+  const { Resources } = demo.service
+  const migration = Resources.Migration
+
+  it('migrates with the new functions behind the stream, before any request is served by the new ones', () => {
+    const idOf = (name: string) =>
+      Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
+    for (const name of ['indexer', 'settle-transactions', 'rebuild-step', 'migrate']) expect(migration.DependsOn).toContain(idOf(name))
+    for (const name of names.filter((each) => !['indexer', 'settle-transactions', 'rebuild-step', 'migrate'].includes(each))) {
+      expect([name, Resources[idOf(name)].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
+    }
+  })
+
+  it('migrates again whenever code or settings change, and only then', () => {
+    const deployed = ({ service }: Synthesized) => service.Resources.Migration.Properties.Deployed
+    expect(deployed(again)).toBe(deployed(demo))
+    expect(deployed(changed)).not.toBe(deployed(demo))
+  })
+
+  it('tells the functions the address clients use', () => {
+    const baseUrl = ({ service }: Synthesized) => functionsOf(service).read!.Environment.Variables.FHIR_BASE_URL
+    expect(JSON.stringify(baseUrl(demo))).toContain('DomainName')
+    expect(baseUrl(production)).toBe('https://fhir.example.org/fhir')
+    expect(baseUrl(local)).toBe('http://127.0.0.1:8080/fhir')
+  })
+
+  it('prints where everything is', () => {
+    expect(Object.keys(demo.data.Outputs)).toEqual(expect.arrayContaining(['ResourceTableName', 'StateTableName', 'BucketName']))
+    expect(Object.keys(demo.service.Outputs)).toEqual(expect.arrayContaining(['BaseUrl', 'ApiUrl', 'DistributionDomain', 'AlarmTopic']))
+  })
+
+  it('has settings that fit, or does not begin', () => {
+    const wrong = (settings: object) => () => settingsOf(settings)
+    expect(wrong({ stagee: 'x' })).toThrow('"stagee" is no setting')
+    expect(wrong({ service: { versioning: 'maybe' } })).toThrow('FHIR_VERSIONING')
+    expect(wrong({ service: { maxBodyBytes: 6_000_000 } })).toThrow('maxBodyBytes is at most 5000000')
+    expect(wrong({ stage: 'Prod!' })).toThrow('is no stage')
+  })
+
+  it('sets what the service is told', () => {
+    const { Variables } = functionsOf(production.service).vread!.Environment
+    expect(Variables).toMatchObject({ FHIR_VERSIONING: 'off', FHIR_ALLOWED_ORIGINS: 'https://app.example.org' })
+    expect(functionsOf(production.service).indexer!.ReservedConcurrentExecutions).toBe(20)
+  })
+
+  it('watches what can go wrong, with what is then to be done', () => {
+    const alarms = Object.values(ofType(demo.service, 'AWS::CloudWatch::Alarm'))
+    const watched = new Set(alarms.map(({ AlarmDescription }) => /^\w+/.exec(AlarmDescription)![0]))
+    expect([...watched].sort()).toEqual(
+      // biome-ignore format: a list
+      ['Dropped', 'FollowerErrors', 'FunctionThrottles', 'IndexLag', 'IteratorAge', 'Latency', 'PutAside', 'RebuildFailed', 'SearchDomain', 'ServerErrors', 'TableThrottles'],
+    )
+    for (const { AlarmActions, AlarmDescription } of alarms) {
+      expect(AlarmActions).toHaveLength(1)
+      expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
+    }
+    expect(Object.keys(ofType(demo.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
+  })
+})
+
+describe('what is deployed, type by type and permission by permission', () => {
+  it('what lasts', () => expect(digest(demo.data)).toMatchSnapshot())
+  it('what runs', () => expect(digest(demo.service)).toMatchSnapshot())
+})
