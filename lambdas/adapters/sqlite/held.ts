@@ -84,7 +84,7 @@ const groupFieldsOf = remembered((param) => [`${param}:code`, `${param}:system`]
 export function ownGroups({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): Groups {
   const own: [number, readonly string[]][] = []
   const compare = (field: string, kept: readonly string[]): void => {
-    const source = keys[keyFieldsOf(field).find((name) => keys[name] !== undefined) ?? ''] ?? NONE
+    const source = firstOf(keys, keyFieldsOf(field))
     if (kept !== source && !isSame(kept, source)) own.push([fieldOf(field), kept])
   }
   for (const field in groups) compare(field, groups[field]!)
@@ -109,4 +109,13 @@ function remembered(make: (name: string) => readonly string[]): (name: string) =
 
 const NONE: readonly string[] = []
 
-const isSame = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every((each, i) => each === b[i])
+function firstOf(keys: IndexDocument['keys'], fields: readonly string[]): readonly string[] {
+  for (const field of fields) if (keys[field] !== undefined) return keys[field]
+  return NONE
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}

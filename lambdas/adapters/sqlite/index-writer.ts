@@ -8,8 +8,13 @@ import { NO_SORTING, writeSorting } from './sorting.ts'
 
 type Row = { readonly doc: number; readonly version: number; readonly held: string }
 
+type Place = readonly [kind: number, id: string, doc: number]
+
 /** The rows of a batch, or of one document. */
 class Rows {
+  readonly documents: SQLInputValue[][] = []
+  readonly live: Place[] = []
+  readonly gone: Place[] = []
   readonly postings: Posting[] = []
   readonly spans: Span[] = []
   readonly tuples: TupleRow[] = []
@@ -25,6 +30,8 @@ class Rows {
 
 const ROWS_AT_ONCE = 64
 
+type Table = 'document' | 'live' | 'gone' | 'posting' | 'span' | 'tuple' | 'point'
+
 export class IndexWriter {
   readonly #db: DatabaseSync
   readonly #numbers: IndexNumbers
@@ -38,9 +45,6 @@ export class IndexWriter {
       known: db.prepare(
         `SELECT doc, version, held FROM document WHERE doc = coalesce((SELECT doc FROM live WHERE kind = ?1 AND id = ?2), (SELECT doc FROM gone WHERE kind = ?1 AND id = ?2))`,
       ),
-      put: db.prepare('INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?, ?, ?, ?)'),
-      live: db.prepare('INSERT OR REPLACE INTO live VALUES (?, ?, ?)'),
-      gone: db.prepare('INSERT OR REPLACE INTO gone VALUES (?, ?, ?)'),
       notLive: db.prepare('DELETE FROM live WHERE kind = ? AND id = ?'),
       notGone: db.prepare('DELETE FROM gone WHERE kind = ? AND id = ?'),
       posting: db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND doc = ?'),
@@ -57,6 +61,10 @@ export class IndexWriter {
     for (const document of newestOf(documents)) this.#put(document, rows, again)
     rows.postings.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[2] - b[2]))
     rows.spans.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    for (const places of [rows.live, rows.gone]) places.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
+    this.#insert('document', 7, rows.documents)
+    this.#insert('live', 3, rows.live)
+    this.#insert('gone', 3, rows.gone)
     this.#insert('posting', 3, rows.postings)
     this.#insert('span', 4, rows.spans)
     this.#insert('tuple', 9, rows.tuples)
@@ -75,12 +83,14 @@ export class IndexWriter {
     const known = this.#statements.known.get(kind, id) as Row | undefined
     if (known !== undefined && (known.version > version || (known.version === version && !again))) return
     const doc = known?.doc ?? this.#nextDoc++
-    if (known !== undefined) this.#remove(doc, known.held)
+    if (known !== undefined) {
+      this.#remove(doc, known.held)
+      this.#statements[deleted ? 'notLive' : 'notGone'].run(kind, id)
+    }
     const held = deleted ? '' : this.#collect(kind, doc, document, rows)
     const sorting = deleted ? NO_SORTING : this.#sortingOf(kind, document)
-    this.#statements.put.run(doc, kind, id, version, deleted ? 1 : 0, sorting, held)
-    this.#statements[deleted ? 'gone' : 'live'].run(kind, id, doc)
-    if (known !== undefined) this.#statements[deleted ? 'notLive' : 'notGone'].run(kind, id)
+    rows.documents.push([doc, kind, id, version, deleted ? 1 : 0, sorting, held])
+    rows[deleted ? 'gone' : 'live'].push([kind, id, doc])
   }
 
   /** Adds the document's rows to those of the batch, and gives what to remember of them. */
@@ -119,7 +129,7 @@ export class IndexWriter {
     for (const [field, latitude, longitude] of points) this.#statements.point.run(field, latitude, longitude, doc)
   }
 
-  #insert(table: 'posting' | 'span' | 'tuple' | 'point', columns: number, rows: readonly (readonly SQLInputValue[])[]): void {
+  #insert(table: Table, columns: number, rows: readonly (readonly SQLInputValue[])[]): void {
     const whole = rows.length - (rows.length % ROWS_AT_ONCE)
     const values: SQLInputValue[] = Array(columns * ROWS_AT_ONCE).fill(null)
     for (let i = 0; i < whole; i += ROWS_AT_ONCE) {
@@ -137,7 +147,7 @@ export class IndexWriter {
     let statement = this.#insertions.get(name)
     if (statement === undefined) {
       const row = `(${Array(columns).fill('?').join(', ')})`
-      statement = this.#db.prepare(`INSERT OR IGNORE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
+      statement = this.#db.prepare(`INSERT OR REPLACE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
       this.#insertions.set(name, statement)
     }
     return statement
