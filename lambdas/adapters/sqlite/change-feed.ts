@@ -7,6 +7,8 @@ import { openForReading } from './schema.ts'
 import { VersionReader } from './version-reader.ts'
 
 const HEAVIEST = 64_000
+/** kB: the log is read once, from its beginning to its end. */
+const CACHE = 2_000
 
 export class SqliteChangeFeed implements ChangeFeed {
   readonly #db: DatabaseSync
@@ -14,7 +16,7 @@ export class SqliteChangeFeed implements ChangeFeed {
   readonly #versions
 
   constructor(file: string) {
-    this.#db = openForReading(file)
+    this.#db = openForReading(file, { cache: CACHE })
     this.#versions = new VersionReader(this.#db)
     this.#changes = this.#db.prepare(
       `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? ORDER BY v.seq LIMIT ?`,

@@ -29,7 +29,7 @@ export class StoreFileError extends Error {}
 export function openForWriting(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    db.exec(`PRAGMA page_size = ${PAGE}; PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA busy_timeout = 5000`)
+    db.exec(`PRAGMA page_size = ${PAGE}; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000`)
     const isNew = pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
     if (!isNew) checked(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')
@@ -42,12 +42,12 @@ export function openForWriting(file: string): DatabaseSync {
   }
 }
 
-/** `thoroughly`: every page is looked at, which takes seconds for a large store. */
-export function openForReading(file: string, { thoroughly = false } = {}): DatabaseSync {
+/** `thoroughly`: every page is looked at, which takes seconds for a large store. `cache`: kB of pages kept. */
+export function openForReading(file: string, { thoroughly = false, cache = 16_000 } = {}): DatabaseSync {
   if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
   const db = new DatabaseSync(file, { readOnly: true })
   try {
-    db.exec('PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000')
+    db.exec(`PRAGMA cache_size = -${cache}; PRAGMA busy_timeout = 5000`)
     if (thoroughly && pragma(db, 'quick_check') !== 'ok') throw new StoreFileError(`${file} is damaged`)
     return checked(db, file)
   } catch (error) {

@@ -16,7 +16,7 @@ const PATIENCE = { each: 1, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
 const WORTH_A_FLUSH = 500_000
 /** Bytes in the write-ahead log that make a checkpoint due: small ones, often, so that none takes long. */
-const CHECKPOINT_AT = 4_000_000
+const CHECKPOINT_AT = 8_000_000
 const IDLE = 200
 
 const port = parentPort!
