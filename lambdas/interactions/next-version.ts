@@ -35,7 +35,7 @@ export function save(
   const expected = head?.versionId ?? 0
   const lastUpdated = stampAfter(clock, head)
   const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
-  const body = new TextEncoder().encode(writeJson(stamped))
+  const body = Buffer.from(writeJson(stamped))
   if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
   const write: Write = { ...key, expected, lastUpdated, deleted: false, compartments: compartmentsOf(stamped), body }
   const created = head === undefined || head.deleted
