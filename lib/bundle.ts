@@ -22,6 +22,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
+  definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }
 
@@ -108,7 +109,7 @@ function later(): Plugin {
 
 /** A function finds its credentials in the environment; the SDK would also look in ten other places, with clients for them. */
 function credentialsOfTheEnvironment(): Plugin {
-  return replacing('credentials', /^@aws-sdk\/credential-provider-node$/, /\/client-[^/]+\//, [
+  return replacing('credentials', /^@aws-sdk\/credential-provider-node$/, /./, [
     "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env'",
   ])
 }

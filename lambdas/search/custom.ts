@@ -8,7 +8,7 @@ import type { ComponentMapping } from '../../search-mappings/mapping.ts'
 import { R4 } from '../fhir/definitions/r4.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { type Branch, withoutCompanions } from '../fhir/path/branch.ts'
-import { compiler } from '../fhir/path/compile.ts'
+import { type Compiler, compiler } from '../fhir/path/compile.ts'
 import { checkInterpreted } from '../fhir/path/interpreter.ts'
 import { Unsupported } from '../fhir/path/tokens.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
@@ -18,7 +18,12 @@ import { type CustomMapping, mappingOfR4, searchParameter } from './parameters.t
 /** What is searched by, by itself and as a component. */
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
 
-const fhirpath = compiler(R4)
+/** Made for the first definition: R4 as data takes time to load, and most searches do without. */
+let ofR4: Compiler | undefined
+function fhirpath(): Compiler {
+  ofR4 ??= compiler(R4)
+  return ofR4
+}
 
 /** A component of a composite: what it is by its definition, and where its values are by the composite. */
 type Component = Omit<ComponentMapping, 'values'>
@@ -122,7 +127,7 @@ function valuesOn(base: string, expression: string, components: readonly Compone
 /** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
 function branchesOf(expression: string, type: string): readonly Branch[] | undefined {
   try {
-    return fhirpath.branches(expression, type).map(withoutCompanions)
+    return fhirpath().branches(expression, type).map(withoutCompanions)
   } catch {
     return undefined
   }

@@ -7,7 +7,7 @@ import { isDecimal } from '../json.ts'
 import type { Element } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { asNumber } from './compare.ts'
-import { membersIn } from './members.ts'
+import { type MembersOf, membersIn } from './members.ts'
 import { targetType } from './refers.ts'
 import type { TypedValue } from './steps.ts'
 import { Unsupported } from './tokens.ts'
@@ -152,7 +152,12 @@ function typeNamed(name: string, item: unknown): string {
   return (type === 'BackboneElement' || type === 'Element') && typeof path === 'string' ? path : type
 }
 
-const membersOf = membersIn(R4)
+/** Made when it is first asked for: R4 as data takes time to load. */
+let ofR4: MembersOf | undefined
+function membersOf(type: string, name: string): ReturnType<MembersOf> {
+  ofR4 ??= membersIn(R4)
+  return ofR4(type, name)
+}
 
 /** The code system of a code whose binding takes only one. */
 function systemOf(name: string, item: unknown): Pick<TypedValue, 'system'> {

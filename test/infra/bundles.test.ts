@@ -1,0 +1,177 @@
+/** The code of the functions as it is deployed: what is in it, how large it is, that it starts, and how fast. From `bin/app.ts`, as `cdk synth` runs it. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { build } from 'esbuild'
+import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
+import { OPTIONS } from '../../lib/bundle.ts'
+import { synthesize } from '../cloud/assembly.ts'
+import { functionsOf, type Tree } from './assembly.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-bundles-'))
+const assembly = await synthesize({ folder, settings: {} })
+const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
+const functions = functionsOf(readJson('fhir-local-service.template.json'))
+const names = Object.keys(FUNCTIONS) as FunctionName[]
+
+const isFull = process.env.FHIR_TEST_FULL === '1'
+
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const filesOf = (name: string): readonly string[] => readdirSync(join(assembly, 'bundles', name)).filter((file) => file.endsWith('.js'))
+const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name, `${name}.js`)).size
+
+/** The adapters a port is made of. Clock and seal's cipher are anybody's. */
+const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
+  resources: ['dynamodb', 's3'],
+  writer: ['dynamodb', 's3'],
+  settler: ['dynamodb', 's3'],
+  index: ['opensearch'],
+  documents: ['opensearch', 's3'],
+  rebuilding: ['opensearch'],
+  blobs: ['s3'],
+  progress: ['dynamodb'],
+  definitions: ['dynamodb'],
+  seal: ['dynamodb'],
+  audit: ['dynamodb'],
+  workflow: ['step-functions'],
+}
+
+describe('the code of a function', () => {
+  it.each(names)('%s carries the adapters of its ports, and no others', (name) => {
+    const sources = filesOf(name).flatMap((file) => readJson('bundles', 'maps', `${file}.map`).sources as string[])
+    const adapters = sources.flatMap((source) => /lambdas\/adapters\/([\w-]+)\//.exec(source)?.[1] ?? [])
+    const wanted = FUNCTIONS[name].flatMap((port) => ADAPTERS[port])
+    expect([...new Set(adapters)].filter((adapter) => adapter !== 'in-process' && !wanted.includes(adapter))).toEqual([])
+  })
+
+  it.each(names)('%s is an asset of its own, whose handler is found by its name', (name) => {
+    const { Code, Handler } = functions[name]
+    const { files } = readJson('fhir-local-service.assets.json')
+    const { source } = Object.values<Tree>(files).find(({ destinations }) => JSON.stringify(destinations).includes(Code.S3Key))
+    expect(Handler).toBe(`${name}.handler`)
+    expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json'].sort())
+  })
+
+  it('is small: a read starts often, a search has more to do', () => {
+    expect(sizeOf('read')).toBeLessThanOrEqual(450_000)
+    expect(sizeOf('search')).toBeLessThanOrEqual(1_100_000)
+    for (const name of names) expect([name, sizeOf(name) <= 1_600_000]).toEqual([name, true])
+  })
+
+  it('loads the client of S3, the definitions of R4, units of measure and FHIRPath from files of their own', () => {
+    expect(filesOf('read')).toEqual(['read.js', 's3-blob-store.js'])
+    const later = ['definitions.js', 'fhirpath-r4.js', 'fhirpath.js', 's3-blob-store.js', 'ucum.js']
+    expect(filesOf('search')).toEqual([...later, 'search.js'].sort())
+    expect(filesOf('create')).toEqual([...later, 'create.js'].sort())
+  })
+
+  it('is the same however often it is made', async () => {
+    for (const name of isFull ? names : (['read', 'search'] as const)) {
+      const entryPoints = [{ in: `./lambdas/functions/${name}.ts`, out: name }]
+      const { outputFiles } = await build({ ...OPTIONS, entryPoints, outdir: 'elsewhere' })
+      const again = outputFiles.find(({ path }) => path.endsWith(`/${name}.js`))!.text
+      expect([name, again === readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')]).toEqual([name, true])
+    }
+  })
+})
+
+describe('a function that starts', () => {
+  /** Name → the least time its import took, ms. */
+  const least: Record<string, number> = {}
+
+  /** In a process of its own; `after` is done when it has loaded, and what it gives is printed. */
+  const started = (file: string, variables: object, after: string): Tree => {
+    const script = `const began = performance.now()
+      const loaded = require(process.argv[1])
+      const ms = performance.now() - began
+      ;(async () => (${after}))().then((value) => { console.log('RESULT' + JSON.stringify(value)); process.exit() })`
+    const environment = { PATH: process.env.PATH, ...PLATFORM, ...variables }
+    const printed = execFileSync(process.execPath, ['-e', script, file], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    return JSON.parse(printed.toString().split('RESULT')[1]!)
+  }
+
+  const fileOf = (name: string): string => join(assembly, 'bundles', name, `${name}.js`)
+  const variablesOf = (name: string): object =>
+    Object.fromEntries(
+      Object.entries(functions[name].Environment.Variables).map(([key, value]) => [
+        key,
+        typeof value === 'string' ? value : PLACEHOLDERS[key],
+      ]),
+    )
+
+  it.each(names)('%s loads no more than it needs, and has a handler', (name) => {
+    const after = "{ ms, handler: typeof loaded.handler, files: Object.keys(require.cache).map((file) => file.split('/').at(-1)) }"
+    // The steps of writing validate, which takes the definitions of R4.
+    const files = VALIDATING.has(name) ? [`${name}.js`, 'definitions.js'] : [`${name}.js`]
+    const { ms, ...rest } = started(fileOf(name), variablesOf(name), after)
+    least[name] = ms
+    expect(rest).toEqual({ handler: 'function', files })
+  })
+
+  it('answers, also where nothing it needs answers', () => {
+    const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Nothing', id: '1' }, multiValueHeaders: {} }
+    const { statusCode, body } = started(fileOf('read'), variablesOf('read'), `loaded.handler(${JSON.stringify(event)})`)
+    expect([statusCode, JSON.parse(body).resourceType]).toEqual([404, 'OperationOutcome'])
+  })
+
+  it('finds what it loads later', () => {
+    const later = `{
+      s3: typeof (await import('./s3-blob-store.js')).openS3BlobStore,
+      units: require('./ucum.js').UcumLhcUtils.getInstance().convertUnitTo('g', 1, 'mg').toVal,
+      path: (await import('./fhirpath.js')).default.evaluate({ resourceType: 'Patient', id: 'a' }, 'Patient.id', {}, (await import('./fhirpath-r4.js')).default),
+    }`
+    const script = join(assembly, 'bundles', 'create', 'later.js')
+    writeFileSync(script, `module.exports = async () => (${later})`)
+    expect(started(script, {}, 'await loaded()')).toEqual({ s3: 'function', units: 1000, path: ['a'] })
+  })
+
+  it('takes little longer than the client of DynamoDB by itself', async () => {
+    const bare = join(folder, 'bare.js')
+    const { outputFiles } = await build({ ...OPTIONS, stdin: { contents: BARE, resolveDir: OPTIONS.absWorkingDir }, outfile: 'bare.js' })
+    writeFileSync(bare, outputFiles.find(({ path }) => path.endsWith('.js'))!.contents)
+    const run = (name: string, file: string, variables: object): void => {
+      least[name] = Math.min(least[name] ?? Number.POSITIVE_INFINITY, started(file, variables, 'ms') as number)
+    }
+    // What else the machine does can only add to a time: more rounds come nearer to the truth.
+    for (let round = 1; round <= 5 || (round <= 25 && least.read! > least.bare! * MOST); round++) {
+      run('bare', bare, {})
+      run('read', fileOf('read'), variablesOf('read'))
+    }
+    for (let round = 1; isFull && round <= 7; round++) for (const name of names) run(name, fileOf(name), variablesOf(name))
+    const ratios = Object.fromEntries(names.map((name) => [name, least[name]! / least.bare!]))
+    console.log(`import times, as ratios to ${least.bare!.toFixed(0)} ms of the bare client: ${JSON.stringify(ratios, rounded)}`)
+    expect(ratios.read).toBeLessThanOrEqual(MOST)
+  })
+})
+
+const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle'])
+
+/** Of a read's import time to that of the bare client. */
+const MOST = 1.5
+
+const BARE = `import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
+  export const client = new DynamoDBClient({ maxAttempts: 1 })
+  export const get = (input) => client.send(new GetItemCommand(input))`
+
+const rounded = (_: string, value: unknown) => (typeof value === 'number' ? Math.round(value * 100) / 100 : value)
+
+/** As Lambda gives them to every function; nobody is at the address. */
+const PLATFORM = {
+  AWS_REGION: 'us-east-1',
+  AWS_ACCESS_KEY_ID: 'x',
+  AWS_SECRET_ACCESS_KEY: 'x',
+  AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
+}
+
+/** For what only a deployment knows. */
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  FHIR_BASE_URL: 'https://example.org/fhir',
+  FHIR_SEARCH_ENDPOINT: 'http://127.0.0.1:9',
+  FHIR_TABLE: 'resources',
+  FHIR_STATE_TABLE: 'state',
+  FHIR_BUCKET: 'bucket',
+  FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:rebuild',
+}
