@@ -136,13 +136,13 @@ export function acceptedInData(stack: DataStack, { search, vpc }: Settings): voi
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }
 
-export function acceptedInService(stack: ServiceStack, data: DataStack, { vpc, customDomain }: Settings): void {
+export function acceptedInService(stack: ServiceStack, data: DataStack, { vpc, customDomain, search }: Settings): void {
   accept(stack, [
     ...IN_SERVICE,
     ...(vpc === undefined ? SERVICE_WITHOUT_VPC : SERVICE_WITH_VPC),
     ...(customDomain === undefined ? WITHOUT_NAME : []),
     {
-      rules: partsOf(data).map((part) => `AwsSolutions-IAM5[Resource::${part}]`),
+      rules: partsOf(data, search).map((part) => `AwsSolutions-IAM5[Resource::${part}]`),
       at: /Role$/,
       reason: 'A part of one resource, as small as it can be named',
     },
@@ -150,15 +150,14 @@ export function acceptedInService(stack: ServiceStack, data: DataStack, { vpc, c
 }
 
 /** Below the bucket, the domain and the table: keys, indices, streams. */
-function partsOf({ bucket, domain, resourceTable }: DataStack): readonly string[] {
-  const below = (construct: IConstruct, parts: readonly string[]) => {
-    const id = Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)
-    return parts.map((part) => `<${id}.Arn>/${part}`)
-  }
+function partsOf({ bucket, domain, resourceTable }: DataStack, search: Settings['search']): readonly string[] {
+  const arnOf = (construct: IConstruct) => `<${Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)}.Arn>`
+  const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
+  const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
   return [
-    ...below(bucket, ['aws/lambda/*', 'overflow/*', 'queries/*', 'tokens/*']),
-    ...below(resourceTable, ['stream/*']),
-    ...(domain === undefined ? [] : below(domain, ['_alias/fhir-*', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
+    ...below(arnOf(bucket), ['aws/lambda/*', 'overflow/*', 'queries/*', 'tokens/*']),
+    ...below(arnOf(resourceTable), ['stream/*']),
+    ...(domainArn === undefined ? [] : below(domainArn, ['_alias/fhir-*', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
   ]
 }
 

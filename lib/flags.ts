@@ -3,4 +3,5 @@ export const FLAGS = {
   '@aws-cdk/aws-s3:createDefaultLoggingPolicy': true,
   '@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy': true,
   '@aws-cdk/core:enablePartitionLiterals': true,
+  '@aws-cdk/core:validateAgainstDefaultRules': true,
 }

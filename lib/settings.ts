@@ -102,7 +102,7 @@ export const DEFAULTS: Settings = {
   concurrency: {},
   parallelizationFactor: 1,
   memory: { light: 512, request: 1024, worker: 1769 },
-  limits: { perAddress: 30_000, rate: 500, burst: 1_000 },
+  limits: { perAddress: 100_000, rate: 500, burst: 1_000 },
   rebuildWait: 60,
 }
 

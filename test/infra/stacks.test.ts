@@ -1,4 +1,5 @@
 /** What holds for the stacks, whatever their settings. The digests at the end show every change of what is deployed and who may do what. */
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
 import { FUNCTIONS, type FunctionName, functionOf } from '../../lambdas/functions/functions.ts'
@@ -29,11 +30,13 @@ const all = synthesized({
     alarmEmail: 'ops@example.org',
   },
   local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' }, rebuildWait: 1 },
+  // A domain of one's own.
+  elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
   again: {},
   changed: { service: { timeZone: 'Europe/Berlin' } },
 })
-const { demo, production, local, again, changed } = all
-const each = Object.entries<Synthesized>({ demo, production, local })
+const { demo, production, local, elsewhere, again, changed } = all
+const each = Object.entries<Synthesized>({ demo, production, local, elsewhere })
 const names = Object.keys(FUNCTIONS) as FunctionName[]
 
 describe.each(each)('the stacks: %s', (_, { data, service, findings }) => {
@@ -370,6 +373,12 @@ describe('who may do what', () => {
     expect(functionsOf(demo.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
   })
 
+  it("a domain of one's own is asked with a signature, and permitted by its ARN", () => {
+    const call = { action: 'es:ESHttpPost', resource: 'arn:aws:es:us-east-1:111111111111:domain/own/fhir-patient/_search' }
+    expect(allowed(elsewhere.service, 'search', call)).toBe(true)
+    expect(functionsOf(elsewhere.service).search!.Environment.Variables.FHIR_SEARCH_SIGNING).toBe('sigv4')
+  })
+
   it('the domain takes signed requests of these roles only', () => {
     const [domain] = Object.values(ofType(demo.data, 'AWS::OpenSearchService::Domain'))
     const [statement, ...others] = domain!.AccessPolicies.Statement
@@ -497,6 +506,61 @@ function routesOf(service: Tree): readonly { readonly path: string; readonly met
 /** Variables may have any name, `*` stands where a variable does. */
 const fitsRoute = (path: string, route: string): boolean => shapeOf(path) === shapeOf(route)
 const shapeOf = (path: string): string => path.replace(/\{\w+\}|\*/g, '{}')
+
+describe('what is in front', () => {
+  const [viewer] = Object.values(ofType(demo.service, 'AWS::CloudFront::Function'))
+  const asked = (uri: string, querystring: object = {}): Tree => {
+    const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' } } }
+    return runInNewContext(`${viewer!.FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
+  }
+
+  it('encodes what the API refuses or splits at, in every value', () => {
+    const value = 'http://loinc.org|1234-5;{x}'
+    const { querystring } = asked('/fhir/Observation', {
+      code: { value, multiValue: [{ value }, { value: 'a%7Cb' }] },
+      _count: { value: '3' },
+    })
+    const encoded = 'http://loinc.org%7C1234-5%3B%7Bx%7D'
+    expect(querystring).toEqual({ code: { value: encoded, multiValue: [{ value: encoded }, { value: 'a%7Cb' }] }, _count: { value: '3' } })
+  })
+
+  it('tells the firewall who asks, whatever a client says', () => expect(asked('/fhir').headers['true-client-ip'].value).toBe('192.0.2.1'))
+
+  it('answers other paths by itself', () => {
+    const { statusCode, body } = asked('/favicon.ico')
+    expect([statusCode, JSON.parse(body.data).resourceType]).toEqual([404, 'OperationOutcome'])
+    expect(asked('/fhirs').statusCode).toBe(404)
+  })
+
+  it('passes everything else on, and keeps nothing', () => {
+    const [{ DistributionConfig }] = Object.values(ofType(demo.service, 'AWS::CloudFront::Distribution')) as [Tree]
+    const { AllowedMethods, CachePolicyId, OriginRequestPolicyId } = DistributionConfig.DefaultCacheBehavior
+    expect(AllowedMethods).toEqual(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH', 'POST', 'DELETE'])
+    // AWS's own policies: Managed-CachingDisabled, Managed-AllViewerExceptHostHeader.
+    expect([CachePolicyId, OriginRequestPolicyId]).toEqual(['4135ea2d-6df8-44a3-9df3-4b5a84be39ad', 'b689b0a8-53d0-40ab-baf2-68738e2966ac'])
+    expect(DistributionConfig.Origins[0].OriginPath).toBeUndefined()
+  })
+
+  it('refuses bodies no function could take, by their length', () => {
+    const [{ Rules }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
+    expect(tooLarge.Action.Block.CustomResponse.ResponseCode).toBe(413)
+    const larger = new RegExp(tooLarge.Statement.RegexMatchStatement.RegexString)
+    const lengths = ['0', '4999999', '5000000', '5000001', '5000010', '5999999', '6000000', '9999999', '10000000', '123456789']
+    expect(lengths.filter((length) => larger.test(length))).toEqual(lengths.slice(3))
+  })
+
+  it('refuses an address that asks too much, counted by who really asks', () => {
+    const [{ Rules, CustomResponseBodies, DefaultAction }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    const tooMany = Rules.find(({ Name }: Tree) => Name === 'TooMany')
+    expect(tooMany).toMatchObject({
+      Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
+      Statement: { RateBasedStatement: { AggregateKeyType: 'FORWARDED_IP', ForwardedIPConfig: { HeaderName: 'true-client-ip' } } },
+    })
+    for (const { Content } of Object.values<Tree>(CustomResponseBodies)) expect(JSON.parse(Content).resourceType).toBe('OperationOutcome')
+    expect(DefaultAction).toEqual({ Allow: {} })
+  })
+})
 
 describe('what follows the table', () => {
   it.each([
