@@ -47,7 +47,6 @@ export class FhirDistribution extends Construct {
     this.distribution = new Distribution(this, 'Distribution', {
       comment: `FHIR ${stage}`,
       httpVersion: HttpVersion.HTTP2_AND_3,
-      minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2021,
       defaultBehavior: {
         origin,
         allowedMethods: AllowedMethods.ALLOW_ALL,
@@ -68,7 +67,11 @@ export class FhirDistribution extends Construct {
   }
 
   #named({ name, certificateArn }: CustomDomain) {
-    return { domainNames: [name], certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn) }
+    return {
+      domainNames: [name],
+      certificate: Certificate.fromCertificateArn(this, 'Certificate', certificateArn),
+      minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2021,
+    }
   }
 
   #record({ name, hostedZone: { id, name: zoneName } }: CustomDomain): void {

@@ -1,0 +1,23 @@
+/** The costs the README tells, computed. */
+import { describe, expect, it } from '@jest/globals'
+import { ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+
+describe('a million requests', () => {
+  it.each<[keyof typeof WORK, string]>([
+    ['read', '5.35'],
+    ['search', '8.21'],
+    ['create', '6.74'],
+    ['update', '8.81'],
+  ])('of %s cost $%s', (name, dollars) => expect(ofMillion(WORK[name]).toFixed(2)).toBe(dollars))
+})
+
+describe('a month', () => {
+  it.each<[string, Use, readonly [number, number, number, number, number]]>([
+    ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 10, 39]],
+    ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 10, 47]],
+    ['of a hundred million requests, 100 GB', { requests: 100, stored: 100, size: 'production' }, [703, 71, 466, 10, 1251]],
+  ])('%s costs %j', (_, use, dollars) => {
+    const { requests, data, search, fixed } = ofMonth(use)
+    expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)
+  })
+})

@@ -1,0 +1,99 @@
+/**
+ * What a deployment costs in a month: list prices of us-east-1 in US dollars, without free tiers but CloudFront's, and the work each interaction
+ * is. https://aws.amazon.com/pricing/
+ */
+
+const PRICES = {
+  /** For a million. */
+  api: 3.5,
+  invocation: 0.2,
+  writeUnit: 0.625,
+  readUnit: 0.125,
+  cloudFront: 1,
+  firewall: 0.6,
+  /** For a gigabyte and second, on arm64. */
+  computing: 0.0000133334,
+  /** For a gigabyte: once, or each month. */
+  log: 0.5,
+  transfer: 0.085,
+  table: 0.25,
+  recovery: 0.2,
+  disk: 0.122,
+  /** For a month. */
+  smallNode: 26.28,
+  largeNode: 131,
+  firewallWithRules: 7,
+  key: 1,
+  alarm: 0.1,
+} as const
+
+/** Of CloudFront, in a month. */
+const FREE = { requests: 10, gigabytes: 1_000 }
+
+type Work = {
+  readonly gigabytes: number
+  readonly ms: number
+  /** Units of DynamoDB, the audit record not counted. */
+  readonly writes: number
+  readonly reads: number
+  /** Bytes of the answer, in KB. */
+  readonly answer: number
+  readonly indexed?: true
+}
+
+/** Of a resource of 1.5 KB, which is kept in less than 1; a search finds 20. Units as the README tells them. */
+export const WORK = {
+  read: { gigabytes: 0.5, ms: 8, writes: 0, reads: 1, answer: 1.5 },
+  search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },
+  create: { gigabytes: 1, ms: 20, writes: 2, reads: 0, answer: 0.5, indexed: true },
+  update: { gigabytes: 1, ms: 25, writes: 5, reads: 1, answer: 0.5, indexed: true },
+} satisfies Record<string, Work>
+
+const AUDIT_WRITES = 1
+const LOG_KB = 0.5
+/** Records come in batches. */
+const INDEXING = 0.05
+
+/** Of a million requests, but for transfer. */
+export function ofMillion({ gigabytes, ms, writes, reads, indexed }: Work): number {
+  const gateway = PRICES.api + PRICES.invocation + PRICES.firewall
+  const computing = gigabytes * ms * 1_000 * PRICES.computing
+  const units = (writes + AUDIT_WRITES) * PRICES.writeUnit + reads * PRICES.readUnit
+  return gateway + computing + units + LOG_KB * PRICES.log + (indexed === true ? INDEXING : 0)
+}
+
+export type Use = {
+  /** Millions in a month. */
+  readonly requests: number
+  /** Gigabytes of resources, as JSON. */
+  readonly stored: number
+  readonly size: 'demo' | 'production'
+}
+
+/** Seven reads of ten, two searches, the rest writes, two creates for each update. */
+const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
+
+/** Bodies are deflated in the table; audit records are kept for three months. */
+const DEFLATED = 2.6
+const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
+const ALARMS = 19
+
+export function ofMonth({ requests, stored, size }: Use): {
+  readonly requests: number
+  readonly data: number
+  readonly search: number
+  readonly fixed: number
+} {
+  const names = Object.keys(SHARES) as (keyof typeof SHARES)[]
+  const perMillion = names.reduce((sum, name) => sum + SHARES[name] * ofMillion(WORK[name]), 0)
+  const gigabytes = requests * names.reduce((sum, name) => sum + SHARES[name] * WORK[name].answer, 0)
+  const front = Math.max(0, requests - FREE.requests) * PRICES.cloudFront + Math.max(0, gigabytes - FREE.gigabytes) * PRICES.transfer
+  const kept = stored / DEFLATED + requests * AUDITED.gigabytesPerMillion * AUDITED.months
+  const search = size === 'demo' ? PRICES.smallNode + 20 * PRICES.disk : 3 * (PRICES.largeNode + 200 * PRICES.disk)
+  return {
+    requests: requests * perMillion + front,
+    data: kept * (PRICES.table + PRICES.recovery),
+    search,
+    fixed: PRICES.firewallWithRules + PRICES.key + ALARMS * PRICES.alarm,
+  }
+}
