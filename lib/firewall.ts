@@ -5,7 +5,7 @@
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
 import { Construct } from 'constructs'
 import { CLIENT_ADDRESS } from './distribution.ts'
-import { outcomeText } from './gateway-errors.ts'
+import { ALLOW_ORIGIN, allowedOrigin, outcomeText } from './gateway-errors.ts'
 import type { Settings } from './settings.ts'
 
 const FIVE_MINUTES = 300
@@ -13,8 +13,10 @@ const FIVE_MINUTES = 300
 export class Firewall extends Construct {
   readonly webAcl: CfnWebACL
 
-  constructor(scope: Construct, id: string, stageArn: string, { limits, service }: Settings) {
+  constructor(scope: Construct, id: string, stageArn: string, settings: Settings) {
     super(scope, id)
+    const { limits, service } = settings
+    const origin = allowedOrigin(settings)
     this.webAcl = new CfnWebACL(this, 'WebAcl', {
       scope: 'REGIONAL',
       defaultAction: { allow: {} },
@@ -27,7 +29,7 @@ export class Firewall extends Construct {
         {
           name: 'TooLarge',
           priority: 0,
-          action: refuse(413, 'TooLarge'),
+          action: refuse(413, 'TooLarge', origin),
           statement: {
             regexMatchStatement: {
               fieldToMatch: { singleHeader: { Name: 'content-length' } },
@@ -40,7 +42,7 @@ export class Firewall extends Construct {
         {
           name: 'TooMany',
           priority: 1,
-          action: refuse(429, 'TooMany'),
+          action: refuse(429, 'TooMany', origin),
           statement: {
             rateBasedStatement: {
               limit: limits.perAddress,
@@ -60,9 +62,10 @@ export class Firewall extends Construct {
 
 const shown = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
 const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: outcomeText(code, text) })
-const refuse = (responseCode: number, customResponseBodyKey: string) => ({
-  block: { customResponse: { responseCode, customResponseBodyKey } },
-})
+const refuse = (responseCode: number, customResponseBodyKey: string, origin: string | undefined) => {
+  const responseHeaders = origin === undefined ? [] : [{ name: ALLOW_ORIGIN, value: origin }]
+  return { block: { customResponse: { responseCode, customResponseBodyKey, responseHeaders } } }
+}
 
 /** A regular expression for whole numbers above one, in the small language WAF knows. */
 export function moreThan(limit: number): string {

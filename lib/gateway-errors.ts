@@ -45,8 +45,16 @@ const withoutRoute = ({ access }: Settings): Answer =>
 export const outcomeText = (code: string, text: string): string =>
   JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, details: { text } }] })
 
-/** The answer is the same for every request, so that only one origin, or all, can be named. */
-function originOf({ service }: Settings): Record<string, string> {
-  const origin = String(service.allowedOrigins ?? '*')
-  return origin.includes(',') ? {} : { 'Access-Control-Allow-Origin': `'${origin}'` }
+/** As a header. The answer is the same for every request, so that only one origin, or all, can be named. */
+function originOf(settings: Settings): Record<string, string> {
+  const origin = allowedOrigin(settings)
+  return origin === undefined ? {} : { [ALLOW_ORIGIN]: `'${origin}'` }
+}
+
+export const ALLOW_ORIGIN = 'Access-Control-Allow-Origin'
+
+/** undefined: there are several. */
+export function allowedOrigin({ service }: Settings): string | undefined {
+  const origins = String(service.allowedOrigins ?? '*')
+  return origins.includes(',') ? undefined : origins
 }

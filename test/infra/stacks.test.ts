@@ -544,7 +544,10 @@ describe('what is in front', () => {
   it('refuses bodies no function could take, by their length', () => {
     const [{ Rules }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
     const tooLarge = Rules.find(({ Name }: Tree) => Name === 'TooLarge')
-    expect(tooLarge.Action.Block.CustomResponse.ResponseCode).toBe(413)
+    expect(tooLarge.Action.Block.CustomResponse).toMatchObject({
+      ResponseCode: 413,
+      ResponseHeaders: [{ Name: 'Access-Control-Allow-Origin', Value: '*' }],
+    })
     const larger = new RegExp(tooLarge.Statement.RegexMatchStatement.RegexString)
     const lengths = ['0', '4999999', '5000000', '5000001', '5000010', '5999999', '6000000', '9999999', '10000000', '123456789']
     expect(lengths.filter((length) => larger.test(length))).toEqual(lengths.slice(3))
