@@ -80,6 +80,9 @@ export class FhirDistribution extends Construct {
   }
 }
 
+/** API Gateway takes 10,240 bytes of address and headers, and has no answer of ours for more. */
+const LONGEST_HEAD = 9_500
+
 /**
  * Browsers leave some characters of a query as they are which API Gateway refuses or splits at. In CloudFront's JavaScript.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
@@ -88,15 +91,25 @@ const VIEWER_REQUEST = `
 function encoded(text) {
   return text.replace(/[|{};]/g, function (character) { return '%' + character.charCodeAt(0).toString(16).toUpperCase() })
 }
+function refused(status, outcome) {
+  return {
+    statusCode: status,
+    headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' } },
+    body: { encoding: 'text', data: outcome }
+  }
+}
+function size(values) {
+  return Object.keys(values).reduce(function (sum, name) {
+    var each = values[name]
+    return (each.multiValue || [each]).reduce(function (some, one) { return some + name.length + one.value.length + 4 }, sum)
+  }, 0)
+}
 function handler(event) {
   var request = event.request
-  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) {
-    return {
-      statusCode: 404,
-      headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' } },
-      body: { encoding: 'text', data: '${outcomeText('not-found', `The server is at /${STAGE}`)}' }
-    }
-  }
+  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${outcomeText('not-found', `The server is at /${STAGE}`)}')
+  var address = request.uri.length + size(request.querystring)
+  if (address > ${LONGEST_HEAD}) return refused(414, '${outcomeText('too-long', 'The address is too long: search by POST')}')
+  if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${outcomeText('too-long', 'The headers are too long')}')
   if (event.viewer) request.headers['${CLIENT_ADDRESS}'] = { value: event.viewer.ip }
   Object.keys(request.querystring).forEach(function (name) {
     var each = request.querystring[name]

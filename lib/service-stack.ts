@@ -48,7 +48,10 @@ export class ServiceStack extends Stack {
     const { machine } = new RebuildWorkflow(this, 'Rebuild', step.function, key, settings)
     const grounds = { ...this.#grounds(), rebuildWorkflow: machine.stateMachineArn }
 
-    const indexer = this.#function('indexer', grounds, { environment: told, statements: follows(grounds) })
+    const indexer = this.#function('indexer', grounds, {
+      environment: { ...told, FHIR_STAGE: settings.stage },
+      statements: follows(grounds),
+    })
     const settler = this.#function('settle-transactions', grounds, { environment: told, statements: follows(grounds) })
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
     this.#sweep(settler.function)
@@ -59,6 +62,7 @@ export class ServiceStack extends Stack {
     new Firewall(this, 'Firewall', fhirApi.api.deploymentStage.stageArn, settings)
 
     const watches = watchesOf({
+      stage: settings.stage,
       api: { name: fhirApi.api.restApiName, stage: STAGE },
       table: data.resourceTable.tableName,
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },

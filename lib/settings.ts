@@ -133,6 +133,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     Object.keys(concurrency).find((name) => !Object.hasOwn(FUNCTIONS, name)),
     (name) => `"${name}" is no function`,
   )
+  refuse(
+    service.referentialIntegrity === undefined || service.referentialIntegrity === 'off' ? undefined : 'referentialIntegrity',
+    (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,
+  )
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
   readConfig(serviceEnvironment(settings))
   return settings

@@ -23,6 +23,7 @@ export type Watch = {
 
 /** Names of what is deployed. */
 export type Deployed = {
+  readonly stage: string
   readonly api: { readonly name: string; readonly stage: string }
   readonly table: string
   /** Function → its name. */
@@ -34,7 +35,7 @@ export type Deployed = {
   readonly domain?: { readonly name: string; readonly account: string }
 }
 
-export function watchesOf({ api, table, followers, mappings, rebuild, domain }: Deployed): readonly Watch[] {
+export function watchesOf({ stage, api, table, followers, mappings, rebuild, domain }: Deployed): readonly Watch[] {
   const ofApi = (metricName: string, statistic: string): Watched => ({
     namespace: 'AWS/ApiGateway',
     metricName,
@@ -81,7 +82,7 @@ export function watchesOf({ api, table, followers, mappings, rebuild, domain }: 
     },
     {
       title: 'Index lag, ms',
-      metrics: [{ namespace: 'FHIR', metricName: 'IndexLag', statistic: 'p95' }],
+      metrics: [{ namespace: 'FHIR', metricName: 'IndexLag', statistic: 'p95', dimensions: { Stage: stage } }],
       alarm: {
         name: 'IndexLag',
         above: 60_000,

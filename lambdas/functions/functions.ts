@@ -62,7 +62,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   indexer: ['documents', 'definitions', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],
   'rebuild-step': ['resources', 'rebuilding', 'definitions'],
-  migrate: ['resources', 'definitions', 'workflow', 'seal'],
+  migrate: ['definitions', 'workflow', 'seal'],
 }
 
 /** The function that answers an interaction: one for each, but the kinds of history together, and those of search. */

@@ -68,7 +68,7 @@ function tellLag(records: readonly StreamRecord[], { batchItemFailures }: Follow
   const lags = records.flatMap(({ dynamodb: { SequenceNumber = '', ApproximateCreationDateTime: at } = {} }) =>
     at === undefined || failed.has(SequenceNumber) ? [] : [Math.max(0, now - at * 1000)],
   )
-  metric('IndexLag', 'Milliseconds', lags, now)
+  metric('IndexLag', 'Milliseconds', lags, { stage: places().stage, at: now })
 }
 
 /** `transactions`: every minute, those whose coordinator is gone, and rebuilds. `bodies`: every day, those no version names. */

@@ -19,9 +19,10 @@ const MOST_VALUES = 100
 
 export type Unit = 'Milliseconds' | 'Count'
 
-/** https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
-export function metric(name: string, unit: Unit, values: readonly number[], at: number): void {
+/** `at`: ms since 1970. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
+export function metric(name: string, unit: Unit, values: readonly number[], { stage, at }: { stage: string; at: number }): void {
   if (values.length === 0) return
-  const _aws = { Timestamp: at, CloudWatchMetrics: [{ Namespace: NAMESPACE, Dimensions: [[]], Metrics: [{ Name: name, Unit: unit }] }] }
-  console.log(JSON.stringify({ _aws, [name]: values.slice(-MOST_VALUES) }))
+  const metrics = { Namespace: NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
+  const _aws = { Timestamp: at, CloudWatchMetrics: [metrics] }
+  console.log(JSON.stringify({ _aws, Stage: stage, [name]: values.slice(-MOST_VALUES) }))
 }

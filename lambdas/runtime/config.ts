@@ -38,6 +38,7 @@ export const SETTINGS = [
 // biome-ignore format: a table
 export const PLACES = [
   setting('baseUrl', 'text', '', 'what the server calls itself, without a slash at the end'),
+  setting('stage', 'text', '', 'the deployment among others of the account'),
   setting('table', 'text', '', 'the DynamoDB table of the resources'),
   setting('stateTable', 'text', '', 'the DynamoDB table of everything else: audit records, definitions, the key of seals'),
   setting('bucket', 'text', '', 'the S3 bucket of large bodies and kept queries'),

@@ -193,6 +193,7 @@ const placesOf = (name: FunctionName): string[] => [
     'FHIR_BASE_URL',
     ...FUNCTIONS[name].flatMap((port) => PLACES_OF[port]!),
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
+    ...(name === 'indexer' ? ['FHIR_STAGE'] : []),
   ]),
 ]
 
@@ -509,8 +510,8 @@ const shapeOf = (path: string): string => path.replace(/\{\w+\}|\*/g, '{}')
 
 describe('what is in front', () => {
   const [viewer] = Object.values(ofType(demo.service, 'AWS::CloudFront::Function'))
-  const asked = (uri: string, querystring: object = {}): Tree => {
-    const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' } } }
+  const asked = (uri: string, querystring: object = {}, headers: object = {}): Tree => {
+    const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
     return runInNewContext(`${viewer!.FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
   }
 
@@ -530,6 +531,17 @@ describe('what is in front', () => {
     const { statusCode, body } = asked('/favicon.ico')
     expect([statusCode, JSON.parse(body.data).resourceType]).toEqual([404, 'OperationOutcome'])
     expect(asked('/fhirs').statusCode).toBe(404)
+  })
+
+  it('answers by itself what is too long for the API', () => {
+    const told = ({ statusCode, body }: Tree) => [statusCode, JSON.parse(body.data).issue[0].code]
+    const long = { value: 'x'.repeat(1_000) }
+    const many = { multiValue: Array.from({ length: 11 }, () => long), ...long }
+    expect(told(asked('/fhir/Patient', { name: many }))).toEqual([414, 'too-long'])
+    expect(told(asked('/fhir/Patient', {}, { cookie: many }))).toEqual([431, 'too-long'])
+    expect(asked('/fhir/Patient', { name: { value: 'x'.repeat(4_000) } }, { authorization: { value: 'x'.repeat(4_000) } }).uri).toBe(
+      '/fhir/Patient',
+    )
   })
 
   it('passes everything else on, and keeps nothing', () => {
@@ -645,6 +657,7 @@ describe('a deployment', () => {
     const wrong = (settings: object) => () => settingsOf(settings)
     expect(wrong({ stagee: 'x' })).toThrow('"stagee" is no setting')
     expect(wrong({ service: { versioning: 'maybe' } })).toThrow('FHIR_VERSIONING')
+    expect(wrong({ service: { referentialIntegrity: 'on' } })).toThrow('referentialIntegrity is not possible on AWS')
     expect(wrong({ service: { maxBodyBytes: 6_000_000 } })).toThrow('maxBodyBytes is at most 5000000')
     expect(wrong({ stage: 'Prod!' })).toThrow('is no stage')
   })

@@ -30,11 +30,11 @@ describe('the log', () => {
   })
 
   it('carries metrics in the embedded format, and none where there is no value', () => {
-    metric('IndexLag', 'Milliseconds', [1, 2], 1_700_000_000_000)
-    metric('IndexLag', 'Milliseconds', [], 1_700_000_000_000)
-    const metrics = [{ Namespace: 'FHIR', Dimensions: [[]], Metrics: [{ Name: 'IndexLag', Unit: 'Milliseconds' }] }]
+    metric('IndexLag', 'Milliseconds', [1, 2], { stage: 'dev', at: 1_700_000_000_000 })
+    metric('IndexLag', 'Milliseconds', [], { stage: 'dev', at: 1_700_000_000_000 })
+    const metrics = [{ Namespace: 'FHIR', Dimensions: [['Stage']], Metrics: [{ Name: 'IndexLag', Unit: 'Milliseconds' }] }]
     expect(printed.map((line) => JSON.parse(line))).toEqual([
-      { _aws: { Timestamp: 1_700_000_000_000, CloudWatchMetrics: metrics }, IndexLag: [1, 2] },
+      { _aws: { Timestamp: 1_700_000_000_000, CloudWatchMetrics: metrics }, Stage: 'dev', IndexLag: [1, 2] },
     ])
   })
 })
