@@ -1,6 +1,9 @@
 /** The costs the README tells, computed. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+
+const README = readFileSync('README.md', 'utf8')
 
 describe('a million requests', () => {
   it.each<[keyof typeof WORK, string]>([
@@ -8,7 +11,10 @@ describe('a million requests', () => {
     ['search', '8.21'],
     ['create', '6.74'],
     ['update', '8.81'],
-  ])('of %s cost $%s', (name, dollars) => expect(ofMillion(WORK[name]).toFixed(2)).toBe(dollars))
+  ])('of %s cost $%s', (name, dollars) => {
+    expect(ofMillion(WORK[name]).toFixed(2)).toBe(dollars)
+    expect(README).toContain(`$${dollars}`)
+  })
 })
 
 describe('a month', () => {
@@ -19,5 +25,6 @@ describe('a month', () => {
   ])('%s costs %j', (_, use, dollars) => {
     const { requests, data, search, fixed } = ofMonth(use)
     expect([requests, data, search, fixed, requests + data + search + fixed].map(Math.round)).toEqual(dollars)
+    expect(README).toContain(`| ${dollars.map((each) => `$${each.toLocaleString('en')}`).join(' | ')} |`)
   })
 })

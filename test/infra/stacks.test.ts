@@ -1,4 +1,5 @@
 /** What holds for the stacks, whatever their settings. The digests at the end show every change of what is deployed and who may do what. */
+import { readFileSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
@@ -671,9 +672,12 @@ describe('a deployment', () => {
   it('watches what can go wrong, with what is then to be done', () => {
     const alarms = Object.values(ofType(demo.service, 'AWS::CloudWatch::Alarm'))
     const watched = new Set(alarms.map(({ AlarmDescription }) => /^\w+/.exec(AlarmDescription)![0]))
+    const runbook = readFileSync('README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
     expect([...watched].sort()).toEqual(
-      // biome-ignore format: a list
-      ['Dropped', 'FollowerErrors', 'FunctionThrottles', 'IndexLag', 'IteratorAge', 'Latency', 'PutAside', 'RebuildFailed', 'SearchDomain', 'ServerErrors', 'TableThrottles'],
+      [...runbook.matchAll(/^\| (\w+) \|/gm)]
+        .map(([, name]) => name!)
+        .filter((name) => name !== 'alarm')
+        .sort(),
     )
     for (const { AlarmActions, AlarmDescription } of alarms) {
       expect(AlarmActions).toHaveLength(1)
