@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ARNS } from '../infra/iam.ts'
 
 export type AssemblyOptions = {
   /** Gets the assembly, and a file of settings. */
@@ -10,12 +11,12 @@ export type AssemblyOptions = {
 }
 
 /** Where OpenSearch would be a domain of AWS, for the permissions a function needs there; nothing is sent to it. */
-export const DOMAIN_ARN = 'arn:aws:es:us-east-1:000000000000:domain/fhir'
+export const DOMAIN_ARN = ARNS.SearchDomain
 
 export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: string; readonly searchEndpoint: string }) => ({
   access: 'open',
   baseUrl,
-  search: { endpoint: searchEndpoint },
+  search: { endpoint: searchEndpoint, domainArn: DOMAIN_ARN },
   // Nobody works with older definitions for long here.
   rebuildWait: 1,
 })

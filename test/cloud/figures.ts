@@ -1,6 +1,22 @@
 /** Figures for the README, measured on the deployment. */
 import type { Cloud } from './cloud.ts'
+import { coldStarts } from './cold-starts.ts'
+import { consumption } from './consumption.ts'
+import { indexLag } from './index-lag.ts'
 
 export async function printFigures(cloud: Cloud): Promise<void> {
-  console.log(cloud.baseUrl)
+  const { baseUrl, searchEndpoint } = cloud
+  const lagRow = async (where: string) =>
+    `| ${where} | ${await indexLag(baseUrl, searchEndpoint, 1)} | ${await indexLag(baseUrl, searchEndpoint, 4)} |`
+  await cloud.fresh()
+  const lags = [await lagRow('deployed on MiniStack')]
+  const here = (await cloud.fresh({ here: true }))!
+  lags.push(await lagRow('functions in processes of their own'))
+  const title = (text: string) => `\n${text}\n`
+  console.log(title('Index lag, from the answer to a write to its document: median and 95th percentile in ms'))
+  console.log(['| where | one client | four clients |', '|---|---|---|', ...lags].join('\n'))
+  console.log(title('Consumption, computed from what was sent and answered, for an Observation of 1.3 kB'))
+  console.log((await consumption(here, baseUrl)).join('\n'))
+  console.log(title('Cold starts: a fresh process on this machine loads the bundle and answers its first request'))
+  console.log((await coldStarts(here.hosted)).join('\n'))
 }

@@ -2,7 +2,7 @@
  * What stands before the deployed API: one address that stays, and CloudFront's work on a request. Bytes and headers pass as they are.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-event-structure.html
  */
-import { Agent, createServer, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
+import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { runInNewContext } from 'node:vm'
 
 export type Front = {
@@ -43,7 +43,9 @@ export async function startFront(port: number, control: (wish: object) => Promis
     if (request.url === CONTROL) return void freshen(request, response, control)
     if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
     answered++
-    const { url, headers } = view(request.url!)
+    const seen = view(request.url!, request.headers)
+    if ('status' in seen) return void response.writeHead(seen.status, { ...seen.headers, connection: 'close' }).end(seen.body)
+    const { url, headers } = seen
     const target = api + (url.slice(BASE.length) || '/')
     enter(() => {
       response.once('close', leave)
@@ -79,8 +81,11 @@ async function freshen(request: IncomingMessage, response: ServerResponse, contr
 
 type Headers = Readonly<Record<string, string>>
 
-/** What becomes of a request for this URL: its URL, and the headers that are set. */
-type View = (url: string) => { readonly url: string; readonly headers: Headers }
+/** What becomes of a request for this URL: its URL, and the headers that are set; or an answer. */
+type View = (
+  url: string,
+  headers: IncomingHttpHeaders,
+) => { readonly url: string; readonly headers: Headers } | { readonly status: number; readonly headers: Headers; readonly body: string }
 
 function forward(url: string, headers: Headers, request: IncomingMessage, response: ServerResponse, agent: Agent): void {
   const { hostname, port, pathname } = new URL(url)
@@ -118,22 +123,28 @@ type Viewed = {
   readonly headers: Readonly<Record<string, { readonly value: string }>>
 }
 
-/** The function of the template does to the query what CloudFront lets it do. */
+type Answered = { readonly statusCode: number; readonly headers?: Viewed['headers']; readonly body?: { readonly data: string } }
+
+/** The function of the template does to the request what CloudFront lets it do. */
 function viewed(code: string): View {
-  return (asked) => {
+  return (asked, given) => {
     const [uri, query = ''] = [asked.split('?', 1)[0]!, asked.includes('?') ? asked.slice(asked.indexOf('?') + 1) : '']
-    const request = { method: 'GET', uri, querystring: parsed(query), headers: {}, cookies: {} }
+    const all = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, { value: String(value) }]))
+    const request = { method: 'GET', uri, querystring: parsed(query), headers: { ...all }, cookies: {} }
     const event = { version: '1.0', context: { eventType: 'viewer-request' }, viewer: { ip: '127.0.0.1' }, request }
-    const { uri: path, querystring, headers } = runInNewContext(`${code}\n;handler(event)`, { event }) as Viewed
+    const result = runInNewContext(`${code}\n;handler(event)`, { event }) as Viewed | Answered
+    if ('statusCode' in result) return { status: result.statusCode, headers: valuesOf(result.headers ?? {}), body: result.body?.data ?? '' }
+    const { uri: path, querystring, headers } = result
     const text = Object.entries(querystring).flatMap(([name, { value, multiValue }]) =>
       (multiValue ?? [{ value }]).map((each) => (each.value === '' ? name : `${name}=${each.value}`)),
     )
-    return {
-      url: path + (text.length === 0 ? '' : `?${text.join('&')}`),
-      headers: Object.fromEntries(Object.entries(headers).map(([name, { value }]) => [name, value])),
-    }
+    const set = Object.entries(headers).filter(([name, { value }]) => all[name]?.value !== value)
+    return { url: path + (text.length === 0 ? '' : `?${text.join('&')}`), headers: valuesOf(Object.fromEntries(set)) }
   }
 }
+
+const valuesOf = (headers: Viewed['headers']): Headers =>
+  Object.fromEntries(Object.entries(headers).map(([name, { value }]) => [name, value]))
 
 function parsed(query: string): Record<string, Value> {
   const values: Record<string, Value & { multiValue: { value: string }[] }> = {}

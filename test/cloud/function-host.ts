@@ -35,6 +35,7 @@ type Instance = { readonly process: ChildProcess; busy: boolean }
 
 export function functionHost(functions: Readonly<Record<string, HostedFunction>>): FunctionHost {
   const pools = new Map<string, Pool>()
+  let isClosed = false
   const poolOf = (name: string): Pool => {
     const hosted = functions[name]
     if (hosted === undefined) throw new Error(`no function ${name}`)
@@ -43,6 +44,7 @@ export function functionHost(functions: Readonly<Record<string, HostedFunction>>
   }
   return {
     async invoke(name, event) {
+      if (isClosed) return { kind: 'died', message: 'the functions are no longer run' }
       const text = JSON.stringify(event)
       if (Buffer.byteLength(text) > LARGEST_PAYLOAD) return { kind: 'event too large', message: `${Buffer.byteLength(text)} bytes` }
       const invoked = await poolOf(name).invoke(text)
@@ -53,6 +55,7 @@ export function functionHost(functions: Readonly<Record<string, HostedFunction>>
     kill: (name) => pools.get(name)?.kill(),
     printed: (name) => pools.get(name)?.output ?? '',
     async close() {
+      isClosed = true
       await Promise.all([...pools.values()].map((pool) => pool.close()))
     },
   }

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 type Message = { readonly id: number; readonly event: string; readonly remaining: number }
 type Handler = (event: unknown, context: object) => Promise<unknown>
 
+const began = performance.now()
 const { handler } = createRequire(import.meta.url)(process.argv[2]!) as { readonly handler: Handler }
 
 process.on('message', async ({ id, event, remaining }: Message) => {
@@ -16,4 +17,4 @@ process.on('message', async ({ id, event, remaining }: Message) => {
   }
 })
 process.on('disconnect', () => process.exit())
-process.send!({ ready: true })
+process.send!({ loaded: performance.now() - began })

@@ -4,10 +4,12 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { ApiTemplate, Match } from './api-template.ts'
+import type { Firewall } from './firewall.ts'
 import type { FunctionHost, Invoked } from './function-host.ts'
 
 export type GatewayOptions = {
   readonly api: ApiTemplate
+  readonly firewall: Firewall
   readonly invoke: FunctionHost['invoke']
   readonly stage: string
   /** Milliseconds; API Gateway's is 29 s. */
@@ -41,11 +43,19 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   }
 }
 
-async function answer({ api, invoke, stage, timeout = TIMEOUT }: GatewayOptions, request: IncomingMessage, response: ServerResponse) {
+async function answer(
+  { api, firewall, invoke, stage, timeout = TIMEOUT }: GatewayOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
   const { method, url } = request as { method: string; url: string }
+  const body = Buffer.concat(await request.toArray())
   // Before any route is looked up, and so without a GatewayResponse.
   if (headSize(request) > LARGEST_HEAD)
     return void response.writeHead(400, { connection: 'close' }).end('Request Header Or Cookie Too Large')
+  const blocked = firewall(request.headers)
+  if (blocked !== undefined)
+    return void response.writeHead(blocked.status, { 'content-type': blocked.contentType, connection: 'close' }).end(blocked.body)
   const path = url.split('?', 1)[0]!.slice(stage.length + 1)
   const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
   if (/[|{}]/.test(url) || !isText(path)) return fault(api, response, 'BAD_REQUEST_PARAMETERS', 400, 'Unsupported character')
@@ -53,7 +63,6 @@ async function answer({ api, invoke, stage, timeout = TIMEOUT }: GatewayOptions,
   const target = matched?.functionOf(method)
   if (matched === undefined || target === undefined)
     return fault(api, response, 'MISSING_AUTHENTICATION_TOKEN', 403, 'Missing Authentication Token')
-  const body = Buffer.concat(await request.toArray())
   if (body.length > LARGEST_BODY) return fault(api, response, 'REQUEST_TOO_LARGE', 413, 'Request Too Long')
   const invoked = await within(timeout, invoke(target, eventOf(api, request, matched, query, body, path)))
   if (invoked === 'late') return fault(api, response, 'INTEGRATION_TIMEOUT', 504, 'Endpoint request timed out')

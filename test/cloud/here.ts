@@ -35,7 +35,7 @@ export type HereOptions = {
 export async function startHere({ aws, assembly, deployment, searchEndpoint, follows }: HereOptions): Promise<Here> {
   const recorder = await startRecorder(aws.endpoint, searchEndpoint)
   const home = await hosted(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
-  const gateway = await startGateway({ api: home.api, invoke: home.invoke, stage: 'fhir' })
+  const gateway = await startGateway({ api: home.api, firewall: home.firewall, invoke: home.invoke, stage: 'fhir' })
   const discarded: Discarded[] = []
   let isClosed = false
   const following = Promise.all(
@@ -46,6 +46,7 @@ export async function startHere({ aws, assembly, deployment, searchEndpoint, fol
         read,
         invoke: (event) => home.host.invoke(name, event),
         onDiscarded: (each) => discarded.push(each),
+        isStopped: () => isClosed,
       })
       while (!isClosed) {
         await drain().catch((error: Error) => {

@@ -7,6 +7,7 @@ import { basename, join } from 'node:path'
 import { type ApiTemplate, apiTemplate } from './api-template.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { type Deployment, readJson } from './deploy.ts'
+import { type Firewall, firewallOf } from './firewall.ts'
 import { type FunctionHost, functionHost, type HostedFunction } from './function-host.ts'
 import { type Mapping, mappingOf } from './pump.ts'
 
@@ -66,6 +67,7 @@ function fileOf(assembly: string, stack: string, { Code, Handler }: Tree): { rea
 
 export type Hosted = {
   readonly api: ApiTemplate
+  readonly firewall: Firewall
   /** By name. */
   readonly functions: Readonly<Record<string, DeployedFunction>>
   readonly host: FunctionHost
@@ -91,6 +93,7 @@ export async function hosted(aws: AwsCalls, assembly: string, deployment: Deploy
     })
   return {
     api: apiTemplate(api),
+    firewall: firewallOf(api),
     functions,
     host,
     invoke: (logicalId, event) => host.invoke(names.get(logicalId)!, event),

@@ -48,6 +48,11 @@ async function run(given: readonly StreamRecord[], mapping: Partial<Mapping>, an
 describe('the pump', () => {
   it('delivers in batches', async () => expect((await run(records(6), {}, [])).calls).toEqual(['1 2 3 4', '5 6']))
 
+  it('makes no batch larger than an event may be', async () => {
+    const large = records(4).map((each) => ({ ...each, text: 'x'.repeat(2_500_000) }))
+    expect((await run(large, {}, [])).calls).toEqual(['1 2', '3 4'])
+  })
+
   it('goes on after the lowest failure', async () =>
     expect((await run(records(4), {}, [failing('3', '2')])).calls).toEqual(['1 2 3 4', '2 3 4']))
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsCalls, Tree } from './aws-calls.ts'
-import type { Invoked } from './function-host.ts'
+import { type Invoked, LARGEST_PAYLOAD } from './function-host.ts'
 
 export type StreamRecord = {
   readonly dynamodb: { readonly SequenceNumber: string; readonly ApproximateCreationDateTime: number } & Tree
@@ -38,6 +38,8 @@ export type PumpOptions = {
   readonly now?: () => number
   /** Milliseconds after the first failure; doubled after each further one. */
   readonly backoff?: number
+  /** Whether to leave what is not delivered. */
+  readonly isStopped?: () => boolean
 }
 
 export type Pump = {
@@ -47,6 +49,7 @@ export type Pump = {
 }
 
 const LONGEST_BACKOFF = 1_000
+const LARGEST_BATCH = LARGEST_PAYLOAD - 1_000
 
 export const mappingOf = ({ Properties }: Tree): Mapping => ({
   batchSize: Properties.BatchSize ?? 100,
@@ -67,19 +70,32 @@ export function pump(options: PumpOptions): Pump {
     async drain() {
       for (let records = await read(); records.length > 0; records = await read()) {
         const passing = records.filter((record) => fits(record, mapping.filters))
-        for (let i = 0; i < passing.length; i += mapping.batchSize) {
-          await deliver(options, disturb(passing.slice(i, i + mapping.batchSize)), figures)
-        }
+        for (const batch of batches(passing, mapping.batchSize)) await deliver(options, disturb(batch), figures)
       }
     },
   }
 }
 
+/** A batch is full when it has so many records, or as many bytes as an event may have. */
+function* batches(records: readonly StreamRecord[], most: number): Iterable<readonly StreamRecord[]> {
+  let [batch, bytes]: [StreamRecord[], number] = [[], 0]
+  for (const record of records) {
+    const size = Buffer.byteLength(JSON.stringify(record)) + 1
+    if (batch.length === most || (batch.length > 0 && bytes + size > LARGEST_BATCH)) {
+      yield batch
+      ;[batch, bytes] = [[], 0]
+    }
+    batch.push(record)
+    bytes += size
+  }
+  if (batch.length > 0) yield batch
+}
+
 async function deliver(options: PumpOptions, batch: readonly StreamRecord[], figures: Pump['figures']): Promise<void> {
-  const { mapping, invoke, onDiscarded, now = Date.now, backoff = 50 } = options
+  const { mapping, invoke, onDiscarded, now = Date.now, backoff = 50, isStopped = () => false } = options
   const waiting: (readonly StreamRecord[])[] = [batch]
   let failures = 0
-  while (waiting.length > 0) {
+  while (waiting.length > 0 && !isStopped()) {
     const records = waiting[0]!
     if (mapping.maxAge >= 0 && records.length > 0 && now() - createdAt(records[0]!) > mapping.maxAge) {
       onDiscarded({ records, reason: 'age' })

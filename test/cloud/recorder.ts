@@ -65,6 +65,11 @@ async function passingTo(endpoint: string, note: (call: Call) => void) {
 async function pass(endpoint: string, note: (call: Call) => void, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method, url, headers } = request as { method: string; url: string; headers: Record<string, string | undefined> }
   const body = Buffer.concat(await request.toArray())
+  const started = startedBy(headers)
+  if (started !== undefined) {
+    note(callOf(method, url, headers, body, 200, started))
+    return void response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' }).end(started)
+  }
   const { host: _, connection: _connection, 'content-length': _length, expect: _expect, ...passed } = headers
   const answer = await fetch(endpoint + url, { method, headers: passed as Record<string, string>, ...(body.length === 0 ? {} : { body }) })
   const bytes = Buffer.from(await answer.arrayBuffer())
@@ -77,6 +82,12 @@ async function pass(endpoint: string, note: (call: Call) => void, request: Incom
     [...given, ['content-length', method === 'HEAD' ? (answer.headers.get('content-length') ?? '0') : String(bytes.length)]].flat(),
   )
   response.end(bytes)
+}
+
+/** Executions are not started where they are recorded: their steps would run elsewhere. See workers.ts. */
+function startedBy(headers: Readonly<Record<string, string | undefined>>): Buffer | undefined {
+  if (headers['x-amz-target'] !== 'AWSStepFunctions.StartExecution') return undefined
+  return Buffer.from(JSON.stringify({ executionArn: 'arn:aws:states:us-east-1:000000000000:execution:none:none', startDate: 0 }))
 }
 
 function callOf(

@@ -1,0 +1,110 @@
+/**
+ * What does not fit through API Gateway and Lambda: every refusal is an OperationOutcome. The limits are the gateway's here (gateway.ts), for no
+ * emulator has them. https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ */
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { type Answer, clientOf, newId, type Tree } from '../api/server.ts'
+import { awsCalls } from './aws-calls.ts'
+import { onCloud } from './deployed.ts'
+import { type RunningGateway, startGateway } from './gateway.ts'
+import { type Hosted, hosted } from './hosted.ts'
+
+const MB = 1_000_000
+
+/** Of about so many bytes: a string may have a million. */
+const patient = (id: string, bytes: number, character = 'x'): Tree => {
+  const given = Array.from({ length: bytes / 100_000 }, () => character.repeat(100_000 / JSON.stringify(character).slice(1, -1).length))
+  return { resourceType: 'Patient', id, name: [{ given }] }
+}
+
+/** Status and code of a refusal. */
+const refusal = ({ status, body }: Answer): readonly unknown[] => [status, body?.resourceType, body?.issue?.[0]?.code]
+
+onCloud('behind API Gateway', { here: true }, () => {
+  const { get, put, post, send } = clientOf(() => process.env.FHIR_BASE_URL!)
+
+  it('a path that leads nowhere is not found', async () => {
+    expect(refusal(await get('/Patient/1/2/3/4/5'))).toEqual([404, 'OperationOutcome', 'not-found'])
+    expect(refusal(await send('PROPFIND', '/Patient'))).toEqual([405, 'OperationOutcome', 'not-supported'])
+  })
+
+  it('a body of almost 5 MB is taken, and read again', async () => {
+    const entry = Array.from({ length: 49 }, () => {
+      const id = newId()
+      return { resource: patient(id, 100_000), request: { method: 'PUT', url: `Patient/${id}` } }
+    })
+    const bundle = { resourceType: 'Bundle', type: 'transaction', entry }
+    expect(JSON.stringify(bundle).length).toBeGreaterThan(4.8 * MB)
+    const answer = await post('/', bundle)
+    expect([answer.status, answer.body.entry?.length]).toEqual([200, 49])
+    const id = newId()
+    const single = await put(`/Patient/${id}`, patient(id, 4.9 * MB))
+    expect(single.status).toBe(201)
+    expect((await get(`/Patient/${id}`)).body.name[0].given).toHaveLength(49)
+  })
+
+  it('a larger body is refused', async () => {
+    const id = newId()
+    for (const size of [5.1, 7, 11]) {
+      expect(refusal(await put(`/Patient/${id}`, patient(id, size * MB)))).toEqual([413, 'OperationOutcome', 'too-long'])
+    }
+    expect((await get(`/Patient/${id}`)).status).toBe(404)
+  })
+
+  it('a body that grows too large as a part of an event is refused', async () => {
+    const id = newId()
+    const quoted = await put(`/Patient/${id}`, patient(id, 4.8 * MB, '"'))
+    expect(quoted.status).toBeGreaterThanOrEqual(400)
+    expect(quoted.body.resourceType).toBe('OperationOutcome')
+    expect((await get(`/Patient/${id}`)).status).toBe(404)
+  })
+
+  it('a page stays small enough, however many matches are asked for', async () => {
+    const mark = newId()
+    for (let i = 0; i < 4; i++) {
+      const id = newId()
+      await put(`/Patient/${id}`, { ...patient(id, 2 * MB), identifier: [{ value: mark }] })
+    }
+    const ids = new Set<string>()
+    for (let url: string | undefined = `/Patient?identifier=${mark}&_count=10`; url !== undefined; ) {
+      const { status, body } = await get(url)
+      expect(status).toBe(200)
+      for (const { resource } of body.entry ?? []) ids.add(resource.id)
+      url = body.link.find(({ relation }: Tree) => relation === 'next')?.url
+    }
+    expect(ids.size).toBe(4)
+  })
+
+  it('an answer that becomes too large is an error with advice', async () => {
+    const id = newId()
+    // Indented, each of them is ten characters longer.
+    const given = Array.from({ length: 600_000 }, () => 'x')
+    expect((await put(`/Patient/${id}`, { resourceType: 'Patient', id, name: [{ given }] })).status).toBe(201)
+    expect(refusal(await get(`/Patient/${id}?_pretty=true`))).toEqual([403, 'OperationOutcome', 'too-costly'])
+    expect((await get(`/Patient/${id}`)).status).toBe(200)
+  })
+
+  it('headers of 11 KB are refused', async () => {
+    const answer = await get('/metadata', { 'x-long': 'x'.repeat(11_000) })
+    expect(refusal(answer)).toEqual([431, 'OperationOutcome', 'too-long'])
+  })
+})
+
+onCloud('a function that takes too long', { here: true }, (cloud) => {
+  let home: Hosted
+  let gateway: RunningGateway
+  beforeAll(async () => {
+    const { awsEndpoint, searchEndpoint, assembly, deployment } = cloud()
+    home = await hosted(awsCalls(awsEndpoint), assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+    gateway = await startGateway({ api: home.api, firewall: home.firewall, invoke: home.invoke, stage: 'fhir', timeout: 1 })
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await home?.host.close()
+  })
+
+  it('is an error that says so', async () => {
+    const { get } = clientOf(() => gateway.url)
+    expect(refusal(await get('/metadata'))).toEqual([504, 'OperationOutcome', 'timeout'])
+  })
+})

@@ -1,0 +1,111 @@
+/**
+ * What a recorded call needs to be allowed, as IAM names it, with what the services then do on behalf of the caller.
+ * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
+ */
+import { ARNS, type Context, type Call as Needed } from '../infra/iam.ts'
+import type { Tree } from './aws-calls.ts'
+import type { Call } from './recorder.ts'
+
+export type Need = Needed & { readonly functionName: string }
+
+export function needsOf(call: Call): readonly Need[] {
+  return BY_SERVICE[call.service](call).map((need) => ({ functionName: call.caller, ...need }))
+}
+
+const BY_SERVICE: Readonly<Record<Call['service'], (call: Call) => readonly Needed[]>> = {
+  dynamodb: ({ operation, input }) => {
+    const needs = itemCalls(operation, input)
+    return [...needs, ...needs.flatMap(({ action }) => onBehalf('dynamodb', action !== 'dynamodb:GetItem' && isWrite(action)))]
+  },
+  s3: ({ operation, path, status }) => {
+    const [, bucket = '', key] = /^\/([^/]+)(?:\/(.+)?)?$/.exec(path) ?? []
+    const arn = arnOf(bucket)
+    if (key === undefined) return [{ action: 's3:ListBucket', resource: arn }]
+    // One that is not there is only told to those who may list.
+    const missing = status === 404 ? [{ action: 's3:ListBucket', resource: arn }] : []
+    const needs = [{ action: `s3:${OBJECTS[operation]}`, resource: `${arn}/${decodeURIComponent(key)}` }, ...missing]
+    return operation === 'DELETE' ? needs : [...needs, ...onBehalf('s3', operation === 'PUT')]
+  },
+  states: ({ operation, input }) => [{ action: `states:${operation}`, resource: arnOf(input.stateMachineArn) }],
+  es: ({ operation, path }) => [
+    { action: `es:ESHttp${operation[0]}${operation.slice(1).toLowerCase()}`, resource: ARNS.SearchDomain + decodeURIComponent(path) },
+  ],
+}
+
+const OBJECTS: Readonly<Record<string, string>> = { GET: 'GetObject', HEAD: 'GetObject', PUT: 'PutObject', DELETE: 'DeleteObject' }
+
+const isWrite = (action: string): boolean => /:(?:Put|Update|Delete|BatchWrite)/.test(action)
+
+/** The names of deployed things hold those of the template. */
+function arnOf(name: string): string {
+  const stem = Object.keys(ARNS).find((each) => name.toLowerCase().includes(each.toLowerCase()))
+  if (stem === undefined) throw new Error(`not one of the stacks' things: ${name}`)
+  return ARNS[stem as keyof typeof ARNS]
+}
+
+/** What is encrypted with the key of the stacks is decrypted for the caller, and what is written is encrypted. */
+function onBehalf(service: string, isWriting: boolean): readonly Needed[] {
+  const context = { 'kms:ViaService': `${service}.us-east-1.amazonaws.com` }
+  const actions = isWriting ? ['kms:Decrypt', 'kms:GenerateDataKey'] : ['kms:Decrypt']
+  return actions.map((action) => ({ action, resource: ARNS.Key, context }))
+}
+
+const leading = (keys: readonly string[]): Context => ({ 'dynamodb:LeadingKeys': [...new Set(keys)] })
+
+const PARTS: Readonly<Record<string, string>> = {
+  Put: 'PutItem',
+  Update: 'UpdateItem',
+  Delete: 'DeleteItem',
+  ConditionCheck: 'ConditionCheckItem',
+}
+
+/** A transaction needs what its parts would need alone. */
+function itemCalls(operation: string, input: Tree): readonly Needed[] {
+  const one = (name: string, { TableName, IndexName }: Tree, keys: readonly string[]): Needed => ({
+    action: `dynamodb:${name}`,
+    resource: arnOf(TableName) + (IndexName === undefined ? '' : `/index/${IndexName}`),
+    context: leading(keys),
+  })
+  switch (operation) {
+    case 'TransactWriteItems':
+      return input.TransactItems.map((part: Tree) => {
+        const [kind, change] = Object.entries<Tree>(part)[0]!
+        return one(PARTS[kind]!, change, [(change.Item ?? change.Key).pk.S])
+      })
+    case 'BatchGetItem':
+      return Object.entries<Tree>(input.RequestItems).map(([TableName, { Keys }]) =>
+        one(
+          operation,
+          { TableName },
+          Keys.map(({ pk }: Tree) => pk.S),
+        ),
+      )
+    case 'BatchWriteItem':
+      return Object.entries<Tree>(input.RequestItems).map(([TableName, requests]) =>
+        one(
+          operation,
+          { TableName },
+          requests.map(({ PutRequest, DeleteRequest }: Tree) => (PutRequest?.Item ?? DeleteRequest.Key).pk.S),
+        ),
+      )
+    case 'Query':
+      return [
+        one(
+          operation,
+          input,
+          Object.values<Tree>(input.ExpressionAttributeValues)
+            .slice(0, 1)
+            .map(({ S }) => S ?? ''),
+        ),
+      ]
+    default:
+      return [one(operation, input, [(input.Item ?? input.Key).pk.S])]
+  }
+}
+
+/** The same without what differs from request to request: ids of resources, keys of objects. */
+export function shapeOf({ functionName, action, resource, context = {} }: Need): string {
+  const place = resource.replace(/^arn:aws:/, '').replace(/((?:overflow|queries|tokens)\/).*/, '$1…')
+  const keys = Object.values(context).flatMap((values) => [values].flat().map((value) => value.replace(/#.*/, '#…')))
+  return `${functionName}: ${action} on ${place} ${[...new Set(keys)].sort().join(' ')}`
+}
