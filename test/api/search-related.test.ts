@@ -1,4 +1,4 @@
-/** Specification 4.2: chains, reverse chains, what is included, and compartments. @cloud */
+/** Specification 4.2: chains, reverse chains, what is included, and compartments. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { type Tree, withServer } from './server.ts'
 

@@ -1,4 +1,4 @@
-/** Specification 4.2: quantities with their units, composites, positions. Rows of query → ids. @cloud */
+/** Specification 4.2: quantities with their units, composites, positions. Rows of query → ids. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { issues, type Tree, withServer } from './server.ts'
 

@@ -1,11 +1,11 @@
 /** What a first request costs: a fresh process loads the bundle and answers, against one whose handler is empty. */
-import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startFunction } from './function-host.ts'
 import type { Hosted } from './hosted.ts'
 
-const ROUNDS = 3
+const ROUNDS = 2
 
 const PATIENT = JSON.stringify({ resourceType: 'Patient', id: 'cold', active: true })
 
@@ -66,11 +66,7 @@ async function quickest(bundle: string, environment: Readonly<Record<string, str
 
 function start(bundle: string, environment: Readonly<Record<string, string>>, event: object): Promise<Start> {
   const began = performance.now()
-  const child = fork(`${import.meta.dirname}/function-process.ts`, [bundle], {
-    env: { PATH: process.env.PATH, ...environment },
-    execArgv: [],
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  })
+  const child = startFunction(bundle, environment)
   let loaded = 0
   return new Promise((resolve, reject) => {
     child.once('error', reject).once('exit', () => reject(new Error(`${bundle} ended`)))

@@ -2,7 +2,9 @@
  * Runs the bundled functions of a template in processes of their own, with Lambda's rules: one event at a time in each, more processes for
  * more events, an end to what takes too long. https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
 
 export type HostedFunction = {
   /** The file that exports `handler`. */
@@ -61,6 +63,17 @@ export function functionHost(functions: Readonly<Record<string, HostedFunction>>
   }
 }
 
+let code: string | undefined
+
+/** A process of function-process.ts. Its types are stripped here, so that it starts as fast as a process of Lambda. */
+export function startFunction(bundle: string, environment: Readonly<Record<string, string>>): ChildProcess {
+  code ??= stripTypeScriptTypes(readFileSync(`${import.meta.dirname}/function-process.ts`, 'utf8'))
+  return spawn(process.execPath, ['--input-type=module', '--eval', code, bundle], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+}
+
 class Pool {
   readonly #function: HostedFunction
   readonly #instances = new Set<Instance>()
@@ -110,11 +123,7 @@ class Pool {
 
   #start(): Instance {
     const { bundle, environment } = this.#function
-    const child = fork(`${import.meta.dirname}/function-process.ts`, [bundle], {
-      env: { PATH: process.env.PATH, ...environment },
-      execArgv: [],
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    })
+    const child = startFunction(bundle, environment)
     const instance = { process: child, busy: false }
     this.#instances.add(instance)
     for (const stream of [child.stdout!, child.stderr!]) {

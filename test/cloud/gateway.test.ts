@@ -1,0 +1,163 @@
+/** The gateway of the tests does what API Gateway does, or its limits would prove nothing. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { apiTemplate } from './api-template.ts'
+import type { Tree } from './aws-calls.ts'
+import { firewallOf } from './firewall.ts'
+import type { Invoked } from './function-host.ts'
+import { type RunningGateway, startGateway } from './gateway.ts'
+
+const resource = (ParentId: Tree, PathPart: string): Tree => ({ Type: 'AWS::ApiGateway::Resource', Properties: { ParentId, PathPart } })
+const method = (ResourceId: Tree, HttpMethod: string, name: string): Tree => ({
+  Type: 'AWS::ApiGateway::Method',
+  Properties: {
+    ResourceId,
+    HttpMethod,
+    Integration: { Uri: { 'Fn::Join': ['', ['arn:', { 'Fn::GetAtt': [name, 'Arn'] }, '/invocations']] } },
+  },
+})
+const answer = (ResponseType: string, StatusCode: string | undefined, text: string): Tree => ({
+  Type: 'AWS::ApiGateway::GatewayResponse',
+  Properties: {
+    ResponseType,
+    StatusCode,
+    ResponseParameters: { 'gatewayresponse.header.X-Kind': "'own'" },
+    ResponseTemplates: { 'application/json': `{"text":"${text}","message":$context.error.messageString}` },
+  },
+})
+const ROOT = { 'Fn::GetAtt': ['Api', 'RootResourceId'] }
+
+const TEMPLATE: Tree = {
+  Resources: {
+    Api: { Type: 'AWS::ApiGateway::RestApi', Properties: { BinaryMediaTypes: ['image/*'] } },
+    Type: resource(ROOT, '{type}'),
+    Id: resource({ Ref: 'Type' }, '{id}'),
+    Metadata: resource(ROOT, 'metadata'),
+    GetType: method({ Ref: 'Type' }, 'GET', 'Search'),
+    AnyType: method({ Ref: 'Type' }, 'ANY', 'Fallback'),
+    GetId: method({ Ref: 'Id' }, 'GET', 'Read'),
+    PutId: method({ Ref: 'Id' }, 'PUT', 'Update'),
+    GetMetadata: method({ Ref: 'Metadata' }, 'GET', 'Capabilities'),
+    Missing: answer('MISSING_AUTHENTICATION_TOKEN', '404', 'no route'),
+    Failed: answer('DEFAULT_5XX', undefined, 'failed'),
+    Large: answer('REQUEST_TOO_LARGE', '413', 'large'),
+    WebAcl: {
+      Type: 'AWS::WAFv2::WebACL',
+      Properties: {
+        CustomResponseBodies: { Large: { ContentType: 'APPLICATION_JSON', Content: '{"text":"wall"}' } },
+        Rules: [
+          {
+            Priority: 0,
+            Action: { Block: { CustomResponse: { ResponseCode: 413, CustomResponseBodyKey: 'Large' } } },
+            Statement: { RegexMatchStatement: { FieldToMatch: { SingleHeader: { Name: 'x-blocked' } }, RegexString: '^yes$' } },
+          },
+        ],
+      },
+    },
+  },
+}
+
+let gateway: RunningGateway
+let last: { readonly name: string; readonly event: Tree }
+let next: Invoked | undefined
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    api: apiTemplate(TEMPLATE),
+    firewall: firewallOf(TEMPLATE),
+    stage: 'stage',
+    timeout: 50,
+    async invoke(name, event) {
+      last = { name, event }
+      if (next === undefined) return new Promise(() => {})
+      return next
+    },
+  })
+})
+afterAll(() => gateway.close())
+
+const result = (given: object): Invoked => ({ result: JSON.stringify(given) })
+async function send(path: string, init: RequestInit = {}, answered: Invoked | undefined = result({ statusCode: 200, body: '' })) {
+  next = answered
+  const response = await fetch(gateway.url + path, init)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  return { status: response.status, headers: response.headers, bytes, text: bytes.toString() }
+}
+
+describe('a route', () => {
+  it.each([
+    ['GET', '/metadata', 'Capabilities', '/metadata', null],
+    ['GET', '/Patient', 'Search', '/{type}', { type: 'Patient' }],
+    ['PATCH', '/Patient', 'Fallback', '/{type}', { type: 'Patient' }],
+    ['GET', '/Patient/a%20b', 'Read', '/{type}/{id}', { type: 'Patient', id: 'a b' }],
+  ])('%s %s → %s', async (method, path, name, resource, pathParameters) => {
+    expect((await send(path, { method })).status).toBe(200)
+    expect(last.name).toBe(name)
+    expect(last.event).toMatchObject({ httpMethod: method, resource, pathParameters })
+  })
+
+  it('that is not there is answered by the gateway, as the template says', async () => {
+    for (const path of ['/a/b/c', '/metadata/x']) {
+      const { status, headers, text } = await send(path)
+      expect([status, headers.get('x-kind'), JSON.parse(text)]).toEqual([
+        404,
+        'own',
+        { text: 'no route', message: 'Missing Authentication Token' },
+      ])
+    }
+    expect((await send('/Patient/1', { method: 'DELETE' })).status).toBe(404)
+  })
+})
+
+describe('an event', () => {
+  it('keeps values apart and decodes them', async () => {
+    await send('/Patient?a=1&a=2&b=x%7Cy')
+    expect(last.event.multiValueQueryStringParameters).toEqual({ a: ['1', '2'], b: ['x|y'] })
+  })
+
+  it('has bytes of the binary types as base64', async () => {
+    await send('/Patient/1', { method: 'PUT', body: 'é', headers: { 'content-type': 'image/png' } })
+    expect([last.event.body, last.event.isBase64Encoded]).toEqual([Buffer.from('é').toString('base64'), true])
+    await send('/Patient/1', { method: 'PUT', body: 'é', headers: { 'content-type': 'text/plain' } })
+    expect([last.event.body, last.event.isBase64Encoded]).toEqual(['é', false])
+  })
+})
+
+describe('an answer', () => {
+  it('becomes bytes for clients that ask for a binary type first', async () => {
+    const given = result({ statusCode: 200, body: 'AAEC', isBase64Encoded: true })
+    expect((await send('/metadata', { headers: { accept: 'image/png' } }, given)).bytes).toEqual(Buffer.from([0, 1, 2]))
+    expect((await send('/metadata', { headers: { accept: '*/*, image/png' } }, given)).text).toBe('AAEC')
+  })
+
+  it('has some headers under other names', async () => {
+    const { headers } = await send('/metadata', {}, result({ statusCode: 401, headers: { 'WWW-Authenticate': 'Bearer' }, body: '' }))
+    expect([headers.get('www-authenticate'), headers.get('x-amzn-remapped-www-authenticate')]).toEqual([null, 'Bearer'])
+  })
+
+  it.each<readonly [string, Invoked | undefined, number]>([
+    ['nothing in time', undefined, 504],
+    ['an error', { kind: 'error', message: 'x' }, 502],
+    ['no status', result({ body: 'x' }), 502],
+  ])('%s is a failure of the gateway', async (_, given, expected) => {
+    next = given
+    const response = await fetch(`${gateway.url}/metadata`)
+    expect([response.status, ((await response.json()) as Tree).text]).toEqual([expected, 'failed'])
+  })
+})
+
+describe('what is too large', () => {
+  it('is refused: bodies of more than 10 MB', async () => {
+    const { status, text } = await send('/Patient/1', { method: 'PUT', body: 'x'.repeat(11_000_000) })
+    expect([status, JSON.parse(text).text]).toEqual([413, 'large'])
+  })
+
+  it('is refused: headers of more than 10,240 bytes, before the template is asked', async () => {
+    const { status, headers } = await send('/metadata', { headers: { 'x-long': 'x'.repeat(10_300) } })
+    expect([status, headers.get('x-kind')]).toEqual([400, null])
+  })
+
+  it('is refused by the firewall with its own words', async () => {
+    const { status, text } = await send('/metadata', { headers: { 'x-blocked': 'yes' } })
+    expect([status, text]).toEqual([413, '{"text":"wall"}'])
+  })
+})

@@ -1,0 +1,84 @@
+/** Sizes and units as DynamoDB counts them. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html */
+import { describe, expect, it } from '@jest/globals'
+import type { Tree } from './aws-calls.ts'
+import type { Call } from './recorder.ts'
+import { sizeOf, UnitMeter } from './units.ts'
+
+const item = (bytes: number, more: Tree = {}): Tree => ({
+  pk: { S: 'a' },
+  sk: { S: 'H' },
+  v: { B: Buffer.alloc(bytes).toString('base64') },
+  ...more,
+})
+const call = (operation: string, input: Tree, output: Tree = {}): Call => ({
+  caller: 'x',
+  service: 'dynamodb',
+  operation,
+  path: '/',
+  input,
+  output,
+  status: 200,
+})
+const put = (Item: Tree) => call('PutItem', { TableName: 't', Item })
+const PLACE = { gpk: { S: 'p' }, gsk: { S: '1' } }
+
+describe('the size of an item', () => {
+  it.each<readonly [Tree, number]>([
+    [{ name: { S: 'é' } }, 4 + 2],
+    [{ n: { N: '12345' } }, 1 + 4],
+    [{ b: { B: 'AAAA' } }, 1 + 3],
+    [{ b: { BOOL: true } }, 1 + 1],
+    [{ l: { L: [{ S: 'ab' }, { S: 'c' }] } }, 1 + 3 + 3 + 2],
+    [{ m: { M: { k: { S: 'v' } } } }, 1 + 3 + 1 + 2],
+    [{ s: { SS: ['ab', 'c'] } }, 1 + 3],
+  ])('%j has %d bytes', (tree, bytes) => expect(sizeOf(tree)).toBe(bytes))
+})
+
+describe('units', () => {
+  it('of a read are steps of 4 kB, half of them when it may be late', () => {
+    const read = (bytes: number, ConsistentRead?: boolean) =>
+      new UnitMeter().unitsOf(call('GetItem', { TableName: 't', Key: {}, ConsistentRead }, { Item: item(bytes) })).reads
+    expect([read(100, true), read(5_000, true), read(5_000)]).toEqual([1, 2, 1])
+  })
+
+  it('of a batch count each item, and what is not there', () => {
+    const input = { RequestItems: { t: { Keys: [{}, {}, {}], ConsistentRead: true } } }
+    expect(new UnitMeter().unitsOf(call('BatchGetItem', input, { Responses: { t: [item(10), item(5_000)] } })).reads).toBe(4)
+  })
+
+  it('of a query are those of all items together', () =>
+    expect(
+      new UnitMeter().unitsOf(call('Query', { TableName: 't', ConsistentRead: true }, { Items: [item(1_000), item(1_000)] })).reads,
+    ).toBe(1))
+
+  it('of a write are steps of 1 kB of the larger item', () => {
+    const meter = new UnitMeter()
+    expect([put(item(3_000)), put(item(10)), put(item(10))].map((each) => meter.unitsOf(each).writes)).toEqual([3, 3, 1])
+  })
+
+  it('count the index: once for an item that comes, twice for one that moves, not for one that stays', () => {
+    const meter = new UnitMeter()
+    const moved = { ...PLACE, gsk: { S: '2' } }
+    const writes = [item(10, PLACE), item(20, PLACE), item(20, moved), item(20)].map((each) => meter.unitsOf(put(each)).writes)
+    expect(writes).toEqual([2, 1, 3, 2])
+  })
+
+  it('are double in a transaction', () => {
+    const meter = new UnitMeter()
+    const parts = [
+      { Put: { TableName: 't', Item: item(10, PLACE) } },
+      { ConditionCheck: { TableName: 't', Key: { pk: { S: 'b' }, sk: { S: 'H' } } } },
+    ]
+    expect(meter.unitsOf(call('TransactWriteItems', { TransactItems: parts })).writes).toBe(6)
+  })
+
+  it('of an update are those of the item it makes', () => {
+    const meter = new UnitMeter()
+    meter.unitsOf(put(item(10, { ...PLACE, p: { B: Buffer.alloc(2_000).toString('base64') } })))
+    const update = { TableName: 't', Key: { pk: { S: 'a' }, sk: { S: 'H' } }, UpdateExpression: 'SET v = p REMOVE p' }
+    expect(meter.unitsOf(call('UpdateItem', update)).writes).toBe(2)
+    expect(meter.unitsOf(call('DeleteItem', update)).writes).toBe(3)
+  })
+
+  it('of what failed are none', () => expect(new UnitMeter().unitsOf({ ...put(item(10)), status: 400 }).writes).toBe(0))
+})
