@@ -1,4 +1,6 @@
-/** MiniStack: many AWS services in one Python process; here the second, independent DynamoDB. https://pypi.org/project/ministack/ */
+/** MiniStack: many AWS services in one Python process: the second, independent DynamoDB, and the cloud the stacks are deployed to. https://pypi.org/project/ministack/ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cacheFolder, type Engine, launch } from './engine.ts'
 import { installOnce } from './install.ts'
@@ -13,6 +15,8 @@ export const ministack: Engine = {
       { command: join(folder, 'bin', 'pip'), arguments: ['install', '--quiet', `ministack==${VERSION}`, 'cryptography==50.0.2'] },
     ]),
   async start() {
+    // It leaves the code of functions behind.
+    const data = mkdtempSync(join(tmpdir(), 'fhir-ministack-'))
     const { port, stop } = await launch((port) => ({
       command: join(folder, 'bin', 'ministack'),
       arguments: [],
@@ -23,9 +27,16 @@ export const ministack: Engine = {
         // It must not look for containers.
         DOCKER_HOST: 'unix:///nonexistent',
         LOG_LEVEL: 'WARNING',
+        TMPDIR: data,
       },
       health: `http://127.0.0.1:${port}/_localstack/health`,
     }))
-    return { environment: { DYNAMODB_ENDPOINT: `http://127.0.0.1:${port}` }, stop }
+    return {
+      environment: { DYNAMODB_ENDPOINT: `http://127.0.0.1:${port}` },
+      async stop() {
+        await stop()
+        rmSync(data, { recursive: true, force: true })
+      },
+    }
   },
 }

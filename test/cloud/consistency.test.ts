@@ -1,0 +1,79 @@
+/** An index that follows the store: what a search sees that waits, what one sees that does not, and what happens when the index stays behind. */
+import { expect, it } from '@jest/globals'
+import { newId, type Tree } from '../api/server.ts'
+import { onCloud } from './deployed.ts'
+
+type Given = { readonly status: number; readonly headers: Headers; readonly body: Tree }
+
+async function send(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Given> {
+  const content = body === undefined ? {} : { body: JSON.stringify(body) }
+  const given = { 'content-type': 'application/fhir+json', ...headers }
+  const response = await fetch(process.env.FHIR_BASE_URL + path, { method, headers: given, ...content })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+const patient = (id: string, family: string): Tree => ({ resourceType: 'Patient', id, name: [{ family }] })
+const put = (id: string, family: string, headers: Readonly<Record<string, string>> = {}) =>
+  send('PUT', `/Patient/${id}`, patient(id, family), headers)
+const find = async (family: string, headers: Readonly<Record<string, string>> = {}): Promise<readonly string[]> =>
+  ((await send('GET', `/Patient?family:exact=${family}`, undefined, headers)).body.entry ?? []).map(({ resource }: Tree) => resource.id)
+const tokenOf = ({ headers }: Given): string => headers.get('x-index-token')!
+
+onCloud('an index that keeps up', {}, () => {
+  it('shows a write to a search that carries its token, and forgets what it was before', async () => {
+    const id = newId()
+    for (let i = 0; i < 10; i++) {
+      const token = { 'x-index-token': tokenOf(await put(id, `${id}-${i}`)) }
+      expect(await find(`${id}-${i}`, token)).toEqual([id])
+      expect(await find(`${id}-${i - 1}`, token)).toEqual([])
+    }
+    const gone = { 'x-index-token': tokenOf(await send('DELETE', `/Patient/${id}`)) }
+    expect(await find(`${id}-9`, gone)).toEqual([])
+  })
+
+  it('shows all writes of a transaction to a search that carries its token', async () => {
+    const mark = newId()
+    const entry = Array.from({ length: 150 }, () => {
+      const id = newId()
+      return { resource: patient(id, mark), request: { method: 'PUT', url: `Patient/${id}` } }
+    })
+    const answer = await send('POST', '/', { resourceType: 'Bundle', type: 'transaction', entry })
+    const headers = { 'x-index-token': tokenOf(answer) }
+    expect((await send('GET', `/Patient?family:exact=${mark}&_summary=count`, undefined, headers)).body.total).toBe(150)
+  })
+
+  it('shows a write with X-Consistency: strong to every search after it', async () => {
+    const id = newId()
+    for (let i = 0; i < 5; i++) {
+      const { status, headers } = await put(id, `${id}-${i}`, { 'x-consistency': 'strong' })
+      expect([status, headers.get('x-index-lag')]).toEqual([i === 0 ? 201 : 200, null])
+      expect(await find(`${id}-${i}`)).toEqual([id])
+    }
+  })
+})
+
+onCloud('an index that stays behind', { here: true, follows: false }, () => {
+  it('is no reason to lose or refuse a write, and lets no search that waits for it go on without', async () => {
+    const id = newId()
+    const written = await put(id, id)
+    expect(written.status).toBe(201)
+    expect((await send('GET', `/Patient/${id}`)).status).toBe(200)
+    expect(await find(id)).toEqual([])
+    const [waiting, strong] = await Promise.all([
+      send('GET', `/Patient?family:exact=${id}`, undefined, { 'x-index-token': tokenOf(written) }),
+      put(id, `${id}-strong`, { 'x-consistency': 'strong' }),
+    ])
+    expect([waiting.status, waiting.body.resourceType]).toEqual([503, 'OperationOutcome'])
+    expect(Number(waiting.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect([strong.status, strong.headers.get('x-index-lag')]).toEqual([200, expect.stringMatching(/ms$/)])
+  })
+
+  it('does not let conditional creates make a resource twice', async () => {
+    const value = newId()
+    const create = () =>
+      send('POST', '/Patient', { ...patient(newId(), 'x'), identifier: [{ value }] }, { 'if-none-exist': `identifier=${value}` })
+    const [first, second] = [await create(), await create()]
+    expect([first.status, second.status, second.body.id]).toEqual([201, 200, first.body.id])
+  })
+})
