@@ -43,7 +43,7 @@ export function openForWriting(file: string): DatabaseSync {
 }
 
 /** `thoroughly`: every page is looked at, which takes seconds for a large store. `cache`: kB of pages kept. */
-export function openForReading(file: string, { thoroughly = false, cache = 16_000 } = {}): DatabaseSync {
+export function openForReading(file: string, { thoroughly = false, cache = 8_000 } = {}): DatabaseSync {
   if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
   const db = new DatabaseSync(file, { readOnly: true })
   try {
