@@ -30,6 +30,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(meter.take()).toEqual({ read: 1, write: 5 })
       await store.current([key('a')])
       expect(meter.take()).toEqual({ read: 1, write: 0 })
+      await store.versions([{ ...key('a'), versionId: 2 }])
+      expect(meter.take()).toEqual({ read: 1, write: 0 })
       await store.versions([{ ...key('a'), versionId: 1 }])
       expect(meter.take()).toEqual({ read: 2, write: 0 })
       await store.commit([{ ...writeOf(key('a'), 2, ''), deleted: true }], [])

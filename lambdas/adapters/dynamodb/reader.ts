@@ -53,21 +53,13 @@ export class Reader {
     return Promise.all(contents.map((content, i) => this.#version(keys[i]!, content)))
   }
 
+  /** Heads first: most versions that are asked for are current. A head that has moved on has left a copy, written before it moved. */
   async contents(keys: readonly VersionKey[]): Promise<readonly (Content | undefined)[]> {
-    const places = keys.flatMap((key) => [
-      { pk: primaryKey(key), sk: HEAD },
-      { pk: primaryKey(key), sk: versionSort(key.versionId) },
-    ])
-    const items = await this.#dynamo.getAll(places)
-    const heads = await this.#resolve(
-      keys,
-      keys.map((_, i) => items[2 * i] as HeadItem | undefined),
-    )
-    const found = keys.map((key, i) => inHead(heads[i], key.versionId) ?? (items[2 * i + 1] as CopyItem | undefined)?.v)
-    // A copy that was not there yet when it was read, and its head that had moved on when that was read.
-    const missed = keys.flatMap((key, i) => (found[i] === undefined && (heads[i]?.current.vid ?? 0) > key.versionId ? [i] : []))
-    const copies = missed.length === 0 ? [] : await this.#dynamo.getAll(missed.map((i) => places[2 * i + 1]!))
-    for (const [n, i] of missed.entries()) found[i] = (copies[n] as CopyItem | undefined)?.v
+    const heads = await this.heads(keys)
+    const found = keys.map((key, i) => inHead(heads[i], key.versionId))
+    const past = keys.flatMap((key, i) => (found[i] === undefined && (heads[i]?.current.vid ?? 0) > key.versionId ? [i] : []))
+    const copies = await this.#dynamo.getAll(past.map((i) => ({ pk: primaryKey(keys[i]!), sk: versionSort(keys[i]!.versionId) })))
+    for (const [n, i] of past.entries()) found[i] = (copies[n] as CopyItem | undefined)?.v
     return found
   }
 
