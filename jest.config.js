@@ -1,8 +1,12 @@
 /** Tests run the sources as they are: Node strips the types, jest loads ES modules. */
+import { availableParallelism } from 'node:os'
+
 export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/jest.strip-types.js' },
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 60_000,
+  // Jest would leave one processor to itself, which has little to do.
+  maxWorkers: Math.max(2, availableParallelism() - 1),
 }
