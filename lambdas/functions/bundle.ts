@@ -9,7 +9,8 @@ import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index, writePorts } from '../runtime/aws-index.ts'
 
 const ports = { ...writePorts(), seal: seal(), blobs: blobs(), progress: progress() }
-const steps = { ...writingSteps(bodyStepParts()), ...searchingSteps(bodyStepParts()) }
+const parts = bodyStepParts()
+const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 
 export const handler = httpHandler({
   interactions: { bundle: bundle(ports, performer(entryInteractions(ports, index()), steps)) },

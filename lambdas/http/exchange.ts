@@ -24,6 +24,10 @@ export type HttpResponse = { readonly status: number; readonly headers: Readonly
 /** `fallback` answers what no route matches. */
 export type Code = InteractionCode | 'fallback'
 
+/** The client's X-Request-Id, where it can be one. */
+export const givenRequestId = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
+  /^[\w.:-]{1,128}$/.test(given) ? given : undefined
+
 /** How the client wants the body. https://hl7.org/fhir/R4/http.html#general */
 export type Shape = { readonly pretty: boolean; readonly summary?: string; readonly elements?: readonly string[] }
 

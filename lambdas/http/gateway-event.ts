@@ -3,7 +3,7 @@
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
  */
 import { outcome } from '../fhir/outcome.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
+import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { httpResponse } from './steps/write-response.ts'
 
 type Values = Readonly<Record<string, string>> | null | undefined
@@ -31,6 +31,8 @@ export type GatewayResult = {
 
 /** A function's answer has at most 6 MB as JSON: https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const LARGEST_RESULT = 6_000_000
+/** A character becomes six bytes at most, and headers have some thousands: what is shorter is not counted. */
+const SURELY_FITS = 900_000
 
 export function requestOf(event: GatewayEvent): HttpRequest {
   const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
@@ -52,13 +54,12 @@ const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> 
   Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name.toLowerCase(), values.join(', ')]))
 
 /** The client's X-Request-Id where it can be one, else the gateway's. */
-export function requestIdOf(event: GatewayEvent, newId: () => string): string {
-  const given = headersOf(event)['x-request-id'] ?? ''
-  return /^[\w.:-]{1,128}$/.test(given) ? given : (event.requestContext?.requestId ?? newId())
-}
+export const requestIdOf = (event: GatewayEvent, newId: () => string): string =>
+  givenRequestId(headersOf(event)) ?? event.requestContext?.requestId ?? newId()
 
 export function resultOf(event: GatewayEvent, response: HttpResponse): GatewayResult {
   const result = encoded(event, response)
+  if (result.body.length < SURELY_FITS) return result
   return Buffer.byteLength(JSON.stringify(result)) <= LARGEST_RESULT ? result : encoded(event, tooLarge(event, response))
 }
 

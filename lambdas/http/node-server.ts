@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/overloaded.ts'
-import type { HttpRequest, HttpResponse } from './exchange.ts'
+import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import type { Serve } from './server.ts'
 
 export type NodeServerSettings = {
@@ -38,7 +38,7 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
 
 async function answer(serve: Serve, settings: NodeServerSettings, incoming: IncomingMessage, isBusy: boolean): Promise<HttpResponse> {
   const headers = headersOf(incoming)
-  const requestId = /^[\w.:-]{1,128}$/.test(headers['x-request-id'] ?? '') ? headers['x-request-id']! : settings.newRequestId()
+  const requestId = givenRequestId(headers) ?? settings.newRequestId()
   const [path, query] = split(incoming.url ?? '/')
   const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
   const refuse = (refused: Error) => serve({ method, path: '/', query: '', headers, ...NO_BODY, refused }, requestId)

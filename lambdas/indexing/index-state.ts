@@ -69,10 +69,10 @@ export const finished = (state: IndexState, attempt: string, type: string): Inde
     .reduce((now, each) => on(now, (definitions) => built(definitions, each)), state)
 
 /** What people are told. */
-export const statusOf = ({ definitions, rebuilds, poisoned }: IndexState, tenant: string): IndexStatus => ({
+export const statusOf = ({ definitions, rebuilds, poisoned }: Definitions, tenant: string): IndexStatus => ({
   definitions: definitions
     .filter((each) => each.tenant === tenant)
     .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
-  rebuilds: rebuilds.filter((each) => each.tenant === tenant),
+  rebuilds: rebuilds.filter((each) => each.tenant === tenant || each.tenant === ''),
   unreadable: poisoned.filter((each) => each.tenant === tenant),
 })

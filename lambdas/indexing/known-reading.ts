@@ -13,6 +13,7 @@ export class KnownReading {
   readonly #tenant: string
   #known: IndexState = NO_STATE
   #until = Number.NEGATIVE_INFINITY
+  #looking: Promise<void> | undefined
 
   constructor(state: Pick<SharedState, 'read'>, reading: Reading, tenant: string) {
     this.#state = state
@@ -23,6 +24,13 @@ export class KnownReading {
   /** `at`: ms since 1970. */
   async refresh(at: number): Promise<void> {
     if (at < this.#until) return
+    this.#looking ??= this.#look(at).finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #look(at: number): Promise<void> {
     const known = (await this.#state.read()).value
     await prepared(known.definitions.map(({ mapping }) => mapping))
     this.#known = known

@@ -20,6 +20,7 @@ import { type Place, type Serve, server } from '../http/server.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
+import { statusOf } from '../indexing/index-state.ts'
 import { readingNow } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
@@ -180,15 +181,7 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
   async status(tenant) {
     const lag = searcher.lag()
     await searcher.caughtUp()
-    return {
-      lag,
-      definitions: definitions
-        .now()
-        .definitions.filter((each) => each.tenant === tenant)
-        .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
-      rebuilds: definitions.now().rebuilds.filter((each) => each.tenant === tenant || each.tenant === ''),
-      unreadable: definitions.now().poisoned.filter((each) => each.tenant === tenant),
-    }
+    return { lag, ...statusOf(definitions.now(), tenant) }
   },
 })
 

@@ -2,6 +2,7 @@
 import { expect, it } from '@jest/globals'
 import { clientOf, newId, type Tree } from '../api/server.ts'
 import { onCloud } from './deployed.ts'
+import { NICKNAME } from './nickname.ts'
 
 onCloud('the deployed rebuild', {}, () => {
   const { get, put, post } = clientOf(() => process.env.FHIR_BASE_URL!)
@@ -21,18 +22,7 @@ onCloud('the deployed rebuild', {}, () => {
     const ids = Array.from({ length: 20 }, newId)
     for (const [i, id] of ids.entries())
       await put(`/Patient/${id}`, { resourceType: 'Patient', id, name: [{ use: 'nickname', given: [`Nick${i % 2}`] }] })
-    const defined = await put('/SearchParameter/nickname', {
-      resourceType: 'SearchParameter',
-      id: 'nickname',
-      url: 'http://example.org/nickname',
-      name: 'nickname',
-      status: 'active',
-      description: 'x',
-      code: 'nickname',
-      base: ['Patient'],
-      type: 'string',
-      expression: "Patient.name.where(use = 'nickname').given",
-    })
+    const defined = await put('/SearchParameter/nickname', NICKNAME)
     expect(defined.status).toBe(201)
     await settled()
     const found = async () => (await get('/Patient?nickname=nick1&_summary=count', { prefer: 'handling=strict' })).body.total

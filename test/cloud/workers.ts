@@ -4,6 +4,7 @@ import { StateMachine } from 'aws-local-stepfunctions'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import type { Invoked } from './function-host.ts'
 import type { Here } from './here.ts'
+import { NICKNAME } from './nickname.ts'
 
 export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: Here, baseUrl: string): Promise<void> {
   const step = (event: object) => host.invoke('rebuild-step', event).then(resultOf)
@@ -16,19 +17,6 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   await rebuild(aws, functions.reindex!.environment.FHIR_REBUILD_WORKFLOW!, step)
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
   await migrate((event) => host.invoke('migrate', event))
-}
-
-const NICKNAME = {
-  resourceType: 'SearchParameter',
-  id: 'nickname',
-  url: 'http://example.org/nickname',
-  name: 'nickname',
-  status: 'active',
-  description: 'x',
-  code: 'nickname',
-  base: ['Patient'],
-  type: 'string',
-  expression: "Patient.name.where(use = 'nickname').given",
 }
 
 function resultOf(invoked: Invoked): Tree {

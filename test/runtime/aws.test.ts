@@ -86,6 +86,7 @@ it('what is defined is looked up again after a while, not for each request', asy
   const definition = { tenant: 'a', id: 'x', state: 'active', mapping: { base: 'Patient', code: 'x' } }
   const defined = { ...NO_STATE, definitions: [definition] } as unknown as IndexState
   const known = new KnownReading({ read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) }, { baseUrl: 'b' }, 'a')
+  await Promise.all([known.refresh(0), known.refresh(0)])
   for (const at of [0, 1, 9_999]) await known.refresh(at)
   expect([reads, known.now()]).toEqual([1, { baseUrl: 'b' }])
   await known.refresh(10_000)
