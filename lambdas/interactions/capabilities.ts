@@ -14,16 +14,18 @@ import { type InteractionCode, ROUTES } from './routes.ts'
 
 export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
   const started = instant(clock.now())
+  // Made when it is first asked for: most processes never are.
+  let resources: readonly Element[] | undefined
+  return async ({ baseUrl, reading }) => {
+    resources ??= resourcesOf(choices)
+    const known = resources.map((each) => withCustom(each, reading))
+    return { status: 200, body: statement(baseUrl, started, known) }
+  }
+}
+
+function resourcesOf(choices: Choices): readonly Element[] {
   const from = referring()
-  const resources = resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
-  return async ({ baseUrl, reading }) => ({
-    status: 200,
-    body: statement(
-      baseUrl,
-      started,
-      resources.map((each) => withCustom(each, reading)),
-    ),
-  })
+  return resourceTypes.map((type) => resourceOf(type, choices, from.get(type)!))
 }
 
 /** With the parameters somebody defined. */
