@@ -47,9 +47,11 @@ export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: 
 
 /** A new version of a poisoned resource gets another try. */
 export const tried = (state: Definitions, version: ResourceVersion): Definitions =>
-  state.poisoned.some((each) => isSame(each, version))
-    ? { ...state, poisoned: state.poisoned.filter((each) => !isSame(each, version)) }
+  state.poisoned.some((each) => isSettledBy(each, version))
+    ? { ...state, poisoned: state.poisoned.filter((each) => !isSettledBy(each, version)) }
     : state
+
+const isSettledBy = (each: VersionKey, version: VersionKey): boolean => isSame(each, version) && each.versionId <= version.versionId
 
 type Key = { readonly tenant: string; readonly type: string; readonly id: string }
 

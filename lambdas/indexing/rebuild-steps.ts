@@ -3,8 +3,9 @@ import type { ResourceReader } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
-import { documentsOf, type OnPoison } from './index-changes.ts'
-import { advanced, finished, type SharedState, taken, takenBy } from './index-state.ts'
+import { documentsOf } from './index-changes.ts'
+import { advanced, afterTry, finished, type SharedState, taken, takenBy } from './index-state.ts'
+import type { PoisonList } from './poison-list.ts'
 import { readingOfDocuments } from './reading-now.ts'
 
 /** The next index of a type, filled beside the live one. */
@@ -27,7 +28,8 @@ export type RebuildParts = {
   readonly wait: number
   /** Milliseconds a step may go on filling. */
   readonly budget: number
-  readonly onPoison: OnPoison
+  /** Gets what cannot be indexed. */
+  readonly poisoned: Pick<PoisonList, 'addVersion' | 'save'>
 }
 
 /** `attempt`: what was taken together. */
@@ -87,7 +89,7 @@ async function open({ resources, index, tenants, now, wait }: RebuildParts, { ty
 
 /** As many pages as there is time for. What is written meanwhile the function that follows the stream applies to both indices. */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
-  const { state, resources, index, now, onPoison } = parts
+  const { state, resources, index, now, poisoned } = parts
   const { tenant, type, attempt, asOf = now() } = segment
   const reading = readingOfDocuments(parts.reading, (await state.read()).value)
   await prepared(reading.custom)
@@ -97,7 +99,9 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   let count = 0
   do {
     const page = await resources.scan({ tenant, type, segment, asOf, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
-    await next.apply(documentsOf(page.versions, reading, onPoison))
+    await state.change((each) => page.versions.reduce(afterTry, each))
+    await next.apply(documentsOf(page.versions, reading, poisoned.addVersion))
+    await poisoned.save()
     count += page.versions.length
     cursor = page.cursor
   } while (cursor !== undefined && now() < until)

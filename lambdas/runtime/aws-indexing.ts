@@ -115,7 +115,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     now: () => clock().now(),
     wait: places().rebuildWait,
     budget: STEP_BUDGET,
-    onPoison: poisoned().addVersion,
+    poisoned: poisoned(),
   }),
 )
 

@@ -6,6 +6,7 @@ import { describe, expect, it } from '@jest/globals'
 import { StateMachine } from 'aws-local-stepfunctions'
 import { afterSearchParameter, type IndexState, NO_STATE, type SharedState, statusOf, wanting } from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { readingOfDocuments } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
@@ -74,9 +75,13 @@ class World {
   }
 
   /** A patient is written, and comes through the stream. */
-  async write(id: string, family: string): Promise<void> {
+  write(id: string, family: string): Promise<void> {
+    return this.writeText(id, JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
+  }
+
+  async writeText(id: string, text: string): Promise<void> {
     const versionId = (this.heads.get(id)?.versionId ?? 0) + 1
-    const body = new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
+    const body = new TextEncoder().encode(text)
     const version = { tenant: TENANT, type: 'Patient', id, versionId, lastUpdated: ++this.#now, deleted: false, compartments: [], body }
     this.heads.set(id, version)
     const reading = readingOfDocuments({}, (await this.state.read()).value)
@@ -100,9 +105,7 @@ class World {
       now: () => this.#now,
       wait: 0,
       budget: -1,
-      onPoison: (_, error) => {
-        throw error
-      },
+      poisoned: new PoisonList(this.state),
       resources: {
         scan: async ({ type, segment, asOf, cursor = '' }) => {
           const mine = [...this.heads.values()]
@@ -212,6 +215,21 @@ describe('the rebuild', () => {
     })
     expect(it.steps.filter((step) => step === 'open')).toHaveLength(2)
     await it.expectWhole('nick', 'second')
+  })
+
+  it('names the versions it cannot read, until it can', async () => {
+    const it = await world(6)
+    const unreadable = async () =>
+      statusOf((await it.state.read()).value, TENANT).unreadable.map(({ id, versionId }) => `${id} ${versionId}`)
+    await it.writeText('p3', 'damaged')
+    await it.state.change((state) => wanting(state, TENANT, ['Patient']))
+    await it.run('a')
+    expect(await unreadable()).toEqual(['p3 2'])
+    await it.expectWhole()
+    await it.write('p3', 'mended')
+    await it.state.change((state) => wanting(state, TENANT, ['Patient']))
+    await it.run('b')
+    expect(await unreadable()).toEqual([])
   })
 
   it('is done by one execution of those that were started', async () => {
