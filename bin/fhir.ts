@@ -1,17 +1,18 @@
 /** The command line of the embedded home. */
 import { Command } from 'commander'
-import { backupCommand } from './commands/backup.ts'
-import { loadCommand } from './commands/load.ts'
-import { restoreCommand } from './commands/restore.ts'
-import { startCommand } from './commands/start.ts'
 
-const program = new Command('fhir')
-  .description('A FHIR R4 server in one process: starts it, loads it, saves it')
-  .showHelpAfterError()
-  .addCommand(startCommand, { isDefault: true })
-  .addCommand(loadCommand)
-  .addCommand(backupCommand)
-  .addCommand(restoreCommand)
+/** Only the command that is asked for is read: a load does not wait for the code of the server. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  start: async () => (await import('./commands/start.ts')).startCommand,
+  load: async () => (await import('./commands/load.ts')).loadCommand,
+  backup: async () => (await import('./commands/backup.ts')).backupCommand,
+  restore: async () => (await import('./commands/restore.ts')).restoreCommand,
+}
+
+const program = new Command('fhir').description('A FHIR R4 server in one process: starts it, loads it, saves it').showHelpAfterError()
+const asked = COMMANDS[process.argv[2] ?? '']
+for (const command of asked === undefined ? Object.values(COMMANDS) : [asked])
+  program.addCommand(await command(), { isDefault: command === COMMANDS.start })
 
 try {
   await program.parseAsync()

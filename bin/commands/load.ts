@@ -9,9 +9,14 @@ type Options = { readonly to: string; readonly concurrency: number }
 export const loadCommand = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
-  .option('--to <url>', 'base URL of the server', 'http://127.0.0.1:8080/fhir')
+  .option('--to <url>', 'base URL of the server', base, 'http://127.0.0.1:8080/fhir')
   .option('--concurrency <number>', 'Bundles under way at once', concurrency, 4)
   .action(run)
+
+function base(text: string): string {
+  if (!/^https?:/.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('A URL that begins with http: or https:.')
+  return text.replace(/\/+$/, '')
+}
 
 function concurrency(text: string): number {
   if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('A number from 1 to 99.')
@@ -29,7 +34,7 @@ async function run(paths: readonly string[], { to, concurrency }: Options): Prom
   const rate = (): number => Math.round((sent * 1000) / (performance.now() - began))
   bar.start(size, 0, { resources: 0, rate: 0 })
   const { resources, failures } = await load(sources, {
-    base: to.replace(/\/+$/, ''),
+    base: to,
     concurrency,
     onProgress(progress) {
       sent += progress.resources

@@ -1,27 +1,39 @@
 /** What a load makes of the text of a file. */
 import { describe, expect, it } from '@jest/globals'
 import { entriesOf } from '../../lambdas/runtime/load/entries.ts'
+import { bytesOf } from '../../lambdas/runtime/load/patched.ts'
+import { type Random, randomOf } from '../contracts/generated-search.ts'
 
-const sent = (text: string) => entriesOf(text, 'f').map(({ key, place, text }) => ({ key, place, ...JSON.parse(text) }))
+const entries = (text: string | Buffer) =>
+  entriesOf(Buffer.from(text), 'f').map(({ key, place, resource }) => ({ key, place, text: bytesOf(resource).toString() }))
+
+const sent = (text: string) => entries(text).map(({ text, ...rest }) => ({ ...rest, resource: JSON.parse(text) }))
 
 const bundle = (...entry: readonly object[]) => JSON.stringify({ resourceType: 'Bundle', entry }, undefined, 2)
 
 describe('entriesOf', () => {
   it('takes a single resource as it is', () => {
     const text = '{"id":"a","resourceType":"Basic","code":{"text":"{\\"id\\":\\"x\\"]"}}'
-    expect(sent(text)).toEqual([{ key: 'Basic/a', place: 'f', resource: JSON.parse(text), request: { method: 'PUT', url: 'Basic/a' } }])
+    expect(sent(text)).toEqual([{ key: 'Basic/a', place: 'f', resource: JSON.parse(text) }])
   })
-  it('keeps the text of decimals, and leaves out indentation', () => {
-    const [{ text } = { text: '' }] = entriesOf(
-      '{\r\n\t"resourceType": "Observation",\n  "id": "a",\n  "valueQuantity": { "value": 1.10 }\n}\n',
-      'f',
-    )
-    expect(text).toBe(
-      '{"resource":{"resourceType": "Observation","id": "a","valueQuantity": { "value": 1.10 }},"request":{"method":"PUT","url":"Observation/a"}}',
-    )
+  it('leaves out white space between values, and nothing else', () => {
+    const text =
+      '\ufeff{\r\n\t"resourceType" : "Observation",\n  "id":"a" , "valueQuantity": { "value": 1.10 , "unit" :" µg  \\"{ " },"component":[ ] }\n'
+    expect(entries(text)).toMatchObject([
+      { text: '{"resourceType":"Observation","id":"a","valueQuantity":{"value":1.10,"unit":" µg  \\"{ "},"component":[]}' },
+    ])
+  })
+  it('leaves what is wrong in numbers, escapes and names to the server', () => {
+    for (const text of [
+      '{"resourceType":"Basic","id":"a","code":{"x":01e}}',
+      '{"resourceType":"Basic","id":"a","x":"\\q"}',
+      '{"resourceType":"Basic","id":"a","x":1,"x":2}',
+      `{"resourceType":"Basic","id":"a","x":${'['.repeat(1000)}${']'.repeat(1000)}}`,
+    ])
+      expect(entries(text)).toEqual([{ key: 'Basic/a', place: 'f', text }])
   })
   it('resolves references by fullUrl in every element that can hold one', () => {
-    const entries = sent(
+    const resolved = sent(
       bundle(
         { fullUrl: 'urn:uuid:p', resource: { resourceType: 'Patient', id: 'p' } },
         { fullUrl: 'http://a.example/Binary/b', resource: { resourceType: 'Binary', id: 'b' } },
@@ -46,22 +58,24 @@ describe('entriesOf', () => {
         },
       ),
     )
-    expect(entries.map(({ key, place }) => [key, place])).toEqual([
+    expect(resolved.map(({ key, place }) => [key, place])).toEqual([
       ['Patient/p', 'f#0'],
       ['Binary/b', 'f#1'],
       ['DocumentReference/o', 'f#2'],
       ['DocumentReference/q', 'f#3'],
     ])
-    expect(entries[2]!.resource).toMatchObject({
+    expect(resolved[2]!.resource).toMatchObject({
       subject: { reference: 'Patient/p' },
       author: [{ reference: 'urn:uuid:unknown' }, { reference: 'Binary/b' }],
       description: 'see "reference":"urn:uuid:p"',
     })
-    expect(entries[3]!.resource).toMatchObject({ extension: [{ valueUri: 'Patient/p' }], content: [{ attachment: { url: 'Patient/p' } }] })
+    expect(resolved[3]!.resource).toMatchObject({ extension: [{ valueUri: 'Patient/p' }], content: [{ attachment: { url: 'Patient/p' } }] })
   })
   it('takes the id of a resource without one from its fullUrl', () => {
-    const entries = sent(bundle({ fullUrl: 'urn:uuid:1-2', resource: { resourceType: 'Patient', active: true } }))
-    expect(entries).toMatchObject([{ key: 'Patient/1-2', resource: { resourceType: 'Patient', id: '1-2', active: true } }])
+    const link = { other: { reference: 'urn:uuid:1-2' } }
+    expect(entries(bundle({ fullUrl: 'urn:uuid:1-2', resource: { link, resourceType: 'Patient', active: true } }))).toMatchObject([
+      { key: 'Patient/1-2', text: '{"link":{"other":{"reference":"Patient/1-2"}},"resourceType":"Patient","id":"1-2","active":true}' },
+    ])
   })
   it('opens no other resource that has entries, and no Bundle without any', () => {
     expect(sent('{"entry":[{"item":{"reference":"Patient/1"}}],"resourceType":"List","id":"l"}')).toMatchObject([{ key: 'List/l' }])
@@ -78,7 +92,76 @@ describe('entriesOf', () => {
     ['', 'line 1'],
     ['{"resourceType":"Patient"}', 'the Patient has no id'],
     ['{"resourceType":"Bundle","entry":{}}', 'not a FHIR resource'],
+    ['{"resourceType":"Bundle","entry":[5]}', 'not a FHIR resource'],
+    ['{"resourceType":"Bundle","entry":[5]}{}', 'line 1, column 38'],
+    ['{"resourceType":"Basic",\n"id":"a" "x":1}', 'line 2, column 10'],
+    ['{"resourceType":"Basic","id":"a","x":tr ue}', 'line 1, column 38'],
+    ['{"resourceType":"Basic","id":"a","x":[1 2]}', 'line 1, column 41'],
+    ['{"resourceType":"Basic","id":"a","x":[1}]', 'line 1, column 40'],
+    ['{"resourceType":"Basic","id":"a","x":{"y":1]}', 'line 1, column 44'],
+    ['{"resourceType":"Basic","id":"a",}', 'line 1, column 34'],
+    ['{"resourceType":"Basic","id":"a"} {"resourceType":"Basic","id":"b"}', 'line 1, column 35'],
+    ['{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"Basic","id":"a"},"resource":{}}]}', 'the same property twice'],
+    ['{"resourceType":"Bundle","entry":[],"entry":[]}', 'the same property twice'],
   ])('refuses %s', (text, reason) => {
-    expect(() => entriesOf(text, 'f')).toThrow(reason)
+    expect(() => entries(text)).toThrow(reason)
+  })
+  it('refuses what is not UTF-8', () => {
+    expect(() => entries(Buffer.from('{"resourceType":"Basic","id":"\xe9"}', 'latin1'))).toThrow('not valid UTF-8')
+  })
+})
+
+/** Tokens of JSON: as they stand in the file, and as they are to be sent. */
+type Token = readonly [inFile: string, sent: string]
+
+const same = (...texts: readonly string[]): readonly Token[] => texts.map((text) => [text, text] as const)
+
+const SCALARS = [
+  ...['0', '-0', '1.10', '1e3', '-2.50E-07', '123456789012345678901234567890.0', 'true', 'false', 'null', '""', '" "', '"{[,:]}"'],
+  ...['"\\\\"', '"\\""', '"\\u00e9\\/\\n"', '"é 😀"', '"urn:uuid:a"', '"\\\\\\""', `"${'long '.repeat(50)}"`],
+]
+const NAMES = [
+  '"id"',
+  '"resourceType"',
+  '"entry"',
+  '"resource"',
+  '"fullUrl"',
+  '"x"',
+  '"ref"',
+  '"referencE"',
+  '"\\u0069d"',
+  '"ß"',
+  '"a\\"b"',
+]
+const REFERENCES = ['"urn:uuid:a"', '"urn:uuid:none"', '"http:\\/\\/a.example\\/Basic\\/ü"', '"Patient/1"', '"#a"', '5', '{}']
+const TO: Readonly<Record<string, string>> = { '"urn:uuid:a"': '"Patient/a"', '"http:\\/\\/a.example\\/Basic\\/ü"': '"Basic/ü1"' }
+
+function jsonOf(random: Random, depth: number): readonly Token[] {
+  const kind = depth > 4 ? 3 : random.below(6)
+  if (kind > 2) return same(random.pick(SCALARS))
+  const items = Array.from({ length: random.below(4) }, () => (kind === 0 ? jsonOf(random, depth + 1) : memberOf(random, depth + 1)))
+  const listed = items.flatMap((item, i) => (i === 0 ? item : [...same(','), ...item]))
+  return kind === 0 ? [...same('['), ...listed, ...same(']')] : [...same('{'), ...listed, ...same('}')]
+}
+
+function memberOf(random: Random, depth: number): readonly Token[] {
+  if (random.below(3) > 0) return [...same(random.pick(NAMES), ':'), ...jsonOf(random, depth)]
+  const reference = random.pick(REFERENCES)
+  return [...same(random.pick(['"reference"', '"valueUri"', '"valueUrl"']), ':'), [reference, TO[reference] ?? reference]]
+}
+
+describe('the JSON that is sent', () => {
+  it('is that of the file but for white space and references, whatever stands in it', () => {
+    for (let seed = 0; seed < (process.env.FHIR_TEST_FULL === '1' ? 20_000 : 500); seed++) {
+      const random = randomOf(seed)
+      const inside = Array.from({ length: 1 + random.below(4) }, () => [...same(',', '"x"', ':'), ...jsonOf(random, 0)])
+      const resource = [...same('{', '"resourceType"', ':', '"Basic"', ',', '"id"', ':', '"b"'), ...inside.flat(), ...same('}')]
+      const space = () => random.pick(['', '', ' ', '\n', '\r\n\t\t', '\n          '])
+      const text = resource.map(([inFile]) => space() + inFile).join('')
+      const others =
+        '{"fullUrl":"urn:uuid:a","resource":{"resourceType":"Patient","id":"a"}},{"fullUrl":"http://a.example/Basic/ü","resource":{"resourceType":"Basic","id":"ü1"}}'
+      const [first] = entries(`{"entry":[{"resource":${text}${space()}},${others}],"resourceType":"Bundle"}${space()}`)
+      expect([seed, first!.text]).toEqual([seed, resource.map(([, sent]) => sent).join('')])
+    }
   })
 })

@@ -1,52 +1,65 @@
-/** What a load sends of a file's text: every resource under its own id, references between them resolved, so that loading twice is safe. */
-import { parseJson, writeJson } from '../../fhir/json.ts'
-import { JsonText } from '../../fhir/json-text.ts'
+/** What a load sends of a file: every resource under its own id, references between them resolved, so that loading twice is safe. */
+import { isUtf8 } from 'node:buffer'
+import { parseJson, parseJsonBytes, writeJson } from '../../fhir/json.ts'
 import { replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
+import { CompactJson, namesOf } from './compact-json.ts'
+import { bytesOf, type Patch, type Patched, type Text, textOf } from './patched.ts'
 
-/** `text`: an entry of a Bundle as JSON. */
-export type LoadEntry = { readonly key: string; readonly text: string; readonly place: string }
-
-/** A resource as it stands in a file. */
-type Found = {
-  readonly type: string | undefined
-  readonly id: string | undefined
-  readonly text: string
-  readonly fullUrl?: string | undefined
-}
+/** `key`: Type/id. `resource`: its JSON, without white space. */
+export type LoadEntry = { readonly key: string; readonly resource: Patched; readonly place: string }
 
 /** Bundles are opened, whatever their type; anything else is one entry. Error: not JSON, not a resource, a resource without an id. */
-export function entriesOf(text: string, place: string): readonly LoadEntry[] {
-  const found = read(text)
-  const keys = found.map((each) => keyOf(each))
-  const known = new Map(found.flatMap(({ fullUrl }, i) => (fullUrl === undefined ? [] : [[fullUrl, keys[i]!]])))
-  return found.map((each, i) => {
-    const resource = resolved(withId(each, keys[i]!), known)
-    return {
-      key: keys[i]!,
-      place: fullPlace(each, place, i),
-      text: `{"resource":${resource},"request":{"method":"PUT","url":${JSON.stringify(keys[i])}}}`,
-    }
-  })
+export function entriesOf(bytes: Uint8Array, place: string): readonly LoadEntry[] {
+  const { copy, found } = read(bytes)
+  const keys = found.map(keyOf)
+  const known = new Map<string, Text>()
+  for (const [i, { fullUrl }] of found.entries()) if (fullUrl !== undefined) known.set(fullUrl, textOf(JSON.stringify(keys[i])))
+  return found.map((each, i) => ({
+    key: keys[i]!,
+    place: each.isEntry ? `${place}#${i}` : place,
+    resource: resourceOf(each, copy, keys[i]!, known),
+  }))
 }
 
-const fullPlace = ({ fullUrl }: Found, place: string, i: number): string => (fullUrl === undefined ? place : `${place}#${i}`)
+/** A resource of a file, and where it stands in the copy. */
+type Found = {
+  isEntry: boolean
+  fullUrl: string | undefined
+  type: string | undefined
+  /** Where an id can be put. */
+  afterType: number
+  id: string | undefined
+  readonly start: number
+  end: number
+  readonly references: Reference[]
+  /** Has elements `url` with URNs: whether those are references depends on what is around them. */
+  hasUrns: boolean
+}
 
-/** White space between values: JSON has no line breaks inside strings. */
-const INDENT = /\r?\n[ \t]*(?=["{}[\]])/g
+/** The string between two places, quotes included. */
+type Reference = { readonly start: number; readonly end: number; readonly to: string }
 
-function read(text: string): readonly Found[] {
+const NAMES = namesOf(['resourceType', 'id', 'entry', 'fullUrl', 'resource', 'reference', 'url', 'valueUri', 'valueUrl'])
+
+type Read = { readonly copy: Buffer; readonly found: readonly Found[] }
+
+function read(bytes: Uint8Array): Read {
+  const json = new CompactJson(bytes, NAMES)
   try {
-    return resourcesOf(new JsonText(text.replace(INDENT, '')))
+    if (!isUtf8(bytes)) throw new SyntaxError()
+    const found = resourcesOf(json)
+    json.finish()
+    return { copy: json.copy, found }
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown
-    throw new Error(faultOf(text))
+    throw new Error(faultOf(bytes))
   }
 }
 
-function faultOf(text: string): string {
+function faultOf(bytes: Uint8Array): string {
   try {
-    parseJson(text)
+    parseJsonBytes(bytes)
     return 'not a FHIR resource'
   } catch (error) {
     return (error as Error).message
@@ -54,65 +67,98 @@ function faultOf(text: string): string {
 }
 
 /** The resources of a Bundle, or the one resource there is. */
-function resourcesOf(json: JsonText): readonly Found[] {
-  const inside: Found[] = []
-  let hasEntries = false
-  const whole = resourceAt(json, (name) => {
-    if (name !== 'entry') return false
-    hasEntries = true
-    json.array(() => {
-      const entry = entryAt(json)
-      if (entry !== undefined) inside.push(entry)
-    })
-    return true
+function resourcesOf(json: CompactJson): readonly Found[] {
+  let entries: Found[] | undefined
+  const whole = resourceAt(json, () => {
+    if (entries !== undefined) throw new SyntaxError('entry twice')
+    entries = []
+    json.array(() => entries!.push(...entryAt(json)))
   })
-  return whole.type === 'Bundle' && hasEntries ? inside : [whole]
+  return whole.type === 'Bundle' && entries !== undefined ? entries : [whole]
 }
 
-function entryAt(json: JsonText): Found | undefined {
-  let fullUrl = ''
-  let resource: Found | undefined
-  json.object((name) => {
+/** Nothing for an entry without a resource. */
+function entryAt(json: CompactJson): readonly Found[] {
+  const found: Found[] = []
+  let fullUrl: string | undefined
+  if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
+  json.value((name, level) => {
+    if (level > 1) return
     if (name === 'fullUrl') fullUrl = json.string()
-    else if (name === 'resource') resource = resourceAt(json, () => false)
-    else json.value()
+    else if (name === 'resource') found.push(resourceAt(json))
   })
-  return resource && { ...resource, fullUrl }
+  if (found.length > 1) throw new SyntaxError('resource twice')
+  for (const each of found) {
+    each.isEntry = true
+    each.fullUrl = fullUrl
+  }
+  return found
 }
 
-/** `visit` consumes the properties it knows and says so. */
-function resourceAt(json: JsonText, visit: (name: string) => boolean): Found {
-  let type: string | undefined
-  let id: string | undefined
-  const start = json.at
-  json.object((name) => {
-    if (name === 'resourceType') type = json.string()
-    else if (name === 'id') id = json.string()
-    else if (!visit(name)) json.value()
+/** `atEntries` consumes the value of a property `entry`. */
+function resourceAt(json: CompactJson, atEntries?: () => void): Found {
+  const found = foundAt(json.length)
+  json.value((name, level) => {
+    if (level === 1 && name === 'resourceType') {
+      found.type = json.string()
+      found.afterType = json.length
+    } else if (level === 1 && name === 'id') found.id = json.string()
+    else if (level === 1 && name === 'entry') atEntries?.()
+    else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
+    else if ((name === 'reference' || name === 'valueUri' || name === 'valueUrl') && json.isAt(QUOTE)) {
+      const start = json.length
+      found.references.push({ to: json.string(), start, end: json.length })
+    }
   })
-  return { type, id, text: json.text.slice(start, json.at).trim() }
+  found.end = json.length
+  return found
 }
+
+const foundAt = (start: number): Found => ({
+  isEntry: false,
+  fullUrl: undefined,
+  type: undefined,
+  afterType: start,
+  id: undefined,
+  start,
+  end: start,
+  references: [],
+  hasUrns: false,
+})
+
+const QUOTE = Buffer.from('"')
+const OBJECT = Buffer.from('{')
+const URN = Buffer.from('"urn:')
 
 function keyOf({ type, id, fullUrl }: Found): string {
   if (type === undefined) throw new Error('not a FHIR resource')
-  const [, ofUrl] = /([A-Za-z0-9\-.]{1,64})$/.exec(fullUrl ?? '') ?? []
+  const [, ofUrl] = id === undefined ? (/([A-Za-z0-9\-.]{1,64})$/.exec(fullUrl ?? '') ?? []) : []
   if (id === undefined && ofUrl === undefined) throw new Error(`the ${type} has no id`)
   return `${type}/${id ?? ofUrl}`
 }
 
-const withId = ({ id, text }: Found, key: string): string =>
-  id === undefined ? `{"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))},${text.slice(1)}` : text
+type Known = ReadonlyMap<string, Text>
 
-const REFERENCE = /"reference"\s*:\s*"([^"\\]+)"/g
-
-/** Other elements that can hold a reference are rare: their resources are read and written again. */
-const OTHER_REFERENCE = /"(?:url|valueUr[il])"\s*:\s*"urn:(?:uuid|oid):/
-
-function resolved(text: string, known: ReadonlyMap<string, string>): string {
-  if (known.size === 0) return text
-  if (OTHER_REFERENCE.test(text)) return writeJson(replaceReferences(parseJson(text) as Resource, (reference) => known.get(reference)))
-  return text.replace(REFERENCE, (whole, reference: string) => {
-    const key = known.get(reference)
-    return key === undefined ? whole : `"reference":${JSON.stringify(key)}`
-  })
+function resourceOf(found: Found, copy: Buffer, key: string, known: Known): Patched {
+  const { start, end, afterType, references } = found
+  const patches: Patch[] = []
+  for (const { start, end, to } of references) {
+    const text = known.get(to)
+    if (text !== undefined) patches.push({ start, end, text })
+  }
+  if (found.id === undefined) {
+    const text = textOf(`,"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`)
+    patches.push({ start: afterType, end: afterType, text })
+    patches.sort((a, b) => a.start - b.start)
+  }
+  const patched = { bytes: copy, start, end, patches }
+  return found.hasUrns && known.size > 0 ? resolved(patched, known) : patched
 }
+
+function resolved(resource: Patched, known: Known): Patched {
+  const tree = parseJson(bytesOf(resource).toString()) as Resource
+  const bytes = Buffer.from(writeJson(replaceReferences(tree, (reference) => keyIn(known.get(reference)))))
+  return { bytes, start: 0, end: bytes.length, patches: [] }
+}
+
+const keyIn = (quoted: Text | undefined): string | undefined => quoted && (JSON.parse(quoted.text) as string)

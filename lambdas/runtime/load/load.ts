@@ -1,5 +1,6 @@
 /** Loads files into a server. */
 import { entriesOf, type LoadEntry } from './entries.ts'
+import { sizeOf } from './patched.ts'
 import { type Source, textsOf } from './read-files.ts'
 import { type Failure, senderTo } from './send.ts'
 
@@ -45,15 +46,16 @@ async function* chunksOf(source: Source, failures: Failure[]): AsyncGenerator<re
   let bytes = 0
   const failed = (place: string, error: unknown): void => void failures.push({ place, key: '', reason: (error as Error).message })
   try {
-    for await (const { text, place } of textsOf(source))
-      for (const entry of orNothing(() => entriesOf(text, place), failed.bind(undefined, place))) {
-        if (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + entry.text.length > MOST_BYTES) {
+    for await (const text of textsOf(source))
+      for (const entry of orNothing(() => entriesOf(text.bytes, text.place), failed.bind(undefined, text.place))) {
+        const size = sizeOf(entry.resource)
+        if (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES) {
           if (chunk.size > 0) yield [...chunk.values()]
           chunk = new Map()
           bytes = 0
         }
         chunk.set(entry.key, entry)
-        bytes += entry.text.length
+        bytes += size
       }
   } catch (error) {
     failed(source.file, error)

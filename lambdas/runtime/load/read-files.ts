@@ -2,7 +2,7 @@
 import { createReadStream, type Dirent, readdirSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
 
 export type Source = { readonly file: string; readonly size: number }
@@ -21,22 +21,39 @@ export function sourcesOf(paths: readonly string[]): readonly Source[] {
 }
 
 /** `place`: the file, and the line of an NDJSON file. */
-export type Text = { readonly text: string; readonly place: string }
+export type Text = { readonly bytes: Buffer; readonly place: string }
 
 /** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. */
 export async function* textsOf({ file }: Source): AsyncGenerator<Text> {
   if (!LINES.test(file)) {
     const bytes = await readFile(file)
-    yield { text: (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8'), place: file }
+    yield { bytes: file.endsWith('.gz') ? gunzipSync(bytes) : bytes, place: file }
     return
   }
   const stream = createReadStream(file)
   let number = 0
-  for await (const line of createInterface({
-    input: file.endsWith('.gz') ? stream.pipe(createGunzip()) : stream,
-    crlfDelay: Number.POSITIVE_INFINITY,
-  })) {
+  for await (const bytes of linesOf(file.endsWith('.gz') ? pipeline(stream, createGunzip(), () => undefined) : stream)) {
     number++
-    if (line.trim() !== '') yield { text: line, place: `${file}:${number}` }
+    if (!isBlank(bytes)) yield { bytes, place: `${file}:${number}` }
   }
 }
+
+const LINE_FEED = 10
+
+/** A line may reach over several chunks. */
+async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let before: Buffer[] = []
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+      const line = chunk.subarray(start, end)
+      yield before.length === 0 ? line : Buffer.concat([...before, line])
+      before = []
+      start = end + 1
+    }
+    before.push(chunk.subarray(start))
+  }
+  yield Buffer.concat(before)
+}
+
+const isBlank = (bytes: Buffer): boolean => bytes.every((c) => c <= 32)

@@ -1,70 +1,89 @@
 /** Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails. */
-import { setTimeout as wait } from 'node:timers/promises'
+import { parseJsonBytes } from '../../fhir/json.ts'
 import type { LoadEntry } from './entries.ts'
+import { bytesOf, sizeOf, type Text, textOf, write } from './patched.ts'
+import { type Answer, postTo } from './post.ts'
 
 export type Failure = { readonly place: string; readonly key: string; readonly reason: string }
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 
-/** How often a busy server is asked again, and one that cannot be reached. */
-const PATIENCE = { busy: 8, unreachable: 5 }
-
 /** `base`: without a slash at the end. The sender rejects when the server cannot be reached. */
 export const senderTo = (base: string): Sender => {
-  const post = async (type: 'transaction' | 'batch', entries: readonly LoadEntry[]): Promise<Response> => {
-    const body = `{"resourceType":"Bundle","type":"${type}","entry":[${entries.map(({ text }) => text).join(',')}]}`
-    for (let attempt = 0; ; attempt++) {
-      const response = await fetchOnce(base, body)
-      if (response !== undefined && response.status !== 429 && response.status !== 503) return response
-      if (attempt === PATIENCE[response === undefined ? 'unreachable' : 'busy'])
-        throw new Error(response === undefined ? `${base} cannot be reached` : `${base} stays busy (${response.status})`)
-      await response?.arrayBuffer()
-      await wait(Math.max(Number(response?.headers.get('retry-after') ?? 0) * 1000, 50 * 2 ** attempt))
-    }
+  const post = postTo(base)
+  const send: Sender = async (entries) => {
+    const first = await post(bundleOf('transaction', entries))
+    if (isSuccess(first)) return []
+    const reason = `${first.status} ${told(json(first) as Outcome)}`.trim()
+    if (entries.length === 1) return [failureOf(entries[0]!, reason)]
+    const second = await post(bundleOf('batch', entries))
+    if (isSuccess(second)) return failuresIn(json(second) as Answered, entries)
+    const unreadable = entries.filter((entry) => faultOf(entry) !== undefined)
+    if (unreadable.length === 0) return entries.map((entry) => failureOf(entry, reason))
+    const rest = entries.filter((entry) => !unreadable.includes(entry))
+    return [...unreadable.map((entry) => failureOf(entry, faultOf(entry)!)), ...(rest.length > 0 ? await send(rest) : [])]
   }
-  return async (entries) => {
-    const response = await post('transaction', entries)
-    if (response.ok) {
-      await response.arrayBuffer()
-      return []
-    }
-    const refusal = await reasonOf(response)
-    if (entries.length === 1) return [{ ...entries[0]!, reason: refusal }]
-    const second = await post('batch', entries)
-    return second.ok ? failuresIn(await second.json(), entries) : entries.map((entry) => ({ ...entry, reason: refusal }))
-  }
+  return send
 }
 
-async function fetchOnce(base: string, body: string): Promise<Response | undefined> {
+function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[]): Buffer {
+  const texts = textsAround(type, entries)
+  let size = 0
+  for (const text of texts) size += text.size
+  for (const { resource } of entries) size += sizeOf(resource)
+  const out = Buffer.allocUnsafe(size)
+  let at = 0
+  for (const [i, { text }] of texts.entries()) {
+    at += out.write(text, at)
+    if (i < entries.length) at = write(entries[i]!.resource, out, at)
+  }
+  return out
+}
+
+/** What stands before the first resource, between two of them, and after the last. */
+function textsAround(type: 'transaction' | 'batch', entries: readonly LoadEntry[]): readonly Text[] {
+  const after = entries.map(({ key }, i) => {
+    const next = i + 1 < entries.length ? ',{"resource":' : ']}'
+    return `,"request":{"method":"PUT","url":${JSON.stringify(key)}}}${next}`
+  })
+  return [`{"resourceType":"Bundle","type":"${type}","entry":[{"resource":`, ...after].map(textOf)
+}
+
+const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
+
+const failureOf = ({ place, key }: LoadEntry, reason: string): Failure => ({ place, key, reason })
+
+/** One resource that is not JSON as FHIR has it, and a server can read none of the Bundle. */
+function faultOf({ resource }: LoadEntry): string | undefined {
   try {
-    return await fetch(base, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/fhir+json', 'accept-encoding': 'identity', prefer: 'return=minimal' },
-    })
-  } catch {
+    parseJsonBytes(bytesOf(resource))
     return undefined
+  } catch (error) {
+    return (error as Error).message
   }
 }
 
 type Outcome = { readonly issue?: readonly { readonly details?: { readonly text?: string }; readonly expression?: readonly string[] }[] }
 
-const textOf = (outcome: Outcome | undefined): string =>
+const told = (outcome: Outcome | undefined): string =>
   outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at ')).join('; ') ?? ''
 
-async function reasonOf(response: Response): Promise<string> {
-  const body = (await response.json().catch(() => undefined)) as Outcome | undefined
-  return `${response.status} ${textOf(body)}`.trim()
+function json({ body }: Answer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
 }
 
 type Answered = { readonly entry?: readonly { readonly response?: { readonly status?: string; readonly outcome?: Outcome } }[] }
 
-function failuresIn(bundle: unknown, entries: readonly LoadEntry[]): readonly Failure[] {
-  const answers = (bundle as Answered).entry ?? []
-  return entries.flatMap(({ place, key }, i) => {
+function failuresIn(bundle: Answered | undefined, entries: readonly LoadEntry[]): readonly Failure[] {
+  const answers = bundle?.entry ?? []
+  return entries.flatMap((entry, i) => {
     const { status = 'no answer', outcome } = answers[i]?.response ?? {}
-    return status.startsWith('2')
-      ? []
-      : [{ place, key, reason: `${status} ${textOf(outcome)}`.trim().replaceAll(/Bundle\.entry\[\d+]\.resource/g, key.split('/')[0]!) }]
+    if (status.startsWith('2')) return []
+    const [type = ''] = entry.key.split('/')
+    return [failureOf(entry, `${status} ${told(outcome)}`.trim().replaceAll(/Bundle\.entry\[\d+]\.resource/g, type))]
   })
 }

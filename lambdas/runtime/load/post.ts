@@ -1,0 +1,60 @@
+/** Posts to one address over connections that stay open, and asks a busy server again. node:http, because fetch costs several times as much. */
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { setTimeout as wait } from 'node:timers/promises'
+
+export type Answer = { readonly status: number; readonly headers: http.IncomingHttpHeaders; readonly body: Buffer }
+
+/** Rejects when the server cannot be reached, or stays busy. */
+export type Post = (body: Buffer) => Promise<Answer>
+
+/** How often a busy server is asked again, and one that cannot be reached. */
+const PATIENCE = { busy: 8, unreachable: 5 }
+
+export function postTo(base: string): Post {
+  const url = new URL(base)
+  const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
+  return async (body) => {
+    for (let attempt = 0; ; attempt++) {
+      const answer = await postOnce(url, body, agents).catch(() => undefined)
+      if (answer !== undefined && answer.status !== 429 && answer.status !== 503) return answer
+      if (attempt === PATIENCE[answer === undefined ? 'unreachable' : 'busy'])
+        throw new Error(answer === undefined ? `${base} cannot be reached` : `${base} stays busy (${answer.status})`)
+      await wait(Math.max(Number(answer?.headers['retry-after'] ?? 0) * 1000 || 0, 50 * 2 ** attempt))
+    }
+  }
+}
+
+type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent }
+
+const MOST_REDIRECTS = 5
+
+async function postOnce(url: URL, body: Buffer, agents: Agents, redirects = 0): Promise<Answer> {
+  const answer = await exchange(url, body, agents)
+  const { location } = answer.headers
+  const isElsewhere = (answer.status === 307 || answer.status === 308) && location !== undefined && redirects < MOST_REDIRECTS
+  return isElsewhere ? postOnce(new URL(location, url), body, agents, redirects + 1) : answer
+}
+
+const LONGEST = 300_000
+
+function exchange(url: URL, body: Buffer, agents: Agents): Promise<Answer> {
+  const [{ request }, agent] = url.protocol === 'https:' ? [https, agents['https:']] : [http, agents['http:']]
+  const headers = {
+    'content-type': 'application/fhir+json',
+    'content-length': body.length,
+    'accept-encoding': 'identity',
+    prefer: 'return=minimal',
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method: 'POST', agent, headers, timeout: LONGEST }, (incoming) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.on('end', () => resolve({ status: incoming.statusCode!, headers: incoming.headers, body: Buffer.concat(chunks) }))
+      incoming.on('error', reject)
+    })
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')))
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}

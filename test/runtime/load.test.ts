@@ -1,0 +1,121 @@
+/** What a load sends to a server, and what it makes of the answers. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { load } from '../../lambdas/runtime/load/load.ts'
+import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+
+type Answer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object }
+type Seen = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly text: string }
+
+let server: Server | undefined
+let folder: string | undefined
+
+afterEach(() => {
+  server?.close()
+  server?.closeAllConnections()
+  if (folder !== undefined) rmSync(folder, { recursive: true })
+  server = folder = undefined
+})
+
+/** Loads files into a server that answers as it is told; what it was sent, and what the load says. */
+async function loaded(
+  files: Readonly<Record<string, string | Buffer>>,
+  answer: (text: string, path: string) => Answer = () => ({ status: 200 }),
+) {
+  const seen: Seen[] = []
+  server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const text = Buffer.concat(chunks).toString()
+    seen.push({ path: request.url!, headers: request.headers, text })
+    const { status, headers, body = {} } = answer(text, request.url!)
+    response.writeHead(status, headers).end(JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
+  folder = mkdtempSync(join(tmpdir(), 'fhir-load-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
+  const result = await load(sourcesOf([folder]), { base, concurrency: 1, onProgress: () => undefined })
+  const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder!.length + 1), ...rest }))
+  return { seen, resources: result.resources, failures }
+}
+
+const basic = (id: string): string => `{"resourceType":"Basic","id":"${id}"}`
+const put = (id: string): string => `{"resource":${basic(id)},"request":{"method":"PUT","url":"Basic/${id}"}}`
+const refused: Answer = { status: 400, body: { issue: [{ details: { text: 'no' }, expression: ['Bundle'] }] } }
+
+describe('load', () => {
+  it('sends a transaction of compact JSON', async () => {
+    const { seen, resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\r\n \n${basic('b')}` })
+    expect([resources, failures]).toEqual([2, []])
+    expect(seen).toMatchObject([
+      {
+        path: '/fhir',
+        headers: { 'content-type': 'application/fhir+json', prefer: 'return=minimal', connection: 'keep-alive' },
+        text: `{"resourceType":"Bundle","type":"transaction","entry":[${put('a')},${put('b')}]}`,
+      },
+    ])
+  })
+  it('sends at most 200 resources at once, and none twice', async () => {
+    const ids = [...Array.from({ length: 201 }, (_, i) => `i${i}`), 'i200']
+    const { seen, resources } = await loaded({ 'a.ndjson.gz': gzipSync(ids.map(basic).join('\n')) })
+    expect(resources).toBe(202)
+    expect(seen.map(({ text }) => JSON.parse(text).entry.length)).toEqual([200, 1, 1])
+  })
+  it('takes a line of NDJSON as one, whatever characters are in it and however long it is', async () => {
+    const text = `{"resourceType":"Basic","id":"a","x":"${'\u2028é'.repeat(50_000)}"}`
+    const { seen, resources } = await loaded({ 'a.ndjson': `${text}\n${basic('b')}\n` })
+    expect([resources, JSON.parse(seen[0]!.text).entry[0].resource]).toEqual([2, JSON.parse(text)])
+  })
+  it('says of what is refused in a batch which it is and why', async () => {
+    const wrong = { status: '400', outcome: { issue: [{ details: { text: 'no' }, expression: ['Bundle.entry[1].resource.code'] }] } }
+    const { resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\n${basic('b')}` }, (text) =>
+      text.includes('"transaction"') ? refused : { status: 200, body: { entry: [{ response: { status: '200' } }, { response: wrong }] } },
+    )
+    expect([resources, failures]).toEqual([1, [{ place: 'a.ndjson:2', key: 'Basic/b', reason: '400 no at Basic.code' }]])
+  })
+  it('sends a Bundle that nothing can be read of again without the resource that spoils it', async () => {
+    const twice = '{"resourceType":"Basic","id":"b","x":1,"x":1}'
+    const { resources, failures } = await loaded({ 'a.ndjson': [basic('a'), twice, basic('c')].join('\n') }, (text) =>
+      text.includes(twice) ? refused : { status: 200 },
+    )
+    expect([resources, failures]).toEqual([
+      2,
+      [
+        {
+          place: 'a.ndjson:2',
+          key: 'Basic/b',
+          reason: expect.stringContaining('the same property twice in one object (line 1, column 40)'),
+        },
+      ],
+    ])
+  })
+  it('lists all resources of a Bundle that is refused as a whole', async () => {
+    const { resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\n${basic('b')}` }, () => refused)
+    expect(resources).toBe(0)
+    expect(failures).toEqual([
+      { place: 'a.ndjson:1', key: 'Basic/a', reason: '400 no at Bundle' },
+      { place: 'a.ndjson:2', key: 'Basic/b', reason: '400 no at Bundle' },
+    ])
+  })
+  it('asks a busy server again, and goes where it is sent', async () => {
+    const answers: Answer[] = [{ status: 503 }, { status: 429 }, { status: 308, headers: { location: '/elsewhere' } }, { status: 201 }]
+    const { seen, resources } = await loaded({ 'a.json': basic('a') }, () => answers.shift()!)
+    expect([resources, seen.map(({ path }) => path)]).toEqual([1, ['/fhir', '/fhir', '/fhir', '/elsewhere']])
+    expect(new Set(seen.map(({ text }) => text)).size).toBe(1)
+  })
+  it('goes on after a file that cannot be read', async () => {
+    const { resources, failures } = await loaded({
+      'a.json': '{',
+      'b.json.gz': 'not gzip',
+      'c.ndjson.gz': 'not gzip',
+      'd.json': basic('d'),
+    })
+    expect([resources, failures.map(({ place }) => place)]).toEqual([1, ['a.json', 'b.json.gz', 'c.ndjson.gz']])
+  })
+})
