@@ -4,11 +4,12 @@
  */
 import type { Resource } from './resource.ts'
 
-export const instant = (ms: number): string => new Date(ms).toISOString()
+/** ms since 1970 → `2020-05-14T10:00:00.000Z`. */
+export const instant = remembered((ms) => new Date(ms).toISOString())
 
 export const etag = (versionId: number): string => `W/"${versionId}"`
 
-export const lastModified = (ms: number): string => new Date(ms).toUTCString()
+export const lastModified = remembered((ms) => new Date(ms).toUTCString())
 
 /** The resource with the id and meta the server gives it; a client's versionId and lastUpdated are ignored. */
 export function stamp(resource: Resource, id: string, versionId: number, lastUpdated: number): Resource & { readonly id: string } {
@@ -24,3 +25,13 @@ export function versionOfEtag(text: string): number | undefined {
 
 /** A versionId in a URL → its number; undefined for anything this server never gave out. */
 export const versionNumber = (text: string): number | undefined => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined)
+
+/** Hundreds of resources are written in the same millisecond. */
+function remembered(write: (ms: number) => string): (ms: number) => string {
+  let last = Number.NaN
+  let text = ''
+  return (ms) => {
+    if (ms !== last) [last, text] = [ms, write(ms)]
+    return text
+  }
+}

@@ -16,38 +16,54 @@ export function matchRoute(method: string, path: string): Matched {
     .split('/')
     .filter((segment) => segment !== '')
     .map(decode)
-  const here = (TABLE[segments.length] ?? []).filter(({ parts }) => fits(parts, segments))
-  if (here.length === 0) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
-  const best = here.reduce((a, b) => (statics(b.parts) > statics(a.parts) ? b : a))
-  const same = here.filter(({ parts }) => statics(parts) === statics(best.parts))
-  const found = same.find(({ route }) => route.method === method)
+  const rows = TABLE[segments.length] ?? []
+  const best = rows.find((row) => fits(row, segments))
+  if (best === undefined) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
+  const isSame = (row: Row): boolean => row.statics === best.statics && fits(row, segments)
+  const found = rows.find((row) => row.route.method === method && isSame(row))
   if (found === undefined)
     throw notAllowed(
       method,
-      same.map(({ route }) => route.method),
+      rows.filter(isSame).map(({ route }) => route.method),
     )
-  const variables = found.parts.flatMap((part, i) => (isVariable(part) ? [[part.slice(1, -1), segments[i]!]] : []))
-  const { owner, ownerId, ...named } = Object.fromEntries(variables) as Record<string, string>
+  const { owner, ownerId, ...named } = variablesOf(found, segments)
   return { interaction: found.route.interaction, ...named, ...(owner === undefined ? {} : { compartment: `${owner}/${ownerId}` }) }
 }
 
-type Row = { readonly route: Route; readonly parts: readonly string[] }
+/** A part is static, or the name of a variable. */
+type Part = { readonly text: string; readonly isVariable: boolean }
+type Row = { readonly route: Route; readonly parts: readonly Part[]; readonly statics: number }
 
-/** By the number of segments. */
-const TABLE: readonly (readonly Row[])[] = ROUTES.reduce<Row[][]>((table, route) => {
-  const parts = route.path.split('/').filter((part) => part !== '')
-  table[parts.length] = [...(table[parts.length] ?? []), { route, parts }]
+/** By the number of segments; the rows with the most static ones first. */
+const TABLE: readonly (readonly Row[])[] = tableOf(ROUTES)
+
+function tableOf(routes: readonly Route[]): readonly (readonly Row[])[] {
+  const table: Row[][] = []
+  for (const route of routes) {
+    const parts = route.path
+      .split('/')
+      .filter((part) => part !== '')
+      .map((part): Part => (part.startsWith('{') ? { text: part.slice(1, -1), isVariable: true } : { text: part, isVariable: false }))
+    const statics = parts.filter(({ isVariable }) => !isVariable).length
+    table[parts.length] = [...(table[parts.length] ?? []), { route, parts, statics }].sort((a, b) => b.statics - a.statics)
+  }
   return table
-}, [])
-
-const isVariable = (part: string): boolean => part.startsWith('{')
-const statics = (parts: readonly string[]): number => parts.filter((part) => !isVariable(part)).length
+}
 
 /** `_history`, `$operation` and `metadata` are never types or ids. */
-const fits = (parts: readonly string[], segments: readonly string[]): boolean =>
-  parts.every((part, i) => (isVariable(part) ? !/^[_$]/.test(segments[i]!) : part === segments[i]))
+const fits = ({ parts }: Row, segments: readonly string[]): boolean =>
+  parts.every(({ text, isVariable }, i) => (isVariable ? !'_$'.includes(segments[i]![0]!) : text === segments[i]))
+
+function variablesOf({ parts }: Row, segments: readonly string[]): Record<string, string> {
+  const named: Record<string, string> = {}
+  parts.forEach(({ text, isVariable }, i) => {
+    if (isVariable) named[text] = segments[i]!
+  })
+  return named
+}
 
 function decode(segment: string): string {
+  if (!segment.includes('%')) return segment
   try {
     return decodeURIComponent(segment)
   } catch {
