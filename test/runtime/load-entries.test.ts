@@ -71,6 +71,10 @@ describe('entriesOf', () => {
     })
     expect(resolved[3]!.resource).toMatchObject({ extension: [{ valueUri: 'Patient/p' }], content: [{ attachment: { url: 'Patient/p' } }] })
   })
+  it('sends a resource that cannot be read as it is', () => {
+    const wrong = '{"resourceType":"Basic","id":"a","extension":[{"url":"urn:uuid:a","url":"x"}]}'
+    expect(entries(`{"resourceType":"Bundle","entry":[{"fullUrl":"urn:uuid:a","resource":${wrong}}]}`)).toMatchObject([{ text: wrong }])
+  })
   it('takes the id of a resource without one from its fullUrl', () => {
     const link = { other: { reference: 'urn:uuid:1-2' } }
     expect(entries(bundle({ fullUrl: 'urn:uuid:1-2', resource: { link, resourceType: 'Patient', active: true } }))).toMatchObject([

@@ -103,6 +103,11 @@ describe('load', () => {
       { place: 'a.ndjson:2', key: 'Basic/b', reason: '400 no at Bundle' },
     ])
   })
+  it('names the element of a single resource that is refused', async () => {
+    const body = { issue: [{ details: { text: 'no' }, expression: ['Bundle.entry[0].resource.code'] }] }
+    const { failures } = await loaded({ 'a.json': basic('a') }, () => ({ status: 422, body }))
+    expect(failures).toEqual([{ place: 'a.json', key: 'Basic/a', reason: '422 no at Basic.code' }])
+  })
   it('asks a busy server again, and goes where it is sent', async () => {
     const answers: Answer[] = [{ status: 503 }, { status: 429 }, { status: 308, headers: { location: '/elsewhere' } }, { status: 201 }]
     const { seen, resources } = await loaded({ 'a.json': basic('a') }, () => answers.shift()!)

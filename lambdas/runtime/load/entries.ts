@@ -139,26 +139,32 @@ function keyOf({ type, id, fullUrl }: Found): string {
 
 type Known = ReadonlyMap<string, Text>
 
-function resourceOf(found: Found, copy: Buffer, key: string, known: Known): Patched {
-  const { start, end, afterType, references } = found
+function resourceOf({ start, end, afterType, id, references, hasUrns }: Found, copy: Buffer, key: string, known: Known): Patched {
   const patches: Patch[] = []
-  for (const { start, end, to } of references) {
-    const text = known.get(to)
-    if (text !== undefined) patches.push({ start, end, text })
+  for (const reference of references) {
+    const text = known.get(reference.to)
+    if (text !== undefined) patches.push({ start: reference.start, end: reference.end, text })
   }
-  if (found.id === undefined) {
+  if (id === undefined) {
     const text = textOf(`,"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`)
     patches.push({ start: afterType, end: afterType, text })
     patches.sort((a, b) => a.start - b.start)
   }
-  const patched = { bytes: copy, start, end, patches }
-  return found.hasUrns && known.size > 0 ? resolved(patched, known) : patched
+  const resource = { bytes: copy, start, end, patches }
+  return hasUrns && known.size > 0 ? (resolved(resource, known) ?? resource) : resource
 }
 
-function resolved(resource: Patched, known: Known): Patched {
-  const tree = parseJson(bytesOf(resource).toString()) as Resource
-  const bytes = Buffer.from(writeJson(replaceReferences(tree, (reference) => keyIn(known.get(reference)))))
-  return { bytes, start: 0, end: bytes.length, patches: [] }
+/** Nothing for one that cannot be read: the server says why when it is sent as it is. */
+function resolved(resource: Patched, known: Known): Patched | undefined {
+  const keyAt = (url: string): string | undefined => {
+    const quoted = known.get(url)
+    return quoted && (JSON.parse(quoted.text) as string)
+  }
+  try {
+    const tree = parseJson(bytesOf(resource).toString()) as Resource
+    const bytes = Buffer.from(writeJson(replaceReferences(tree, keyAt)))
+    return { bytes, start: 0, end: bytes.length, patches: [] }
+  } catch {
+    return undefined
+  }
 }
-
-const keyIn = (quoted: Text | undefined): string | undefined => quoted && (JSON.parse(quoted.text) as string)

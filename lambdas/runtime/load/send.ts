@@ -51,7 +51,11 @@ function textsAround(type: 'transaction' | 'batch', entries: readonly LoadEntry[
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
-const failureOf = ({ place, key }: LoadEntry, reason: string): Failure => ({ place, key, reason })
+/** Elements are named from the resource on, for nobody has seen the Bundle. */
+function failureOf({ place, key }: LoadEntry, reason: string): Failure {
+  const [type = ''] = key.split('/')
+  return { place, key, reason: reason.replaceAll(/Bundle\.entry\[\d+]\.resource/g, type) }
+}
 
 /** One resource that is not JSON as FHIR has it, and a server can read none of the Bundle. */
 function faultOf({ resource }: LoadEntry): string | undefined {
@@ -82,8 +86,6 @@ function failuresIn(bundle: Answered | undefined, entries: readonly LoadEntry[])
   const answers = bundle?.entry ?? []
   return entries.flatMap((entry, i) => {
     const { status = 'no answer', outcome } = answers[i]?.response ?? {}
-    if (status.startsWith('2')) return []
-    const [type = ''] = entry.key.split('/')
-    return [failureOf(entry, `${status} ${told(outcome)}`.trim().replaceAll(/Bundle\.entry\[\d+]\.resource/g, type))]
+    return status.startsWith('2') ? [] : [failureOf(entry, `${status} ${told(outcome)}`.trim())]
   })
 }
