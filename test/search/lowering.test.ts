@@ -1,16 +1,16 @@
-/** What each form of a search becomes: the plan, and the SQL of its conditions. `c.doc` is the document that is looked at. */
+/** What each form of a search becomes: the plan, then what is asked of the index of each home. */
 import { describe, expect, it } from '@jest/globals'
-import { setOf, testOf } from '../../lambdas/adapters/sqlite/compile-plan.ts'
-import { all, type Predicate } from '../../lambdas/search/plan.ts'
+import { Client } from '@opensearch-project/opensearch'
+import { above } from '../../lambdas/adapters/opensearch/double-text.ts'
+import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { extract } from '../../lambdas/search/extract.ts'
+import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 
 const NOW = Date.UTC(2020, 0, 11)
 const day = (text: string): number => Date.parse(text)
 const [ALWAYS, NEVER] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-
-const FIELDS = ['code', 'code:code', 'code:text', 'identifier:of-type', 'family', 'family:exact', 'date', 'subject', 'subject:identifier']
-const number = (name: string): number => FIELDS.indexOf(name) + 1
-const NUMBERS = { kind: 1, field: number, combinations: (name: string) => [number(name), 20], isSingle: () => false }
 
 const lowered = (query: string): Predicate => {
   const [type = '', text = ''] = query.split('?')
@@ -18,13 +18,6 @@ const lowered = (query: string): Predicate => {
   return all(...(where as readonly Predicate[]))
 }
 
-const posting = (field: string, condition: string): string =>
-  `EXISTS (SELECT 1 FROM posting x WHERE x.combination IN (${number(field)}, 20) AND x.doc = c.doc AND ${condition})`
-const span = (condition: string): string =>
-  `EXISTS (SELECT 1 FROM span x INDEXED BY span_of WHERE x.field = ${number('date')} AND x.doc = c.doc AND ${condition})`
-const among = (field: string, condition: string): string =>
-  `c.doc IN (SELECT x.doc FROM posting x WHERE x.combination IN (${number(field)}, 20) AND ${condition})`
-const DATED = "(SELECT json_type(x.sorting, '$.l7') IS NOT NULL FROM document x WHERE x.doc = c.doc)"
 const key = (field: string, ...oneOf: readonly string[]): Predicate => ({ kind: 'key', field, oneOf })
 const keyRange = (field: string, from: string): Predicate => ({ kind: 'keyRange', field, from, to: `${from}\u{10ffff}` })
 const dates = (relation: 'within' | 'intersects', low: number, high: number): Predicate => ({
@@ -35,46 +28,36 @@ const dates = (relation: 'within' | 'intersects', low: number, high: number): Pr
   high,
 })
 const [MAY, JUNE] = [day('2020-05-01'), day('2020-06-01')]
-const ANY = 'x.value IN (?, ?)'
-const FROM_TO = 'x.value >= ? AND x.value < ?'
 
-describe.each<[string, readonly (readonly [query: string, plan: Predicate, sql: string])[]]>([
+describe.each<[string, readonly (readonly [query: string, plan: Predicate])[]]>([
   [
     'token: with and without case; the second form is that of values whose case does not matter',
     [
-      ['Observation?code=a', key('code:code', 'a', '\u0001a'), posting('code:code', ANY)],
-      ['Observation?code=s|A', key('code', 's|A', 's|\u0001a'), posting('code', ANY)],
-      ['Observation?code=|a', key('code', '|a', '|\u0001a'), posting('code', ANY)],
-      ['Observation?code=s|', keyRange('code', 's|'), among('code', FROM_TO)],
-      ['Observation?code=a\\|b\\,c', key('code:code', 'a|b,c', '\u0001a|b,c'), posting('code:code', ANY)],
-      ['Observation?code=a,b', key('code:code', 'a', '\u0001a', 'b', '\u0001b'), posting('code:code', 'x.value IN (?, ?, ?, ?)')],
-      ['Observation?code:not=a', { kind: 'not', of: key('code:code', 'a', '\u0001a') }, `NOT (${posting('code:code', ANY)})`],
-      ['Observation?code:text=Héad', keyRange('code:text', 'head'), among('code:text', FROM_TO)],
-      [
-        'Observation?_id=1',
-        key('_id:code', '1', '\u00011'),
-        'EXISTS (SELECT 1 FROM live x WHERE x.kind = 1 AND x.doc = c.doc AND x.id IN (?, ?))',
-      ],
-      ['Patient?identifier:of-type=s|MR|A1', key('identifier:of-type', 's|MR|a1'), posting('identifier:of-type', 'x.value = ?')],
+      ['Observation?code=a', key('code:code', 'a', '\u0001a')],
+      ['Observation?code=s|A', key('code', 's|A', 's|\u0001a')],
+      ['Observation?code=|a', key('code', '|a', '|\u0001a')],
+      ['Observation?code=s|', keyRange('code', 's|')],
+      ['Observation?code=a\\|b\\,c', key('code:code', 'a|b,c', '\u0001a|b,c')],
+      ['Observation?code=a,b', key('code:code', 'a', '\u0001a', 'b', '\u0001b')],
+      ['Observation?code:not=a', { kind: 'not', of: key('code:code', 'a', '\u0001a') }],
+      ['Observation?code:text=Héad', keyRange('code:text', 'head')],
+      ['Observation?_id=1', key('_id:code', '1', '\u00011')],
+      ['Patient?identifier:of-type=s|MR|A1', key('identifier:of-type', 's|MR|a1')],
     ],
   ],
   [
     'string: folded',
     [
-      ['Patient?family=Ångström', keyRange('family', 'angstrom'), among('family', FROM_TO)],
-      ['Patient?family:exact=Åse', key('family:exact', 'Åse'), posting('family:exact', 'x.value = ?')],
-      [
-        'Patient?family:contains=Å%',
-        { kind: 'contains', field: 'family', text: 'a%' },
-        among('family', 'CASE WHEN within_budget() THEN instr(x.value, ?) > 0 END'),
-      ],
+      ['Patient?family=Ångström', keyRange('family', 'angstrom')],
+      ['Patient?family:exact=Åse', key('family:exact', 'Åse')],
+      ['Patient?family:contains=Å%', { kind: 'contains', field: 'family', text: 'a%' }],
     ],
   ],
   [
     'date: the interval of the value against the intervals of the resource',
     [
-      ['Observation?date=2020-05', dates('within', MAY, JUNE), span('x.low >= ? AND x.high <= ? AND x.low < ?')],
-      ['Observation?date=eq2020-05', dates('within', MAY, JUNE), span('x.low >= ? AND x.high <= ? AND x.low < ?')],
+      ['Observation?date=2020-05', dates('within', MAY, JUNE)],
+      ['Observation?date=eq2020-05', dates('within', MAY, JUNE)],
       [
         'Observation?date=ne2020-05',
         {
@@ -84,57 +67,39 @@ describe.each<[string, readonly (readonly [query: string, plan: Predicate, sql: 
             { kind: 'not', of: dates('within', MAY, JUNE) },
           ],
         },
-        `(${DATED} AND NOT (${span('x.low >= ? AND x.high <= ? AND x.low < ?')}))`,
       ],
-      ['Observation?date=gt2020-05', dates('intersects', JUNE, ALWAYS), span('x.high > ?')],
-      ['Observation?date=lt2020-05', dates('intersects', NEVER, MAY), span('x.low < ?')],
-      [
-        'Observation?date=ge2020-05',
-        { kind: 'some', of: [dates('intersects', JUNE, ALWAYS), dates('within', MAY, JUNE)] },
-        `(${span('x.high > ?')} OR ${span('x.low >= ? AND x.high <= ? AND x.low < ?')})`,
-      ],
-      [
-        'Observation?date=le2020-05',
-        { kind: 'some', of: [dates('intersects', NEVER, MAY), dates('within', MAY, JUNE)] },
-        `(${span('x.low < ?')} OR ${span('x.low >= ? AND x.high <= ? AND x.low < ?')})`,
-      ],
-      ['Observation?date=sa2020-05', dates('within', JUNE, ALWAYS), span('x.low >= ?')],
-      ['Observation?date=eb2020-05', dates('within', NEVER, MAY), span('x.high <= ? AND x.low < ?')],
-      ['Observation?date=ap2020-01-01', dates('intersects', day('2019-12-31'), day('2020-01-03')), span('x.low < ? AND x.high > ?')],
-      [
-        'Observation?date=2020-05-01T10:00%2B02:00',
-        dates('within', MAY + 8 * 3_600_000, MAY + 8 * 3_600_000 + 60_000),
-        span('x.low >= ? AND x.high <= ? AND x.low < ?'),
-      ],
+      ['Observation?date=gt2020-05', dates('intersects', JUNE, ALWAYS)],
+      ['Observation?date=lt2020-05', dates('intersects', NEVER, MAY)],
+      ['Observation?date=ge2020-05', { kind: 'some', of: [dates('intersects', JUNE, ALWAYS), dates('within', MAY, JUNE)] }],
+      ['Observation?date=le2020-05', { kind: 'some', of: [dates('intersects', NEVER, MAY), dates('within', MAY, JUNE)] }],
+      ['Observation?date=sa2020-05', dates('within', JUNE, ALWAYS)],
+      ['Observation?date=eb2020-05', dates('within', NEVER, MAY)],
+      ['Observation?date=ap2020-01-01', dates('intersects', day('2019-12-31'), day('2020-01-03'))],
+      ['Observation?date=2020-05-01T10:00%2B02:00', dates('within', MAY + 8 * 3_600_000, MAY + 8 * 3_600_000 + 60_000)],
     ],
   ],
   [
     'reference: an id may be that of every type the parameter points to',
     [
-      [
-        'Observation?subject=1',
-        key('subject', 'Device/1', 'Group/1', 'Location/1', 'Patient/1'),
-        posting('subject', 'x.value IN (?, ?, ?, ?)'),
-      ],
-      ['Observation?subject=Patient/1', key('subject', 'Patient/1'), posting('subject', 'x.value = ?')],
-      ['Observation?subject=http://this.org/fhir/Patient/1', key('subject', 'Patient/1'), posting('subject', 'x.value = ?')],
-      ['Observation?subject=http://other.org/Patient/1', key('subject', 'http://other.org/Patient/1'), posting('subject', 'x.value = ?')],
-      ['Observation?subject:Patient=1', key('subject', 'Patient/1'), posting('subject', 'x.value = ?')],
-      ['Observation?subject:Patient=Group/1', { kind: 'some', of: [] }, '0'],
-      ['Observation?subject:identifier=s|A', key('subject:identifier', 's|a'), posting('subject:identifier', 'x.value = ?')],
+      ['Observation?subject=1', key('subject', 'Device/1', 'Group/1', 'Location/1', 'Patient/1')],
+      ['Observation?subject=Patient/1', key('subject', 'Patient/1')],
+      ['Observation?subject=http://this.org/fhir/Patient/1', key('subject', 'Patient/1')],
+      ['Observation?subject=http://other.org/Patient/1', key('subject', 'http://other.org/Patient/1')],
+      ['Observation?subject:Patient=1', key('subject', 'Patient/1')],
+      ['Observation?subject:Patient=Group/1', { kind: 'some', of: [] }],
+      ['Observation?subject:identifier=s|A', key('subject:identifier', 's|a')],
     ],
   ],
   [
     'missing',
     [
-      ['Observation?date:missing=false', { kind: 'present', field: 'date' }, DATED],
-      ['Observation?date:missing=true', { kind: 'not', of: { kind: 'present', field: 'date' } }, `NOT (${DATED})`],
+      ['Observation?date:missing=false', { kind: 'present', field: 'date' }],
+      ['Observation?date:missing=true', { kind: 'not', of: { kind: 'present', field: 'date' } }],
     ],
   ],
 ])('%s', (_, rows) => {
-  it.each(rows)('%s', (query, plan, text) => {
+  it.each(rows)('%s', (query, plan) => {
     expect(lowered(query)).toEqual(plan)
-    expect(testOf(plan, NUMBERS).text).toBe(text)
   })
 })
 
@@ -158,12 +123,111 @@ describe('number: eq and ne take the precision of the text, the others the numbe
   ])('%s', (text, plan) => expect(lowered(`RiskAssessment?probability=${text}`)).toEqual(plan))
 })
 
-it('one condition drives a search as the set of its documents', () => {
-  expect(setOf(lowered('Observation?code=s|a'), NUMBERS)?.text).toBe(
-    'SELECT x.doc FROM posting x WHERE x.combination IN (1, 20) AND x.value IN (?, ?)',
-  )
-  expect(setOf(lowered('Observation?date=ge2020-05'), NUMBERS)?.text).toBe(
-    'SELECT x.doc FROM span x WHERE x.field = 7 AND x.high > ? UNION ALL SELECT x.doc FROM span x WHERE x.field = 7 AND x.low >= ? AND x.high <= ? AND x.low < ?',
-  )
-  expect(setOf(lowered('Observation?code:not=a'), NUMBERS)).toBeUndefined()
+describe('what is asked of the indexes: sets of documents, the smallest first, and the query language of OpenSearch', () => {
+  const small = new SqliteSearchIndex(':memory:')
+  const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir' })
+  const observation = (id: string, code: string, text: string, date?: string) =>
+    extract(
+      { tenant: 'a', type: 'Observation', id, versionId: 1, lastUpdated: NOW, deleted: false, compartments: [], body: new Uint8Array() },
+      {
+        resourceType: 'Observation',
+        id,
+        status: 'final',
+        code: { coding: [{ system: 's', code }], text },
+        subject: { reference: 'Patient/1' },
+        valueQuantity: { value: Number(id) },
+        ...(date === undefined ? {} : { effectiveDateTime: date }),
+      },
+    )
+  small.applyNow([
+    observation('1', 'a', 'Head', '2020-05-01'),
+    observation('2', 'a', 'Heart', '2019'),
+    observation('3', 'b', 'Heel', '2020-05-02'),
+    observation('4', 'c', 'Hand'),
+  ])
+
+  const code = (...oneOf: readonly string[]): string => `key {"field":"code:code","oneOf":${JSON.stringify(oneOf)}}`
+  const together = (key: string): string =>
+    `{"kind":"tuple","field":"code-value-quantity","key":${JSON.stringify(key)},"labels":[{"text":"1value ","whole":true}],"ranges":[{"kind":"number","relation":"within","low":0.5,"high":1.5}]}`
+  const nested = (key: string) => {
+    const tests = [{ term: { 'tuples.key': key } }, { term: { 'tuples.labels': '1value ' } }, { range: expect.anything() }]
+    return { nested: { path: 'tuples', query: { bool: { filter: [{ term: { 'tuples.field': 'code-value-quantity' } }, ...tests] } } } }
+  }
+  const [YEAR, NEXT] = [day('2020'), day('2021')]
+
+  it.each<[string, readonly string[], readonly unknown[]]>([
+    ['code=a', [`${code('a', '\u0001a')}: at most 2, 2 left`], [{ terms: { 'keys.code:code': ['a', '\u0001a'] } }]],
+    [
+      'code=s|',
+      ['keyRange {"field":"code","from":"s|","to":"s|\u{10ffff}"}: at most 4, 4 left'],
+      [{ range: { 'keys.code': { gte: 's|', lt: 's|\u{10ffff}' } } }],
+    ],
+    [
+      'code:not=a',
+      ['not {"of":{"kind":"key","field":"code:code","oneOf":["a","\\u0001a"]}}: unknown, 2 left'],
+      [{ bool: { must_not: [{ terms: { 'keys.code:code': ['a', '\u0001a'] } }] } }],
+    ],
+    ['_id=1', ['key {"field":"_id:code","oneOf":["1","\\u00011"]}: at most 2, 1 left'], [{ terms: { 'keys._id:code': ['1', '\u00011'] } }]],
+    [
+      'subject=Patient/1',
+      ['key {"field":"subject","oneOf":["Patient/1"]}: at most 4, 4 left'],
+      [{ term: { 'keys.subject': 'Patient/1' } }],
+    ],
+    [
+      'date=ge2020',
+      [
+        `some {"of":[{"kind":"span","field":"date","relation":"intersects","low":${NEXT},"high":"Infinity"},{"kind":"span","field":"date","relation":"within","low":${YEAR},"high":${NEXT}}]}: at most 3, 2 left`,
+      ],
+      [
+        {
+          bool: {
+            should: [
+              { range: { 'spans.date': { gte: above(NEXT), relation: 'intersects' } } },
+              { range: { 'spans.date': { gte: YEAR, lte: NEXT, relation: 'within' } } },
+            ],
+            minimum_should_match: 1,
+          },
+        },
+      ],
+    ],
+    [
+      'date:missing=true',
+      ['not {"of":{"kind":"present","field":"date"}}: unknown, 1 left'],
+      [{ bool: { must_not: [{ term: { present: 'date' } }] } }],
+    ],
+    [
+      'status=final&date=2020&code=a',
+      [
+        `${code('a', '\u0001a')}: at most 2, 2 left`,
+        `span {"field":"date","relation":"within","low":${YEAR},"high":${NEXT}}: at most 3, 1 left`,
+        'key {"field":"status:code","oneOf":["final","\\u0001final"]}: at most 4, 1 left',
+      ],
+      [
+        { terms: { 'keys.status:code': ['final', '\u0001final'] } },
+        { range: { 'spans.date': { gte: YEAR, lte: NEXT, relation: 'within' } } },
+        { terms: { 'keys.code:code': ['a', '\u0001a'] } },
+      ],
+    ],
+    [
+      'status=amended&date=2020&code=a',
+      ['key {"field":"status:code","oneOf":["amended","\\u0001amended"]}: at most 0, 0 left'],
+      [
+        { terms: { 'keys.status:code': ['amended', '\u0001amended'] } },
+        { range: { 'spans.date': { gte: YEAR, lte: NEXT, relation: 'within' } } },
+        { terms: { 'keys.code:code': ['a', '\u0001a'] } },
+      ],
+    ],
+    [
+      'code-value-quantity=a$eq1',
+      [`some {"of":[${together('a')},${together('\u0001a')}]}: unknown, 1 left`],
+      [{ bool: { should: ['a', '\u0001a'].map(nested), minimum_should_match: 1 } }],
+    ],
+  ])('%s', async (query, steps, dsl) => {
+    const plan: Plan = { tenant: 'a', types: ['Observation'], where: lowered(`Observation?${query}`), order: [], limit: 5, total: 'none' }
+    const shown = small.explainNow(plan).map((line) => line.replace('Observation: ', ''))
+    expect(shown.slice(0, -1)).toEqual(steps)
+    expect(shown.at(-1)).toContain('ORDER BY d.id LIMIT ?')
+    const [, request] = await large.explain(plan)
+    expect(JSON.parse(request!).query.bool.filter.slice(3)).toEqual(dsl)
+  })
 })

@@ -4,7 +4,9 @@ import { MOST_GROUPS, TooManyGroups } from '../../ports/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
 import { ID, type Numbers } from './compile-plan.ts'
 import { type Held, keyFieldsOf, readHeld } from './held.ts'
-import type { Match } from './index-reader.ts'
+
+/** `numbers`: of the match's kind. */
+export type Match = { readonly hit: Hit; readonly held: string; readonly numbers: Numbers }
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }
 
@@ -29,15 +31,6 @@ export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
   }
 }
 
-export function distinctOf(matches: Iterable<Match>, field: string, limit: number): readonly string[] {
-  const found = new Set<string>()
-  for (const match of matches) {
-    for (const key of keysOf(match, field)) found.add(key)
-    if (found.size >= limit) break
-  }
-  return [...found].slice(0, limit)
-}
-
 function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most, order }: GroupPlan): void {
   const group = groups.get(key)
   if (group === undefined) return void groups.set(key, { key, size: 1, hits: [hit] })
@@ -56,7 +49,7 @@ const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortK
 function groupKeys({ hit, held, numbers }: Match, name: string): readonly string[] {
   const all = readHeld(held)
   const number = numbers.field(name)
-  const own = all.groups.find(([field]) => field === number)
+  const own = all[4].find(([field]) => field === number)
   if (own !== undefined) return own[1]
   for (const source of keyFieldsOf(name)) {
     const keys = source === ID ? [hit.id] : postingsOf(all, source, numbers)
@@ -65,10 +58,12 @@ function groupKeys({ hit, held, numbers }: Match, name: string): readonly string
   return []
 }
 
-const keysOf = ({ hit, held, numbers }: Match, name: string): readonly string[] =>
+export const keysOf = ({ hit, held, numbers }: Match, name: string): readonly string[] =>
   name === ID ? [hit.id] : postingsOf(readHeld(held), name, numbers)
 
-function postingsOf({ postings }: Held, name: string, { combinations }: Numbers): readonly string[] {
+function postingsOf([postings]: Held, name: string, { combinations }: Numbers): readonly string[] {
   const numbers = combinations(name)
-  return postings.flatMap(([each, value]) => (numbers.includes(each) ? [value] : []))
+  const keys: string[] = []
+  for (let i = 0; i < postings.length; i += 2) if (numbers.includes(Number(postings[i]))) keys.push(String(postings[i + 1]))
+  return keys
 }

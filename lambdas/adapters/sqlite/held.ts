@@ -1,8 +1,6 @@
-/** What the index remembers of a document: its rows, so that they can be taken out again, and the groups it belongs to. */
+/** What the index remembers of a document: where it stands, so that it can be taken out again, and the groups it belongs to. */
 import type { IndexDocument } from '../../ports/search-index.ts'
 
-export type Posting = readonly [combination: number, value: string, doc: number]
-export type Span = readonly [field: number, low: number, high: number, doc: number]
 export type TupleRow = readonly [
   combination: number,
   key: string,
@@ -17,59 +15,29 @@ export type TupleRow = readonly [
 ]
 export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
 
-export type Held = {
-  readonly postings: readonly (readonly [combination: number, value: string])[]
-  /** Infinity is no JSON, so that bounds are kept as text. */
-  readonly spans: readonly (readonly [field: number, low: string, high: string])[]
-  readonly tuples: readonly (readonly [combination: number, key: string, low0: string, n: number])[]
-  readonly points: readonly (readonly [field: number, latitude: number, longitude: number])[]
-  readonly groups: Groups
-}
-
-/** The keys of a field's groups, where they are not what the postings tell. */
-export type Groups = readonly (readonly [field: number, keys: readonly string[]])[]
-
 /** Rows one after the other, without the document's number. */
-type Packed = readonly [
+export type Held = readonly [
+  /** Combination and value. */
   postings: readonly (number | string)[],
-  spans: readonly (number | string)[],
+  /** The fields it has intervals in. */
+  intervals: readonly number[],
+  /** Combination, key, low0 and n. Infinity is no JSON, so that bounds are kept as text. */
   tuples: readonly (number | string)[],
+  /** Field, latitude and longitude. */
   points: readonly number[],
   groups: Groups,
 ]
 
-export type RowsOfOne = {
-  readonly postings: readonly Posting[]
-  readonly spans: readonly Span[]
-  readonly tuples: readonly TupleRow[]
-  readonly points: readonly Point[]
-}
+/** The keys of a field's groups, where they are not what the postings tell. */
+export type Groups = readonly (readonly [field: number, keys: readonly string[]])[]
 
-export function writeHeld({ postings, spans, tuples, points }: RowsOfOne, groups: Groups): string {
-  const packed: readonly [(number | string)[], (number | string)[], (number | string)[], number[], Groups] = [[], [], [], [], groups]
-  for (const [combination, value] of postings) packed[0].push(combination, value)
-  for (const [field, low, high] of spans) packed[1].push(field, String(low), String(high))
-  for (const [combination, key, low, , n] of tuples) packed[2].push(combination, key, String(low), n)
-  for (const [field, latitude, longitude] of points) packed[3].push(field, latitude, longitude)
-  return JSON.stringify(packed satisfies Packed)
-}
+export const NOTHING_HELD: Held = [[], [], [], [], []]
 
-export function readHeld(text: string): Held {
-  if (text === '') return { postings: [], spans: [], tuples: [], points: [], groups: [] }
-  const [postings, spans, tuples, points, groups] = JSON.parse(text) as Packed
-  return {
-    postings: inRows(postings, 2) as Held['postings'],
-    spans: inRows(spans, 3) as unknown as Held['spans'],
-    tuples: inRows(tuples, 4) as unknown as Held['tuples'],
-    points: inRows(points, 3) as unknown as Held['points'],
-    groups,
-  }
-}
+export const readHeld = (text: string): Held => (text === '' ? NOTHING_HELD : (JSON.parse(text) as Held))
 
-function inRows<T>(flat: readonly T[], columns: number): readonly (readonly T[])[] {
-  const rows: T[][] = []
-  for (let i = 0; i < flat.length; i += columns) rows.push(flat.slice(i, i + columns))
-  return rows
+/** Lists in their parts of so many. */
+export function* inRows<Row>(flat: readonly unknown[], columns: number): Generator<Row> {
+  for (let i = 0; i < flat.length; i += columns) yield flat.slice(i, i + columns) as Row
 }
 
 /** The key fields that mostly hold the groups of a field: the first that a document has does. */

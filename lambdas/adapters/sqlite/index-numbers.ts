@@ -1,16 +1,23 @@
 /** The numbers that stand for kinds, fields and combinations of fields in the index: made when first met, then known by heart. */
 import type { DatabaseSync } from 'node:sqlite'
 
-/** Of a kind. In more the values get a row for each of their fields: a search of a field asks for all its combinations. */
+/** Of a kind. In more the values get a posting for each of their fields: a search of a field asks for all its combinations. */
 const MOST_COMBINATIONS = 200
+
+/** The fields in which a value stands, in the order in which they were met. */
+export type FieldSet = {
+  readonly fields: readonly number[]
+  /** The set with a further field. */
+  readonly wider: Map<number, FieldSet>
+  combinations: readonly number[] | undefined
+}
 
 export class IndexNumbers {
   readonly #statements
-  readonly #kinds = new Map<string, number>()
+  readonly #kinds = new Map<string, Map<string, number>>()
   readonly #fields = new Map<number, Map<string, number>>()
-  readonly #combinations = new Map<string, number>()
   readonly #sizes = new Map<number, number>()
-  readonly #marked = new Set<number>()
+  #noFields = newSet([])
 
   constructor(db: DatabaseSync) {
     this.#statements = {
@@ -18,7 +25,6 @@ export class IndexNumbers {
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
       field: db.prepare('SELECT field FROM field WHERE kind = ? AND name = ?'),
       addField: db.prepare('INSERT INTO field (kind, name) VALUES (?, ?)'),
-      several: db.prepare('UPDATE field SET several = 1 WHERE field = ?'),
       combination: db.prepare('SELECT combination FROM combination WHERE fields = ?'),
       addCombination: db.prepare('INSERT INTO combination (kind, fields) VALUES (?, ?)'),
       combine: db.prepare('INSERT INTO combined VALUES (?, ?)'),
@@ -28,26 +34,23 @@ export class IndexNumbers {
 
   /** Forgets everything: the transaction was rolled back. */
   reset(): void {
-    for (const known of [this.#kinds, this.#fields, this.#combinations, this.#sizes, this.#marked]) known.clear()
+    for (const known of [this.#kinds, this.#fields, this.#sizes]) known.clear()
+    this.#noFields = newSet([])
   }
 
   kindOf(tenant: string, type: string): number {
-    const key = `${tenant} ${type}`
-    let kind = this.#kinds.get(key)
+    const kinds = within(this.#kinds, tenant)
+    let kind = kinds.get(type)
     if (kind === undefined) {
       const row = this.#statements.kind.get(tenant, type) as { readonly kind: number } | undefined
       kind = row?.kind ?? Number(this.#statements.addKind.run(tenant, type).lastInsertRowid)
-      this.#kinds.set(key, kind)
+      kinds.set(type, kind)
     }
     return kind
   }
 
   fieldOf(kind: number, name: string): number {
-    let fields = this.#fields.get(kind)
-    if (fields === undefined) {
-      fields = new Map()
-      this.#fields.set(kind, fields)
-    }
+    const fields = within(this.#fields, kind)
     let field = fields.get(name)
     if (field === undefined) {
       const row = this.#statements.field.get(kind, name) as { readonly field: number } | undefined
@@ -57,28 +60,31 @@ export class IndexNumbers {
     return field
   }
 
-  /** Some document has several intervals of the field. */
-  several(field: number): void {
-    if (this.#marked.has(field)) return
-    this.#statements.several.run(field)
-    this.#marked.add(field)
+  /** A field, or a field more. */
+  together(before: FieldSet | undefined, field: number): FieldSet {
+    const set = before ?? this.#noFields
+    if (set.fields.at(-1) === field) return set
+    let wider = set.wider.get(field)
+    if (wider === undefined) {
+      wider = newSet([...set.fields, field])
+      set.wider.set(field, wider)
+    }
+    return wider
   }
 
-  /** One combination of all of these fields, or each alone. The fields are in the order in which they were met. */
-  combinationsOf(kind: number, fields: readonly number[]): readonly number[] {
-    const one = this.#combinationOf(kind, fields)
-    return one === undefined ? fields.map((field) => this.#combinationOf(kind, [field])!) : [one]
+  /** One combination of all of these fields, or each alone. */
+  combinationsOf(kind: number, set: FieldSet): readonly number[] {
+    if (set.combinations === undefined) {
+      const one = this.#combinationOf(kind, set.fields)
+      set.combinations = one === undefined ? set.fields.map((field) => this.#combinationOf(kind, [field])!) : [one]
+    }
+    return set.combinations
   }
 
   #combinationOf(kind: number, fields: readonly number[]): number | undefined {
-    const text = inOrder(fields).join(' ')
-    let combination = this.#combinations.get(text)
-    if (combination === undefined) {
-      const row = this.#statements.combination.get(text) as { readonly combination: number } | undefined
-      combination = row?.combination ?? this.#combine(kind, fields, text)
-      if (combination !== undefined) this.#combinations.set(text, combination)
-    }
-    return combination
+    const text = fields.toSorted((a, b) => a - b).join(' ')
+    const row = this.#statements.combination.get(text) as { readonly combination: number } | undefined
+    return row?.combination ?? this.#combine(kind, fields, text)
   }
 
   #combine(kind: number, fields: readonly number[], text: string): number | undefined {
@@ -88,11 +94,18 @@ export class IndexNumbers {
       this.#sizes.set(kind, size + 1)
     }
     const combination = Number(this.#statements.addCombination.run(kind, text).lastInsertRowid)
-    for (const field of fields) this.#statements.combine.run(field, combination)
+    for (const field of new Set(fields)) this.#statements.combine.run(field, combination)
     return combination
   }
 }
 
-/** Mostly they are: fields are met in the order of their parameters. */
-const inOrder = (fields: readonly number[]): readonly number[] =>
-  fields.every((field, i) => i === 0 || fields[i - 1]! < field) ? fields : fields.toSorted((a, b) => a - b)
+const newSet = (fields: readonly number[]): FieldSet => ({ fields, wider: new Map(), combinations: undefined })
+
+function within<Key>(known: Map<Key, Map<string, number>>, key: Key): Map<string, number> {
+  let inner = known.get(key)
+  if (inner === undefined) {
+    inner = new Map()
+    known.set(key, inner)
+  }
+  return inner
+}

@@ -1,12 +1,19 @@
-/** Answers plans from the postings of one index. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+/** Answers plans from one index: finds the documents that match, then shows them. */
+import type { DatabaseSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../ports/search-index.ts'
 import { comparePositions, type Matching, type Plan, type SortKey } from '../../search/plan.ts'
-import { type Budget, budgetOf, TICK } from './budget.ts'
-import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
-import { type Matches, matchesOf } from './matches.ts'
+import { type Budget, TICK } from './budget.ts'
+import { ID, type Sources } from './compile-plan.ts'
+import { type Bits, bitsOf, type Docs, docsOf, isIn } from './docs.ts'
+import { keysOf, type Match } from './groups.ts'
+import type { Intervals } from './intervals.ts'
+import { kindSize, matchesOf } from './matches.ts'
+import { numbersOf } from './numbers-of.ts'
+import type { Postings } from './postings.ts'
 import { afterPosition, sortColumn } from './sort-columns.ts'
 import { sideOf } from './sorting.ts'
+import { joined, type Sql, sql } from './sql.ts'
+import { Statements } from './statements.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
@@ -14,49 +21,51 @@ const COUNTED = 10_000
 const MOST_EXPLAINED = 5
 /** So many matches are sorted for a page; more are walked in the order that is asked for. */
 const GATHERED = 2_000
+/** Matches that are sorted in the time in which so many documents are walked by. */
+const WALKED_FOR_SORTED = 3
 
-export type ReaderOptions = {
+export type ReaderParts = {
+  readonly db: DatabaseSync
+  readonly postings: Postings
+  readonly intervals: Intervals
+  readonly budget: Budget
   /** So many matches are sorted for a page. */
   readonly gathered?: number
-  /** Milliseconds a search may take. */
-  readonly budget?: number
 }
-
-/** `numbers`: of the match's kind. */
-export type Match = { readonly hit: Hit; readonly held: string; readonly numbers: Numbers }
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
 type Kind = { readonly kind: number; readonly type: string }
-type FieldRow = { readonly field: number; readonly several: number }
+type Found = Kind & { readonly docs: Docs; readonly sources: Sources }
 
 export class IndexReader {
-  readonly #db: DatabaseSync
+  readonly #parts: ReaderParts
   readonly #gathered: number
-  readonly #statements = new Map<string, StatementSync>()
-  readonly #budget: Budget
+  readonly #statements: Statements
+  /** What the function `is_match` looks at. */
+  #matching: Bits = new Uint32Array(0)
 
-  constructor(db: DatabaseSync, { gathered = GATHERED, budget = Number.POSITIVE_INFINITY }: ReaderOptions = {}) {
-    this.#db = db
-    this.#gathered = gathered
-    this.#budget = budgetOf(db, budget)
+  constructor(parts: ReaderParts) {
+    this.#parts = parts
+    this.#gathered = parts.gathered ?? GATHERED
+    this.#statements = new Statements(parts.db)
+    parts.db.function('is_match', (doc) => {
+      parts.budget.tick()
+      return isIn(this.#matching, Number(doc)) ? 1 : 0
+    })
   }
 
   /** TooCostly when the budget is used up. */
   find(plan: Plan): HitPage {
-    this.#budget.begin()
-    const found = this.#kindsOf(plan).map((kind) => ({ kind, matches: this.#matchesOf(kind, plan) }))
-    const total = this.#total(
-      found.map(({ matches }) => matches),
-      plan,
-    )
-    const shown = total === undefined ? {} : { total }
+    const found = this.#found(plan)
+    const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
+    const shown = plan.total === 'none' || (plan.total === 'estimate' && matches > COUNTED) ? {} : { total: matches }
     const skip = plan.skip ?? 0
     const wanted = skip + plan.limit + 1
-    if (plan.limit === 0 || total === 0) return { hits: [], more: false, ...shown }
+    if (plan.limit === 0 || matches === 0) return { hits: [], more: false, ...shown }
     const hits: Hit[] = []
-    for (const { kind, matches } of found) {
-      if (plan.order.length === 0 && (hits.length >= wanted || kind.type < (plan.after?.type ?? ''))) continue
-      hits.push(...this.#page(kind, matches, plan, plan.order.length === 0 ? wanted - hits.length : wanted))
+    for (const each of found) {
+      if (plan.order.length === 0 && (hits.length >= wanted || each.type < (plan.after?.type ?? ''))) continue
+      hits.push(...this.#page(each, plan, plan.order.length === 0 ? wanted - hits.length : wanted))
     }
     if (found.length > 1 && plan.order.length > 0) hits.sort((a, b) => comparePositions(a.position, b.position, plan.order))
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
@@ -64,107 +73,130 @@ export class IndexReader {
 
   /** All matches, in no order. TooCostly when the budget is used up. */
   *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
-    this.#budget.begin()
-    for (const kind of this.#kindsOf(matching)) {
-      const { candidates, tests } = this.#matchesOf(kind, matching)
-      const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
-      const { text, values } = this.#query(kind, { order }, from, [sql('d.doc = c.doc'), tests, TICK], ['d.held'])
-      const numbers = this.#numbersOf(kind.kind)
-      for (const row of this.#prepare(text).iterate(...values))
-        yield { hit: hitOf(row as Row, kind, { order }), held: (row as { readonly held: string }).held, numbers }
-    }
+    for (const each of this.#found(matching)) yield* this.#shown(each, order)
+  }
+
+  /** The keys of a field among the matches, at most so many. TooCostly when the budget is used up. */
+  distinct(matching: Matching, field: string, limit: number): readonly string[] {
+    const keys = new Set<string>()
+    for (const each of this.#found(matching))
+      for (const key of this.#keysAmong(each, field)) {
+        keys.add(key)
+        if (keys.size >= limit) return [...keys]
+      }
+    return [...keys]
+  }
+
+  /** Of each type the conditions in the order in which they are read, with how many documents they leave, and how the first page is sorted. */
+  explain(plan: Plan): readonly string[] {
+    this.#parts.budget.begin()
+    return this.#kindsOf(plan)
+      .slice(0, MOST_EXPLAINED)
+      .flatMap((kind) => {
+        const sources = this.#sourcesOf(kind)
+        const steps: string[] = []
+        const docs = matchesOf(plan.where, sources, ({ condition, most, left }) =>
+          steps.push(`${kind.type}: ${textOf(condition)}: ${Number.isFinite(most) ? `at most ${most}` : 'unknown'}, ${left} left`),
+        )
+        const { text, values } = this.#sorting({ ...kind, docs: docs.subarray(0, 0), sources }, plan)
+        return [...steps, `${kind.type}: ${text} ← ${JSON.stringify([...values, plan.limit])}, with ${docs.length} documents`]
+      })
+  }
+
+  #found(matching: Matching): readonly Found[] {
+    this.#parts.budget.begin()
+    return this.#kindsOf(matching).flatMap((kind) => {
+      const sources = this.#sourcesOf(kind)
+      const docs = matchesOf(matching.where, sources)
+      return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
+    })
   }
 
   #kindsOf({ tenant, types }: Matching): readonly Kind[] {
-    const rows = this.#prepare('SELECT kind, type FROM kind WHERE tenant = ?').all(tenant) as unknown as Kind[]
+    const rows = this.#statements.prepare('SELECT kind, type FROM kind WHERE tenant = ?').all(tenant) as unknown as Kind[]
     const asked = new Set(types)
     return rows.filter(({ type }) => asked.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1))
   }
 
-  #matchesOf({ kind }: Kind, { where }: Matching): Matches {
-    return matchesOf(where, this.#numbersOf(kind), sql('SELECT doc FROM live WHERE kind = ?', kind), (set, most) => this.#count(set, most))
+  #sourcesOf({ kind }: Kind): Sources {
+    const { postings, intervals } = this.#parts
+    return { numbers: numbersOf(kind, this.#statements), postings, intervals, rows: (query) => this.#rows(query) }
   }
 
-  #total(found: readonly Matches[], { total }: Plan): number | undefined {
-    if (total === 'none') return undefined
-    const most = total === 'accurate' ? Number.MAX_SAFE_INTEGER : COUNTED + 1
-    let sum = 0
-    for (const matches of found) {
-      sum += this.#countMatches(matches, most - sum)
-      if (sum > COUNTED && total === 'estimate') return undefined
+  #rows({ text, values }: Sql): Docs {
+    const rows = this.#statements.lists(text).all(...values) as unknown as readonly [number][]
+    return docsOf(Uint32Array.from(rows, ([doc]) => doc))
+  }
+
+  *#shown(found: Found, order: readonly SortKey[]): Generator<Match> {
+    const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
+    for (const row of this.#statements.prepare(text).iterate(listOf(found.docs), ...values))
+      yield { hit: hitOf(row as Row, found, { order }), held: (row as { readonly held: string }).held, numbers: found.sources.numbers }
+  }
+
+  /** From the lists of the field's keys where there are few of them, else from what is remembered of each match. */
+  *#keysAmong(found: Found, field: string): Generator<string> {
+    const { docs, sources } = found
+    const { postings } = this.#parts
+    const combinations = sources.numbers.combinations(field)
+    if (field !== ID && combinations.length === 0) return
+    if (field !== ID && postings.isSmall(combinations, docs.length)) {
+      const bits = bitsOf(docs)
+      return yield* postings.valuesAmong(combinations, docs, (doc) => isIn(bits, doc))
     }
-    return sum
+    for (const match of this.#shown(found, [])) yield* keysOf(match, field)
   }
 
-  #page(kind: Kind, matches: Matches, plan: Plan, wanted: number): readonly Hit[] {
-    const most = this.#gathered
-    const isLarge = matches.size > most && this.#countMatches(matches, most + 1) > most
-    if (!isLarge) return this.#sorted(kind, matches, plan, wanted)
-    if (plan.order.length === 0) return this.#walkedById(kind, matches, plan, wanted)
-    const walked = this.#walkedInOrder(kind, matches, plan, wanted)
-    return walked.length < wanted ? this.#sorted(kind, matches, plan, wanted) : walked
+  #page(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+    const matches = found.docs.length
+    if (plan.order.length === 0) {
+      const walked = matches <= this.#gathered ? (wanted * kindSize(found.sources)) / matches : 0
+      return walked < matches * WALKED_FOR_SORTED ? this.#walkedById(found, plan, wanted) : this.#sorted(found, plan, wanted)
+    }
+    const inOrder = matches <= this.#gathered ? [] : this.#walkedInOrder(found, plan, wanted)
+    return inOrder.length < wanted ? this.#sorted(found, plan, wanted) : inOrder
   }
 
   /** Sorts all matches. */
-  #sorted(kind: Kind, matches: Matches, plan: Plan, wanted: number): readonly Hit[] {
-    const { text, values } = this.#sorting(kind, matches, plan)
-    const rows = this.#prepare(text).all(...values, wanted)
-    return rows.map((row) => hitOf(row as Row, kind, plan))
+  #sorted(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+    const { text, values } = this.#sorting(found, plan)
+    const rows = this.#statements.prepare(text).all(...values, wanted)
+    return rows.map((row) => hitOf(row as Row, found, plan))
   }
 
   /** Takes the number of hits as its last variable. */
-  #sorting(kind: Kind, { candidates, tests }: Matches, plan: Plan): Sql {
-    const from = sql(`(${candidates.text}) c CROSS JOIN document d`, ...candidates.values)
-    const { text, values } = this.#query(kind, plan, from, [sql('d.doc = c.doc'), tests, TICK])
+  #sorting(found: Found, plan: Plan): Sql {
+    const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), TICK])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
-    return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values }
-  }
-
-  /** For each type the statement that sorts all matches, and how SQLite goes about it. */
-  explain(plan: Plan): readonly string[] {
-    this.#budget.begin()
-    return this.#kindsOf(plan)
-      .slice(0, MOST_EXPLAINED)
-      .flatMap((kind) => {
-        const { text, values } = this.#sorting(kind, this.#matchesOf(kind, plan), plan)
-        const steps = this.#prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values, plan.limit) as unknown as readonly {
-          readonly detail: string
-        }[]
-        return [
-          `${kind.type}: ${text} ← ${JSON.stringify([...values, plan.limit])}`,
-          ...steps.map(({ detail }) => `${kind.type}: ${detail}`),
-        ]
-      })
+    return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [listOf(found.docs), ...values] }
   }
 
   /** Looks at the documents in the order of their ids until there are enough. */
-  #walkedById(kind: Kind, { everyTest }: Matches, { after }: Plan, wanted: number): readonly Hit[] {
-    const from = after?.type === kind.type ? sql('AND c.id > ?', after.id) : sql('')
-    const text = `SELECT c.id, d.version FROM live c CROSS JOIN document d
-      WHERE c.kind = ? ${from.text} AND ${everyTest.text} AND ${TICK.text} AND d.doc = c.doc ORDER BY c.id LIMIT ?`
-    const rows = this.#prepare(text).all(kind.kind, ...from.values, ...everyTest.values, wanted)
-    return rows.map((row) => hitOf(row as Row, kind, { order: [] }))
+  #walkedById(found: Found, { after }: Plan, wanted: number): readonly Hit[] {
+    this.#matching = bitsOf(found.docs)
+    const from = after?.type === found.type ? after.id : ''
+    const text = `SELECT c.id, d.version FROM place c CROSS JOIN document d
+      WHERE c.kind = ? AND c.id > ? AND is_match(c.doc) AND d.doc = c.doc ORDER BY c.id LIMIT ?`
+    const rows = this.#statements.prepare(text).all(found.kind, from, wanted)
+    return rows.map((row) => hitOf(row as Row, found, { order: [] }))
   }
 
   /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
-  #walkedInOrder(kind: Kind, { everyTest }: Matches, plan: Plan, wanted: number): readonly Hit[] {
+  #walkedInOrder(found: Found, plan: Plan, wanted: number): readonly Hit[] {
     const { param, descending } = plan.order[0]!
-    const field = this.#numbersOf(kind.kind).field(param)
+    const field = found.sources.numbers.field(param)
     const first = plan.after?.values[0]
     if (field === undefined || first === null) return []
+    this.#matching = bitsOf(found.docs)
     const side = sideOf('c.', field, descending)
-    const index = this.#orderIndex(field, descending)
     const start = first === undefined ? sql('1') : sql(`${side} ${descending ? '<=' : '>='} ?`, first)
-    const from = sql(`document c INDEXED BY ${index} CROSS JOIN document d`)
-    const { text, values } = this.#query(kind, plan, from, [
-      sql(`${sideOf('c.', field, false)} IS NOT NULL AND d.doc = c.doc`),
-      start,
-      everyTest,
-      TICK,
-    ])
+    const from = `document c INDEXED BY ${this.#orderIndex(field, descending)} CROSS JOIN document d`
+    const isMatch = sql(`${sideOf('c.', field, false)} IS NOT NULL AND is_match(c.doc) AND d.doc = c.doc`)
+    const { text, values } = this.#query(found, plan, from, [isMatch, start])
     const hits: Hit[] = []
-    for (const row of this.#prepare(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)) {
-      const hit = hitOf(row as Row, kind, plan)
+    const rows = this.#statements.prepare(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)
+    for (const row of rows) {
+      const hit = hitOf(row as Row, found, plan)
       if (hits.length >= wanted && hit.position.values[0] !== hits.at(-1)!.position.values[0]) break
       hits.push(hit)
     }
@@ -172,66 +204,42 @@ export class IndexReader {
   }
 
   #query(
-    kind: Kind,
+    { type, sources }: Found,
     { order, after }: Pick<Plan, 'order' | 'after'>,
-    from: Sql,
+    from: string,
     conditions: readonly Sql[],
     more: readonly string[] = [],
   ): Sql {
-    const { field } = this.#numbersOf(kind.kind)
+    const { field } = sources.numbers
     const keys = order.map((key, i) => `${sortColumn(key, field)} AS k${i}`)
-    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, kind.type, field)], ' AND ')
-    const columns = ['d.id', 'd.version', ...more, ...keys].join(', ')
-    const text = `SELECT ${columns} FROM ${from.text} WHERE ${where.text}`
-    return { text, values: [...from.values, ...where.values] }
-  }
-
-  #countMatches({ candidates, tests }: Matches, most: number): number {
-    const values = [...candidates.values, ...tests.values]
-    return this.#count({ text: `SELECT c.doc FROM (${candidates.text}) c WHERE ${tests.text} AND ${TICK.text}`, values }, most)
-  }
-
-  #count({ text, values }: Sql, most: number): number {
-    return (this.#prepare(`SELECT count(*) AS n FROM (SELECT 1 FROM (${text}) LIMIT ?)`).get(...values, most) as { readonly n: number }).n
+    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, type, field)], ' AND ')
+    return { text: `SELECT ${['d.id', 'd.version', ...more, ...keys].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
   }
 
   /** Made when a large result is first sorted by the parameter, and kept up to date from then on. */
   #orderIndex(field: number, descending: boolean): string {
     const name = `sorting_${descending ? 'high' : 'low'}_${field}`
-    if (this.#prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
-      this.#db.exec(`CREATE INDEX ${name} ON document (${sideOf('', field, descending)}) WHERE ${sideOf('', field, false)} IS NOT NULL`)
+    if (this.#statements.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
+      this.#parts.db.exec(
+        `CREATE INDEX ${name} ON document (${sideOf('', field, descending)}) WHERE ${sideOf('', field, false)} IS NOT NULL`,
+      )
     return name
   }
-
-  #numbersOf(kind: number): Numbers {
-    const ofField = this.#prepare('SELECT field, several FROM field WHERE kind = ? AND name = ?')
-    const ofCombinations = this.#prepare('SELECT combination FROM combined WHERE field = ?')
-    const row = once((name) => ofField.get(kind, name) as FieldRow | undefined)
-    const combinations = once((name) =>
-      ofCombinations.all(row(name)?.field ?? null).map((each) => (each as { readonly combination: number }).combination),
-    )
-    return { kind, field: (name) => row(name)?.field, combinations, isSingle: (name) => row(name)?.several === 0 }
-  }
-
-  #prepare(text: string): StatementSync {
-    let statement = this.#statements.get(text)
-    if (statement === undefined) {
-      if (this.#statements.size > 500) this.#statements.clear()
-      statement = this.#db.prepare(text)
-      this.#statements.set(text, statement)
-    }
-    return statement
-  }
 }
 
-/** Asks once for each name. */
-function once<Found>(ask: (name: string) => Found): (name: string) => Found {
-  const answers = new Map<string, Found>()
-  return (name) => {
-    if (!answers.has(name)) answers.set(name, ask(name))
-    return answers.get(name)!
-  }
-}
+/** The documents of a list that is the first variable. */
+const GIVEN = 'json_each(?) c CROSS JOIN document d'
+
+const listOf = (docs: Docs): string => `[${docs.join(',')}]`
+
+const MOST_SHOWN = 500
+
+/** A condition, for people. */
+const textOf = ({ kind, ...rest }: Plan['where']): string =>
+  `${kind} ${JSON.stringify(rest, (_, value) => (Math.abs(value) === Number.POSITIVE_INFINITY ? String(value) : value))}`.slice(
+    0,
+    MOST_SHOWN,
+  )
 
 const hitOf = (row: Row, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
   type,

@@ -1,24 +1,21 @@
 /**
- * The index's file: postings clustered by value and document. A value that stands in several fields of a document (a reference in
- * subject, patient and the compartment) has one row, under the number of that combination of fields. The file can be made again from
- * the store at any time, so nothing in it is flushed to disk on its own account; the position up to which it follows the store is
+ * The index's file: lists of documents by value, packed (postings.ts, intervals.ts). A value that stands in several fields of a document (a
+ * reference in subject, patient and the compartment) is listed once, under the number of that combination of fields. The file can be made
+ * again from the store at any time, so nothing in it is flushed to disk on its own account; the position up to which it follows the store is
  * part of each of its transactions.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { metresBetween } from '../../search/plan.ts'
 
 export const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, several INTEGER NOT NULL DEFAULT 0, UNIQUE (kind, name));
+  CREATE TABLE IF NOT EXISTS field (field INTEGER PRIMARY KEY, kind INTEGER NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
   CREATE TABLE IF NOT EXISTS combination (combination INTEGER PRIMARY KEY, kind INTEGER NOT NULL, fields TEXT NOT NULL UNIQUE);
   CREATE TABLE IF NOT EXISTS combined (field INTEGER, combination INTEGER, PRIMARY KEY (field, combination)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type));
-  CREATE TABLE IF NOT EXISTS document (doc INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, deleted INTEGER NOT NULL, sorting TEXT NOT NULL, held TEXT NOT NULL);
-  CREATE TABLE IF NOT EXISTS live (kind INTEGER, id TEXT, doc INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS gone (kind INTEGER, id TEXT, doc INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS posting (combination INTEGER, value TEXT, doc INTEGER, PRIMARY KEY (combination, value, doc)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS span (field INTEGER, low, high, doc INTEGER, PRIMARY KEY (field, low, high, doc)) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS span_high ON span (field, high);
-  CREATE INDEX IF NOT EXISTS span_of ON span (doc, field);
+  CREATE TABLE IF NOT EXISTS document (doc INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, sorting TEXT NOT NULL, held TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS place (kind INTEGER, id TEXT, doc INTEGER NOT NULL, deleted INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS posting (combination INTEGER, value TEXT, first INTEGER, last INTEGER NOT NULL, n INTEGER NOT NULL, docs BLOB, PRIMARY KEY (combination, value, first)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS span (field INTEGER, first INTEGER, last INTEGER NOT NULL, n INTEGER NOT NULL, lowest NOT NULL, highest NOT NULL, docs BLOB NOT NULL, bounds BLOB NOT NULL, PRIMARY KEY (field, first)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS tuple (combination INTEGER, key TEXT, low0, doc INTEGER, n INTEGER, high0, low1, high1, labels TEXT NOT NULL, PRIMARY KEY (combination, key, low0, doc, n)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS point (field INTEGER, latitude, longitude, doc INTEGER, PRIMARY KEY (field, latitude, longitude, doc)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`

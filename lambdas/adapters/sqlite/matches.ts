@@ -1,81 +1,75 @@
-/** The documents of one type that match a predicate, as SQL: from the most selective condition, with the others as tests. */
+/** The documents of one kind that match a predicate: sets read from the index, the smallest first, each narrowed by the next. */
 import type { Predicate } from '../../search/plan.ts'
-import { conjuncts, isDistinct, joined, type Numbers, type Sql, setOf, spanFieldOf, spansOf, sql, testOf } from './compile-plan.ts'
+import { ID, intervalsOf, type Leaf, presenceOf, type Reading, readingOf, type Sources } from './compile-plan.ts'
+import { type Docs, NO_DOCS, narrowed, union } from './docs.ts'
 
-export type Matches = {
-  /** The documents to look at, once each: a query for `doc`. */
-  readonly candidates: Sql
-  /** Conditions on `c.doc` that candidates must also meet. */
-  readonly tests: Sql
-  /** All conditions on `c.doc`. */
-  readonly everyTest: Sql
-  /** How many candidates there are; LARGE for many, or not known. */
-  readonly size: number
+/** A condition of those that must all be met. `most`: at most so many documents meet it. `left`: so many meet it and those before it. */
+export type Step = { readonly condition: Predicate; readonly most: number; readonly left: number }
+
+/** Above every document. */
+const LAST = 2 ** 32 - 1
+
+/** `onStep` is told of each condition, in the order in which they are read. */
+export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: Step) => void): Docs {
+  return all(conjuncts(where), undefined, sources, onStep)
 }
 
-/** Conditions are compared by their sizes up to here. */
-export const LARGE = 20_000
+/** All documents of the kind, of which there are so many. */
+export const kindSize = (sources: Sources): number => presenceOf(ID, sources)?.estimate() ?? 0
 
-/** Sizes are first looked for up to here: mostly one condition is that selective. */
-const SMALL = 500
+/** The conjuncts of a predicate, flattened. */
+const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
 
-/** `count`: rows of a query, at most so many. `all`: the query for all documents of the type. */
-export function matchesOf(where: Predicate, numbers: Numbers, all: Sql, count: (set: Sql, most: number) => number): Matches {
-  const conditions = conjuncts(where)
-  const { driver, size } = mostSelective(conditions, numbers, count)
-  const tests = (of: readonly Predicate[]): Sql =>
-    joined(
-      of.map((each) => testOf(each, numbers)),
-      ' AND ',
-      '1',
-    )
-  const everyTest = tests(conditions)
-  if (driver === undefined) return { candidates: all, tests: everyTest, everyTest, size: LARGE }
-  const { set, meets, isDistinct } = driver
-  return {
-    candidates: isDistinct ? set : sql(`SELECT DISTINCT doc FROM (${set.text})`, ...set.values),
-    tests: tests(conditions.filter((each) => !meets.includes(each))),
-    everyTest,
-    size,
+/** `docs`: those it is about; undefined for all of the kind. */
+function all(conditions: readonly Predicate[], docs: Docs | undefined, sources: Sources, onStep?: (step: Step) => void): Docs {
+  const sized = conditions.map((condition) => ({ condition, most: estimate(condition, sources) })).sort((a, b) => order(a.most, b.most))
+  let left = docs
+  for (const { condition, most } of sized) {
+    left = meeting(condition, left, sources)
+    onStep?.({ condition, most, left: left.length })
+    if (left.length === 0) return NO_DOCS
   }
+  return left ?? presenceOf(ID, sources)?.read(0, LAST) ?? NO_DOCS
 }
 
-/** A set of documents, and the conditions all of them meet. */
-type Driver = { readonly set: Sql; readonly meets: readonly Predicate[]; readonly isDistinct: boolean }
+/** Infinity is not less than itself. */
+const order = (a: number, b: number): number => (a === b ? 0 : a - b)
 
-function driversOf(conditions: readonly Predicate[], numbers: Numbers): readonly Driver[] {
-  const single = Map.groupBy(conditions, (condition) => {
-    const field = spanFieldOf(condition)
-    return field !== undefined && numbers.isSingle(field) ? field : undefined
-  })
-  return [...single].flatMap(([field, meets]): readonly Driver[] =>
-    field === undefined
-      ? meets.flatMap((condition) => {
-          const set = setOf(condition, numbers)
-          return set === undefined ? [] : [{ set, meets: [condition], isDistinct: isDistinct(condition) }]
-        })
-      : [{ set: spansOf(field, meets, numbers), meets, isDistinct: true }],
-  )
-}
-
-function mostSelective(
-  conditions: readonly Predicate[],
-  numbers: Numbers,
-  count: (set: Sql, most: number) => number,
-): { readonly driver: Driver | undefined; readonly size: number } {
-  const drivers = driversOf(conditions, numbers)
-  // What must be searched from end to end drives only when nothing else does.
-  const quick = drivers.filter(({ meets }) => meets[0]!.kind !== 'contains')
-  const measured = quick.length > 0 ? quick : drivers
-  if (measured.length === 0) return { driver: undefined, size: LARGE }
-  for (const most of [SMALL, LARGE]) {
-    let [best, fewest] = [measured[0]!, most]
-    for (const each of measured) {
-      const size = count(each.set, fewest)
-      if (size < fewest) [best, fewest] = [each, size]
-      if (fewest === 0) break
+/** Those of the documents that meet the condition. */
+function meeting(p: Predicate, docs: Docs | undefined, sources: Sources): Docs {
+  if (docs?.length === 0) return NO_DOCS
+  const intervals = intervalsOf(p, sources)
+  if (intervals !== undefined) return readAmong(intervals, docs)
+  switch (p.kind) {
+    case 'all':
+      return all(conjuncts(p), docs, sources)
+    case 'some':
+      return union([NO_DOCS, ...p.of.map((each) => meeting(each, docs, sources))])
+    case 'not': {
+      const among = docs ?? all([], undefined, sources)
+      return narrowed(among, meeting(p.of, among, sources), false)
     }
-    if (fewest < most) return { driver: best, size: fewest }
+    default:
+      return readAmong(readingOf(p, sources), docs)
   }
-  return { driver: measured[0]!, size: LARGE }
+}
+
+function readAmong(reading: Reading | undefined, docs: Docs | undefined): Docs {
+  if (reading === undefined) return NO_DOCS
+  return docs === undefined ? reading.read(0, LAST) : narrowed(docs, reading.read(docs[0]!, docs.at(-1)!))
+}
+
+function estimate(p: Predicate, sources: Sources): number {
+  const intervals = intervalsOf(p, sources)
+  if (intervals !== undefined) return intervals.estimate()
+  switch (p.kind) {
+    case 'all':
+      return Math.min(...p.of.map((each) => estimate(each, sources)))
+    case 'some':
+      return p.of.reduce((sum, each) => sum + estimate(each, sources), 0)
+    case 'not':
+      return Number.POSITIVE_INFINITY
+    default:
+      return readingOf(p satisfies Leaf, sources)?.estimate() ?? 0
+  }
 }

@@ -2,22 +2,44 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
-import { distinctOf, groupsOf } from './groups.ts'
-import { IndexReader, type ReaderOptions } from './index-reader.ts'
+import { budgetOf } from './budget.ts'
+import { groupsOf } from './groups.ts'
+import { IndexReader } from './index-reader.ts'
 import { openIndex } from './index-schema.ts'
 import { IndexWriter } from './index-writer.ts'
+import { Intervals } from './intervals.ts'
+import { Postings } from './postings.ts'
+
+export type IndexOptions = {
+  /** So many matches are sorted for a page. */
+  readonly gathered?: number
+  /** Milliseconds a search may take. */
+  readonly budget?: number
+}
+
+/** Documents of terms in memory. */
+const MOST_PENDING = 1_000_000
 
 export class SqliteSearchIndex implements SearchIndex {
   readonly #db: DatabaseSync
+  readonly #postings: Postings
+  readonly #intervals: Intervals
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
+  /** What is in memory is being written, in steps. */
+  #writing: Generator<undefined> | undefined
   readonly #about
   readonly #setAbout
 
-  constructor(file: string, options?: ReaderOptions) {
-    this.#db = openIndex(file)
-    this.#reader = new IndexReader(this.#db, options)
-    this.#writer = new IndexWriter(this.#db)
+  constructor(file: string, { gathered, budget: milliseconds = Number.POSITIVE_INFINITY }: IndexOptions = {}) {
+    const db = openIndex(file)
+    const budget = budgetOf(db, milliseconds)
+    this.#db = db
+    this.#postings = new Postings(db, budget)
+    this.#intervals = new Intervals(db, budget)
+    const [postings, intervals] = [this.#postings, this.#intervals]
+    this.#reader = new IndexReader({ db, postings, intervals, budget, ...(gathered === undefined ? {} : { gathered }) })
+    this.#writer = new IndexWriter(db, postings, intervals)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
     this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
   }
@@ -32,15 +54,29 @@ export class SqliteSearchIndex implements SearchIndex {
     if (!this.#db.isTransaction) this.#db.exec('BEGIN')
     try {
       this.#writer.apply(documents, again)
+      if (this.#postings.size > MOST_PENDING) this.#writeAll()
     } catch (error) {
       this.#db.exec('ROLLBACK')
+      this.#writing = undefined
+      this.#postings.clear()
+      this.#intervals.clear()
       this.#writer.reset()
       throw error
     }
   }
 
+  /** A step towards a commit that takes less time; true when it is worth while to commit now. */
+  prepareCommit(): boolean {
+    this.#writing ??= this.#write()
+    if (this.#writing.next().done !== true) return false
+    this.#writing = undefined
+    return true
+  }
+
   commit(): void {
-    if (this.#db.isTransaction) this.#db.exec('COMMIT')
+    if (!this.#db.isTransaction) return
+    this.#writeAll()
+    this.#db.exec('COMMIT')
   }
 
   async find(plan: Plan): Promise<HitPage> {
@@ -56,7 +92,7 @@ export class SqliteSearchIndex implements SearchIndex {
   }
 
   distinctNow(matching: Matching, field: string, limit: number): readonly string[] {
-    return distinctOf(this.#reader.matches(matching, []), field, limit)
+    return this.#reader.distinct(matching, field, limit)
   }
 
   async groups(plan: GroupPlan): Promise<GroupPage> {
@@ -92,5 +128,16 @@ export class SqliteSearchIndex implements SearchIndex {
   close(): void {
     this.commit()
     this.#db.close()
+  }
+
+  #writeAll(): void {
+    while (!this.prepareCommit());
+    // What came between the steps.
+    while (!this.prepareCommit());
+  }
+
+  *#write(): Generator<undefined> {
+    yield* this.#postings.writing()
+    yield* this.#intervals.writing()
   }
 }

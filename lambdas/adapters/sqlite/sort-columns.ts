@@ -1,7 +1,8 @@
 /** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
 import type { Position, SortKey } from '../../search/plan.ts'
-import { joined, type Numbers, type Sql, sql } from './compile-plan.ts'
+import type { Numbers } from './compile-plan.ts'
 import { sideOf } from './sorting.ts'
+import { joined, type Sql, sql } from './sql.ts'
 
 /** A value of the document `d`. */
 export function sortColumn({ param, descending }: SortKey, field: Numbers['field']): string {

@@ -23,6 +23,3 @@ function scalar(value: string | number): string {
 /** The value a row of the table `document` is sorted by, in SQL. `document`: the row's name and a dot, or nothing. */
 export const sideOf = (document: string, field: number, descending: boolean): string =>
   descending ? `coalesce(${document}sorting ->> 'h${field}', ${document}sorting ->> 'l${field}')` : `${document}sorting ->> 'l${field}'`
-
-/** Whether the document has a value of the parameter, in SQL. */
-export const isPresent = (document: string, field: number): string => `json_type(${document}sorting, '$.l${field}') IS NOT NULL`

@@ -1,0 +1,34 @@
+/** Document numbers in few bytes: each as its distance from the one before, seven bits a byte, the lowest first. */
+
+/** Of ascending numbers. `before`: the number in front of the first. */
+export function packed(numbers: ArrayLike<number>, start: number, end: number, before: number): Uint8Array {
+  if (scratch.length < (end - start) * 5) scratch = new Uint8Array((end - start) * 10)
+  let [size, last] = [0, before]
+  for (let i = start; i < end; i++) {
+    let distance = numbers[i]! - last
+    last = numbers[i]!
+    for (; distance > 127; distance >>>= 7) scratch[size++] = (distance & 127) | 128
+    scratch[size++] = distance
+  }
+  return scratch.slice(0, size)
+}
+
+/** Puts the numbers at a place of a list; the place after them. */
+export function unpack(bytes: Uint8Array, before: number, into: Uint32Array, at: number): number {
+  let last = before
+  let end = at
+  for (let i = 0; i < bytes.length; ) {
+    let byte = bytes[i++]!
+    let distance = byte & 127
+    for (let shift = 7; byte > 127; shift += 7) {
+      byte = bytes[i++]!
+      distance |= (byte & 127) << shift
+    }
+    last += distance
+    into[end++] = last
+  }
+  return end
+}
+
+/** Grows with the longest list: lists are packed one after the other. */
+let scratch = new Uint8Array(5_000)

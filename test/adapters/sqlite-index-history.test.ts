@@ -1,0 +1,170 @@
+/** The SQLite index after many updates, deletions and kills: the same answers as one made freshly, and nothing left behind in its tables. */
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { readHeld } from '../../lambdas/adapters/sqlite/held.ts'
+import { unpack } from '../../lambdas/adapters/sqlite/packing.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { documentsOf, groupPlanOf, planOf, type Random, randomOf } from '../contracts/generated-search.ts'
+
+const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 2
+/** A key of many of them fills several chunks. */
+const DOCUMENTS = 2_000
+const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 30
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-index-history-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Versions of the same documents again and again; in some rounds many are deleted. */
+function historyOf(random: Random): readonly IndexDocument[] {
+  const versions = new Map<string, number>()
+  return Array.from({ length: ROUNDS + 1 }, (_, round) =>
+    documentsOf(random, DOCUMENTS).map((each, i): IndexDocument => {
+      const id = `${round === 0 ? i : random.below(DOCUMENTS)}`
+      const version = (versions.get(id) ?? 0) + 1
+      versions.set(id, version)
+      const isFrequent = random.below(round + 2) > 0 && !each.deleted
+      return {
+        ...each,
+        tenant: 'one',
+        type: 'Observation',
+        id,
+        version,
+        keys: { ...each.keys, ...(isFrequent ? { z: ['frequent'] } : {}) },
+      }
+    }),
+  ).flat()
+}
+
+type Chunk = { readonly first: number; readonly last: number; readonly n: number; readonly docs: Uint8Array | null }
+
+/** The documents of a list, chunk by chunk, with the broken rules of its form. `isTold`: the first is packed as well. */
+function documentsIn(chunks: readonly Chunk[], isTold: boolean): { readonly docs: readonly number[]; readonly broken: readonly string[] } {
+  const broken: string[] = []
+  const docs = chunks.flatMap(({ first, last, n, docs }, i) => {
+    const found = new Uint32Array(n).fill(first)
+    if (docs !== null && unpack(docs, first, found, isTold ? 0 : 1) !== n) broken.push(`not ${n} of ${first}`)
+    if (i > 0 && first <= chunks[i - 1]!.last) broken.push(`${first} in the chunk before`)
+    if (found[0] !== first || found.at(-1) !== last) broken.push(`${found[0]} to ${found.at(-1)} are not ${first} to ${last}`)
+    if (found.some((doc, at) => at > 0 && doc < found[at - 1]!)) broken.push(`${first} is not in order`)
+    return [...found]
+  })
+  return { docs, broken }
+}
+
+type Lists = {
+  readonly listed: ReadonlySet<string>
+  readonly held: ReadonlySet<string>
+  readonly broken: readonly string[]
+  readonly longest: number
+}
+
+/** What stands in the lists, and what the documents remember. */
+function listsOf(file: string): Lists {
+  const db = new DatabaseSync(file, { readOnly: true })
+  const all = <Row>(query: string): readonly Row[] => db.prepare(query).all() as unknown as Row[]
+  const listed = new Set<string>()
+  const broken: string[] = []
+  const read = (name: string, isTold: boolean, rows: readonly (Chunk & { readonly term: string })[]): number => {
+    for (const [term, chunks] of Map.groupBy(rows, ({ term }) => term)) {
+      const list = documentsIn(chunks, isTold)
+      for (const doc of list.docs) listed.add(`${name} ${term} ${doc}`)
+      broken.push(...list.broken.map((rule) => `${name} ${term}: ${rule}`))
+    }
+    return Math.max(...rows.map(({ n }) => n))
+  }
+  const columns = 'first, last, n, docs'
+  const longest = read('posting', false, all(`SELECT combination || ' ' || value AS term, ${columns} FROM posting ORDER BY 1, first`))
+  read('span', true, all(`SELECT field AS term, ${columns} FROM span ORDER BY 1, first`))
+  for (const { term } of all<{ term: string }>("SELECT combination || ' ' || key || ' ' || n || ' ' || doc AS term FROM tuple"))
+    listed.add(`tuple ${term}`)
+  for (const { term } of all<{ term: string }>("SELECT field || ' ' || doc AS term FROM point")) listed.add(`point ${term}`)
+  const held = new Set(all<{ doc: number; held: string }>('SELECT doc, held FROM document').flatMap(({ doc, held }) => heldRows(doc, held)))
+  db.close()
+  return { listed, held, broken, longest }
+}
+
+function isWhole(file: string, seed: number): void {
+  const { listed, held, broken, longest } = listsOf(file)
+  expect({ seed, broken }).toEqual({ seed, broken: [] })
+  expect({ seed, left: [...listed].filter((each) => !held.has(each)) }).toEqual({ seed, left: [] })
+  expect({ seed, missing: [...held].filter((each) => !listed.has(each)) }).toEqual({ seed, missing: [] })
+  expect(longest).toBeGreaterThan(900)
+}
+
+function heldRows(doc: number, text: string): readonly string[] {
+  const [postings, fields, tuples, points] = readHeld(text)
+  const every = <T>(flat: readonly T[], size: number): readonly (readonly T[])[] =>
+    Array.from({ length: flat.length / size }, (_, i) => flat.slice(i * size, i * size + size))
+  return [
+    ...every(postings, 2).map(([combination, value]) => `posting ${combination} ${value} ${doc}`),
+    ...fields.map((field) => `span ${field} ${doc}`),
+    ...every(tuples, 4).map(([combination, key, , n]) => `tuple ${combination} ${key} ${n} ${doc}`),
+    ...every(points, 3).map(([field]) => `point ${field} ${doc}`),
+  ]
+}
+
+/** The same to every question, whether it is still in memory or written. */
+async function agree(one: SqliteSearchIndex, other: SqliteSearchIndex, seed: number): Promise<void> {
+  const random = randomOf(seed)
+  for (let round = 0; round < PLANS; round++) {
+    const plan = { ...planOf(random), tenant: 'one', types: ['Observation'] }
+    expect({ seed, round, plan, page: one.findNow(plan) }).toEqual({ seed, round, plan, page: other.findNow(plan) })
+    const groups = { ...groupPlanOf(random), tenant: 'one', types: ['Observation'] }
+    expect({ seed, groups, page: one.groupsNow(groups) }).toEqual({ seed, groups, page: other.groupsNow(groups) })
+    const distinct = (index: SqliteSearchIndex): readonly string[] => index.distinctNow(plan, 'c', 1_000).toSorted()
+    expect({ seed, plan, keys: distinct(one) }).toEqual({ seed, plan, keys: distinct(other) })
+  }
+}
+
+describe('an index of many versions', () => {
+  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const random = randomOf(seed)
+  const history = historyOf(random)
+  const newest = new Map(history.map((each) => [each.id, each]))
+  const fresh = new SqliteSearchIndex(':memory:')
+  fresh.applyNow([...newest.values()])
+
+  it('answers as one of the newest versions alone, and its lists hold what its documents remember', async () => {
+    const file = join(folder, 'index.db')
+    const index = new SqliteSearchIndex(file)
+    for (let at = 0; at < history.length; ) {
+      const size = 1 + random.below(200)
+      index.applyNow(history.slice(at, at + size))
+      at += size
+      if (random.below(8) === 0) index.prepareCommit()
+      if (random.below(12) === 0) index.commit()
+    }
+    await agree(index, fresh, seed)
+    index.commit()
+    isWhole(file, seed)
+    await agree(index, fresh, seed + 1)
+    index.close()
+  })
+
+  it('goes on after a kill from what it had committed', async () => {
+    let file = join(folder, 'killed.db')
+    let index = new SqliteSearchIndex(file)
+    for (let kill = 0, at = 0; at < history.length; kill++) {
+      for (const end = Math.min(at + 700 + random.below(900), history.length); at < end; at += 100)
+        index.applyNow(history.slice(at, at + 100))
+      index.setNote('position', at)
+      if (random.below(2) === 0) index.commit()
+      for (let steps = random.below(20); steps > 0; steps--) index.prepareCommit()
+      index.applyNow(history.slice(at, at + 50))
+      const next = join(folder, `killed${kill}.db`)
+      for (const end of ['', '-wal']) copyFileSync(file + end, next + end)
+      index.close()
+      file = next
+      index = new SqliteSearchIndex(file)
+      at = Number(index.note('position') ?? 0)
+    }
+    await agree(index, fresh, seed)
+    index.commit()
+    isWhole(file, seed)
+    index.close()
+  })
+})
