@@ -67,9 +67,13 @@ export class Follower {
     return this.#progress === undefined ? rebuilds : [this.#progress.rebuild, ...rebuilds.slice(1)]
   }
 
-  /** Takes up to `limit` versions from the feed. False: there was none. */
+  /** Takes up to `limit` versions from the feed, or a step towards a commit. False: there was neither. */
   follow(limit: number): boolean {
     const { feed, index, commitEvery } = this.#parts
+    if (this.#position - this.#committed >= commitEvery) {
+      this.settle()
+      return true
+    }
     const before = this.#position
     this.#position = indexChanges(feed, index, before, {
       limit,
@@ -79,7 +83,6 @@ export class Follower {
       isReady: () => this.#isReady,
     })
     this.#keep()
-    if (this.#position - this.#committed >= commitEvery) this.commit()
     return this.#position > before
   }
 
@@ -110,6 +113,13 @@ export class Follower {
   commit(): void {
     this.#parts.index.commit()
     this.#committed = this.#position
+  }
+
+  /** A step towards a commit. True: that was it. */
+  settle(): boolean {
+    if (!this.#parts.index.prepareCommit()) return false
+    this.commit()
+    return true
   }
 
   #met(version: ResourceVersion): void {

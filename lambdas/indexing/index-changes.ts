@@ -11,6 +11,8 @@ import { readAhead } from './read-ahead.ts'
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
   readonly applyNow: (documents: readonly IndexDocument[]) => void
+  /** A step towards a commit that takes less time; true when the last is done. */
+  readonly prepareCommit: () => boolean
   readonly commit: () => void
   readonly note: (name: string) => string | number | undefined
   readonly setNote: (name: string, value: string | number) => void
@@ -46,6 +48,9 @@ export type Following = {
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
 
+/** Few, so that they are gone when memory is next swept: what lives then is copied. */
+const AT_ONCE = 16
+
 /** Indexes up to `limit` versions after `position`; the position it came to. */
 export function indexChanges(
   feed: ChangeFeed,
@@ -63,6 +68,7 @@ export function indexChanges(
   for (const { position: at, version } of changes) {
     onVersion?.(version)
     documents.push(documentOf(version, reading(), onPoison, read.get(version)))
+    if (documents.length === AT_ONCE) index.applyNow(documents.splice(0))
     reached = at
     if (!isReady()) break
   }

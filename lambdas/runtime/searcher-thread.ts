@@ -88,8 +88,15 @@ function catchUp(): void {
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
   if (!follower.follow(wanted - follower.position > BULK ? BULK : SLICE)) return
   clearTimeout(idle)
-  idle = setTimeout(() => follower.commit(), COMMIT_IDLE)
+  idle = setTimeout(settle, COMMIT_IDLE)
   tell({ kind: 'position', position: follower.position })
+}
+
+/** Searches are answered between two steps. */
+function settle(): void {
+  attempt(file, () => {
+    if (!answering.follower.settle()) idle = setTimeout(settle, 0)
+  })
 }
 
 function makeNext(): void {
