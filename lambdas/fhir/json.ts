@@ -6,7 +6,6 @@
  * U+0000 is refused in input, so nothing else looks like that.
  */
 import { findFault } from './json-fault.ts'
-import { endOfString } from './json-text.ts'
 import { fhirError } from './outcome.ts'
 
 const DEEPEST = 64
@@ -87,6 +86,16 @@ function scan(text: string): Scan {
     }
   }
   return { text: copied === 0 ? text : out + text.slice(copied), members, deepest }
+}
+
+/** Where the string that begins at `start` has its closing quote; the length of the text when it has none. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (text.charCodeAt(end - 1 - backslashes) === 92) backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+  return text.length
 }
 
 function endOfNumber(text: string, start: number): number {

@@ -140,7 +140,7 @@ export class Searcher implements SearchIndex {
   #start(): void {
     if (this.#closed) return
     const { thread, store, index, reading, budget } = this.#options
-    const worker = new Worker(thread, { workerData: { store, index, reading, budget } satisfies SearcherData })
+    const worker = new Worker(thread, { name: 'fhir-index', workerData: { store, index, reading, budget } satisfies SearcherData })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())

@@ -68,7 +68,7 @@ export class Writer {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData: { file: this.#file } })
+    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { name: 'fhir-store', workerData: { file: this.#file } })
     worker.on('message', (reply: BatchReply) => this.#acknowledge(reply))
     worker.on('error', (error) => this.#broken(worker, error as Error))
     worker.on('exit', () => this.#broken(worker, new Error('the writer thread ended')))
