@@ -62,25 +62,30 @@ describe('A commit', () => {
 })
 
 describe('A full disk', () => {
-  it('fails commits, loses nothing that was acknowledged, and is over when there is room again', async () => {
-    const file = join(folder, 'full.db')
-    const limited = ['-c', 'ulimit -S -f 20000; exec "$@"', 'sh', process.execPath, program('commit-until-full.ts'), file]
-    const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
-    expect(full.error).toMatch(/Error/)
-    expect(full.versions).toBeGreaterThan(10)
-    const makesRoom = spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status === 0
-    if (!makesRoom) process.stderr.write('prlimit does not work here: that commits succeed again when there is room is not checked\n')
-    if (makesRoom) child.stdin.end()
-    else child.kill('SIGKILL')
-    const kept = makesRoom ? (JSON.parse((await lines.next()).value ?? '') as { readonly versions: number }).versions : full.versions
-    await gone(child)
-    expect(kept).toBe(full.versions + (makesRoom ? 5 : 0))
-    const store = await SqliteResourceStore.open({ file })
-    expect(await store.current([{ tenant: 't', type: 'Binary', id: 'b' }])).toMatchObject([{ versionId: kept }])
-    await store.close()
-  })
+  const sizes = { small: 1, large: 100 }
+
+  for (const [kind, size] of Object.entries(sizes))
+    it(`fails ${kind} commits, loses nothing that was acknowledged, and is over when there is room again`, async () => {
+      const file = join(folder, `full-${kind}.db`)
+      const limited = ['-c', 'ulimit -S -f 20000; exec "$@"', 'sh', process.execPath, program('commit-until-full.ts'), file, `${size}`]
+      const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+      const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
+      expect(full.error).toMatch(/Error/)
+      expect(full.versions).toBeGreaterThan(0)
+      const makesRoom = spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status === 0
+      if (!makesRoom) process.stderr.write('prlimit does not work here: that commits succeed again when there is room is not checked\n')
+      if (makesRoom) child.stdin.end()
+      else child.kill('SIGKILL')
+      const kept = makesRoom ? (JSON.parse((await lines.next()).value ?? '') as { readonly versions: number }).versions : full.versions
+      await gone(child)
+      expect(kept).toBe(full.versions + (makesRoom ? 5 : 0))
+      const store = await SqliteResourceStore.open({ file })
+      const heads = await store.current([...Array(size).keys()].map((n) => ({ tenant: 't', type: 'Binary', id: `b${n}` })))
+      expect(heads.every((head) => head?.versionId === kept)).toBe(true)
+      expect((await everyVersion(store, 't')).length).toBe(kept * size)
+      await store.close()
+    })
 })
 
 describe('A torn log', () => {

@@ -8,11 +8,12 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 
-const FILLER = new TextEncoder().encode('{"resourceType":"Observation","status":"final"}'.repeat(64))
+const FILLER = new TextEncoder().encode('{"resourceType":"Observation","status":"final"}'.repeat(90))
 const TYPES = ['Observation', 'Observation', 'Observation', 'Encounter', 'Procedure', 'Patient']
 
 let written = 0
@@ -38,7 +39,7 @@ async function measure(): Promise<void> {
   tell('at 200,000: commits of 100, per resource', described(large.hundreds))
   for (const kind of ['alone', 'many', 'hundreds'] as const)
     tell(`200,000 against 2,000: ${kind}`, (large[kind].perWrite / small[kind].perWrite).toFixed(2))
-  tell('a commit of 5,000 beside 8 creators', await besideALargeCommit(store))
+  for (const size of [1_500, 4_000]) tell(`8 creators beside commits of 5,000, bodies of ${size}`, await besideLargeCommits(store, size))
   const ids = (await store.history({ tenant: 't', type: 'Observation' }, {}, undefined, 5_000)).versions
   const from = performance.now()
   for (const key of ids) await store.current([key])
@@ -56,10 +57,12 @@ async function measure(): Promise<void> {
 
 type Figures = { readonly perWrite: number; readonly waits: readonly number[] }
 
-const described = ({ perWrite, waits }: Figures): string => {
+const described = ({ perWrite, waits }: Figures): string => `${perWrite.toFixed(1)} µs; ${describedWaits(waits)}`
+
+function describedWaits(waits: readonly number[]): string {
   const sorted = waits.toSorted((a, b) => a - b)
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!.toFixed(1)
-  return `${perWrite.toFixed(1)} µs; waits ms: median ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)}`
+  return `waits ms: median ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)}`
 }
 
 const creates = (store: SqliteResourceStore, clients: number, count: number) => commits(store, clients, count, 1)
@@ -81,18 +84,30 @@ async function commits(store: SqliteResourceStore, clients: number, count: numbe
   return { perWrite: ((performance.now() - from) * 1000) / (waits.length * size), waits }
 }
 
-async function besideALargeCommit(store: SqliteResourceStore): Promise<string> {
-  const others = creates(store, 8, 600)
-  const asked = performance.now()
-  await store.commit(newWrites(5_000), [])
-  const took = performance.now() - asked
-  return `${Math.round(took)} ms; the longest wait of the others ${Math.round(Math.max(...(await others).waits))} ms`
+async function besideLargeCommits(store: SqliteResourceStore, size: number): Promise<string> {
+  const large = [...Array(5).keys()].map(() => newWrites(5_000, size))
+  const waits: number[] = []
+  let isDone = false
+  const creators = [...Array(8).keys()].map(async () => {
+    for (; !isDone; await setTimeout(2)) waits.push(await timed(() => store.commit(newWrites(1), [])))
+  })
+  const took: number[] = []
+  for (const writes of large) took.push(await timed(() => store.commit(writes, [])))
+  isDone = true
+  await Promise.all(creators)
+  return `a large one ${Math.round(Math.max(...took))} ms; ${describedWaits(waits)}`
 }
 
-function newWrites(count: number): readonly Write[] {
+async function timed(what: () => Promise<unknown>): Promise<number> {
+  const from = performance.now()
+  await what()
+  return performance.now() - from
+}
+
+function newWrites(count: number, size?: number): readonly Write[] {
   return [...Array(count).keys()].map(() => ({
     ...{ tenant: 't', type: TYPES[++written % TYPES.length]!, id: randomUUID(), expected: 0, lastUpdated: written, deleted: false },
-    ...{ compartments: [`Patient/${written % 100}`], body: FILLER.subarray(0, 1000 + ((written * 7919) % 2000)) },
+    ...{ compartments: [`Patient/${written % 100}`], body: FILLER.subarray(0, size ?? 1000 + ((written * 7919) % 2000)) },
   }))
 }
 

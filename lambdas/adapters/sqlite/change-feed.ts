@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
-import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
+import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
 import { openForReading } from './schema.ts'
 import { VersionReader } from './version-reader.ts'
 
@@ -19,7 +19,7 @@ export class SqliteChangeFeed implements ChangeFeed {
     this.#db = openForReading(file, { cache: CACHE })
     this.#versions = new VersionReader(this.#db)
     this.#changes = this.#db.prepare(
-      `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? ORDER BY v.seq LIMIT ?`,
+      `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
     )
   }
 

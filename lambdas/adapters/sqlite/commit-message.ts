@@ -13,9 +13,18 @@ export type PackedWrite = {
 
 export type PackedGuard = Omit<Guard, 'tenant'>
 
-export type CommitMessage = { readonly number: number; readonly count: number; readonly header: string; readonly bodies: ArrayBuffer }
+export type CommitMessage = { readonly number: number; readonly header: string; readonly bodies: ArrayBuffer }
 
-/** `undefined` instead of an index: committed. `failed`: the machine broke, nothing of it was written. */
+/** A message unpacked. `bytes`: of all bodies. */
+export type Commit = {
+  readonly number: number
+  readonly tenant: string
+  readonly writes: readonly PackedWrite[]
+  readonly guards: readonly PackedGuard[]
+  readonly bytes: number
+}
+
+/** Neither `write` nor `guard`: committed. `failed`: the machine broke, nothing of it was written. */
 export type CommitReply = {
   readonly number: number
   readonly write?: number
@@ -35,16 +44,12 @@ export function pack(number: number, writes: readonly Write[], guards: readonly 
     return [type, id, expected, lastUpdated, deleted ? 1 : 0, compartments.join(' '), body.length]
   })
   const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, rows, guards])
-  return { number, count: writes.length, header, bodies: bodies.buffer }
+  return { number, header, bodies: bodies.buffer }
 }
 
 type Row = readonly [type: string, id: string, expected: number, lastUpdated: number, deleted: number, compartments: string, length: number]
 
-export function unpack({ header, bodies }: CommitMessage): {
-  readonly tenant: string
-  readonly writes: readonly PackedWrite[]
-  readonly guards: readonly PackedGuard[]
-} {
+export function unpack({ number, header, bodies }: CommitMessage): Commit {
   const [tenant, rows, guards] = JSON.parse(header) as [string, Row[], PackedGuard[]]
   let at = 0
   const writes = rows.map(([type, id, expected, lastUpdated, deleted, compartments, length]) => {
@@ -52,5 +57,5 @@ export function unpack({ header, bodies }: CommitMessage): {
     at += length
     return { type, id, expected, lastUpdated, deleted: deleted === 1, compartments, body }
   })
-  return { tenant, writes, guards }
+  return { number, tenant, writes, guards, bytes: bodies.byteLength }
 }

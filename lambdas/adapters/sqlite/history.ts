@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
 import { type Place, Places, resumeIn } from './places.ts'
-import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
+import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
 
 /** Bytes after which a page ends early. */
 export const PAGE_WEIGHT = 16_000_000
@@ -25,7 +25,7 @@ export class HistoryReader {
     this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
     this.#newest = db.prepare('SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind)) AS newest FROM kind t')
     this.#stamp = db.prepare('SELECT v.lastUpdated FROM key k JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ? AND k.vid = ?')
-    this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
+    this.#head = db.prepare(`SELECT max(k.vid) AS vid FROM key k WHERE k.kind = ? AND k.id = ? AND ${isThere('k')}`)
     this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
     this.#byKey = db.prepare(`SELECT ${COLUMNS} FROM key k JOIN version v ON v.seq = k.seq JOIN kind t ON t.kind = k.kind
       WHERE k.kind = ? AND k.id = ? AND k.vid BETWEEN ? AND ? ORDER BY k.vid DESC`)

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import { type Place, Places } from './places.ts'
-import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
+import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
 
 /** Index entries looked at for one page, so that a sparse segment does not hold the thread. */
 const ENTRIES = 4_000
@@ -20,7 +20,7 @@ export class Scanner {
   constructor(db: DatabaseSync) {
     this.#places = new Places(db)
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
-    this.#end = db.prepare('SELECT max(seq) AS seq FROM version')
+    this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
     this.#live = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?1 AND v.deleted = 0
       AND NOT EXISTS (SELECT 1 FROM key n JOIN version w ON w.seq = n.seq
         WHERE n.kind = v.kind AND n.id = v.id AND n.vid = v.vid + 1 AND n.seq <= ?2 AND w.lastUpdated <= ?3)`)

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 /** Bytes of a page. */
 export const PAGE = 8192
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -19,13 +19,24 @@ const SCHEMA = `
   CREATE TABLE key (kind INTEGER, id TEXT, vid INTEGER, seq INTEGER NOT NULL, PRIMARY KEY (kind, id, vid)) WITHOUT ROWID;
   CREATE INDEX history ON version (kind, lastUpdated, id DESC, vid);
   CREATE TABLE guard (tenant TEXT, guard TEXT, type TEXT NOT NULL, id TEXT NOT NULL, bound INTEGER NOT NULL, PRIMARY KEY (tenant, guard)) WITHOUT ROWID;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${SCHEMA_VERSION};`
+  PRAGMA application_id = ${APPLICATION_ID};`
+
+/** Since version 2. Its row, where there is one, is the position from which on versions are not there yet: see staging.ts. */
+const STAGED = `CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY); PRAGMA user_version = ${SCHEMA_VERSION};`
+
+/** What a commit that was under way left. */
+const UNSTAGE = `
+  DELETE FROM key WHERE (kind, id, vid) IN (SELECT kind, id, vid FROM version WHERE seq >= (SELECT first FROM staged));
+  DELETE FROM version WHERE seq >= (SELECT first FROM staged);
+  DELETE FROM staged;`
 
 /** A file that is no store of this server, is one of a newer version, or is damaged. */
 export class StoreFileError extends Error {}
 
-/** Opens the file for writing; makes the tables of a new one. Every commit is on disk when it returns. */
+/**
+ * Opens the file for writing; makes the tables of a new one, and removes what is left of a commit that was under way: nobody else may be
+ * writing. Every commit is on disk when it returns.
+ */
 export function openForWriting(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
@@ -33,7 +44,8 @@ export function openForWriting(file: string): DatabaseSync {
     const isNew = pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
     if (!isNew) checked(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')
-    if (isNew) db.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`)
+    if (isNew || pragma(db, 'user_version') !== SCHEMA_VERSION) db.exec(`BEGIN IMMEDIATE; ${isNew ? SCHEMA : ''} ${STAGED} COMMIT`)
+    if (db.prepare('SELECT first FROM staged').get() !== undefined) db.exec(`BEGIN IMMEDIATE; ${UNSTAGE} COMMIT`)
     if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)
     return db
   } catch (error) {

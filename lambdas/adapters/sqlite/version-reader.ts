@@ -1,6 +1,7 @@
 /** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import { isThere } from './rows.ts'
 
 type Row = readonly [vid: number, lastUpdated: number, deleted: number, compartments: string, body: Uint8Array]
 
@@ -13,8 +14,8 @@ export class VersionReader {
   constructor(db: DatabaseSync) {
     const selected = `SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM key k JOIN version v ON v.seq = k.seq`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
-    this.#head = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? ORDER BY k.vid DESC LIMIT 1`)
-    this.#version = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? AND k.vid = ?`)
+    this.#head = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? AND ${isThere('k')} ORDER BY k.vid DESC LIMIT 1`)
+    this.#version = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? AND k.vid = ? AND ${isThere('k')}`)
     for (const statement of [this.#head, this.#version]) statement.setReturnArrays(true)
   }
 

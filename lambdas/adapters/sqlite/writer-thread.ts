@@ -1,16 +1,19 @@
 /**
  * The thread that owns the writing connection. SQLite blocks its thread while the disk flushes, so nobody else waits here.
- * Whatever has arrived is committed in one go: many commits cost one flush.
+ * Whatever has arrived is committed in one go: many commits cost one flush. Large ones are written in slices, and let others pass.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type { BatchReply, CommitMessage } from './commit-message.ts'
-import { Committer } from './committer.ts'
+import { type BatchReply, type Commit, type CommitMessage, type CommitReply, unpack } from './commit-message.ts'
+import { commitAll } from './committer.ts'
+import { LogWriter } from './log-writer.ts'
 import { openForWriting, PAGE } from './schema.ts'
+import { Staging } from './staging.ts'
 
 export type WriterData = { readonly file: string }
 export type WriterMessage = CommitMessage | 'close'
 
-const LARGEST_BATCH = 8_000_000
+/** Bytes of a batch, and of a commit that is written in slices. */
+const LARGEST_BATCH = 4_000_000
 /** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
 const PATIENCE = { each: 1, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
@@ -22,71 +25,110 @@ const IDLE = 200
 const port = parentPort!
 const { file } = workerData as WriterData
 const db = openForWriting(file)
-const committer = new Committer(db)
+const log = new LogWriter(db)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
+/** What has arrived and waits. */
+let small: Commit[] = []
+const large: Commit[] = []
+let staging: Staging | undefined
+let isClosing = false
+
 let company = 1
-let logged = 0
-let overdue = false
 let idle: NodeJS.Timeout | undefined
 
-port.on('message', (first: WriterMessage) => {
+port.on('message', (message: WriterMessage) => {
   clearTimeout(idle)
-  let next: WriterMessage | undefined = first
-  while (next !== undefined && next !== 'close') {
-    const batch = gather(next)
-    const replies = committer.commitAll(batch.messages)
-    port.postMessage({ replies, position: committer.position } satisfies BatchReply)
-    company = Math.max(batch.messages.length, company >> 1)
-    logged += batch.bytes
-    next = batch.following ?? receive()
-    // Who waited through a large commit does not wait through its checkpoint as well.
-    if (logged >= CHECKPOINT_AT && (next === undefined || overdue)) checkpoint()
-    else overdue = logged >= CHECKPOINT_AT
+  accept(message)
+  while (small.length > 0 || large.length > 0 || staging !== undefined) {
+    while (receive());
+    commitSmall()
+    stageLarge()
+    if (log.written >= CHECKPOINT_AT) checkpoint()
   }
-  if (next === 'close') return close()
+  if (isClosing) return close()
   idle = setTimeout(checkpoint, IDLE)
 })
 
-type Batch = { readonly messages: CommitMessage[]; bytes: number; following?: WriterMessage }
+function accept(message: WriterMessage): void {
+  if (message === 'close') {
+    isClosing = true
+    return
+  }
+  const commit = unpack(message)
+  if (commit.writes.length > 1 && bytesOf(commit) > LARGEST_BATCH) large.push(commit)
+  else small.push(commit)
+}
 
-/** What is waiting, and what keeps arriving while commits come in company. A lone commit waits for nobody. */
-function gather(first: CommitMessage): Batch {
-  const batch: Batch = { messages: [first], bytes: bytesOf(first) }
+function receive(): boolean {
+  const received = receiveMessageOnPort(port) as { readonly message: WriterMessage } | undefined
+  if (received !== undefined) accept(received.message)
+  return received !== undefined
+}
+
+function commitSmall(): void {
+  if (staging === undefined && large.length === 0) waitForCompany()
+  const batch = takeSmall()
+  if (batch.length === 0) return
+  reply(commitAll(log, batch))
+  company = Math.max(batch.length, company >> 1)
+}
+
+/** Takes in what keeps arriving while commits come in company. A lone commit waits for nobody. */
+function waitForCompany(): void {
   const began = performance.now()
   let arrived = began
-  while (batch.bytes < LARGEST_BATCH) {
-    const message = receive()
-    if (message === 'close') {
-      batch.following = message
-      break
-    }
+  while (!isClosing && company > 1 && small.length < company * 2 && bytesOfAll(small) < WORTH_A_FLUSH) {
     const now = performance.now()
-    if (message !== undefined) {
-      batch.messages.push(message)
-      batch.bytes += bytesOf(message)
-      arrived = now
-    } else if (isExpecting(batch) && now - arrived < PATIENCE.each && now - began < PATIENCE.all) Atomics.wait(nap, 0, 0, 0.1)
-    else break
+    if (receive()) arrived = now
+    else if (now - arrived < PATIENCE.each && now - began < PATIENCE.all) Atomics.wait(nap, 0, 0, 0.1)
+    else return
   }
+}
+
+/** As many of those that wait as make a batch, without those that have to wait for what is being staged. */
+function takeSmall(): readonly Commit[] {
+  const batch: Commit[] = []
+  let [bytes, position] = [0, log.position]
+  small = small.filter((commit) => {
+    const fits = batch.length === 0 || bytes + bytesOf(commit) <= LARGEST_BATCH
+    if (!fits || staging?.holdsUp(commit, position) === true) return true
+    batch.push(commit)
+    bytes += bytesOf(commit)
+    position += commit.writes.length
+    return false
+  })
   return batch
 }
 
-const isExpecting = ({ messages, bytes }: Batch): boolean => company > 1 && messages.length < company * 2 && bytes < WORTH_A_FLUSH
+function stageLarge(): void {
+  if (staging === undefined && large.length > 0) staging = new Staging(log, large.shift()!)
+  try {
+    const done = staging?.step()
+    if (done === undefined) return
+    staging = undefined
+    reply([done])
+  } catch (error) {
+    // Opening the file again removes what was staged: the next commit starts a thread that does.
+    db.close()
+    throw error
+  }
+}
 
-/** What a commit adds to the log, about: its bodies, and a page for each key. */
-const bytesOf = ({ bodies, count }: CommitMessage): number => bodies.byteLength + count * PAGE
+const reply = (replies: readonly CommitReply[]): void => port.postMessage({ replies, position: log.position } satisfies BatchReply)
 
-const receive = (): WriterMessage | undefined => (receiveMessageOnPort(port) as { readonly message: WriterMessage } | undefined)?.message
+const bytesOfAll = (commits: readonly Commit[]): number => commits.reduce((sum, commit) => sum + bytesOf(commit), 0)
+
+/** What a commit adds to the write-ahead log, about: its bodies, and a page for each key. */
+const bytesOf = ({ bytes, writes }: Commit): number => bytes + writes.length * PAGE
 
 /** Moves the log into the file. Where that fails nothing is lost: the log stays. */
 function checkpoint(): void {
-  logged = 0
-  overdue = false
+  log.written = 0
   try {
     passive.get()
-    committer.forgetGuards()
+    log.forgetGuards()
   } catch {
     // A full disk, for instance: commits will tell.
   }

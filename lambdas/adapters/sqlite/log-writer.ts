@@ -1,0 +1,119 @@
+/** What commits look at and add to the version log, on the writing connection. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Guard } from '../../ports/resource-store.ts'
+import type { PackedGuard, PackedWrite } from './commit-message.ts'
+import { PAGE } from './schema.ts'
+
+const HOUR = 60 * 60 * 1000
+
+/** Where a commit is stopped: a write that expects another head, or a guard somebody holds. */
+export type Stop = { readonly write: number } | { readonly guard: number; readonly holder: Guard['holder'] }
+
+export class LogWriter {
+  /** Of the last version readers see, or will with the transaction that is open. */
+  position: number
+  /** Bytes that were added to the write-ahead log since this was set to 0, about: bodies, and a page for each key. */
+  written = 0
+  readonly #db: DatabaseSync
+  readonly #statements
+  readonly #kinds = new Map<string, number>()
+  #newest = 0
+
+  constructor(db: DatabaseSync) {
+    this.#db = db
+    this.#statements = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      rollback: db.prepare('ROLLBACK'),
+      head: db.prepare('SELECT vid FROM key WHERE kind = ? AND id = ? ORDER BY vid DESC LIMIT 1'),
+      kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
+      addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
+      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+      key: db.prepare('INSERT INTO key VALUES (?, ?, ?, ?)'),
+      guard: db.prepare('SELECT type, id FROM guard WHERE tenant = ? AND guard = ?'),
+      bind: db.prepare('INSERT OR REPLACE INTO guard VALUES (?, ?, ?, ?, ?)'),
+      forget: db.prepare('DELETE FROM guard WHERE bound < ?'),
+      stage: db.prepare('INSERT OR IGNORE INTO staged VALUES (?)'),
+      show: db.prepare('DELETE FROM staged'),
+    }
+    this.position = (db.prepare('SELECT max(seq) AS seq FROM version').get() as { seq: number | null }).seq ?? 0
+  }
+
+  /** All of what is written, or nothing. */
+  atomically<T>(write: () => T): T {
+    try {
+      this.begin()
+      const result = write()
+      this.commit()
+      return result
+    } catch (error) {
+      this.rollback()
+      throw error
+    }
+  }
+
+  begin(): void {
+    this.#statements.begin.run()
+  }
+
+  commit(): void {
+    this.#statements.commit.run()
+  }
+
+  rollback(): void {
+    this.#kinds.clear()
+    if (this.#db.isTransaction) this.#statements.rollback.run()
+  }
+
+  kindOf(tenant: string, type: string): number {
+    const name = `${tenant}\n${type}`
+    let kind = this.#kinds.get(name)
+    if (kind === undefined) {
+      const row = this.#statements.kind.get(tenant, type) as { readonly kind: number } | undefined
+      kind = row?.kind ?? Number(this.#statements.addKind.run(tenant, type).lastInsertRowid)
+      this.#kinds.set(name, kind)
+    }
+    return kind
+  }
+
+  isHead(kind: number, { id, expected }: PackedWrite): boolean {
+    const row = this.#statements.head.get(kind, id) as { readonly vid: number } | undefined
+    return (row?.vid ?? 0) === expected
+  }
+
+  /** The holder that keeps others from binding the guard. */
+  holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): Guard['holder'] | undefined {
+    const row = this.#statements.guard.get(tenant, guard) as { readonly type: string; readonly id: string } | undefined
+    const isFree = row === undefined || [holder, replaces].some((mine) => mine?.type === row.type && mine.id === row.id)
+    return isFree ? undefined : { tenant, type: row.type, id: row.id }
+  }
+
+  addVersion(seq: number, kind: number, { id, expected, lastUpdated, deleted, compartments, body }: PackedWrite): void {
+    this.#newest = Math.max(this.#newest, lastUpdated)
+    this.written += body.length
+    this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
+  }
+
+  addKey(seq: number, kind: number, { id, expected }: PackedWrite): void {
+    this.written += PAGE
+    this.#statements.key.run(kind, id, expected + 1, seq)
+  }
+
+  bind(tenant: string, guards: readonly PackedGuard[]): void {
+    for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, this.#newest)
+  }
+
+  /** Forgets the guards bound an hour before the newest version. */
+  forgetGuards(): void {
+    this.#statements.forget.run(this.#newest - HOUR)
+  }
+
+  /** Hides the versions from this one on: see staging.ts. */
+  hideFrom(seq: number): void {
+    this.#statements.stage.run(seq)
+  }
+
+  showAll(): void {
+    this.#statements.show.run()
+  }
+}

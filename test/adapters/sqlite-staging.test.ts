@@ -1,0 +1,269 @@
+/** Large commits in the store of the embedded home: written in slices, while others pass, and seen all at once. */
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { checkStoreFile } from '../../lambdas/adapters/sqlite/backup.ts'
+import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite/change-feed.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import type { CommitResult, Guard, ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+
+/** Writes of a large commit. */
+const LARGE = 3000
+const committed: CommitResult = { kind: 'committed' }
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-staging-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+const newFile = (): string => join(folder, `${++files}.db`)
+
+describe('A large commit in SQLite', () => {
+  it('lets small ones pass that are asked for after it', async () => {
+    const { store, commit, acknowledged } = await newStore()
+    await Promise.all([commit('large', largeOf(0)), ...['a', 'b', 'c'].map((id) => commit(id, [writeOf(id)]))])
+    expect(acknowledged).toEqual(['a', 'b', 'c', 'large'])
+    await store.close()
+  })
+
+  it('is seen by no reader before it is there as a whole', async () => {
+    const { store, file } = await newStore()
+    const feed = new SqliteChangeFeed(file)
+    const readings = readingsOf(store, feed)
+    const look = () => Promise.all(readings.map((read) => read()))
+    await store.commit(largeOf(0).slice(0, LARGE / 2), [])
+    const before = await look()
+    let isDone = false
+    const writing = store.commit(largeOf(1).map(firstHalfExpects(1)), []).finally(() => {
+      isDone = true
+    })
+    const during: { readonly which: number; readonly found: string }[] = []
+    while (!isDone) {
+      await store.commit([other(`${during.length}`)], [])
+      const which = during.length % readings.length
+      during.push({ which, found: await readings[which]!() })
+      await setImmediate()
+    }
+    expect(await writing).toEqual(committed)
+    const after = await look()
+    expect(during[0]?.found).toBe(before[0])
+    expect(during.filter(({ which, found }) => found !== before[which] && found !== after[which])).toEqual([])
+    expect(before.filter((found, n) => found === after[n])).toEqual([])
+    feed.close()
+    await store.close()
+  })
+
+  it('is seen by no way of reading as long as it is marked as staged', async () => {
+    const { store, file } = await newStore()
+    const feed = new SqliteChangeFeed(file)
+    const look = () => Promise.all(readingsOf(store, feed).map((read) => read()))
+    await store.commit(largeOf(0).slice(0, 500), [])
+    const first = store.lastPosition() + 1
+    const before = await look()
+    await store.commit(largeOf(1).slice(0, 500), [])
+    const after = await look()
+    const db = new DatabaseSync(file)
+    db.exec(`INSERT INTO staged VALUES (${first})`)
+    expect(await look()).toEqual(before)
+    const scan = { tenant: 't', type: 'Patient', segment: { index: 0, of: 1 }, asOf: 2, limit: 9000 }
+    const begun = await store.scan({ ...scan, limit: 100 })
+    db.exec('DELETE FROM staged')
+    expect(await look()).toEqual(after)
+    const rest = await store.scan({ ...scan, cursor: begun.cursor! })
+    expect([...begun.versions, ...rest.versions].map(({ versionId }) => versionId)).toEqual(Array(500).fill(1))
+    db.close()
+    feed.close()
+    await store.close()
+  })
+
+  it('is in the change feed after what passed it, in one piece', async () => {
+    const { store, file } = await newStore()
+    const passing = ['a', 'b', 'c', 'd']
+    await Promise.all([store.commit(largeOf(0), []), ...passing.map((id) => store.commit([writeOf(id)], []))])
+    await store.commit([writeOf('after')], [])
+    const feed = new SqliteChangeFeed(file)
+    const changes = feed.changes(0, 9000)
+    expect(changes.map(({ version }) => version.id)).toEqual([...passing, ...largeOf(0).map(({ id }) => id), 'after'])
+    const positions = changes.map(({ position }) => position)
+    expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b))
+    expect(store.lastPosition()).toBe(positions.at(-1))
+    feed.close()
+    await store.close()
+  })
+
+  it('that meets another head writes nothing and names the entry', async () => {
+    const { store, file } = await newStore()
+    await store.commit([writeOf('p2345')], [])
+    const result = await store.commit(largeOf(0), [])
+    expect(result).toMatchObject({ kind: 'conflict', index: 2345, current: { id: 'p2345', versionId: 1 } })
+    expect(await store.commit([writeOf('after')], [])).toEqual(committed)
+    await store.close()
+    expect(rowsOf(file)).toEqual({ versions: 2, keys: 2, staged: 0 })
+  })
+
+  it('that meets a guard writes nothing and names it; otherwise its guards are bound with it', async () => {
+    const { store } = await newStore()
+    const holder = patient('holder')
+    const guardOf = (guard: string, id = 'holder'): Guard => ({ tenant: 't', guard, holder: patient(id) })
+    await store.commit([writeOf('holder')], [guardOf('taken')])
+    const guards = [guardOf('free', 'p0'), guardOf('taken', 'p1')]
+    expect(await store.commit(largeOf(0), guards)).toEqual({ kind: 'guarded', index: 1, holder })
+    expect(await store.commit([writeOf('x')], [guardOf('free', 'x')])).toEqual(committed)
+    expect(await store.commit(largeOf(0), [guardOf('another', 'p0')])).toEqual(committed)
+    expect(await store.commit([writeOf('y')], [guardOf('another', 'y')])).toEqual({ kind: 'guarded', index: 0, holder: patient('p0') })
+    await store.close()
+  })
+
+  it('is waited for by who writes what it writes, or guards what it guards', async () => {
+    const { store, commit, acknowledged } = await newStore()
+    const guard = { tenant: 't', guard: 'g', holder: patient('p0') }
+    const large = commit('large', largeOf(0), [guard])
+    await commit('passing', [writeOf('y')])
+    const [create, update, guarded] = await Promise.all([
+      commit('create', [writeOf('p7')]),
+      commit('update', [other('o'), writeOf('p2999', 1)]),
+      commit('guarded', [writeOf('x')], [{ ...guard, holder: patient('x') }]),
+      commit('passing, too', [writeOf('z')]),
+    ])
+    expect(await large).toEqual(committed)
+    expect(create).toMatchObject({ kind: 'conflict', index: 0, current: { versionId: 1 } })
+    expect(update).toEqual(committed)
+    expect(guarded).toEqual({ kind: 'guarded', index: 0, holder: patient('p0') })
+    expect(acknowledged.slice(0, 3)).toEqual(['passing', 'passing, too', 'large'])
+    await store.close()
+  })
+
+  it('waits for the one before it, and a store that closes for both', async () => {
+    const { store, file } = await newStore()
+    const asked = [0, 1].map((expected) => store.commit(largeOf(expected), []))
+    await store.close()
+    expect(await Promise.all(asked)).toEqual([committed, committed])
+    expect(rowsOf(file)).toEqual({ versions: 2 * LARGE, keys: 2 * LARGE, staged: 0 })
+  })
+
+  it('is in a backup as a whole or not at all, whenever that is made', async () => {
+    const { store } = await newStore()
+    const writing = store.commit(largeOf(0), [])
+    const copies: string[] = []
+    for (let n = 0; n < 6; n++) {
+      await store.commit([other(`o${n}`)], [])
+      copies.push(newFile())
+      await store.backup(copies.at(-1)!)
+    }
+    await writing
+    for (const [n, copy] of copies.entries()) {
+      checkStoreFile(copy)
+      const restored = await SqliteResourceStore.open({ file: copy })
+      const heads = (await restored.current(largeOf(0))).filter((head) => head !== undefined).length
+      const others = (await restored.history({ tenant: 't', type: 'Basic' }, {}, undefined, 100)).versions.length
+      await restored.close()
+      expect([0, LARGE]).toContain(heads)
+      expect(others).toBeGreaterThan(n)
+      expect(rowsOf(copy)).toEqual({ versions: heads + others, keys: heads + others, staged: 0 })
+    }
+    await store.close()
+  })
+})
+
+describe('A process that is killed while a large commit is written', () => {
+  const program = fileURLToPath(new URL('../fixtures/crash/commit-large-until-killed.ts', import.meta.url))
+  const left: number[] = []
+
+  for (const after of [2, 5, 7, 9])
+    it(`leaves nothing of it, and all that passed it (killed after ${after} that did)`, async () => {
+      const file = newFile()
+      const { stdout, signal } = spawnSync(process.execPath, [program, file, `${after}`], { encoding: 'utf8' })
+      expect(signal).toBe('SIGKILL')
+      for (const end of ['', '-wal']) copyFileSync(file + end, `${file}.copy${end}`)
+      left.push(rowsOf(`${file}.copy`).staged)
+      const store = await SqliteResourceStore.open({ file })
+      const heads = await store.current([...Array(after).keys()].map((n) => patient(`small-${n}`)))
+      expect(heads.every((head) => head?.versionId === 1)).toBe(true)
+      const { versions } = await store.history({ tenant: 't' }, {}, undefined, 9000)
+      const found = versions.filter(({ id }) => id.startsWith('p')).length
+      expect(stdout === '' ? [0, 5000] : [5000]).toContain(found)
+      expect(rowsOf(file)).toEqual({ versions: versions.length, keys: versions.length, staged: 0 })
+      expect(await store.commit(largeOf(found === 0 ? 0 : 1), [])).toEqual(committed)
+      await store.close()
+    })
+
+  it('was killed in the middle of it', () => {
+    expect(left).toContain(1)
+  })
+})
+
+describe('A store of SQLite of the first version', () => {
+  it('opens, and takes in large commits', async () => {
+    const { store, file } = await newStore()
+    await store.commit([writeOf('old')], [])
+    await store.close()
+    const db = new DatabaseSync(file)
+    db.exec('DROP TABLE staged; PRAGMA user_version = 1')
+    db.close()
+    checkStoreFile(file)
+    const again = await SqliteResourceStore.open({ file })
+    expect(await again.commit([...largeOf(0), writeOf('old', 1)], [])).toEqual(committed)
+    expect(await again.current([patient('old'), patient('p0')])).toMatchObject([{ versionId: 2 }, { versionId: 1 }])
+    await again.close()
+  })
+})
+
+async function newStore() {
+  const file = newFile()
+  const store = await SqliteResourceStore.open({ file })
+  const acknowledged: string[] = []
+  const commit = async (name: string, writes: readonly Write[], guards: readonly Guard[] = []): Promise<CommitResult> => {
+    const result = await store.commit(writes, guards)
+    acknowledged.push(name)
+    return result
+  }
+  return { file, store, commit, acknowledged }
+}
+
+/** What each way of reading finds of the Patients. */
+function readingsOf(store: SqliteResourceStore, feed: SqliteChangeFeed): readonly (() => Promise<string>)[] {
+  const keys = largeOf(0)
+  const told = (versions: readonly (ResourceVersion | undefined)[]) =>
+    digest(versions.filter((found) => found?.type === 'Patient').map((found) => `${found?.id}/${found?.versionId}`))
+  const type = { tenant: 't', type: 'Patient' }
+  const segment = { index: 0, of: 1 }
+  return [
+    async () => told(await store.current(keys)),
+    async () => told(await store.versions(keys.map((key) => ({ ...key, versionId: 2 })))),
+    async () => told((await store.history({ tenant: 't' }, {}, undefined, 9000)).versions),
+    async () => told((await store.history(type, { currentAt: 2 }, undefined, 9000)).versions),
+    async () => told((await store.history(keys[0]!, {}, undefined, 10)).versions),
+    async () => told((await store.scan({ ...type, segment, asOf: 2, limit: 9000 })).versions),
+    async () => told(feed.changes(0, 9000).map(({ version }) => version)),
+    async () => `${feed.version({ ...keys[1]!, versionId: 2 })?.versionId}`,
+  ]
+}
+
+const digest = (found: readonly string[]): string => `${found.length} ${createHash('sha256').update(found.join(' ')).digest('hex')}`
+
+/** All rows, those that readers do not see included. */
+function rowsOf(file: string): { readonly versions: number; readonly keys: number; readonly staged: number } {
+  const db = new DatabaseSync(file)
+  const count = (table: string) => Object.values(db.prepare(`SELECT count(*) FROM ${table}`).get()!)[0] as number
+  const rows = { versions: count('version'), keys: count('key'), staged: count('staged') }
+  db.close()
+  return rows
+}
+
+const patient = (id: string): ResourceKey => ({ tenant: 't', type: 'Patient', id })
+
+function writeOf(id: string, expected = 0): Write {
+  const body = new Uint8Array(500).fill(expected)
+  return { ...patient(id), expected, lastUpdated: expected + 1, deleted: false, compartments: [], body }
+}
+
+const other = (id: string): Write => ({ ...writeOf(id), type: 'Basic' })
+
+const largeOf = (expected: number): readonly Write[] => [...Array(LARGE).keys()].map((n) => writeOf(`p${n}`, expected))
+
+const firstHalfExpects = (expected: number) => (write: Write, n: number) => ({ ...write, expected: n < LARGE / 2 ? expected : 0 })
