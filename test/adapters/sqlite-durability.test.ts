@@ -62,7 +62,7 @@ describe('A commit', () => {
 })
 
 describe('A full disk', () => {
-  const sizes = { small: 1, large: 100 }
+  const sizes = { small: 1, large: 120 }
 
   for (const [kind, size] of Object.entries(sizes))
     it(`fails ${kind} commits, loses nothing that was acknowledged, and is over when there is room again`, async () => {

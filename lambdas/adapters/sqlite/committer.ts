@@ -1,5 +1,5 @@
 /** Applies commits, many of them in one transaction of SQLite. */
-import type { Commit, CommitReply } from './commit-message.ts'
+import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
 import type { LogWriter, Stop } from './log-writer.ts'
 
 /** All of them in one transaction; each alone succeeds or meets its conflict. When that fails, each is tried in one of its own. */
@@ -22,18 +22,23 @@ export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly 
 }
 
 function apply(log: LogWriter, { tenant, writes, guards }: Commit): Stop | undefined {
-  const kinds = writes.map(({ type }) => log.kindOf(tenant, type))
-  const write = writes.findIndex((each, i) => !log.isHead(kinds[i]!, each))
-  if (write !== -1) return { write }
+  const rows = writes.map((write, i) => ({ seq: log.position + 1 + i, kind: log.kindOf(tenant, write.type), write }))
+  const write = rows.findIndex((row) => !log.addKeyIfNext(row))
+  const stop = write === -1 ? guardInTheWay(log, tenant, guards) : { write }
+  if (stop !== undefined) {
+    for (const row of rows.slice(0, write === -1 ? rows.length : write)) log.removeKey(row)
+    return stop
+  }
+  for (const row of rows) log.addVersion(row)
+  log.bind(tenant, guards)
+  log.position += rows.length
+  return undefined
+}
+
+function guardInTheWay(log: LogWriter, tenant: string, guards: readonly PackedGuard[]): Stop | undefined {
   for (const [guard, each] of guards.entries()) {
     const holder = log.holderInTheWay(tenant, each)
     if (holder !== undefined) return { guard, holder }
   }
-  for (const [i, each] of writes.entries()) {
-    const seq = ++log.position
-    log.addVersion(seq, kinds[i]!, each)
-    log.addKey(seq, kinds[i]!, each)
-  }
-  log.bind(tenant, guards)
   return undefined
 }

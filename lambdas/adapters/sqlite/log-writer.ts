@@ -9,6 +9,9 @@ const HOUR = 60 * 60 * 1000
 /** Where a commit is stopped: a write that expects another head, or a guard somebody holds. */
 export type Stop = { readonly write: number } | { readonly guard: number; readonly holder: Guard['holder'] }
 
+/** A version to be, and its place in the log. */
+export type Row = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
+
 export class LogWriter {
   /** Of the last version readers see, or will with the transaction that is open. */
   position: number
@@ -30,6 +33,8 @@ export class LogWriter {
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
       version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
       key: db.prepare('INSERT INTO key VALUES (?, ?, ?, ?)'),
+      newKey: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, 1, ?)'),
+      noKey: db.prepare('DELETE FROM key WHERE kind = ? AND id = ? AND vid = ?'),
       guard: db.prepare('SELECT type, id FROM guard WHERE tenant = ? AND guard = ?'),
       bind: db.prepare('INSERT OR REPLACE INTO guard VALUES (?, ?, ?, ?, ?)'),
       forget: db.prepare('DELETE FROM guard WHERE bound < ?'),
@@ -88,15 +93,32 @@ export class LogWriter {
     return isFree ? undefined : { tenant, type: row.type, id: row.id }
   }
 
-  addVersion(seq: number, kind: number, { id, expected, lastUpdated, deleted, compartments, body }: PackedWrite): void {
+  addVersion({ seq, kind, write }: Row): void {
+    const { id, expected, lastUpdated, deleted, compartments, body } = write
     this.#newest = Math.max(this.#newest, lastUpdated)
     this.written += body.length
     this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
   }
 
-  addKey(seq: number, kind: number, { id, expected }: PackedWrite): void {
+  addKey({ seq, kind, write: { id, expected } }: Row): void {
     this.written += PAGE
     this.#statements.key.run(kind, id, expected + 1, seq)
+  }
+
+  /** Adds the key where the head is the expected one. A first version needs no look at the head: its key is there or not. */
+  addKeyIfNext(row: Row): boolean {
+    const { seq, kind, write } = row
+    if (write.expected === 0) {
+      this.written += PAGE
+      return this.#statements.newKey.run(kind, write.id, seq).changes === 1
+    }
+    const isNext = this.isHead(kind, write)
+    if (isNext) this.addKey(row)
+    return isNext
+  }
+
+  removeKey({ kind, write: { id, expected } }: Row): void {
+    this.#statements.noKey.run(kind, id, expected + 1)
   }
 
   bind(tenant: string, guards: readonly PackedGuard[]): void {

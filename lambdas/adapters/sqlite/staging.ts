@@ -4,15 +4,13 @@
  * What a crash leaves is removed when the file is opened again.
  */
 import type { Commit, CommitReply, PackedWrite } from './commit-message.ts'
-import type { LogWriter, Stop } from './log-writer.ts'
+import type { LogWriter, Row, Stop } from './log-writer.ts'
 
 /** Positions left for commits that come meanwhile. */
 const ROOM = 5_000
 /** A slice is at most this many rows, and about this many bytes of bodies. */
 const ROWS = 1_000
 const BYTES = 1_500_000
-
-type Row = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
 
 export class Staging {
   readonly #log: LogWriter
@@ -83,14 +81,14 @@ export class Staging {
     for (const some of slices(rows, ({ write }) => write.body.length)) {
       this.#log.atomically(() => {
         this.#log.hideFrom(this.#first)
-        for (const { seq, kind, write } of some) this.#log.addVersion(seq, kind, write)
+        for (const row of some) this.#log.addVersion(row)
       })
       yield
     }
     // In the order of the table, so that each of its pages is written once.
     for (const some of slices(rows.toSorted(byKey))) {
       this.#log.atomically(() => {
-        for (const { seq, kind, write } of some) this.#log.addKey(seq, kind, write)
+        for (const row of some) this.#log.addKey(row)
       })
       yield
     }

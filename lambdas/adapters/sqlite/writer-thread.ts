@@ -13,7 +13,7 @@ export type WriterData = { readonly file: string }
 export type WriterMessage = CommitMessage | 'close'
 
 /** Bytes of a batch, and of a commit that is written in slices. */
-const LARGEST_BATCH = 4_000_000
+const LARGEST_BATCH = 6_000_000
 /** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
 const PATIENCE = { each: 1, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
