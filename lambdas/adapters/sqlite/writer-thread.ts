@@ -15,6 +15,7 @@ export type WriterMessage = CommitMessage | 'close'
 /** Bytes of a batch, and of a commit that is written in slices. */
 const LARGEST_BATCH = 6_000_000
 /** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
+const COMPANY = 5
 const PATIENCE = { each: 1, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
 const WORTH_A_FLUSH = 500_000
@@ -75,11 +76,11 @@ function commitSmall(): void {
   company = Math.max(batch.length, company >> 1)
 }
 
-/** Takes in what keeps arriving while commits come in company. A lone commit waits for nobody. */
+/** Takes in what keeps arriving while commits come in company. A few gain less from a shared flush than they lose by waiting. */
 function waitForCompany(): void {
   const began = performance.now()
   let arrived = began
-  while (!isClosing && company > 1 && small.length < company * 2 && bytesOfAll(small) < WORTH_A_FLUSH) {
+  while (!isClosing && company >= COMPANY && small.length < company * 2 && bytesOfAll(small) < WORTH_A_FLUSH) {
     const now = performance.now()
     if (receive()) arrived = now
     else if (now - arrived < PATIENCE.each && now - began < PATIENCE.all) Atomics.wait(nap, 0, 0, 0.1)
