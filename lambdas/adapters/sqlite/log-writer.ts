@@ -2,9 +2,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Guard } from '../../ports/resource-store.ts'
 import type { PackedGuard, PackedWrite } from './commit-message.ts'
-import { PAGE } from './schema.ts'
 
-const HOUR = 60 * 60 * 1000
+const MINUTE = 60 * 1000
+const HOUR = 60 * MINUTE
 
 /** Where a commit is stopped: a write that expects another head, or a guard somebody holds. */
 export type Stop = { readonly write: number } | { readonly guard: number; readonly holder: Guard['holder'] }
@@ -15,12 +15,13 @@ export type Row = { readonly seq: number; readonly kind: number; readonly write:
 export class LogWriter {
   /** Of the last version readers see, or will with the transaction that is open. */
   position: number
-  /** Bytes that were added to the write-ahead log since this was set to 0, about: bodies, and a page for each key. */
+  /** Bytes of the bodies added since this was set to 0. */
   written = 0
   readonly #db: DatabaseSync
   readonly #statements
   readonly #kinds = new Map<string, number>()
   #newest = 0
+  #forgotten = 0
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -101,7 +102,6 @@ export class LogWriter {
   }
 
   addKey({ seq, kind, write: { id, expected } }: Row): void {
-    this.written += PAGE
     this.#statements.key.run(kind, id, expected + 1, seq)
   }
 
@@ -109,7 +109,6 @@ export class LogWriter {
   addKeyIfNext(row: Row): boolean {
     const { seq, kind, write } = row
     if (write.expected === 0) {
-      this.written += PAGE
       return this.#statements.newKey.run(kind, write.id, seq).changes === 1
     }
     const isNext = this.isHead(kind, write)
@@ -125,8 +124,10 @@ export class LogWriter {
     for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, this.#newest)
   }
 
-  /** Forgets the guards bound an hour before the newest version. */
+  /** Forgets the guards bound an hour before the newest version; looks for them once a minute. */
   forgetGuards(): void {
+    if (this.#newest < this.#forgotten + MINUTE) return
+    this.#forgotten = this.#newest
     this.#statements.forget.run(this.#newest - HOUR)
   }
 
