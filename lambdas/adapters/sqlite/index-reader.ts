@@ -140,10 +140,7 @@ export class IndexReader {
     const { postings } = this.#parts
     const combinations = sources.numbers.combinations(field)
     if (field !== ID && combinations.length === 0) return
-    if (field !== ID && postings.isSmall(combinations, docs.length)) {
-      const bits = bitsOf(docs)
-      return yield* postings.valuesAmong(combinations, docs, (doc) => isIn(bits, doc))
-    }
+    if (field !== ID && postings.isSmall(combinations, docs.length)) return yield* postings.valuesAmong(combinations, docs)
     for (const match of this.#shown(found, [])) yield* keysOf(match, field)
   }
 

@@ -27,7 +27,7 @@ export const SCHEMA = `
 export function openIndex(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -40000; PRAGMA temp_store = MEMORY;
-    PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 134217728; ${SCHEMA}`)
+    PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 134217728; ${SCHEMA}`)
   db.function('metres_between', { deterministic: true }, (a, b, c, d) => metresBetween([Number(a), Number(b)], [Number(c), Number(d)]))
   return db
 }

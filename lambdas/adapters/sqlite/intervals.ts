@@ -76,10 +76,13 @@ export class Intervals {
     const pending = this.#pending.get(field) ?? NOTHING
     const found = new Uint32Array(blocks.reduce((sum, [, n]) => sum + n, pending.docs.length))
     let n = 0
+    const { touched } = pending
+    const isAnyTouched = touched.size > 0
     for (const block of blocks) {
       this.#budget.tick()
       const { docs, lows, highs } = entriesOf(block)
-      for (let i = 0; i < docs.length; i++) if (passes(lows[i]!, highs[i]!) && !pending.touched.has(docs[i]!)) found[n++] = docs[i]!
+      for (let i = 0; i < docs.length; i++)
+        if (passes(lows[i]!, highs[i]!) && !(isAnyTouched && touched.has(docs[i]!))) found[n++] = docs[i]!
     }
     for (let i = 0; i < pending.docs.length; i++) if (passes(pending.lows[i]!, pending.highs[i]!)) found[n++] = pending.docs[i]!
     return docsOf(found.subarray(0, n))

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type Budget, TICK } from './budget.ts'
-import { type Docs, docsOf, NO_DOCS } from './docs.ts'
+import { bitsOf, type Docs, docsOf, isIn, NO_DOCS } from './docs.ts'
 import { packed, unpack } from './packing.ts'
 import type { Sql } from './sql.ts'
 import { Statements } from './statements.ts'
@@ -129,14 +129,19 @@ export class Postings {
   }
 
   /** Each value of the combinations that some of the documents have, perhaps several times. */
-  *valuesAmong(combinations: readonly number[], docs: Docs, has: (doc: number) => boolean): Generator<string> {
-    for (const chunk of this.#chunks({ combinations, condition: EVERY, values: () => true }, docs[0]!, docs.at(-1)!)) {
-      const members = new Uint32Array(chunk[2])
-      unpackChunk(chunk, members, 0)
-      if (members.some(has)) yield chunk[4]
+  *valuesAmong(combinations: readonly number[], docs: Docs): Generator<string> {
+    const bits = bitsOf(docs)
+    const members = new Uint32Array(CHUNK)
+    for (const chunk of this.#chunks({ combinations, condition: EVERY, values: [] }, docs[0]!, docs.at(-1)!)) {
+      const n = unpackChunk(chunk, members, 0)
+      for (let i = 0; i < n; i++)
+        if (isIn(bits, members[i]!)) {
+          yield chunk[4]
+          break
+        }
     }
     for (const combination of combinations)
-      for (const [value, members] of this.#pending.get(combination) ?? []) if (listed(members).some(has)) yield value
+      for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => isIn(bits, doc))) yield value
   }
 
   /** Whether the combinations have no more than so many chunks. */
