@@ -15,8 +15,8 @@ export type Row = { readonly seq: number; readonly kind: number; readonly write:
 export class LogWriter {
   /** Of the last version readers see, or will with the transaction that is open. */
   position: number
-  /** Bytes of the bodies added since this was set to 0. */
-  written = 0
+  /** What was added since this was set to nothing: keys, and bytes of bodies. */
+  written = { keys: 0, bytes: 0 }
   readonly #db: DatabaseSync
   readonly #statements
   readonly #kinds = new Map<string, number>()
@@ -97,11 +97,12 @@ export class LogWriter {
   addVersion({ seq, kind, write }: Row): void {
     const { id, expected, lastUpdated, deleted, compartments, body } = write
     this.#newest = Math.max(this.#newest, lastUpdated)
-    this.written += body.length
+    this.written.bytes += body.length
     this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
   }
 
   addKey({ seq, kind, write: { id, expected } }: Row): void {
+    this.written.keys += 1
     this.#statements.key.run(kind, id, expected + 1, seq)
   }
 

@@ -19,8 +19,8 @@ const COMPANY = 5
 const PATIENCE = { each: 1, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
 const WORTH_A_FLUSH = 500_000
-/** What makes a checkpoint due, so that none takes long: bytes of bodies, whose pages are new to the file and take longest, or pages in all. */
-const CHECKPOINT_AT = { bytes: 2_500_000, pages: 1_000 }
+/** What makes a checkpoint due, so that none takes long: bodies, whose pages are new to the file, or keys, of which each may be in a page of its own. */
+const CHECKPOINT_AT = { bytes: 2_500_000, keys: 1_000 }
 const IDLE = 200
 
 const port = parentPort!
@@ -28,7 +28,6 @@ const { file } = workerData as WriterData
 const db = openForWriting(file)
 const log = new LogWriter(db)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
-const noop = db.prepare('PRAGMA wal_checkpoint(NOOP)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
 /** What has arrived and waits. */
@@ -38,8 +37,6 @@ let staging: Staging | undefined
 let isClosing = false
 
 let company = 1
-/** Pages the last checkpoint left in the log: a reader may still need what is in the file. */
-let left = 0
 let idle: NodeJS.Timeout | undefined
 
 port.on('message', (message: WriterMessage) => {
@@ -128,23 +125,16 @@ const bytesOfAll = (commits: readonly Commit[]): number => commits.reduce((sum, 
 /** What a commit adds to the write-ahead log, about: its bodies, and a page for each key. */
 const bytesOf = ({ bytes, writes }: Commit): number => bytes + writes.length * PAGE
 
-/** Pages of the log that are not in the file yet, after a checkpoint of this kind. */
-function pagesIn(checkpoint: typeof passive): number {
-  const { log, checkpointed } = checkpoint.get() as { readonly log: number; readonly checkpointed: number }
-  return log - checkpointed
-}
-
-const isCheckpointDue = (): boolean => log.written >= CHECKPOINT_AT.bytes || pagesIn(noop) - left >= CHECKPOINT_AT.pages
+const isCheckpointDue = (): boolean => log.written.keys >= CHECKPOINT_AT.keys || log.written.bytes >= CHECKPOINT_AT.bytes
 
 /** Moves the log into the file. Where that fails nothing is lost: the log stays. */
 function checkpoint(): void {
-  log.written = 0
+  log.written = { keys: 0, bytes: 0 }
   try {
-    left = pagesIn(passive)
+    passive.get()
     log.forgetGuards()
   } catch {
     // A full disk, for instance: commits will tell.
-    left = pagesIn(noop)
   }
 }
 
