@@ -57,7 +57,9 @@ describe('SIGKILL under load', () => {
       const clients = [0, 1, 2, 3].map((c) =>
         client(() => (c % 2 === 0 ? update(server.base, `p${c}-${round % 40}`) : transact(server.base, `g${c}`))),
       )
-      await wait(150 + Math.random() * 350)
+      const before = round
+      while (round < before + 12) await wait(10)
+      await wait(Math.random() * 350)
       await server.stop('SIGKILL')
       running = false
       await Promise.all(clients)
