@@ -16,7 +16,7 @@ export type WriterMessage = CommitMessage | 'close'
 const LARGEST_BATCH = 6_000_000
 /** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
 const COMPANY = 5
-const PATIENCE = { each: 1, all: 8 }
+const PATIENCE = { each: 2, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
 const WORTH_A_FLUSH = 500_000
 /** What makes a checkpoint due, so that none takes long: bodies, whose pages are new to the file, or keys, of which each may be in a page of its own. */
