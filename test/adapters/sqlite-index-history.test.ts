@@ -10,10 +10,10 @@ import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf } from '../contracts/generated-search.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 2
+const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 1
 /** A key of many of them fills several chunks. */
 const DOCUMENTS = 2_000
-const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 30
+const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 15
 
 const folder = mkdtempSync(join(tmpdir(), 'fhir-index-history-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -3,6 +3,8 @@ import type { DatabaseSync } from 'node:sqlite'
 
 /** Of a kind. In more the values get a posting for each of their fields: a search of a field asks for all its combinations. */
 const MOST_COMBINATIONS = 200
+/** Sets of fields known by heart: where documents of one kind are alike there are a few hundred. */
+const MOST_SETS = 50_000
 
 /** The fields in which a value stands, in the order in which they were met. */
 export type FieldSet = {
@@ -18,6 +20,7 @@ export class IndexNumbers {
   readonly #fields = new Map<number, Map<string, number>>()
   readonly #sizes = new Map<number, number>()
   #noFields = newSet([])
+  #sets = 0
 
   constructor(db: DatabaseSync) {
     this.#statements = {
@@ -35,7 +38,7 @@ export class IndexNumbers {
   /** Forgets everything: the transaction was rolled back. */
   reset(): void {
     for (const known of [this.#kinds, this.#fields, this.#sizes]) known.clear()
-    this.#noFields = newSet([])
+    this.#forgetSets()
   }
 
   kindOf(tenant: string, type: string): number {
@@ -66,6 +69,7 @@ export class IndexNumbers {
     if (set.fields.at(-1) === field) return set
     let wider = set.wider.get(field)
     if (wider === undefined) {
+      if (++this.#sets > MOST_SETS) this.#forgetSets()
       wider = newSet([...set.fields, field])
       set.wider.set(field, wider)
     }
@@ -79,6 +83,11 @@ export class IndexNumbers {
       set.combinations = one === undefined ? set.fields.map((field) => this.#combinationOf(kind, [field])!) : [one]
     }
     return set.combinations
+  }
+
+  #forgetSets(): void {
+    this.#noFields = newSet([])
+    this.#sets = 0
   }
 
   #combinationOf(kind: number, fields: readonly number[]): number | undefined {
