@@ -222,7 +222,7 @@ describe('A broken machine under SQLite', () => {
     const second = await SqliteResourceStore.open({ file })
     const content = readFileSync(file)
     writeFileSync(file, content.fill(0xa5, 8192))
-    for (const id of ['7', '1999']) await expect(second.commit(writesOf([id], 1), [])).rejects.toThrow(/malformed|damaged/)
+    for (const id of ['7', '1999']) await expect(second.commit(writesOf([id], 1), [])).rejects.toThrow('damaged')
     await expect(second.current(writesOf(['7'], 0))).rejects.toThrow('malformed')
     await second.close()
     await expect(SqliteResourceStore.open({ file })).rejects.toThrow(StoreFileError)

@@ -18,10 +18,10 @@ export const senderTo = (base: string): Sender => {
     if (entries.length === 1) return [failureOf(entries[0]!, reason)]
     const second = await post(bundleOf('batch', entries))
     if (isSuccess(second)) return failuresIn(json(second) as Answered, entries)
-    const unreadable = entries.filter((entry) => faultOf(entry) !== undefined)
+    const unreadable = entries.flatMap((entry) => faultOf(entry) ?? [])
     if (unreadable.length === 0) return entries.map((entry) => failureOf(entry, reason))
-    const rest = entries.filter((entry) => !unreadable.includes(entry))
-    return [...unreadable.map((entry) => failureOf(entry, faultOf(entry)!)), ...(rest.length > 0 ? await send(rest) : [])]
+    const rest = entries.filter((entry) => !unreadable.some(({ key }) => key === entry.key))
+    return [...unreadable, ...(rest.length > 0 ? await send(rest) : [])]
   }
   return send
 }
@@ -58,12 +58,12 @@ function failureOf({ place, key }: LoadEntry, reason: string): Failure {
 }
 
 /** One resource that is not JSON as FHIR has it, and a server can read none of the Bundle. */
-function faultOf({ resource }: LoadEntry): string | undefined {
+function faultOf(entry: LoadEntry): Failure | undefined {
   try {
-    parseJsonBytes(bytesOf(resource))
+    parseJsonBytes(bytesOf(entry.resource))
     return undefined
   } catch (error) {
-    return (error as Error).message
+    return failureOf(entry, (error as Error).message)
   }
 }
 
