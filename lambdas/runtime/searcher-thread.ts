@@ -1,4 +1,5 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
+import { availableParallelism } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
 import { SqliteChangeFeed } from '../adapters/sqlite/change-feed.ts'
@@ -19,6 +20,11 @@ const COMMIT_EVERY = 10_000
 const COMMIT_NEXT_EVERY = 4_000
 /** Milliseconds without work after which the index commits. */
 const COMMIT_IDLE = 200
+/**
+ * While writes pour in and nobody searches, the index leaves a small machine to them, and works one part in so many of the time. `pause`:
+ * milliseconds without a write after which they no longer do; `behind`: versions, from a few slices to what is made up for in seconds.
+ */
+const YIELDING = { parts: 4, pause: 100, behind: [1_000, 120_000], processors: 3 } as const
 
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
@@ -33,7 +39,9 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
+let written = 0
 let scheduled = false
+let nap: NodeJS.Timeout | undefined
 let closed = false
 let idle: NodeJS.Timeout | undefined
 
@@ -44,6 +52,7 @@ port.on('message', (message: SearcherMessage) => {
     case 'ask':
       if (message.position <= answering.follower.position) return answer(message)
       waiting.push(message)
+      wake()
       return follow(message.position)
     case 'rebuild':
       answering.follower.redo(message.tenant, message.types)
@@ -58,12 +67,13 @@ function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (chan
 }
 
 function follow(to: number): void {
+  if (to > wanted) written = performance.now()
   wanted = Math.max(wanted, to)
   schedule()
 }
 
 function schedule(): void {
-  if (scheduled || closed) return
+  if (scheduled || closed || nap !== undefined) return
   scheduled = true
   setImmediate(turn)
 }
@@ -72,6 +82,7 @@ function schedule(): void {
 function turn(): void {
   scheduled = false
   if (closed) return
+  const began = performance.now()
   const { follower } = answering
   const unready = [answering, next].find((each) => each?.follower.isReady === false)
   if (unready !== undefined) return void unready.follower.prepare().then(schedule)
@@ -80,6 +91,20 @@ function turn(): void {
   else if (next !== undefined) attempt(nextTo(file), makeNext)
   else return
   while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
+  if (mayYield(performance.now())) nap = setTimeout(wake, (performance.now() - began) * (YIELDING.parts - 1))
+  schedule()
+}
+
+function mayYield(now: number): boolean {
+  const behind = wanted - answering.follower.position
+  const [least, most] = YIELDING.behind
+  const isPouring = now - written < YIELDING.pause && behind > least && behind < most
+  return isPouring && waiting.length === 0 && availableParallelism() <= YIELDING.processors
+}
+
+function wake(): void {
+  clearTimeout(nap)
+  nap = undefined
   schedule()
 }
 
@@ -173,6 +198,7 @@ const isDamage = (error: unknown): boolean => DAMAGED.includes((error as { reado
 function close(): void {
   closed = true
   clearTimeout(idle)
+  clearTimeout(nap)
   answering.index.close()
   next?.index.close()
   feed.close()

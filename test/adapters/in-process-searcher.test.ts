@@ -70,6 +70,23 @@ describe('The searcher', () => {
     expect(searcher.lag()).toBe(0)
   })
 
+  it('sees all of a flood of writes, during which it works little', async () => {
+    const { store, searcher } = await homeOf()
+    const flood = Array.from({ length: 40 }, (_, i) =>
+      store.commit(
+        Array.from({ length: 100 }, (_, j) => patient(`${i}-${j}`, `F${j}`)),
+        [],
+      ),
+    )
+    for (const each of flood.slice(0, 20)) await each
+    const acknowledged = store.lastPosition()
+    const { total } = await searcher.find(planOf(exactly('F7')))
+    expect(total).toBeGreaterThanOrEqual(Math.floor(acknowledged / 100))
+    await Promise.all(flood)
+    expect((await searcher.find(planOf(exactly('F7')))).total).toBe(40)
+    expect(searcher.lag()).toBe(0)
+  })
+
   it('passes over a version it cannot read, tells which, and takes the next one', async () => {
     const { store, searcher, reports, told } = await homeOf()
     const broken = { ...patient('b', 'X'), body: new TextEncoder().encode('{"resourceType":') }
