@@ -177,10 +177,13 @@ const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal, blobs: BlobSto
 
 const reindexOf = ({ searcher }: Stores): Reindex => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
 
+/** Versions: what was just defined is part of the answer, but nobody waits long to hear how far the index has come. */
+const SOON_CAUGHT_UP = 2_000
+
 const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
   async status(tenant) {
     const lag = searcher.lag()
-    await searcher.caughtUp()
+    if (lag < SOON_CAUGHT_UP) await searcher.caughtUp()
     return { lag, ...statusOf(definitions.now(), tenant) }
   },
 })
