@@ -4,32 +4,58 @@ import { instantOf } from './time-zone.ts'
 /** Milliseconds since 1970; from `low` up to, not including, `high`. */
 export type DateRange = { readonly low: number; readonly high: number }
 
-const FORM = /^(\d{4})(?:-(\d{2})(?:-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?)?)?$/
+const FORM = /^\d{4}(?:-\d\d(?:-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?)?)?$/
+
+/** Where the parts of YYYY-MM-DDThh:mm:ss.fff begin, each after a separator. */
+const [MONTH, DAY, HOUR, MINUTE, SECOND, FRACTION] = [5, 8, 11, 14, 17, 20] as const
 
 /**
  * undefined for what is no date, dateTime or instant. Minutes without seconds are allowed, as in searches.
  * `timeZone`: IANA name of the zone of what has no offset; absent: UTC.
  */
 export function dateRange(text: string, timeZone?: string): DateRange | undefined {
-  const parts = FORM.exec(text)
-  if (parts === null) return undefined
-  const [, year, month, day, hour, minute, second, fraction, offset] = parts
-  const y = Number(year)
-  const m = Number(month ?? 1) - 1
-  const d = Number(day ?? 1)
-  if (m > 11 || d < 1 || d > daysIn(y, m) || Number(hour ?? 0) > 24 || Number(minute ?? 0) > 59 || Number(second ?? 0) > 60)
-    return undefined
+  if (!FORM.test(text)) return undefined
+  const { length } = text
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
+  const month = length > MONTH ? twoDigits(text, MONTH) - 1 : 0
+  const day = length > DAY ? twoDigits(text, DAY) : 1
+  if (month > 11 || day < 1 || (day > 28 && day > daysIn(year, month))) return undefined
+  if (length > HOUR) return momentRange(text, year, month, day, timeZone)
   const local = (ms: number): number => (timeZone === undefined ? ms : instantOf(ms, timeZone))
-  if (month === undefined) return { low: local(utc(y, 0)), high: local(utc(y + 1, 0)) }
-  if (day === undefined) return { low: local(utc(y, m)), high: local(utc(y, m + 1)) }
-  if (hour === undefined) return { low: local(utc(y, m, d)), high: local(utc(y, m, d + 1)) }
-  const shown = utc(y, m, d, Number(hour), Number(minute), Number(second ?? 0))
-  const low = offset === undefined ? local(shown) : shown - offsetOf(offset)
-  if (second === undefined) return { low, high: low + 60_000 }
-  if (fraction === undefined) return { low, high: low + 1_000 }
-  const exact = low + Math.floor(Number(fraction) * 1000)
-  return { low: exact, high: exact + Math.max(1, 10 ** (4 - fraction.length)) }
+  if (length < MONTH) return { low: local(utc(year, 0)), high: local(utc(year + 1, 0)) }
+  if (length < DAY) return { low: local(utc(year, month)), high: local(utc(year, month + 1)) }
+  return { low: local(utc(year, month, day)), high: local(utc(year, month, day + 1)) }
 }
+
+function momentRange(text: string, year: number, month: number, day: number, timeZone: string | undefined): DateRange | undefined {
+  const end = endOfTime(text)
+  const hour = twoDigits(text, HOUR)
+  const minute = twoDigits(text, MINUTE)
+  const second = end > SECOND ? twoDigits(text, SECOND) : 0
+  if (hour > 24 || minute > 59 || second > 60) return undefined
+  const shown = utc(year, month, day, hour, minute, second)
+  const low = end < text.length ? shown - offsetAt(text, end) : timeZone === undefined ? shown : instantOf(shown, timeZone)
+  if (end < SECOND) return { low, high: low + 60_000 }
+  if (end < FRACTION) return { low, high: low + 1_000 }
+  const exact = low + Math.floor(Number(`0.${text.slice(FRACTION, end)}`) * 1000)
+  return { low: exact, high: exact + Math.max(1, 10 ** (3 + FRACTION - end)) }
+}
+
+/** Where the offset begins, or the text ends. */
+function endOfTime(text: string): number {
+  if (text.endsWith('Z')) return text.length - 1
+  const sign = text.at(-'+hh:mm'.length)
+  return sign === '+' || sign === '-' ? text.length - '+hh:mm'.length : text.length
+}
+
+/** Milliseconds east of UTC. */
+function offsetAt(text: string, at: number): number {
+  if (text[at] === 'Z') return 0
+  return (text[at] === '-' ? -1 : 1) * (twoDigits(text, at + 1) * 60 + twoDigits(text, at + 4)) * 60_000
+}
+
+const ZERO = 48
+const twoDigits = (text: string, at: number): number => (text.charCodeAt(at) - ZERO) * 10 + text.charCodeAt(at + 1) - ZERO
 
 /** Date.UTC takes the years 0 to 99 for 1900 to 1999; setUTCFullYear does not. */
 function utc(year: number, month: number, day = 1, hour = 0, minute = 0, second = 0): number {
@@ -38,10 +64,3 @@ function utc(year: number, month: number, day = 1, hour = 0, minute = 0, second 
 }
 
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(year > 99 ? year : year + 400, month + 1, 0)).getUTCDate()
-
-/** Milliseconds east of UTC. */
-function offsetOf(offset: string): number {
-  if (offset === 'Z') return 0
-  const [hours = 0, minutes = 0] = offset.slice(1).split(':').map(Number)
-  return (offset.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
-}

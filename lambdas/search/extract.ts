@@ -6,7 +6,7 @@ import type { IndexDocument } from '../ports/search-index.ts'
 import { Fields } from './fields.ts'
 import { type OnFailure, parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
 import type { Reading } from './reading.ts'
-import type { SearchType } from './types/search-type.ts'
+import type { Extract } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
 
 /** Changes whenever the same resource would be extracted differently: an index made with another number answers until a new one is made. */
@@ -29,12 +29,11 @@ export function extract(
   const fields = new Fields(reading)
   const present: string[] = []
   if (!deleted && resource !== undefined)
-    for (const { parameter, searchType } of extractorsOf(type, reading.custom)) {
+    for (const { parameter, extract } of extractorsOf(type, reading.custom)) {
       const values = parameter.values(resource, onFailure)
       if (values.length === 0) continue
       if (parameter.type !== 'composite') present.push(parameter.field)
-      for (const value of values) searchType.extract(fields, parameter.field, value, { parameter, resource, onFailure })
-      searchType.group?.(fields, parameter.field)
+      extract(fields, values, resource, onFailure)
     }
   if (reading.allReferences === true && !deleted && resource !== undefined)
     for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)
@@ -60,7 +59,7 @@ export function extract(
   }
 }
 
-type Extractor = { readonly parameter: SearchParameter; readonly searchType: SearchType }
+type Extractor = { readonly parameter: SearchParameter; readonly extract: Extract }
 
 const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
@@ -86,5 +85,5 @@ function withCustom(custom: object): Map<string, readonly Extractor[]> {
 const made = (parameters: readonly SearchParameter[]): readonly Extractor[] =>
   parameters.flatMap((parameter) => {
     const searchType = SEARCH_TYPES[parameter.type]
-    return searchType === undefined ? [] : [{ parameter, searchType }]
+    return searchType === undefined ? [] : [{ parameter, extract: searchType.extractor(parameter) }]
   })

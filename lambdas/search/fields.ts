@@ -5,6 +5,19 @@ import type { Reading } from './reading.ts'
 
 type Lists<T> = Record<string, T[]>
 
+/** The names of a parameter's fields, made once. */
+export type FieldNames = ReturnType<typeof namesOf>
+
+export const namesOf = (field: string) => ({
+  field,
+  code: `${field}:code`,
+  system: `${field}:system`,
+  text: `${field}:text`,
+  exact: `${field}:exact`,
+  identifier: `${field}:identifier`,
+  ofType: `${field}:of-type`,
+})
+
 export class Fields {
   readonly keys: Lists<string> = {}
   readonly spans: Lists<readonly [low: number, high: number]> = {}
@@ -25,15 +38,15 @@ export class Fields {
   }
 
   /** What the resource is grouped by: the code alone, and together with its system. */
-  group(param: string, code: string, both = code): void {
-    addOnce(this.groups, `${param}:code`, code)
-    addOnce(this.groups, `${param}:system`, both)
+  group({ code, system }: FieldNames, value: string, both = value): void {
+    addOnce(this.groups, code, value)
+    addOnce(this.groups, system, both)
   }
 
   /** The groups of a parameter are these keys. */
-  groupsAre(param: string, codes: string[] | undefined, both: string[] | undefined): void {
-    if (codes !== undefined) this.groups[`${param}:code`] = codes
-    if (both !== undefined) this.groups[`${param}:system`] = both
+  groupsAre({ code, system }: FieldNames, codes: string[] | undefined, both: string[] | undefined): void {
+    if (codes !== undefined) this.groups[code] = codes
+    if (both !== undefined) this.groups[system] = both
   }
 
   point(field: string, latitude: number, longitude: number): void {
@@ -41,7 +54,7 @@ export class Fields {
   }
 
   tuple(field: string, tuple: Tuple): void {
-    if (tuple.key.length <= LONGEST && tuple.labels.every((label) => label.length <= LONGEST)) add(this.tuples, field, tuple)
+    if (tuple.key.length <= LONGEST && tuple.labels.every(isShort)) add(this.tuples, field, tuple)
   }
 
   span(field: string, low: number, high: number): void {
@@ -55,8 +68,9 @@ export class Fields {
   /** Widens the sort values of a parameter: the lowest is its low, the highest its high. */
   sort(param: string, low: string | number, high: string | number = low): void {
     const before = this.order[param]
-    this.order[param] =
-      before === undefined ? { low, high } : { low: low < before.low ? low : before.low, high: high > before.high ? high : before.high }
+    if (before === undefined) this.order[param] = { low, high }
+    else if (low < before.low || high > before.high)
+      this.order[param] = { low: low < before.low ? low : before.low, high: high > before.high ? high : before.high }
   }
 }
 
@@ -67,8 +81,14 @@ function add<T>(lists: Lists<T>, field: string, item: T): void {
 }
 
 function addOnce(lists: Lists<string>, field: string, item: string): void {
-  if (item.length > LONGEST) return
   const list = lists[field]
-  if (list === undefined) lists[field] = [item]
-  else if (!list.includes(item)) list.push(item)
+  if (list !== undefined) addNew(list, item)
+  else if (isShort(item)) lists[field] = [item]
 }
+
+/** Adds a key that is neither there nor too long. */
+export function addNew(list: string[], key: string): void {
+  if (isShort(key) && !list.includes(key)) list.push(key)
+}
+
+const isShort = (text: string): boolean => text.length <= LONGEST

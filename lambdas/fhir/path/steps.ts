@@ -17,18 +17,15 @@ export function prepare(branches: readonly Branch[]): (focus: unknown, resource:
   })
   const isPlain = branches.every(([, ...steps]) => steps.every((step) => typeof step === 'string'))
   return (focus, resource) => {
-    let typed: TypedValue[] = NOTHING
-    const scope = isPlain ? NOWHERE : { resource, root: resource }
+    FOUND.values = NOTHING
     for (const { type, system, first, walk } of walks) {
       // Most parameters have no value in most resources: not even a step is walked then.
       if (first !== undefined && (focus as Element)[first] === undefined) continue
-      walk(focus, scope, values)
-      if (values.length === 0) continue
-      if (typed === NOTHING) typed = []
-      for (const value of values) if (value !== NO_VALUE) typed.push(system === undefined ? { type, value } : { type, value, system })
-      values.length = 0
+      FOUND.type = type
+      FOUND.system = system
+      walk(focus, isPlain ? NOWHERE : { resource, root: resource }, FOUND)
     }
-    return typed
+    return FOUND.values
   }
 }
 
@@ -36,8 +33,23 @@ const NOTHING: TypedValue[] = []
 
 const NOWHERE: Scope = { resource: undefined, root: undefined }
 
-/** Empty between calls: a list less to allocate for each of many parameters. */
-const values: unknown[] = []
+/** What a walk finds gets its type here. One for all: none to allocate for each of many parameters. */
+class TypedFound {
+  type = ''
+  system: string | undefined
+  values: TypedValue[] = NOTHING
+
+  push(value: unknown): number {
+    if (value === NO_VALUE) return 0
+    const { type, system } = this
+    const typed = system === undefined ? { type, value } : { type, value, system }
+    if (this.values === NOTHING) this.values = [typed]
+    else this.values.push(typed)
+    return 0
+  }
+}
+
+const FOUND = new TypedFound()
 
 export const valuesOf = (branches: readonly Branch[], resource: Element): readonly TypedValue[] => prepare(branches)(resource, resource)
 

@@ -6,15 +6,15 @@ import { distinct, identity, NO_VALUE, truth } from './compare.ts'
 /** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
 export type Walk = (focus: unknown, scope: Scope, found: Found | undefined) => boolean
 
-type Found = unknown[] & { limit?: number }
+/** `push` answers how many there are. */
+type Found = { readonly push: (item: unknown) => number; readonly limit?: number }
 
 /** How the expressions inside steps are evaluated. */
 export type Evaluator = (expression: Expression) => Evaluate
 
 const END: Walk = (focus, _scope, found) => {
   if (found === undefined) return true
-  found.push(focus)
-  return found.length === found.limit
+  return found.push(focus) === found.limit
 }
 
 export function chain(steps: readonly Step[], evaluator: Evaluator): Walk {
@@ -88,7 +88,7 @@ export function gather(branches: readonly Branch[], evaluator: Evaluator, limit?
   if (constant !== undefined) return () => constant
   const walks = branches.map(([, ...steps]) => chain(steps, evaluator))
   return (focus, scope) => {
-    const found: Found = []
+    const found: unknown[] & { limit?: number } = []
     if (limit !== undefined) found.limit = limit
     for (const walk of walks) if (walk(focus, scope, found)) break
     spend(scope, found.length)

@@ -4,37 +4,40 @@
  * Each combination is an entry: its key is the first component that is compared exactly, intervals are the ordered ones, and labels
  * say everything else. A component is read and asked as a parameter of its own, and what that yields is put into this form.
  */
-import { Fields } from '../fields.ts'
-import type { Component, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
+import type { Element } from '../../fhir/resource.ts'
+import { addNew, Fields } from '../fields.ts'
+import type { Component, OnFailure, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
 import { all, type LabelTest, not, type Predicate, type RangeTest, some } from '../plan.ts'
-import { quantityForms } from './quantity.ts'
-import { malformed, type QueryContext, type SearchType, type Source, splitValue } from './search-type.ts'
+import type { Reading } from '../reading.ts'
+import { remembered } from '../remembered.ts'
+import { type Interval, quantityForms } from './quantity.ts'
+import { malformed, type QueryContext, type SearchType, splitValue } from './search-type.ts'
+import { tokensOf } from './tokens.ts'
 
 /** More combinations than any real value has are left out. */
 const MOST = 500
+const MOST_KNOWN = 5_000
 
-type Interval = readonly [low: number, high: number]
-
-/** What one component contributes to an entry. */
-type Part = { readonly key?: string; readonly labels: readonly string[]; readonly range?: Interval }
-/** What one component asks of an entry. */
-type Way = { readonly key?: string; readonly labels: readonly LabelTest[]; readonly range?: RangeTest }
+/** What a component contributes to an entry, or asks of it. */
+type Part<Label, Range> = { readonly key: string | undefined; readonly labels: readonly Label[]; readonly ranges: readonly Range[] }
+type Value = Part<string, Interval>
+type Way = Part<LabelTest, RangeTest>
 
 type TypeOf = (type: ParameterType) => SearchType | undefined
 
 export const composite = (typeOf: TypeOf): SearchType => ({
   modifiers: [],
-  extract(fields, name, base, { parameter: { components }, ...from }) {
-    const values = components.map((component) => component.values(base, from.resource, from.onFailure))
-    if (values.some(({ length }) => length === 0)) return
+  extractor({ field, components }) {
     const first = components.findIndex(isExact)
-    const parts = components.map((component, i) => partsOf(typeOf, fields, component, values[i]!, from.resource, i === first ? '' : `${i}`))
-    for (const entry of crossed(parts))
-      fields.tuple(name, {
-        key: entry.find(({ key }) => key !== undefined)?.key ?? '',
-        labels: entry.flatMap(({ labels }) => labels),
-        ranges: entry.flatMap(({ range }) => (range === undefined ? [] : [range])),
-      })
+    const readers = components.map((component, i) => readerOf(typeOf, component, i === first ? '' : `${i}`))
+    return (fields, bases, resource, onFailure) => {
+      for (const base of bases) {
+        const values = valuesAt(base, components, resource, onFailure)
+        if (values === undefined) continue
+        const parts = values.map((each, i) => readers[i]!(each, resource, fields.reading))
+        for (const { key = '', labels, ranges } of crossed(parts)) fields.tuple(field, { key, labels, ranges })
+      }
+    }
   },
   lower(parameter, value, _modifier, context) {
     const { field, components } = parameter
@@ -42,7 +45,7 @@ export const composite = (typeOf: TypeOf): SearchType => ({
     if (texts.length !== components.length) throw malformed(parameter, `of ${components.length} values joined by $`)
     const first = components.findIndex(isExact)
     const asked = components.map((component, i) => askedOf(typeOf, component, texts[i]!, context, i === first ? '' : `${i}`))
-    const met = (ways: readonly (readonly Way[])[]): Predicate => some(...crossed(ways).map((entry) => tupleOf(field, entry)))
+    const met = (ways: readonly (readonly Way[])[]): Predicate => some(...crossed(ways).map((way) => tupleOf(field, way)))
     const positive = met(asked.map(({ ways }) => ways))
     if (!asked.some(({ negated }) => negated)) return positive
     return all(met(asked.map(({ ways, negated }) => (negated ? ways.map(widest) : ways))), not(positive))
@@ -51,45 +54,91 @@ export const composite = (typeOf: TypeOf): SearchType => ({
 
 const isExact = ({ type }: Component): boolean => type === 'token' || type === 'reference' || type === 'uri'
 
-const crossed = <T>(lists: readonly (readonly T[])[]): readonly (readonly T[])[] =>
-  lists.reduce<readonly (readonly T[])[]>((rows, list) => rows.flatMap((row) => list.map((each) => [...row, each])).slice(0, MOST), [[]])
+/** Undefined where a component has none. */
+function valuesAt(
+  base: TypedValue,
+  components: readonly Component[],
+  resource: Element,
+  onFailure: OnFailure | undefined,
+): readonly (readonly TypedValue[])[] | undefined {
+  const values: (readonly TypedValue[])[] = []
+  // The first component is mostly a code, which is always there.
+  for (let i = components.length - 1; i >= 0; i--) {
+    const found = components[i]!.values(base, resource, onFailure)
+    if (found.length === 0) return undefined
+    values[i] = found
+  }
+  return values
+}
+
+function crossed<Label, Range>(lists: readonly (readonly Part<Label, Range>[])[]): readonly Part<Label, Range>[] {
+  const [first = [], ...others] = lists
+  return others.reduce<readonly Part<Label, Range>[]>(
+    (rows, list) => rows.flatMap((row) => list.map((each) => joined(row, each))).slice(0, MOST),
+    first.slice(0, MOST),
+  )
+}
+
+const joined = <Label, Range>(a: Part<Label, Range>, b: Part<Label, Range>): Part<Label, Range> => ({
+  key: a.key ?? b.key,
+  labels: a.labels.concat(b.labels),
+  ranges: a.ranges.concat(b.ranges),
+})
+
+type Reader = (values: readonly TypedValue[], resource: Element, reading: Reading) => readonly Value[]
 
 /** `place`: empty for the component that is the key, else its number. */
-function partsOf(
-  typeOf: TypeOf,
-  { reading }: Fields,
-  component: Component,
-  values: readonly TypedValue[],
-  resource: Source['resource'],
-  place: string,
-): readonly Part[] {
-  const { code, type } = component
-  if (type === 'quantity')
-    return values
-      .flatMap(({ type, value }) => quantityForms(type, value))
-      .map(({ low, high, labels }) => ({ range: [low, high], labels: placed(place, labels) }))
-  const own = new Fields(reading)
-  const parameter = parameterOf(component)
-  for (const value of values) typeOf(type)?.extract(own, code, value, { parameter, resource })
-  const keys = own.keys[code] ?? []
-  if (isExact(component)) return exactParts(keys, type === 'token' ? (own.keys[`${code}:code`] ?? []) : undefined, place)
-  if (type === 'string') return keys.map((text) => ({ labels: placed(place, [`t${text}`]) }))
-  return [...(own.spans[code] ?? []), ...(own.numbers[code] ?? [])].map((range) => ({ range, labels: [] }))
+function readerOf(typeOf: TypeOf, { type, field }: Component, place: string): Reader {
+  if (type === 'quantity') return quantityReader(place)
+  if (type === 'token') return tokenReader(place)
+  const extract = typeOf(type)?.extractor({ field, components: [] })
+  return (values, resource, reading) => {
+    const own = new Fields(reading)
+    extract?.(own, values, resource)
+    const keys = own.keys[field] ?? []
+    if (type === 'string') return keys.map((text) => ({ ...NOTHING, labels: [placed(place, `t${text}`)] }))
+    if (type === 'reference' || type === 'uri') return exactValues(place, keys, [])
+    return [...(own.spans[field] ?? []), ...(own.numbers[field] ?? [])].map((range) => ({ ...NOTHING, ranges: [range] }))
+  }
 }
 
-/** `codes` of a token, whose keys are `system|code`. */
-function exactParts(keys: readonly string[], codes: readonly string[] | undefined, place: string): readonly Part[] {
-  const systems = codes === undefined ? [] : [...new Set(keys.map((key) => `s${key.slice(0, key.indexOf('|'))}`))]
-  const labels = codes === undefined ? [] : placed(place, [...keys.map((key) => `f${key}`), ...systems])
-  if (place === '') return (codes ?? keys).map((key) => ({ key, labels }))
-  const exact = placed(
-    place,
-    (codes ?? keys).map((code) => `c${code}`),
-  )
-  return exact.length === 0 ? [] : [{ labels: [...exact, ...labels] }]
+function quantityReader(place: string): Reader {
+  const labelOf = remembered(MOST_KNOWN, (label) => placed(place, label))
+  return (values) =>
+    values.flatMap(({ type, value }) =>
+      quantityForms(type, value).map(({ range, units }) => ({
+        ...NOTHING,
+        labels: units.map(({ label }) => labelOf(label)),
+        ranges: [range],
+      })),
+    )
 }
 
-const placed = (place: string, labels: readonly string[]): readonly string[] => labels.map((label) => `${place}${oneLine(label)}`)
+function tokenReader(place: string): Reader {
+  const whole = remembered(MOST_KNOWN, (key) => placed(place, `f${key}`))
+  const system = remembered(MOST_KNOWN, (key) => placed(place, `s${key.slice(0, key.indexOf('|'))}`))
+  return (values) => {
+    const keys: string[] = []
+    const codes: string[] = []
+    for (const value of values)
+      for (const token of tokensOf(value)) {
+        for (const key of token.keys) addNew(keys, key)
+        if (token.code !== undefined) addNew(codes, token.code)
+      }
+    const labels = keys.map(whole)
+    for (const key of keys) addNew(labels, system(key))
+    return exactValues(place, codes, labels)
+  }
+}
+
+function exactValues(place: string, keys: readonly string[], labels: readonly string[]): readonly Value[] {
+  if (place === '') return keys.map((key) => ({ key, labels, ranges: [] }))
+  return keys.length === 0 ? [] : [{ ...NOTHING, labels: [...keys.map((key) => placed(place, `c${key}`)), ...labels] }]
+}
+
+const NOTHING: Value = { key: undefined, labels: [], ranges: [] }
+
+const placed = (place: string, label: string): string => place + oneLine(label)
 
 /** A label is a line. */
 const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
@@ -117,35 +166,44 @@ function waysOf(component: Component, p: Predicate, place: string): readonly Way
     case 'key':
       return p.oneOf.map((key) => exactWay(component, p.field, key, place))
     case 'keyRange':
-      if (component.type === 'string') return [{ labels: [labelled(place, `t${p.from}`, false)] }]
-      return component.type === 'token' ? [{ labels: [labelled(place, `s${p.from.slice(0, -1)}`)] }] : []
+      if (component.type === 'string') return [wayOf([labelled(place, `t${p.from}`, false)])]
+      return component.type === 'token' ? [wayOf([labelled(place, `s${p.from.slice(0, -1)}`)])] : []
     case 'span':
     case 'number':
-      return [{ labels: [], range: p }]
+      return [wayOf([], p)]
     case 'tuple':
-      return p.ranges.map((range) => ({ labels: [labelled(place, `${p.field.slice(component.code.length + 1)} ${p.key}`)], range }))
+      return p.ranges.map((range) => wayOf([labelled(place, `${p.field.slice(component.code.length + 1)} ${p.key}`)], range))
     default:
       return []
   }
 }
 
+const wayOf = (labels: readonly LabelTest[], ...ranges: readonly RangeTest[]): Way => ({
+  key: undefined,
+  labels,
+  ranges: ranges.map(testOf),
+})
+
 function exactWay({ code, type }: Component, field: string, key: string, place: string): Way {
   const isFull = type === 'token' && field === code
-  if (place === '') return isFull ? { key: key.slice(key.indexOf('|') + 1), labels: [labelled(place, `f${key}`)] } : { key, labels: [] }
-  return { labels: [labelled(place, `${isFull ? 'f' : 'c'}${key}`)] }
+  if (place !== '') return wayOf([labelled(place, `${isFull ? 'f' : 'c'}${key}`)])
+  return isFull ? { ...wayOf([labelled(place, `f${key}`)]), key: key.slice(key.indexOf('|') + 1) } : { ...wayOf([]), key }
 }
 
-const labelled = (place: string, label: string, whole = true): LabelTest => ({ text: `${place}${oneLine(label)}`, whole })
+const labelled = (place: string, label: string, whole = true): LabelTest => ({ text: placed(place, label), whole })
 
-const widest = (way: Way): Way =>
-  way.range === undefined
-    ? way
-    : { ...way, range: { ...way.range, relation: 'intersects', low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY } }
+const widest = ({ key, labels, ranges }: Way): Way => ({
+  key,
+  labels,
+  ranges: ranges.map((range) => ({ ...range, relation: 'intersects', low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY })),
+})
 
-function tupleOf(field: string, entry: readonly Way[]): Predicate {
-  const key = entry.find((way) => way.key !== undefined)?.key
-  const ranges = entry.flatMap(({ range }) => (range === undefined ? [] : [testOf(range)]))
-  return { kind: 'tuple', field, ...(key === undefined ? {} : { key }), labels: entry.flatMap(({ labels }) => labels), ranges }
-}
+const tupleOf = (field: string, { key, labels, ranges }: Way): Predicate => ({
+  kind: 'tuple',
+  field,
+  ...(key === undefined ? {} : { key }),
+  labels,
+  ranges,
+})
 
 const testOf = ({ kind, relation, low, high }: RangeTest): RangeTest => ({ kind, relation, low, high })

@@ -1,8 +1,8 @@
 /** Date parameters. https://hl7.org/fhir/R4/search.html#date */
-import { dateRange } from '../../fhir/date-range.ts'
+import { type DateRange, dateRange } from '../../fhir/date-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import { isElement } from '../../fhir/resource.ts'
-import type { Fields } from '../fields.ts'
+import { type Fields, namesOf } from '../fields.ts'
 import { all, not, type Predicate, some } from '../plan.ts'
 import { prefixOf } from './prefix.ts'
 import { malformed, type SearchType } from './search-type.ts'
@@ -11,15 +11,20 @@ const { POSITIVE_INFINITY: FOREVER, NEGATIVE_INFINITY: EVER } = Number
 
 export const date: SearchType = {
   modifiers: [],
-  extract(fields, name, { type, value }) {
-    if (typeof value === 'string') {
-      const range = dateRange(value, fields.reading.timeZone)
-      addRange(fields, name, range, range)
-      // Every resource would be a group of its own.
-      if (name !== '_lastUpdated') fields.group(name, value)
+  extractor({ field }) {
+    const names = namesOf(field)
+    // Every resource would be a group of its own.
+    const isGrouped = field !== '_lastUpdated'
+    return (fields, values) => {
+      for (const { type, value } of values)
+        if (typeof value === 'string') {
+          const range = rangeOf(value, fields)
+          addRange(fields, field, range, range)
+          if (isGrouped) fields.group(names, value)
+        }
+        // A Timing is not indexed: the specification's table.
+        else if (type === 'Period' && isElement(value)) addRange(fields, field, rangeOf(value.start, fields), rangeOf(value.end, fields))
     }
-    // A Timing is not indexed: the specification's table.
-    else if (type === 'Period' && isElement(value)) addRange(fields, name, rangeOf(value.start, fields), rangeOf(value.end, fields))
   },
   lower(parameter, value, _modifier, { now, timeZone }) {
     const [prefix, text] = prefixOf(value)
@@ -32,7 +37,7 @@ export const date: SearchType = {
 
 const rangeOf = (value: unknown, { reading }: Fields) => (typeof value === 'string' ? dateRange(value, reading.timeZone) : undefined)
 
-function addRange(fields: Fields, name: string, start: ReturnType<typeof dateRange>, end: ReturnType<typeof dateRange>): void {
+function addRange(fields: Fields, name: string, start: DateRange | undefined, end: DateRange | undefined): void {
   if (start === undefined && end === undefined) return
   const low = start?.low ?? EVER
   const high = end?.high ?? FOREVER

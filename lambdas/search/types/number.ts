@@ -1,6 +1,7 @@
 /** Number parameters. https://hl7.org/fhir/R4/search.html#number */
 import { decimalText, isDecimal } from '../../fhir/json.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
+import { namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
 import { all, not, type Predicate, type RangeTest } from '../plan.ts'
 import { prefixOf } from './prefix.ts'
@@ -11,12 +12,17 @@ const FORM = /^[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?$/
 
 export const number: SearchType = {
   modifiers: [],
-  extract(fields, name, { type, value }) {
-    const [low, high] = type === 'Range' && isElement(value) ? boundsOf(value) : [numberOf(value), numberOf(value)]
-    if (low === undefined || high === undefined) return
-    fields.number(name, low, high)
-    if (typeof value === 'number' || isDecimal(value)) fields.group(name, decimalText(value))
-    if (low <= high) fields.sort(name, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
+  extractor({ field }) {
+    const names = namesOf(field)
+    return (fields, values) => {
+      for (const { type, value } of values) {
+        const [low, high] = type === 'Range' && isElement(value) ? boundsOf(value) : [numberOf(value), numberOf(value)]
+        if (low === undefined || high === undefined) continue
+        fields.number(field, low, high)
+        if (typeof value === 'number' || isDecimal(value)) fields.group(names, decimalText(value))
+        if (low <= high) fields.sort(field, Math.max(low, -Number.MAX_VALUE), Math.min(high, Number.MAX_VALUE))
+      }
+    }
   },
   lower: (parameter, value) => compareWith(parameter.field, numberAfterPrefix(parameter, value)),
 }

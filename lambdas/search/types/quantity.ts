@@ -2,13 +2,17 @@
 import { type Element, isElement } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../plan.ts'
+import { remembered, rememberedPair } from '../remembered.ts'
 import { boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
 import { orderedKey, orderedRange } from './ordered-key.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
+import { textOf } from './tokens.ts'
 import { canonicalOf, UCUM } from './ucum.ts'
 
+export type Interval = readonly [low: number, high: number]
+
 /** A value, or an interval, and its unit. */
-type Measured = { readonly low: number; readonly high: number; readonly system: string; readonly code: string; readonly unit: string }
+type Measured = { readonly range: Interval; readonly system: string; readonly code: string; readonly unit: string }
 
 /**
  * A value stands behind its unit in a key, an interval beside it in a tuple: `:coded` by system and code, `:unit` by code or unit alone,
@@ -16,15 +20,16 @@ type Measured = { readonly low: number; readonly high: number; readonly system: 
  */
 export const quantity: SearchType = {
   modifiers: [],
-  extract(fields, name, { type, value }) {
-    const forms = quantityForms(type, value)
-    for (const { low, high, labels } of forms)
-      for (const label of labels) {
-        const space = label.indexOf(' ')
-        add(fields, `${name}:${label.slice(0, space)}`, label.slice(space + 1), low, high)
+  extractor({ field }) {
+    const names = { value: `${field}:value`, unit: `${field}:unit`, coded: `${field}:coded`, canonical: `${field}:canonical` }
+    return (fields, values) => {
+      for (const { type, value } of values) {
+        const forms = quantityForms(type, value)
+        for (const { range, units } of forms) for (const { kind, unit } of units) add(fields, names[kind], unit, range)
+        const sorted = forms.at(-1)?.range
+        if (sorted !== undefined) fields.sort(field, Math.max(sorted[0], -Number.MAX_VALUE), Math.min(sorted[1], Number.MAX_VALUE))
       }
-    const sorted = forms.at(-1)
-    if (sorted !== undefined) fields.sort(name, Math.max(sorted.low, -Number.MAX_VALUE), Math.min(sorted.high, Number.MAX_VALUE))
+    }
   },
   lower(parameter, value) {
     const { field: name } = parameter
@@ -35,25 +40,50 @@ export const quantity: SearchType = {
   },
 }
 
-/** Numbers by what they count: `value ` anything, `coded system|code|`, `unit text|`, `canonical base units|`. */
-export type QuantityForm = { readonly low: number; readonly high: number; readonly labels: readonly string[] }
+/** What a number counts: `value ` anything, `unit text|`, `coded system|code|`, `canonical base units|`. */
+type Unit = { readonly kind: 'value' | 'unit' | 'coded' | 'canonical'; readonly unit: string; readonly label: string }
+
+export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[] }
+
+/** Several parameters see one quantity. */
+const FORMS = new WeakMap<Element, { readonly type: string; readonly forms: readonly QuantityForm[] }>()
 
 /** As it is written, then in base units. */
 export function quantityForms(type: string, value: unknown): readonly QuantityForm[] {
-  const measured = isElement(value) ? measuredOf(type, value) : undefined
-  if (measured === undefined || measured.low > measured.high) return []
-  const { low, high, system, code, unit } = measured
-  const units = [...new Set([code, unit])].filter((text) => text !== '')
-  const written = ['value ', ...units.map((text) => `unit ${text}|`)]
-  const base = system === UCUM ? canonical(code, low, high) : undefined
-  if (base === undefined) return [{ low, high, labels: code === '' ? written : [...written, `coded ${system}|${code}|`] }]
-  const label = `canonical ${base.unit}|`
-  if (base.low === low && base.high === high) return [{ low, high, labels: [...written, label] }]
+  if (!isElement(value)) return []
+  const known = FORMS.get(value)
+  if (known?.type === type) return known.forms
+  const forms = formsOf(measuredOf(type, value))
+  FORMS.set(value, { type, forms })
+  return forms
+}
+
+function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
+  if (measured === undefined || measured.range[0] > measured.range[1]) return []
+  const { range, system, code, unit } = measured
+  const written = unitsOf(code, unit)
+  const base = system === UCUM ? canonical(code, range) : undefined
+  if (base === undefined) return [{ range, units: code === '' ? written : [...written, codedUnit(system, code)] }]
+  const units = [canonicalUnit(base.unit)]
+  if (base.range[0] === range[0] && base.range[1] === range[1]) return [{ range, units: [...written, ...units] }]
   return [
-    { low, high, labels: written },
-    { low: base.low, high: base.high, labels: [label] },
+    { range, units: written },
+    { range: base.range, units },
   ]
 }
+
+const MOST_KNOWN = 5_000
+
+const unitOf = (kind: Unit['kind'], unit: string): Unit => ({ kind, unit, label: `${kind} ${unit}` })
+
+const unitsOf = rememberedPair(MOST_KNOWN, (code, unit): readonly Unit[] => [
+  unitOf('value', ''),
+  ...[...new Set([code, unit])].filter((text) => text !== '').map((text) => unitOf('unit', `${text}|`)),
+])
+
+const codedUnit = rememberedPair(MOST_KNOWN, (system, code) => unitOf('coded', `${system}|${code}|`))
+
+const canonicalUnit = remembered(MOST_KNOWN, (base) => unitOf('canonical', `${base}|`))
 
 function measuredTest(
   name: string,
@@ -64,43 +94,44 @@ function measuredTest(
   const test = numberTest(prefix, number)
   if (code === '') return valueTest(`${name}:value`, '', test)
   if (system === '') return valueTest(`${name}:unit`, `${code}|`, test)
-  const base = system === UCUM ? canonical(code, number.low, number.high) : undefined
+  const base = system === UCUM ? canonical(code, [number.low, number.high]) : undefined
   const exact = system === UCUM ? canonicalOf(code, number.exact) : undefined
   if (base === undefined || exact === undefined) return valueTest(`${name}:coded`, `${system}|${code}|`, test)
-  return valueTest(`${name}:canonical`, `${base.unit}|`, numberTest(prefix, { exact: exact.value, low: base.low, high: base.high }))
+  return valueTest(
+    `${name}:canonical`,
+    `${base.unit}|`,
+    numberTest(prefix, { exact: exact.value, low: base.range[0], high: base.range[1] }),
+  )
 }
 
 /** A single value passes whether it has to lie within or to reach; an interval must do as it is told. */
 const valueTest = (field: string, unit: string, test: RangeTest): Predicate =>
   some(orderedRange(field, unit, test), { kind: 'tuple', field, key: unit, labels: [], ranges: [test] })
 
-function add(fields: Fields, field: string, unit: string, low: number, high: number): void {
-  if (low === high) fields.key(field, unit + orderedKey(low))
-  else fields.tuple(field, { key: unit, labels: [], ranges: [[low, high]] })
+function add(fields: Fields, field: string, unit: string, range: Interval): void {
+  if (range[0] === range[1]) fields.key(field, unit + orderedKey(range[0]))
+  else fields.tuple(field, { key: unit, labels: [], ranges: [range] })
 }
 
-function canonical(
-  code: string,
-  low: number,
-  high: number,
-): { readonly unit: string; readonly low: number; readonly high: number } | undefined {
-  const [from, to] = [canonicalOf(code, low), canonicalOf(code, high)]
-  return from === undefined || to === undefined ? undefined : { unit: from.unit, low: from.value, high: to.value }
+function canonical(code: string, [low, high]: Interval): { readonly unit: string; readonly range: Interval } | undefined {
+  const from = canonicalOf(code, low)
+  const to = low === high ? from : canonicalOf(code, high)
+  return from === undefined || to === undefined ? undefined : { unit: from.unit, range: [from.value, to.value] }
 }
 
 /** https://hl7.org/fhir/R4/datatypes.html#quantity; the unit of a Range is that of its bounds, of SampledData that of its origin. */
 function measuredOf(type: string, value: Element): Measured | undefined {
   if (type === 'Range') return intervalOf(boundsOf(value), isElement(value.low) ? value.low : value.high)
   if (type === 'SampledData') return isElement(value.origin) ? intervalOf(boundsOfSamples(value, value.origin), value.origin) : undefined
-  if (type === 'Money') return intervalOf([numberOf(value.value), numberOf(value.value)], { system: CURRENCIES, code: value.currency })
-  return intervalOf([numberOf(value.value), numberOf(value.value)], value)
+  const number = numberOf(value.value)
+  return intervalOf([number, number], type === 'Money' ? { system: CURRENCIES, code: value.currency } : value)
 }
 
 const CURRENCIES = 'urn:iso:std:iso:4217'
 
 function intervalOf([low, high]: readonly (number | undefined)[], unit: unknown): Measured | undefined {
   if (low === undefined || high === undefined || !isElement(unit)) return undefined
-  return { low, high, system: textOf(unit.system), code: textOf(unit.code), unit: textOf(unit.unit) }
+  return { range: [low, high], system: textOf(unit.system), code: textOf(unit.code), unit: textOf(unit.unit) }
 }
 
 /** The limits of what the device measures, or the samples themselves: factor × sample + origin. */
@@ -115,5 +146,3 @@ function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, orig
   const high = numberOf(upperLimit) ?? (values.length === 0 ? undefined : values.reduce((a, b) => Math.max(a, b)))
   return [low, high]
 }
-
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -2,20 +2,26 @@
 import { RELATIVE, relative } from '../../fhir/references.ts'
 import { type Element, isElement, isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import type { Fields } from '../fields.ts'
+import { type FieldNames, type Fields, namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
+import { remembered } from '../remembered.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 
 export const reference: SearchType = {
   modifiers: ['identifier'],
-  extract(fields, name, { value }) {
-    if (typeof value === 'string') return addReference(fields, name, value)
-    if (!isElement(value)) return
-    if (typeof value.reference === 'string') addReference(fields, name, value.reference)
-    if (isElement(value.identifier)) addIdentifier(fields, name, value.identifier)
+  extractor({ field }) {
+    const names = namesOf(field)
+    return (fields, values) => {
+      for (const { value } of values)
+        if (typeof value === 'string') addReference(fields, field, value)
+        else if (isElement(value)) {
+          if (typeof value.reference === 'string') addReference(fields, field, value.reference)
+          if (isElement(value.identifier)) addIdentifier(fields, names, value.identifier)
+        }
+      fields.groupsAre(names, fields.keys[field], fields.keys[field])
+    }
   },
-  group: (fields, name) => fields.groupsAre(name, fields.keys[name], fields.keys[name]),
   lower(parameter, value, modifier, { baseUrl }) {
     const text = relative(unescapeValue(value), baseUrl)
     const { field: code } = parameter
@@ -26,26 +32,30 @@ export const reference: SearchType = {
   },
 }
 
-function addReference(fields: Fields, name: string, reference: string): void {
-  const text = relative(reference, fields.reading.baseUrl)
-  const [, type, id] = RELATIVE.exec(text) ?? []
-  if (type !== undefined) {
-    fields.key(name, `${type}/${id}`)
-    fields.sort(name, `${type}\u0000${id}`)
-  } else if (!text.startsWith('#')) {
-    const [url = '', version] = text.split('|', 2)
-    fields.key(name, text)
-    if (version !== undefined) fields.key(name, url)
-    fields.sort(name, `\u0000\u0000${text.slice(0, 1000)}`)
-  }
+function addReference(fields: Fields, field: string, reference: string): void {
+  const { keys, sort } = targetOf(relative(reference, fields.reading.baseUrl))
+  for (const key of keys) fields.key(field, key)
+  if (sort !== undefined) fields.sort(field, sort)
 }
 
-function addIdentifier(fields: Fields, name: string, { system, value }: Element): void {
+type Target = { readonly keys: readonly string[]; readonly sort?: string }
+
+/** Resources that are put one after the other often refer to the same ones, and several parameters see one reference. */
+const targetOf = remembered(2_000, (text): Target => {
+  const [, type, id] = RELATIVE.exec(text) ?? []
+  if (type !== undefined) return { keys: [`${type}/${id}`], sort: `${type}\u0000${id}` }
+  // Of a resource that is contained.
+  if (text.startsWith('#')) return { keys: [] }
+  const [url = '', version] = text.split('|', 2)
+  return { keys: version === undefined ? [text] : [text, url], sort: `\u0000\u0000${text.slice(0, 1000)}` }
+})
+
+function addIdentifier(fields: Fields, { field, identifier }: FieldNames, { system, value }: Element): void {
   if (typeof value !== 'string') return
   const of = typeof system === 'string' ? system : ''
-  fields.key(`${name}:identifier`, `${of}|${value.toLowerCase()}`)
-  fields.key(`${name}:identifier`, value.toLowerCase())
-  fields.sort(name, `\u0000\u0000\u0000${of}\u0000${value}`.slice(0, 1000))
+  fields.key(identifier, `${of}|${value.toLowerCase()}`)
+  fields.key(identifier, value.toLowerCase())
+  fields.sort(field, `\u0000\u0000\u0000${of}\u0000${value}`.slice(0, 1000))
 }
 
 function identifierKey(value: string): string {

@@ -10,15 +10,13 @@ import type { Reading } from '../reading.ts'
 /** `now`: milliseconds since 1970. */
 export type QueryContext = Reading & { readonly now?: number }
 
-/** Where a value comes from. */
-export type Source = { readonly parameter: SearchParameter; readonly resource: Element; readonly onFailure?: OnFailure | undefined }
+/** Puts the values a parameter has in a resource into the fields: one at least. */
+export type Extract = (fields: Fields, values: readonly TypedValue[], resource: Element, onFailure?: OnFailure) => void
 
 export type SearchType = {
   readonly modifiers: readonly string[]
-  /** `name`: the parameter's code, which names its fields. */
-  readonly extract: (fields: Fields, name: string, value: TypedValue, source: Source) => void
-  /** After all values of a parameter: groups that are among its keys. */
-  readonly group?: (fields: Fields, name: string) => void
+  /** What depends on the parameter alone is made here, once. */
+  readonly extractor: (parameter: Pick<SearchParameter, 'field' | 'components'>) => Extract
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }

@@ -10,12 +10,16 @@ const UNITS: Readonly<Record<string, number>> = { km: 1000, '[mi_us]': 1609.3472
 
 export const special: SearchType = {
   modifiers: [],
-  extract(fields, name, { value }) {
-    if (!isElement(value)) return
-    const latitude = numberOf(value.latitude)
-    const longitude = numberOf(value.longitude)
-    if (latitude !== undefined && longitude !== undefined && isPlace(latitude, longitude)) fields.point(name, latitude, longitude)
-  },
+  extractor:
+    ({ field }) =>
+    (fields, values) => {
+      for (const { value } of values) {
+        if (!isElement(value)) continue
+        const latitude = numberOf(value.latitude)
+        const longitude = numberOf(value.longitude)
+        if (latitude !== undefined && longitude !== undefined && isPlace(latitude, longitude)) fields.point(field, latitude, longitude)
+      }
+    },
   lower(parameter, value) {
     const place = placeOf(value)
     if (place === undefined) throw malformed(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')

@@ -2,7 +2,7 @@
 
 import { fhirError } from '../../fhir/outcome.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
-import type { Fields } from '../fields.ts'
+import { type FieldNames, type Fields, namesOf } from '../fields.ts'
 import { fold, LONGEST } from '../fold.ts'
 import type { SearchParameter } from '../parameters.ts'
 import { prefixed, type SearchType, unescapeValue } from './search-type.ts'
@@ -17,9 +17,14 @@ const LONGEST_CONTAINS = 400
 
 export const string: SearchType = {
   modifiers: ['exact', 'contains'],
-  extract(fields, name, { type, value }) {
-    for (const text of stringsOf(type, value)) extractText(fields, name, text)
-    if (typeof value === 'string') fields.group(name, value)
+  extractor({ field }) {
+    const names = namesOf(field)
+    return (fields, values) => {
+      for (const { type, value } of values) {
+        for (const text of stringsOf(type, value)) extractText(fields, names, text)
+        if (typeof value === 'string') fields.group(names, value)
+      }
+    }
   },
   lower(parameter, value, modifier) {
     const { field: code } = parameter
@@ -43,10 +48,10 @@ export function stringsOf(type: string, value: unknown): readonly string[] {
 /** The whole address; its parts (address-city …) are plain strings. */
 export const isAddress = ({ code, type }: SearchParameter): boolean => type === 'string' && code === 'address'
 
-function extractText(fields: Fields, name: string, text: string): void {
+function extractText(fields: Fields, { field, exact }: FieldNames, text: string): void {
   if (text.length > LONGEST) return
   const folded = fold(text)
-  fields.key(name, folded)
-  fields.key(`${name}:exact`, text)
-  fields.sort(name, folded.slice(0, 1000))
+  fields.key(field, folded)
+  fields.key(exact, text)
+  fields.sort(field, folded.slice(0, 1000))
 }

@@ -1,4 +1,5 @@
 /** Uri parameters. https://hl7.org/fhir/R4/search.html#uri */
+import { namesOf } from '../fields.ts'
 import { some } from '../plan.ts'
 import { malformed, prefixed, type SearchType, unescapeValue } from './search-type.ts'
 
@@ -6,13 +7,18 @@ const MOST_ANCESTORS = 64
 
 export const uri: SearchType = {
   modifiers: ['below', 'above'],
-  extract(fields, name, { value }) {
-    if (typeof value !== 'string') return
-    const [url = '', version] = value.split('|', 2)
-    fields.key(name, value)
-    fields.group(name, value)
-    if (version !== undefined) fields.key(name, url)
-    fields.sort(name, `${url}\u0000${version ?? ''}`.slice(0, 1000))
+  extractor({ field }) {
+    const names = namesOf(field)
+    return (fields, values) => {
+      for (const { value } of values) {
+        if (typeof value !== 'string') continue
+        const [url = '', version] = value.split('|', 2)
+        fields.key(field, value)
+        fields.group(names, value)
+        if (version !== undefined) fields.key(field, url)
+        fields.sort(field, `${url}\u0000${version ?? ''}`.slice(0, 1000))
+      }
+    }
   },
   lower(parameter, value, modifier) {
     const { field: code } = parameter
