@@ -79,9 +79,9 @@ function listsOf(file: string): Lists {
   const columns = 'first, last, n, docs'
   const longest = read('posting', false, all(`SELECT combination || ' ' || value AS term, ${columns} FROM posting ORDER BY 1, first`))
   read('span', true, all(`SELECT field AS term, ${columns} FROM span ORDER BY 1, first`))
-  for (const { term } of all<{ term: string }>("SELECT combination || ' ' || key || ' ' || n || ' ' || doc AS term FROM tuple"))
-    listed.add(`tuple ${term}`)
   for (const { term } of all<{ term: string }>("SELECT field || ' ' || doc AS term FROM point")) listed.add(`point ${term}`)
+  const unlisted = 'SELECT list AS term FROM tuples WHERE NOT EXISTS (SELECT 1 FROM span WHERE field = -list)'
+  broken.push(...all<{ term: number }>(unlisted).map(({ term }) => `no tuples in ${term}`))
   const held = new Set(all<{ doc: number; held: string }>('SELECT doc, held FROM document').flatMap(({ doc, held }) => heldRows(doc, held)))
   db.close()
   return { listed, held, broken, longest }
@@ -96,13 +96,12 @@ function isWhole(file: string, seed: number): void {
 }
 
 function heldRows(doc: number, text: string): readonly string[] {
-  const [postings, fields, tuples, points] = readHeld(text)
+  const [postings, fields, points] = readHeld(text)
   const every = <T>(flat: readonly T[], size: number): readonly (readonly T[])[] =>
     Array.from({ length: flat.length / size }, (_, i) => flat.slice(i * size, i * size + size))
   return [
     ...every(postings, 2).map(([combination, value]) => `posting ${combination} ${value} ${doc}`),
     ...fields.map((field) => `span ${field} ${doc}`),
-    ...every(tuples, 4).map(([combination, key, , n]) => `tuple ${combination} ${key} ${n} ${doc}`),
     ...every(points, 3).map(([field]) => `point ${field} ${doc}`),
   ]
 }

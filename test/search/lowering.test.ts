@@ -219,7 +219,7 @@ describe('what is asked of the indexes: sets of documents, the smallest first, a
     ],
     [
       'code-value-quantity=a$eq1',
-      [`some {"of":[${together('a')},${together('\u0001a')}]}: unknown, 1 left`],
+      [`some {"of":[${together('a')},${together('\u0001a')}]}: at most 2, 1 left`],
       [{ bool: { should: ['a', '\u0001a'].map(nested), minimum_should_match: 1 } }],
     ],
   ])('%s', async (query, steps, dsl) => {

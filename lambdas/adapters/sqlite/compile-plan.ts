@@ -1,11 +1,12 @@
 /** What a condition of a plan reads in the index. */
-import { compareText, type LabelTest, type Predicate, type RangeTest } from '../../search/plan.ts'
+import { compareText, type Predicate } from '../../search/plan.ts'
 import { TICK } from './budget.ts'
-import type { Docs } from './docs.ts'
-import { intervalTestOf } from './interval-test.ts'
+import { type Docs, union } from './docs.ts'
+import { intervalTestOf, rangesTestOf } from './interval-test.ts'
 import type { Intervals } from './intervals.ts'
 import type { Postings, Terms } from './postings.ts'
-import { isOneOf, joined, type Sql, sql } from './sql.ts'
+import { isOneOf, type Sql, sql } from './sql.ts'
+import type { TupleLists } from './tuple-lists.ts'
 
 /** The kind (a type of a tenant) that is searched, and the numbers of its fields. */
 export type Numbers = {
@@ -29,6 +30,7 @@ export type Sources = {
   readonly numbers: Numbers
   readonly postings: Postings
   readonly intervals: Intervals
+  readonly tuples: TupleLists
   /** The documents of a query for them. */
   readonly rows: (query: Sql) => Docs
 }
@@ -55,7 +57,7 @@ export function readingOf(p: Leaf, sources: Sources): Reading | undefined {
     case 'number':
       return intervalsOf(p, sources)
     case 'tuple':
-      return ofRows(tupleQuery(p, numbers.combinations(p.field)), sources)
+      return tuplesOf(p, sources)
     case 'near':
       return ofRows(nearQuery(p, numbers.field(p.field)), sources)
   }
@@ -66,11 +68,23 @@ export function intervalsOf(p: Predicate, { numbers, intervals }: Sources): Read
   const test = intervalTestOf(p)
   const field = test === undefined ? undefined : numbers.field(test.field)
   if (test === undefined || field === undefined) return undefined
-  return { estimate: () => intervals.estimate(field, test), read: (from, to) => intervals.read(field, test, from, to) }
+  return { estimate: () => intervals.estimate([field], test), read: (from, to) => intervals.read([field], test, from, to) }
 }
 
 export const presenceOf = (field: string, sources: Sources): Reading | undefined =>
   ofTerms(sources.numbers.presence(field), { kind: 'compartment', oneOf: [PRESENT] }, sources)
+
+function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, intervals }: Sources): Reading | undefined {
+  const alike = tuples.passing(p, numbers.combinations(p.field)).map(({ ranges, lists }) => ({
+    fields: lists.map((list) => -list),
+    test: rangesTestOf(p.ranges, ranges),
+  }))
+  if (alike.length === 0) return undefined
+  return {
+    estimate: () => alike.reduce((sum, { fields, test }) => sum + intervals.estimate(fields, test), 0),
+    read: (from, to) => union(alike.map(({ fields, test }) => intervals.read(fields, test, from, to))),
+  }
+}
 
 type OfKeys = Extract<Leaf, { kind: 'key' | 'keyRange' | 'contains' | 'compartment' }>
 
@@ -106,32 +120,6 @@ function idQuery(p: OfKeys, { kind }: Numbers): Sql {
   const { text, values } = keyCondition('id', p)
   return { text: `SELECT doc FROM place WHERE kind = ${kind} AND deleted = 0 AND ${text}`, values }
 }
-
-function tupleQuery(p: Extract<Leaf, { kind: 'tuple' }>, combinations: readonly number[]): Sql | undefined {
-  if (combinations.length === 0) return undefined
-  const key = p.key === undefined ? [] : [sql('x.key = ?', p.key)]
-  const { text, values } = joined([...key, ...p.ranges.flatMap(inPlace), ...p.labels.map(labelled), TICK], ' AND ')
-  return { text: `SELECT x.doc FROM tuple x WHERE x.combination IN (${combinations.join(', ')}) AND ${text}`, values }
-}
-
-/** An entry that has no interval at the place does not pass. */
-const inPlace = (test: RangeTest, i: number): readonly Sql[] => [sql(`x.high${i} IS NOT NULL`), interval(test, `low${i}`, `high${i}`)]
-
-/** Bounds at infinity are left out, so that the other one picks the index. */
-function interval({ kind, relation, low, high }: RangeTest, from: string, to: string): Sql {
-  const isNumber = kind === 'number'
-  const parts: Sql[] = []
-  if (relation === 'within') {
-    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql(`x.${from} >= ?`, low))
-    if (high !== Number.POSITIVE_INFINITY) parts.push(sql(`x.${to} ${isNumber ? '<' : '<='} ?`, high), sql(`x.${from} < ?`, high))
-  } else {
-    if (high !== Number.POSITIVE_INFINITY) parts.push(sql(`x.${from} < ?`, high))
-    if (low !== Number.NEGATIVE_INFINITY) parts.push(sql(`x.${to} ${isNumber ? '>=' : '>'} ?`, low))
-  }
-  return joined(parts, ' AND ', '1')
-}
-
-const labelled = ({ text, whole }: LabelTest): Sql => sql('instr(x.labels, ?) > 0', `\n${text}${whole ? '\n' : ''}`)
 
 /** Metres of a degree of latitude, at least. */
 const DEGREE = 111_000

@@ -49,7 +49,7 @@ const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortK
 function groupKeys({ hit, held, numbers }: Match, name: string): readonly string[] {
   const all = readHeld(held)
   const number = numbers.field(name)
-  const own = all[4].find(([field]) => field === number)
+  const own = all[3].find(([field]) => field === number)
   if (own !== undefined) return own[1]
   for (const source of keyFieldsOf(name)) {
     const keys = source === ID ? [hit.id] : postingsOf(all, source, numbers)

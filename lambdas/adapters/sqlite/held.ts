@@ -1,28 +1,14 @@
 /** What the index remembers of a document: where it stands, so that it can be taken out again, and the groups it belongs to. */
 import type { IndexDocument } from '../../ports/search-index.ts'
 
-export type TupleRow = readonly [
-  combination: number,
-  key: string,
-  /** 0 where there is no interval: part of the primary key. */
-  low0: number,
-  doc: number,
-  n: number,
-  high0: number | null,
-  low1: number | null,
-  high1: number | null,
-  labels: string,
-]
 export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
 
 /** Rows one after the other, without the document's number. */
 export type Held = readonly [
   /** Combination and value. */
   postings: readonly (number | string)[],
-  /** The fields it has intervals in. */
+  /** The fields, and the lists of tuples, it has intervals in. */
   intervals: readonly number[],
-  /** Combination, key, low0 and n. Infinity is no JSON, so that bounds are kept as text. */
-  tuples: readonly (number | string)[],
   /** Field, latitude and longitude. */
   points: readonly number[],
   groups: Groups,
@@ -31,7 +17,7 @@ export type Held = readonly [
 /** The keys of a field's groups, where they are not what the postings tell. */
 export type Groups = readonly (readonly [field: number, keys: readonly string[]])[]
 
-export const NOTHING_HELD: Held = [[], [], [], [], []]
+export const NOTHING_HELD: Held = [[], [], [], []]
 
 export const readHeld = (text: string): Held => (text === '' ? NOTHING_HELD : (JSON.parse(text) as Held))
 

@@ -14,6 +14,7 @@ import { afterPosition, sortColumn } from './sort-columns.ts'
 import { sideOf } from './sorting.ts'
 import { joined, type Sql, sql } from './sql.ts'
 import { Statements } from './statements.ts'
+import type { TupleLists } from './tuple-lists.ts'
 
 /** Above so many matches the estimated total is absent. */
 const COUNTED = 10_000
@@ -28,6 +29,7 @@ export type ReaderParts = {
   readonly db: DatabaseSync
   readonly postings: Postings
   readonly intervals: Intervals
+  readonly tuples: TupleLists
   readonly budget: Budget
   /** So many matches are sorted for a page. */
   readonly gathered?: number
@@ -119,8 +121,8 @@ export class IndexReader {
   }
 
   #sourcesOf({ kind }: Kind): Sources {
-    const { postings, intervals } = this.#parts
-    return { numbers: numbersOf(kind, this.#statements), postings, intervals, rows: (query) => this.#rows(query) }
+    const { postings, intervals, tuples } = this.#parts
+    return { numbers: numbersOf(kind, this.#statements), postings, intervals, tuples, rows: (query) => this.#rows(query) }
   }
 
   #rows({ text, values }: Sql): Docs {

@@ -1,8 +1,8 @@
 /**
- * The index's file: lists of documents by value, packed (postings.ts, intervals.ts). A value that stands in several fields of a document (a
- * reference in subject, patient and the compartment) is listed once, under the number of that combination of fields. The file can be made
- * again from the store at any time, so nothing in it is flushed to disk on its own account; the position up to which it follows the store is
- * part of each of its transactions.
+ * The index's file: lists of documents by value, packed (postings.ts, intervals.ts, tuple-lists.ts). A value that stands in several fields of a
+ * document (a reference in subject, patient and the compartment) is listed once, under the number of that combination of fields. The file can
+ * be made again from the store at any time, so nothing in it is flushed to disk on its own account; the position up to which it follows the
+ * store is part of each of its transactions.
  */
 import { DatabaseSync } from 'node:sqlite'
 import { metresBetween } from '../../search/plan.ts'
@@ -16,7 +16,7 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS place (kind INTEGER, id TEXT, doc INTEGER NOT NULL, deleted INTEGER NOT NULL, PRIMARY KEY (kind, id)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS posting (combination INTEGER, value TEXT, first INTEGER, last INTEGER NOT NULL, n INTEGER NOT NULL, docs BLOB, PRIMARY KEY (combination, value, first)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS span (field INTEGER, first INTEGER, last INTEGER NOT NULL, n INTEGER NOT NULL, lowest NOT NULL, highest NOT NULL, docs BLOB NOT NULL, bounds BLOB NOT NULL, PRIMARY KEY (field, first)) WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS tuple (combination INTEGER, key TEXT, low0, doc INTEGER, n INTEGER, high0, low1, high1, labels TEXT NOT NULL, PRIMARY KEY (combination, key, low0, doc, n)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS tuples (list INTEGER PRIMARY KEY, combination INTEGER NOT NULL, key TEXT NOT NULL, ranges INTEGER NOT NULL, labels TEXT NOT NULL, UNIQUE (combination, key, ranges, labels));
   CREATE TABLE IF NOT EXISTS point (field INTEGER, latitude, longitude, doc INTEGER, PRIMARY KEY (field, latitude, longitude, doc)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;`
 

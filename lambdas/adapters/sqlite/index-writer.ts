@@ -2,11 +2,14 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument, Tuple } from '../../ports/search-index.ts'
 import { COMPARTMENT, ID, PRESENT } from './compile-plan.ts'
-import { type Held, inRows, NOTHING_HELD, ownGroups, type Point, readHeld, type TupleRow } from './held.ts'
+import { type Held, inRows, NOTHING_HELD, ownGroups, type Point, readHeld } from './held.ts'
 import { type FieldSet, IndexNumbers } from './index-numbers.ts'
 import type { Interval, Intervals } from './intervals.ts'
 import type { Postings } from './postings.ts'
 import { NO_SORTING, writeSorting } from './sorting.ts'
+import type { TupleLists } from './tuple-lists.ts'
+
+type Lists = { readonly postings: Postings; readonly intervals: Intervals; readonly tuples: TupleLists }
 
 type Row = { readonly doc: number; readonly version: number; readonly held: string }
 type DocumentRow = [doc: number, kind: number, id: string, version: number, sorting: string, held: string]
@@ -19,22 +22,22 @@ export class IndexWriter {
   readonly #numbers: IndexNumbers
   readonly #postings: Postings
   readonly #intervals: Intervals
+  readonly #tuples: TupleLists
   readonly #insertions = new Map<string, StatementSync>()
   readonly #statements
   #nextDoc: number
   readonly #documents: DocumentRow[] = []
   readonly #places: Place[] = []
-  readonly #tuples: TupleRow[] = []
   readonly #points: Point[] = []
 
-  constructor(db: DatabaseSync, postings: Postings, intervals: Intervals) {
+  constructor(db: DatabaseSync, { postings, intervals, tuples }: Lists) {
     this.#db = db
     this.#numbers = new IndexNumbers(db)
     this.#postings = postings
     this.#intervals = intervals
+    this.#tuples = tuples
     this.#statements = {
       known: db.prepare('SELECT d.doc, d.version, d.held FROM place p JOIN document d ON d.doc = p.doc WHERE p.kind = ? AND p.id = ?'),
-      tuple: db.prepare('DELETE FROM tuple WHERE combination = ? AND key = ? AND low0 = ? AND doc = ? AND n = ?'),
       point: db.prepare('DELETE FROM point WHERE field = ? AND latitude = ? AND longitude = ? AND doc = ?'),
     }
     this.#nextDoc = nextDocOf(db)
@@ -46,14 +49,13 @@ export class IndexWriter {
     this.#places.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
     this.#insert('document', 6, this.#documents)
     this.#insert('place', 4, this.#places)
-    this.#insert('tuple', 9, this.#tuples)
     this.#insert('point', 4, this.#points)
   }
 
   /** Forgets what it knows by heart: the transaction was rolled back. */
   reset(): void {
     this.#numbers.reset()
-    for (const rows of [this.#documents, this.#places, this.#tuples, this.#points]) rows.length = 0
+    for (const rows of [this.#documents, this.#places, this.#points]) rows.length = 0
     this.#nextDoc = nextDocOf(this.#db)
   }
 
@@ -74,22 +76,22 @@ export class IndexWriter {
 
   /** Adds the document's rows to those of the batch, and its intervals; what to remember of them. */
   #collect(kind: number, doc: number, document: IndexDocument): Held {
-    const held: [(number | string)[], number[], (number | string)[], number[], Held[4]] = [[], [], [], [], []]
+    const held: [(number | string)[], number[], number[], Held[3]] = [[], [], [], []]
     const fieldOf = (name: string): number => this.#numbers.fieldOf(kind, name)
     for (const [value, fields] of this.#fieldsOf(document, fieldOf))
       for (const combination of this.#numbers.combinationsOf(kind, fields)) held[0].push(combination, value)
     for (const combination of this.#presenceOf(kind, document)) held[0].push(combination, PRESENT)
     for (const name in document.spans) this.#addIntervals(fieldOf(name), doc, document.spans[name]!, held[1])
     for (const name in document.numbers) this.#addIntervals(fieldOf(name), doc, document.numbers[name]!, held[1])
-    this.#addTuples(kind, doc, document, held[2])
+    this.#addTuples(kind, doc, document, held[1])
     for (const name in document.points) {
       const field = fieldOf(name)
       for (const [latitude, longitude] of document.points[name]!) {
         this.#points.push([field, latitude, longitude, doc])
-        held[3].push(field, latitude, longitude)
+        held[2].push(field, latitude, longitude)
       }
     }
-    held[4] = ownGroups(document, fieldOf)
+    held[3] = ownGroups(document, fieldOf)
     return held
   }
 
@@ -98,14 +100,15 @@ export class IndexWriter {
     held.push(field)
   }
 
-  #addTuples(kind: number, doc: number, document: IndexDocument, held: (number | string)[]): void {
-    let n = 0
+  #addTuples(kind: number, doc: number, document: IndexDocument, held: number[]): void {
+    const lists = new Set<number>()
     for (const { tuple, fields } of this.#tuplesOf(kind, document))
       for (const combination of this.#numbers.combinationsOf(kind, fields)) {
-        const row = tupleRow(combination, doc, n, tuple)
-        this.#tuples.push(row)
-        held.push(combination, row[1], String(row[2]), n++)
+        const list = -this.#tuples.listOf(combination, tuple)
+        this.#intervals.add(list, doc, tuple.ranges.length === 0 ? NO_RANGES : tuple.ranges)
+        lists.add(list)
       }
+    for (const list of lists) held.push(list)
   }
 
   /** The fields in which each value stands. */
@@ -146,10 +149,8 @@ export class IndexWriter {
     return writeSorting(present.map((param) => [this.#numbers.fieldOf(kind, param), order[param]]))
   }
 
-  #removeRows(doc: number, [, intervals, tuples, points]: Held): void {
+  #removeRows(doc: number, [, intervals, points]: Held): void {
     for (const field of intervals) this.#intervals.remove(field, doc)
-    for (const [combination, key, low, n] of inRows<[number, string, string, number]>(tuples, 4))
-      this.#statements.tuple.run(combination, key, Number(low), doc, n)
     for (const [field, latitude, longitude] of inRows<[number, number, number]>(points, 3))
       this.#statements.point.run(field, latitude, longitude, doc)
   }
@@ -164,7 +165,7 @@ export class IndexWriter {
   }
 
   /** Empties the list. */
-  #insert(table: 'document' | 'place' | 'tuple' | 'point', columns: number, rows: (readonly SQLInputValue[])[]): void {
+  #insert(table: 'document' | 'place' | 'point', columns: number, rows: (readonly SQLInputValue[])[]): void {
     const whole = rows.length - (rows.length % ROWS_AT_ONCE)
     const values: SQLInputValue[] = Array(columns * ROWS_AT_ONCE).fill(null)
     for (let i = 0; i < whole; i += ROWS_AT_ONCE) {
@@ -191,18 +192,8 @@ export class IndexWriter {
 const nextDocOf = (db: DatabaseSync): number =>
   ((db.prepare('SELECT max(doc) AS doc FROM document').get() as { readonly doc: number | null }).doc ?? 0) + 1
 
-/** Labels stand between line breaks, so that one is found whole or by its beginning. */
-const tupleRow = (combination: number, doc: number, n: number, { key, labels, ranges: [one, two] }: Tuple): TupleRow => [
-  combination,
-  key,
-  one?.[0] ?? 0,
-  doc,
-  n,
-  one?.[1] ?? null,
-  two?.[0] ?? null,
-  two?.[1] ?? null,
-  labels.map((label) => `\n${label}\n`).join(''),
-]
+/** The interval of a tuple without ranges. */
+const NO_RANGES: Tuple['ranges'] = [[0, 0]]
 
 /** Of several versions of a resource in one batch only the highest. */
 function newestOf(documents: readonly IndexDocument[]): Iterable<IndexDocument> {

@@ -1,6 +1,6 @@
 /**
  * The intervals of each field, documents in ascending order: on disk in blocks with their lowest and highest bounds, in memory those that came
- * since the last commit. All intervals of a document in a field are in one place.
+ * since the last commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Budget } from './budget.ts'
@@ -13,28 +13,39 @@ export type Interval = readonly [low: number, high: number]
 
 /** Intervals of a block. */
 const BLOCK = 512
+/** Documents of fields that are written in a few milliseconds. */
+const STEP = 250
+/** Fields that are looked at to tell the number of documents. */
+const MOST_ESTIMATED = 100
 
 /** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
 type Block = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array]
+type FieldBlock = [...Block, field: number]
 /** In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more. */
 type Pending = { readonly docs: number[]; readonly lows: number[]; readonly highs: number[]; readonly touched: Set<number> }
 type Entries = { readonly docs: Uint32Array; readonly lows: Float64Array; readonly highs: Float64Array }
 
 export class Intervals {
   readonly #budget: Budget
+  readonly #onEmpty: (field: number) => void
   readonly #statements
   readonly #pending = new Map<number, Pending>()
 
-  constructor(db: DatabaseSync, budget: Budget) {
+  /** `onEmpty` is told of a field that is written and has no intervals. */
+  constructor(db: DatabaseSync, budget: Budget, onEmpty: (field: number) => void = () => undefined) {
     this.#budget = budget
+    this.#onEmpty = onEmpty
     const statements = new Statements(db)
-    const touched = 'WHERE field = ? AND first <= ? AND last >= ? AND lowest <= ? AND highest >= ?'
+    const touched = 'first <= ? AND last >= ? AND lowest <= ? AND highest >= ?'
+    const blocks = 'SELECT first, n, docs, bounds, field FROM span'
     this.#statements = {
       put: db.prepare('INSERT OR REPLACE INTO span VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
       drop: db.prepare('DELETE FROM span WHERE field = ? AND first = ?'),
       holding: statements.lists('SELECT first, n, docs, bounds FROM span WHERE field = ? AND first <= ? ORDER BY first DESC LIMIT 1'),
-      touched: statements.lists(`SELECT first, n, docs, bounds FROM span ${touched}`),
-      estimate: statements.lists(`SELECT total(n) FROM span ${touched}`),
+      touched: statements.lists(`${blocks} WHERE field = ? AND ${touched}`),
+      touchedOfMany: statements.lists(`${blocks} WHERE field IN (SELECT value FROM json_each(?)) AND ${touched}`),
+      any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
+      estimate: statements.lists(`SELECT total(n) FROM span WHERE field = ? AND ${touched}`),
     }
   }
 
@@ -61,37 +72,51 @@ export class Intervals {
     this.#pending.clear()
   }
 
-  /** Writes what is in memory, a field between two steps. */
+  /** Writes what is in memory, fields of so many documents between two steps. */
   *writing(): Generator<undefined, undefined> {
+    let docs = 0
     for (const [field, pending] of this.#pending) {
       this.#write(field, pending)
       this.#pending.delete(field)
+      docs += pending.touched.size
+      if (docs < STEP) continue
+      docs = 0
       yield
     }
   }
 
-  /** The documents from one number to another that have an interval in the field that passes. */
-  read(field: number, { lowest, highest, passes }: IntervalTest, from: number, to: number): Docs {
-    const blocks = this.#statements.touched.all(field, to, from, highest, lowest) as unknown as readonly Block[]
-    const pending = this.#pending.get(field) ?? NOTHING
-    const found = new Uint32Array(blocks.reduce((sum, [, n]) => sum + n, pending.docs.length))
+  /** The documents from one number to another that have an entry in one of the fields that passes. */
+  read(fields: readonly number[], test: IntervalTest, from: number, to: number): Docs {
+    const { lowest, highest, width } = test
+    const { touched, touchedOfMany } = this.#statements
+    const rows =
+      fields.length === 1
+        ? touched.all(fields[0]!, to, from, highest, lowest)
+        : touchedOfMany.all(`[${fields.join(',')}]`, to, from, highest, lowest)
+    const blocks = rows as unknown as readonly FieldBlock[]
+    const pending = fields.flatMap((field) => this.#pending.get(field) ?? [])
+    const found = new Uint32Array(blocks.reduce((sum, [, n]) => sum + n, 0) + pending.reduce((sum, { docs }) => sum + docs.length, 0))
     let n = 0
-    const { touched } = pending
-    const isAnyTouched = touched.size > 0
     for (const block of blocks) {
       this.#budget.tick()
-      const { docs, lows, highs } = entriesOf(block)
-      for (let i = 0; i < docs.length; i++)
-        if (passes(lows[i]!, highs[i]!) && !(isAnyTouched && touched.has(docs[i]!))) found[n++] = docs[i]!
+      const entries = entriesOf(block)
+      const { docs } = entries
+      const gone = this.#pending.get(block[4])?.touched
+      for (let i = 0; i < docs.length; i += width)
+        if (isPassing(entries, i, test) && (gone === undefined || !gone.has(docs[i]!))) found[n++] = docs[i]!
     }
-    for (let i = 0; i < pending.docs.length; i++) if (passes(pending.lows[i]!, pending.highs[i]!)) found[n++] = pending.docs[i]!
+    for (const entries of pending)
+      for (let i = 0; i < entries.docs.length; i += width) if (isPassing(entries, i, test)) found[n++] = entries.docs[i]!
     return docsOf(found.subarray(0, n))
   }
 
-  /** At most so many documents pass. */
-  estimate(field: number, { lowest, highest }: IntervalTest): number {
-    const [n] = this.#statements.estimate.get(field, ALL, 0, highest, lowest) as unknown as [number]
-    return n + (this.#pending.get(field)?.docs.length ?? 0)
+  /** At most so many documents have an entry that passes; infinitely many when that takes too long to find out. */
+  estimate(fields: readonly number[], { lowest, highest }: IntervalTest): number {
+    if (fields.length > MOST_ESTIMATED) return Number.POSITIVE_INFINITY
+    return fields.reduce((sum, field) => {
+      const [n] = this.#statements.estimate.get(field, ALL, 0, highest, lowest) as unknown as [number]
+      return sum + n + (this.#pending.get(field)?.docs.length ?? 0)
+    }, 0)
   }
 
   #pendingOf(field: number): Pending {
@@ -118,6 +143,7 @@ export class Intervals {
       this.#put(field, now)
       end = start
     }
+    if (added.docs.length === 0 && this.#statements.any.get(field) === undefined) this.#onEmpty(field)
   }
 
   #put(field: number, { docs, lows, highs }: Entries): void {
@@ -147,11 +173,16 @@ export class Intervals {
 /** Above every document. */
 const ALL = 2 ** 32
 
-const NOTHING: Pending = { docs: [], lows: [], highs: [], touched: new Set() }
-
 const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
 
-function entriesOf([first, n, packedDocs, bytes]: Block): Entries {
+/** The entry that begins there. */
+function isPassing({ lows, highs }: Entries | Pending, at: number, { passes, others }: IntervalTest): boolean {
+  if (!passes(lows[at]!, highs[at]!)) return false
+  for (let i = 0; i < others.length; i++) if (!others[i]!(lows[at + 1 + i]!, highs[at + 1 + i]!)) return false
+  return true
+}
+
+function entriesOf([first, n, packedDocs, bytes]: Block | FieldBlock): Entries {
   const docs = new Uint32Array(n)
   unpack(packedDocs, first, docs, 0)
   const { buffer, byteOffset } = bytes

@@ -9,6 +9,7 @@ import { openIndex } from './index-schema.ts'
 import { IndexWriter } from './index-writer.ts'
 import { Intervals } from './intervals.ts'
 import { Postings } from './postings.ts'
+import { TupleLists } from './tuple-lists.ts'
 
 export type IndexOptions = {
   /** So many matches are sorted for a page. */
@@ -24,6 +25,7 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #db: DatabaseSync
   readonly #postings: Postings
   readonly #intervals: Intervals
+  readonly #tuples: TupleLists
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
   /** What is in memory is being written, in steps. */
@@ -36,10 +38,12 @@ export class SqliteSearchIndex implements SearchIndex {
     const budget = budgetOf(db, milliseconds)
     this.#db = db
     this.#postings = new Postings(db, budget)
-    this.#intervals = new Intervals(db, budget)
-    const [postings, intervals] = [this.#postings, this.#intervals]
-    this.#reader = new IndexReader({ db, postings, intervals, budget, ...(gathered === undefined ? {} : { gathered }) })
-    this.#writer = new IndexWriter(db, postings, intervals)
+    const tuples = new TupleLists(db)
+    this.#tuples = tuples
+    this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
+    const lists = { postings: this.#postings, intervals: this.#intervals, tuples }
+    this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
+    this.#writer = new IndexWriter(db, lists)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
     this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
   }
@@ -60,6 +64,7 @@ export class SqliteSearchIndex implements SearchIndex {
       this.#writing = undefined
       this.#postings.clear()
       this.#intervals.clear()
+      this.#tuples.clear()
       this.#writer.reset()
       throw error
     }
