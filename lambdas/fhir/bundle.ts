@@ -26,11 +26,24 @@ export const bundleTree = (page: BundlePage): Resource => ({
 /** The page as bytes of JSON. */
 export function writeBundle(page: BundlePage): Uint8Array {
   if (page.entries.length === 0) return ENCODER.encode(writeJson(head(page)))
-  const parts: Uint8Array[] = [ENCODER.encode(`${writeJson(head(page)).slice(0, -1)},"entry":[`)]
-  page.entries.forEach((entry, i) => {
-    parts.push(...entryParts(entry, i === 0 ? '{' : ',{'))
-  })
-  parts.push(ENCODER.encode(']}'))
+  const parts: Uint8Array[] = []
+  let text = `${writeJson(head(page)).slice(0, -1)},"entry":[`
+  let open = '{'
+  for (const { fullUrl, resource, more } of page.entries) {
+    const before = fullUrl === undefined ? '' : `"fullUrl":${JSON.stringify(fullUrl)}`
+    text += open + before
+    if (resource !== undefined) {
+      text += `${before === '' ? '' : ','}"resource":`
+      if (resource instanceof Uint8Array) {
+        parts.push(ENCODER.encode(text), resource)
+        text = ''
+      } else text += writeJson(resource)
+    }
+    const after = more === undefined ? '' : writeJson(more).slice(1, -1)
+    text += `${after !== '' && (before !== '' || resource !== undefined) ? ',' : ''}${after}}`
+    open = ',{'
+  }
+  parts.push(ENCODER.encode(`${text}]}`))
   return concat(parts)
 }
 
@@ -42,19 +55,6 @@ const head = ({ type, total, link }: BundlePage): Resource => ({
   ...(total === undefined ? {} : { total }),
   ...(link.length === 0 ? {} : { link }),
 })
-
-function* entryParts({ fullUrl, resource, more }: BundleEntry, open: string): Generator<Uint8Array> {
-  const before = fullUrl === undefined ? '' : `"fullUrl":${JSON.stringify(fullUrl)}`
-  const after = more === undefined ? '' : writeJson(more).slice(1, -1)
-  const comma = (left: string): string => (left === '' ? '' : ',')
-  if (resource === undefined) {
-    yield ENCODER.encode(`${open}${before}${after === '' ? '' : comma(before)}${after}}`)
-    return
-  }
-  yield ENCODER.encode(`${open}${before}${comma(before)}"resource":`)
-  yield resource instanceof Uint8Array ? resource : ENCODER.encode(writeJson(resource))
-  yield ENCODER.encode(`${comma(after)}${after}}`)
-}
 
 const entryTree = ({ fullUrl, resource, more }: BundleEntry): Element => ({
   ...(fullUrl === undefined ? {} : { fullUrl }),

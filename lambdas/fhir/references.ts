@@ -9,15 +9,15 @@ import { isResourceType } from './resource-types.ts'
 export const replaceReferences = (resource: Resource, replace: (reference: string) => string | undefined): Resource =>
   walk(resource, replace, true) as Resource
 
-/** All distinct references to other resources by search (`Patient?identifier=1`). https://hl7.org/fhir/R4/http.html#trules */
-export function conditionalReferences(resources: readonly Resource[]): readonly string[] {
-  const found = new Set<string>()
-  for (const resource of resources)
+/** The references to other resources by search (`Patient?identifier=1`), perhaps some twice. https://hl7.org/fhir/R4/http.html#trules */
+export function conditionalReferences(resource: Resource | undefined): readonly string[] {
+  const found: string[] = []
+  if (resource !== undefined)
     replaceReferences(resource, (reference) => {
-      if (/^[A-Z][A-Za-z]*\?/.test(reference)) found.add(reference)
+      if (reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)) found.push(reference)
       return undefined
     })
-  return [...found]
+  return found
 }
 
 /** `Type/id` of every reference to a resource of this server, with its place. `baseUrl` without a slash at the end. */

@@ -41,14 +41,10 @@ const NO_BODY = new Uint8Array()
 function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer: FhirRequest): Exchange {
   const [path = '', query = ''] = splitOnce(url.startsWith(outer.baseUrl) ? url.slice(outer.baseUrl.length) : url)
   const matched = matchRoute(method === 'HEAD' ? 'GET' : method, path)
-  const exchange = exchangeOf({ method, path, query, headers, body: NO_BODY }, matched.interaction, '', matched, {
-    baseUrl: outer.baseUrl,
-    reading: () => outer.reading,
-  })
-  const isPatch = matched.interaction === 'patch'
-  const body = resource === undefined ? {} : isPatch ? { patch: patchOf(resource) } : { resource }
-  exchange.fhir = { ...exchange.fhir, ...body, tenant: outer.tenant, preferences: outer.preferences }
-  return exchange
+  const { baseUrl, reading, tenant, preferences } = outer
+  const body = resource === undefined ? undefined : matched.interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
+  const http = { method, path, query, headers, body: NO_BODY }
+  return exchangeOf(http, '', { ...matched, ...body, baseUrl, reading, tenant, preferences })
 }
 
 const splitOnce = (url: string): readonly string[] => {

@@ -31,7 +31,8 @@ export function server({ interactions, steps, place }: ServerParts): Serve {
   )
   const fallback = pipeline('fallback', steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, 'fallback', requestId, {}, place))
+    const here = { baseUrl: place.baseUrl, reading: place.reading() }
+    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, requestId, { interaction: 'fallback', ...here }))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let matched: Matched
     try {
@@ -41,22 +42,21 @@ export function server({ interactions, steps, place }: ServerParts): Serve {
     }
     const answer = pipelines.get(matched.interaction)
     if (answer === undefined) return fallBack({ ...http, refused: fhirError(404, 'not-found', 'This path is not answered here') })
-    return answer(exchangeOf(http, matched.interaction, requestId, matched, place))
+    return answer(exchangeOf(http, requestId, { ...matched, ...here }))
   }
 }
 
-export function exchangeOf(http: HttpRequest, interaction: Code, requestId: string, named: Partial<Matched>, place: Place): Exchange {
-  const { interaction: _, ...key } = named
-  const fhir: FhirRequest = {
-    ...key,
-    interaction: interaction as InteractionCode,
+type Known = Partial<Omit<FhirRequest, 'interaction'>> & Pick<FhirRequest, 'baseUrl' | 'reading'> & { readonly interaction: Code }
+
+/** `known`: of the request to FHIR, before its steps learn more. */
+export function exchangeOf(http: HttpRequest, requestId: string, known: Known): Exchange {
+  const fhir = {
     tenant: '',
     parameters: http.query === '' ? [] : [...new URLSearchParams(http.query)],
     posted: false,
     preconditions: {},
     preferences: {},
-    baseUrl: place.baseUrl,
-    reading: place.reading(),
-  }
-  return { http, interaction, requestId, fhir, shape: { pretty: false } }
+    ...known,
+  } as FhirRequest
+  return { http, interaction: known.interaction, requestId, fhir, shape: { pretty: false } }
 }

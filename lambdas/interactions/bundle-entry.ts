@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type BundleEntry, bundleTree, isBundlePage } from '../fhir/bundle.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
-import { isElement, isResource, type Resource } from '../fhir/resource.ts'
+import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 
 export type EntryRequest = {
@@ -30,12 +30,12 @@ export function entriesOf(bundle: Resource): readonly EntryRequest[] {
   return entry.map(entryOf)
 }
 
-const HEADERS = {
-  ifMatch: 'if-match',
-  ifNoneMatch: 'if-none-match',
-  ifModifiedSince: 'if-modified-since',
-  ifNoneExist: 'if-none-exist',
-} as const
+const HEADERS = [
+  ['ifMatch', 'if-match'],
+  ['ifNoneMatch', 'if-none-match'],
+  ['ifModifiedSince', 'if-modified-since'],
+  ['ifNoneExist', 'if-none-exist'],
+] as const
 
 function entryOf(entry: unknown, index: number): EntryRequest {
   const at = `Bundle.entry[${index}]`
@@ -48,21 +48,30 @@ function entryOf(entry: unknown, index: number): EntryRequest {
   if (typeof url !== 'string') throw fhirError(400, 'required', 'The request of an entry has a url', `${at}.request.url`)
   if (resource !== undefined && !isResource(resource))
     throw fhirError(400, 'structure', 'The resource of an entry has a resourceType', `${at}.resource`)
-  const headers = Object.entries(HEADERS).flatMap(([name, header]) => (typeof request[name] === 'string' ? [[header, request[name]]] : []))
   return {
     index,
     method: method as string,
-    url: url.replace(/^\//, ''),
-    headers: Object.fromEntries(headers),
+    url: url.startsWith('/') ? url.slice(1) : url,
+    headers: headersOf(request),
     ...(typeof fullUrl === 'string' ? { fullUrl } : {}),
     ...(resource === undefined ? {} : { resource: withId(resource, method, fullUrl) }),
   }
 }
 
+function headersOf(request: Element): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (const [name, header] of HEADERS) {
+    const value = request[name]
+    if (typeof value === 'string') headers[header] = value
+  }
+  return headers
+}
+
 /** A POSTed resource without an id takes that of its fullUrl. */
 function withId(resource: Resource, method: unknown, fullUrl: unknown): Resource {
+  if (resource.id !== undefined || method !== 'POST') return resource
   const [, id] = /^urn:uuid:([A-Za-z0-9-]{1,64})$/.exec(String(fullUrl)) ?? []
-  return resource.id !== undefined || method !== 'POST' || id === undefined ? resource : { ...resource, id }
+  return id === undefined ? resource : { ...resource, id }
 }
 
 /** The answer to one entry. Bodies of writes are left out unless the client asked for them: it has just sent them. */

@@ -130,20 +130,20 @@ async function withReferences(ports: WritePorts, located: readonly Located[]): P
   for (const { entry, target } of located)
     if (entry.fullUrl !== undefined && target.key !== undefined) known.set(entry.fullUrl, `${target.key.type}/${target.key.id}`)
   for (const { entry, request } of located)
-    for (const reference of conditionalReferences(request.resource === undefined ? [] : [request.resource]))
+    for (const reference of conditionalReferences(request.resource))
       if (!known.has(reference)) known.set(reference, await forEntry(entry, () => referenced(ports, request, reference)))
-  if (known.size === 0) return located
-  return located.map((step) => {
-    const { resource, patch } = step.request
-    return {
-      ...step,
-      request: {
-        ...step.request,
-        ...(resource === undefined ? {} : { resource: replaceReferences(resource, (reference) => known.get(reference)) }),
-        ...(patch === undefined ? {} : { patch: replaceReferences(patch as never, (reference) => known.get(reference)) }),
-      },
-    }
-  })
+  return known.size === 0 ? located : located.map((step) => withKnown(step, (reference) => known.get(reference)))
+}
+
+function withKnown(step: Located, known: (reference: string) => string | undefined): Located {
+  const { request } = step
+  const resource = request.resource === undefined ? undefined : replaceReferences(request.resource, known)
+  const patch = request.patch === undefined ? undefined : replaceReferences(request.patch as never, known)
+  if (resource === request.resource && patch === request.patch) return step
+  return {
+    ...step,
+    request: { ...request, ...(resource === undefined ? {} : { resource }), ...(patch === undefined ? {} : { patch }) },
+  }
 }
 
 async function referenced(ports: WritePorts, request: FhirRequest, reference: string): Promise<string> {

@@ -6,8 +6,8 @@ import { stringsOf } from './types/string.ts'
 
 /** FHIRPath of each, `Patient.name[0].family`. Empty, quickly, for a resource without a long string. */
 export function longStrings(resource: Resource): readonly string[] {
+  if (!hasLongString(resource)) return []
   const places = placesOf(resource, resource.resourceType)
-  if (places.length === 0) return []
   const searchable = new Set(
     extractorsOf(resource.resourceType).flatMap(({ parameter }) =>
       parameter.type === 'string' || parameter.type === 'token' || parameter.type === 'uri'
@@ -19,6 +19,14 @@ export function longStrings(resource: Resource): readonly string[] {
 }
 
 type Place = { readonly path: string; readonly text: string }
+
+function hasLongString(tree: unknown): boolean {
+  if (typeof tree === 'string') return tree.length > LONGEST
+  if (Array.isArray(tree)) return tree.some(hasLongString)
+  if (!isElement(tree)) return false
+  for (const name in tree) if (hasLongString(tree[name])) return true
+  return false
+}
 
 function placesOf(tree: unknown, path: string): readonly Place[] {
   if (typeof tree === 'string') return tree.length > LONGEST ? [{ path, text: tree }] : []
