@@ -6,6 +6,9 @@ const MOST_COMBINATIONS = 200
 /** Sets of fields known by heart: where documents of one kind are alike there are a few hundred. */
 const MOST_SETS = 50_000
 
+/** The numbers of a kind's fields by their names. */
+export type FieldNumbers = (name: string) => number
+
 /** The fields in which a value stands, in the order in which they were met. */
 export type FieldSet = {
   readonly fields: readonly number[]
@@ -17,7 +20,7 @@ export type FieldSet = {
 export class IndexNumbers {
   readonly #statements
   readonly #kinds = new Map<string, Map<string, number>>()
-  readonly #fields = new Map<number, Map<string, number>>()
+  readonly #fields = new Map<number, FieldNumbers>()
   readonly #sizes = new Map<number, number>()
   #noFields = newSet([])
   #sets = 0
@@ -52,15 +55,14 @@ export class IndexNumbers {
     return kind
   }
 
-  fieldOf(kind: number, name: string): number {
-    const fields = within(this.#fields, kind)
-    let field = fields.get(name)
-    if (field === undefined) {
-      const row = this.#statements.field.get(kind, name) as { readonly field: number } | undefined
-      field = row?.field ?? Number(this.#statements.addField.run(kind, name).lastInsertRowid)
-      fields.set(name, field)
+  fieldsOf(kind: number): FieldNumbers {
+    let fields = this.#fields.get(kind)
+    if (fields === undefined) {
+      const known = new Map<string, number>()
+      fields = (name) => known.get(name) ?? this.#fieldOf(kind, name, known)
+      this.#fields.set(kind, fields)
     }
-    return field
+    return fields
   }
 
   /** A field, or a field more. */
@@ -83,6 +85,13 @@ export class IndexNumbers {
       set.combinations = one === undefined ? set.fields.map((field) => this.#combinationOf(kind, [field])!) : [one]
     }
     return set.combinations
+  }
+
+  #fieldOf(kind: number, name: string, known: Map<string, number>): number {
+    const row = this.#statements.field.get(kind, name) as { readonly field: number } | undefined
+    const field = row?.field ?? Number(this.#statements.addField.run(kind, name).lastInsertRowid)
+    known.set(name, field)
+    return field
   }
 
   #forgetSets(): void {

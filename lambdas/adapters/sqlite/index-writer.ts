@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument, Tuple } from '../../ports/search-index.ts'
 import { COMPARTMENT, ID, PRESENT } from './compile-plan.ts'
 import { type Held, inRows, NOTHING_HELD, ownGroups, type Point, readHeld } from './held.ts'
-import { type FieldSet, IndexNumbers } from './index-numbers.ts'
+import { type FieldNumbers, type FieldSet, IndexNumbers } from './index-numbers.ts'
 import type { Interval, Intervals } from './intervals.ts'
 import type { Postings } from './postings.ts'
 import { NO_SORTING, writeSorting } from './sorting.ts'
@@ -13,9 +13,13 @@ type Lists = { readonly postings: Postings; readonly intervals: Intervals; reado
 
 type Row = { readonly doc: number; readonly version: number; readonly held: string }
 type DocumentRow = [doc: number, kind: number, id: string, version: number, sorting: string, held: string]
+/** A tuple with the fields in which it stands. */
+type Placed = { readonly tuple: Tuple; fields: FieldSet }
 type Place = [kind: number, id: string, doc: number, deleted: number]
 
 const ROWS_AT_ONCE = 16
+/** Where a document has more tuples or lists of them, the same may be put or remembered twice. */
+const MOST_COMPARED = 100
 
 export class IndexWriter {
   readonly #db: DatabaseSync
@@ -67,86 +71,80 @@ export class IndexWriter {
     const doc = known?.doc ?? this.#nextDoc++
     const before = readHeld(known?.held ?? '')
     if (before !== NOTHING_HELD) this.#removeRows(doc, before)
-    const now = deleted ? NOTHING_HELD : this.#collect(kind, doc, document)
+    const fieldOf = this.#numbers.fieldsOf(kind)
+    const now = deleted ? NOTHING_HELD : this.#collect(kind, doc, document, fieldOf)
     this.#exchangePostings(doc, before[0], now[0])
-    const sorting = deleted ? NO_SORTING : this.#sortingOf(kind, document)
+    const sorting = deleted ? NO_SORTING : writeSorting(document.present, document.order, fieldOf)
     this.#documents.push([doc, kind, id, version, sorting, deleted ? '' : JSON.stringify(now)])
     this.#places.push([kind, id, doc, deleted ? 1 : 0])
   }
 
   /** Adds the document's rows to those of the batch, and its intervals; what to remember of them. */
-  #collect(kind: number, doc: number, document: IndexDocument): Held {
-    const held: [(number | string)[], number[], number[], Held[3]] = [[], [], [], []]
-    const fieldOf = (name: string): number => this.#numbers.fieldOf(kind, name)
-    for (const [value, fields] of this.#fieldsOf(document, fieldOf))
-      for (const combination of this.#numbers.combinationsOf(kind, fields)) held[0].push(combination, value)
-    for (const combination of this.#presenceOf(kind, document)) held[0].push(combination, PRESENT)
-    for (const name in document.spans) this.#addIntervals(fieldOf(name), doc, document.spans[name]!, held[1])
-    for (const name in document.numbers) this.#addIntervals(fieldOf(name), doc, document.numbers[name]!, held[1])
-    this.#addTuples(kind, doc, document, held[1])
-    for (const name in document.points) {
-      const field = fieldOf(name)
-      for (const [latitude, longitude] of document.points[name]!) {
-        this.#points.push([field, latitude, longitude, doc])
-        held[2].push(field, latitude, longitude)
-      }
-    }
-    held[3] = ownGroups(document, fieldOf)
-    return held
+  #collect(kind: number, doc: number, document: IndexDocument, fieldOf: FieldNumbers): Held {
+    return [
+      this.#postingsOf(kind, document, fieldOf),
+      this.#addIntervals(kind, doc, document, fieldOf),
+      this.#addPoints(doc, document, fieldOf),
+      ownGroups(document, fieldOf),
+    ]
   }
 
-  #addIntervals(field: number, doc: number, intervals: readonly Interval[], held: number[]): void {
-    this.#intervals.add(field, doc, intervals)
-    held.push(field)
-  }
-
-  #addTuples(kind: number, doc: number, document: IndexDocument, held: number[]): void {
-    const lists = new Set<number>()
-    for (const { tuple, fields } of this.#tuplesOf(kind, document))
-      for (const combination of this.#numbers.combinationsOf(kind, fields)) {
-        const list = -this.#tuples.listOf(combination, tuple)
-        this.#intervals.add(list, doc, tuple.ranges.length === 0 ? NO_RANGES : tuple.ranges)
-        lists.add(list)
-      }
-    for (const list of lists) held.push(list)
-  }
-
-  /** The fields in which each value stands. */
-  #fieldsOf({ keys, compartments }: IndexDocument, fieldOf: (name: string) => number): ReadonlyMap<string, FieldSet> {
-    const fields = new Map<string, FieldSet>()
+  /** Each value under the combination of the fields in which it stands. That a field has values is told by its number below zero. */
+  #postingsOf(kind: number, { keys, compartments, present }: IndexDocument, fieldOf: FieldNumbers): Held[0] {
+    const fieldsOf = new Map<string, FieldSet>()
     const add = (name: string, values: readonly string[]): void => {
       const field = fieldOf(name)
-      for (const value of values) fields.set(value, this.#numbers.together(fields.get(value), field))
+      for (const value of values) fieldsOf.set(value, this.#numbers.together(fieldsOf.get(value), field))
     }
     for (const name in keys) if (name !== ID) add(name, keys[name]!)
     if (compartments.length > 0) add(COMPARTMENT, compartments)
-    return fields
+    const postings: (number | string)[] = []
+    const put = (fields: FieldSet, value: string): void => {
+      for (const combination of this.#numbers.combinationsOf(kind, fields)) postings.push(combination, value)
+    }
+    fieldsOf.forEach(put)
+    let fields = this.#numbers.together(undefined, -fieldOf(ID))
+    for (const param of present) fields = this.#numbers.together(fields, -fieldOf(param))
+    put(fields, PRESENT)
+    return postings
   }
 
-  /** That a field has values is told by its number below zero. */
-  #presenceOf(kind: number, { present }: IndexDocument): readonly number[] {
-    let fields = this.#numbers.together(undefined, -this.#numbers.fieldOf(kind, ID))
-    for (const param of present) fields = this.#numbers.together(fields, -this.#numbers.fieldOf(kind, param))
-    return this.#numbers.combinationsOf(kind, fields)
+  #addIntervals(kind: number, doc: number, { spans, numbers, tuples }: IndexDocument, fieldOf: FieldNumbers): Held[1] {
+    const held: number[] = []
+    const add = (field: number, intervals: readonly Interval[]): void => {
+      this.#intervals.add(field, doc, intervals)
+      if (held.length >= MOST_COMPARED || !held.includes(field)) held.push(field)
+    }
+    for (const name in spans) add(fieldOf(name), spans[name]!)
+    for (const name in numbers) add(fieldOf(name), numbers[name]!)
+    for (const { tuple, fields } of this.#tuplesOf(tuples, fieldOf))
+      for (const combination of this.#numbers.combinationsOf(kind, fields))
+        add(-this.#tuples.listOf(combination, tuple), tuple.ranges.length === 0 ? NO_RANGES : tuple.ranges)
+    return held
   }
 
   /** Each tuple once, with the fields in which it stands. */
-  #tuplesOf(kind: number, { tuples }: IndexDocument): Iterable<{ readonly tuple: Tuple; fields: FieldSet }> {
-    const found = new Map<string, { readonly tuple: Tuple; fields: FieldSet }>()
+  #tuplesOf(tuples: IndexDocument['tuples'], fieldOf: FieldNumbers): readonly Placed[] {
+    const found: Placed[] = []
     for (const name in tuples) {
-      const field = this.#numbers.fieldOf(kind, name)
+      const field = fieldOf(name)
       for (const tuple of tuples[name]!) {
-        const text = `${tuple.key}\n${tuple.ranges.join('\n')}\n${tuple.labels.join('\n')}`
-        const same = found.get(text)
-        if (same === undefined) found.set(text, { tuple, fields: this.#numbers.together(undefined, field) })
+        const same = found.length < MOST_COMPARED ? found.find((each) => isSameTuple(each.tuple, tuple)) : undefined
+        if (same === undefined) found.push({ tuple, fields: this.#numbers.together(undefined, field) })
         else same.fields = this.#numbers.together(same.fields, field)
       }
     }
-    return found.values()
+    return found
   }
 
-  #sortingOf(kind: number, { present, order }: IndexDocument): string {
-    return writeSorting(present.map((param) => [this.#numbers.fieldOf(kind, param), order[param]]))
+  #addPoints(doc: number, { points }: IndexDocument, fieldOf: FieldNumbers): Held[2] {
+    const held: number[] = []
+    for (const name in points)
+      for (const [latitude, longitude] of points[name]!) {
+        this.#points.push([fieldOf(name), latitude, longitude, doc])
+        held.push(fieldOf(name), latitude, longitude)
+      }
+    return held
   }
 
   #removeRows(doc: number, [, intervals, points]: Held): void {
@@ -194,6 +192,13 @@ const nextDocOf = (db: DatabaseSync): number =>
 
 /** The interval of a tuple without ranges. */
 const NO_RANGES: Tuple['ranges'] = [[0, 0]]
+
+const isSameTuple = (a: Tuple, b: Tuple): boolean =>
+  a.key === b.key &&
+  a.ranges.length === b.ranges.length &&
+  a.ranges.every(([low, high], i) => low === b.ranges[i]![0] && high === b.ranges[i]![1]) &&
+  a.labels.length === b.labels.length &&
+  a.labels.every((label, i) => label === b.labels[i])
 
 /** Of several versions of a resource in one batch only the highest. */
 function newestOf(documents: readonly IndexDocument[]): Iterable<IndexDocument> {

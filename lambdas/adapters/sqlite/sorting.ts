@@ -1,15 +1,23 @@
 /** The sort values a document keeps, as JSON in its row: by the number of the parameter's field a low and, where it is another, a high one. */
 import type { OrderKey } from '../../ports/search-index.ts'
 
-/** `key`: undefined for a parameter that has values, but none to sort by. */
-export const writeSorting = (values: readonly (readonly [field: number, key: OrderKey | undefined])[]): string =>
-  `{${values
-    .map(([field, key]) => {
-      if (key === undefined) return `"l${field}":null`
-      const low = `"l${field}":${scalar(key.low)}`
-      return key.high === key.low ? low : `${low},"h${field}":${scalar(key.high)}`
-    })
-    .join(',')}}`
+/** Of the fields that a document has values of; `keys` has those it is sorted by. */
+export function writeSorting(
+  present: readonly string[],
+  keys: Readonly<Record<string, OrderKey>>,
+  fieldOf: (name: string) => number,
+): string {
+  let text = ''
+  for (const param of present) {
+    const key = keys[param]
+    const field = fieldOf(param)
+    text += text === '' ? '"l' : ',"l'
+    if (key === undefined) text += `${field}":null`
+    else if (key.high === key.low) text += `${field}":${scalar(key.low)}`
+    else text += `${field}":${scalar(key.low)},"h${field}":${scalar(key.high)}`
+  }
+  return `{${text}}`
+}
 
 /** Of a document without any. */
 export const NO_SORTING = '{}'
