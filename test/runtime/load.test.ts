@@ -50,6 +50,26 @@ const put = (id: string): string => `{"resource":${basic(id)},"request":{"method
 const refused: Answer = { status: 400, body: { issue: [{ details: { text: 'no' }, expression: ['Bundle'] }] } }
 
 describe('load', () => {
+  it('sends each file as it is, long after short, short after long, and empty ones as failures', async () => {
+    const ids = ['s'.repeat(3), 'l'.repeat(60), 'm'.repeat(20)]
+    const long = (id: string): string => `{"resourceType":"Basic","id":"${id}","language":"${'x'.repeat(id.length * 5_000)}"}`
+    const { seen, failures } = await loaded({
+      'a.json': long(ids[0]!),
+      'b.json': long(ids[1]!),
+      'c.json': '',
+      'd.json': long(ids[2]!),
+      'e.json': basic('e'),
+    })
+    expect(failures.map(({ place }) => place)).toEqual(['c.json'])
+    const sent = [...ids.map((id) => [id, long(id)]), ['e', basic('e')]]
+    expect(seen.map(({ text }) => text)).toEqual(
+      sent.map(
+        ([id, text]) =>
+          `{"resourceType":"Bundle","type":"transaction","entry":[{"resource":${text},"request":{"method":"PUT","url":"Basic/${id}"}}]}`,
+      ),
+    )
+  })
+
   it('sends a transaction of compact JSON', async () => {
     const { seen, resources, failures } = await loaded({ 'a.ndjson': `${basic('a')}\r\n \n${basic('b')}` })
     expect([resources, failures]).toEqual([2, []])

@@ -1,5 +1,6 @@
 /** Loads files into a server. */
 import { entriesOf, type LoadEntry } from './entries.ts'
+import { Memory } from './memory.ts'
 import { sizeOf } from './patched.ts'
 import { type Source, textsOf } from './read-files.ts'
 import { type Failure, senderTo } from './send.ts'
@@ -21,13 +22,14 @@ const MOST_BYTES = 4_000_000
 
 /** Rejects when the server cannot be reached; what it refuses, and what cannot be read, is among the failures. */
 export async function load(sources: readonly Source[], { base, concurrency, onProgress }: LoadOptions): Promise<LoadResult> {
-  const send = senderTo(base)
   const failures: Failure[] = []
   let resources = 0
   const queue = sources.values()
   const work = async (): Promise<void> => {
+    const send = senderTo(base)
+    const memory = new Memory()
     for (const source of queue) {
-      for await (const entries of chunksOf(source, failures)) {
+      for await (const entries of chunksOf(source, memory, failures)) {
         const failed = await send(entries)
         failures.push(...failed)
         resources += entries.length - failed.length
@@ -41,12 +43,12 @@ export async function load(sources: readonly Source[], { base, concurrency, onPr
 }
 
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-async function* chunksOf(source: Source, failures: Failure[]): AsyncGenerator<readonly LoadEntry[]> {
+async function* chunksOf(source: Source, memory: Memory, failures: Failure[]): AsyncGenerator<readonly LoadEntry[]> {
   let chunk = new Map<string, LoadEntry>()
   let bytes = 0
   const failed = (place: string, error: unknown): void => void failures.push({ place, key: '', reason: (error as Error).message })
   try {
-    for await (const text of textsOf(source))
+    for await (const text of textsOf(source, memory))
       for (const entry of orNothing(() => entriesOf(text.bytes, text.place), failed.bind(undefined, text.place))) {
         const size = sizeOf(entry.resource)
         if (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES) {

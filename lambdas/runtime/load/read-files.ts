@@ -1,9 +1,10 @@
 /** Finds the files of a load and reads what is in them: Bundles, single resources, NDJSON, each also as .gz. */
 import { createReadStream, type Dirent, readdirSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
+import type { Memory } from './memory.ts'
 
 export type Source = { readonly file: string; readonly size: number }
 
@@ -23,10 +24,10 @@ export function sourcesOf(paths: readonly string[]): readonly Source[] {
 /** `place`: the file, and the line of an NDJSON file. */
 export type Text = { readonly bytes: Buffer; readonly place: string }
 
-/** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. */
-export async function* textsOf({ file }: Source): AsyncGenerator<Text> {
+/** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. `memory`: what a text may stand in. */
+export async function* textsOf({ file }: Source, memory: Memory): AsyncGenerator<Text> {
   if (!LINES.test(file)) {
-    const bytes = await readFile(file)
+    const bytes = await bytesOf(file, memory)
     yield { bytes: file.endsWith('.gz') ? gunzipSync(bytes) : bytes, place: file }
     return
   }
@@ -35,6 +36,24 @@ export async function* textsOf({ file }: Source): AsyncGenerator<Text> {
   for await (const bytes of linesOf(file.endsWith('.gz') ? pipeline(stream, createGunzip(), () => undefined) : stream)) {
     number++
     if (!isBlank(bytes)) yield { bytes, place: `${file}:${number}` }
+  }
+}
+
+/** Bytes a file may have grown by. */
+const MORE = 65_536
+
+async function bytesOf(path: string, memory: Memory): Promise<Buffer> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    for (let length = 0; ; ) {
+      const bytes = memory.take(Math.max(size, length) + MORE, length)
+      const { bytesRead } = await file.read(bytes, length)
+      if (bytesRead === 0) return bytes.subarray(0, length)
+      length += bytesRead
+    }
+  } finally {
+    await file.close()
   }
 }
 

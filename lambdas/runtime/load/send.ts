@@ -1,6 +1,7 @@
 /** Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { LoadEntry } from './entries.ts'
+import { Memory } from './memory.ts'
 import { bytesOf, sizeOf, type Text, textOf, write } from './patched.ts'
 import { type Answer, postTo } from './post.ts'
 
@@ -8,15 +9,16 @@ export type Failure = { readonly place: string; readonly key: string; readonly r
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 
-/** `base`: without a slash at the end. The sender rejects when the server cannot be reached. */
+/** For entries one after the other. `base`: without a slash at the end. The sender rejects when the server cannot be reached. */
 export const senderTo = (base: string): Sender => {
   const post = postTo(base)
+  const memory = new Memory()
   const send: Sender = async (entries) => {
-    const first = await post(bundleOf('transaction', entries))
+    const first = await post(bundleOf('transaction', entries, memory))
     if (isSuccess(first)) return []
     const reason = `${first.status} ${told(json(first) as Outcome)}`.trim()
     if (entries.length === 1) return [failureOf(entries[0]!, reason)]
-    const second = await post(bundleOf('batch', entries))
+    const second = await post(bundleOf('batch', entries, memory))
     if (isSuccess(second)) return failuresIn(json(second) as Answered, entries)
     const unreadable = entries.flatMap((entry) => faultOf(entry) ?? [])
     if (unreadable.length === 0) return entries.map((entry) => failureOf(entry, reason))
@@ -26,12 +28,12 @@ export const senderTo = (base: string): Sender => {
   return send
 }
 
-function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[]): Buffer {
+function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], memory: Memory): Buffer {
   const texts = textsAround(type, entries)
   let size = 0
   for (const text of texts) size += text.size
   for (const { resource } of entries) size += sizeOf(resource)
-  const out = Buffer.allocUnsafe(size)
+  const out = memory.take(size)
   let at = 0
   for (const [i, { text }] of texts.entries()) {
     at += out.write(text, at)
