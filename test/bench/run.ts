@@ -24,7 +24,7 @@ function start(data: string, ...before: readonly string[]): Promise<Running> {
   const [command, ...args] = [
     ...before,
     process.execPath,
-    '--max-semi-space-size=8',
+    '--max-semi-space-size=16',
     'bin/fhir.js',
     'start',
     '--port',

@@ -13,7 +13,7 @@ import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
 const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const base = 'http://127.0.0.1:18082/fhir'
-const child = spawn(process.execPath, ['--max-semi-space-size=8', 'bin/fhir.js', 'start', '--port', '18082', '--data', data], {
+const child = spawn(process.execPath, ['--max-semi-space-size=16', 'bin/fhir.js', 'start', '--port', '18082', '--data', data], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
 await new Promise<void>((resolve) => child.stdout.on('data', (text) => String(text).includes('FHIR R4 server') && resolve()))
