@@ -9,6 +9,7 @@ import { unpack } from '../../lambdas/adapters/sqlite/packing.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf } from '../contracts/generated-search.ts'
+import { document } from '../contracts/index-document.ts'
 
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 1
 /** A key of many of them fills several chunks. */
@@ -119,6 +120,17 @@ async function agree(one: SqliteSearchIndex, other: SqliteSearchIndex, seed: num
   }
 }
 
+/** Has the index keep decoded what it reads. */
+function search(index: SqliteSearchIndex, random: Random): void {
+  for (let plans = 0; plans < 5; plans++) index.findNow({ ...planOf(random), tenant: 'one', types: ['Observation'] })
+}
+
+/** Part of it is applied, then nothing: it is thrown back to its last commit. */
+function fail(index: SqliteSearchIndex, documents: readonly IndexDocument[]): void {
+  const broken = document({ id: 'broken', keys: { z: ['frequent'] }, points: { p: undefined as unknown as [] } })
+  expect(() => index.applyNow([...documents, broken])).toThrow()
+}
+
 describe('an index of many versions', () => {
   const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
   const random = randomOf(seed)
@@ -136,11 +148,31 @@ describe('an index of many versions', () => {
       at += size
       if (random.below(8) === 0) index.prepareCommit()
       if (random.below(12) === 0) index.commit()
+      if (random.below(4) === 0) search(index, random)
     }
     await agree(index, fresh, seed)
     index.commit()
     isWhole(file, seed)
     await agree(index, fresh, seed + 1)
+    index.close()
+  })
+
+  it('goes on after an error from what it had committed, whatever it has read since', async () => {
+    const index = new SqliteSearchIndex(join(folder, 'failed.db'))
+    for (let at = 0; at < history.length; at = Number(index.note('position') ?? 0)) {
+      for (const end = Math.min(at + 700 + random.below(900), history.length); at < end; at += 100)
+        index.applyNow(history.slice(at, at + 100))
+      index.setNote('position', at)
+      search(index, random)
+      if (random.below(2) === 0) index.commit()
+      index.applyNow(history.slice(at, at + 200))
+      for (let steps = random.below(20); steps > 0; steps--) index.prepareCommit()
+      search(index, random)
+      fail(index, history.slice(at + 200, at + 250))
+    }
+    await agree(index, fresh, seed)
+    index.commit()
+    isWhole(join(folder, 'failed.db'), seed)
     index.close()
   })
 

@@ -1,11 +1,12 @@
 /** What a condition of a plan reads in the index. */
 import { compareText, type Predicate } from '../../search/plan.ts'
 import { TICK } from './budget.ts'
-import { type Docs, union } from './docs.ts'
+import { type DocSet, type Docs, union } from './docs.ts'
 import { intervalTestOf, rangesTestOf } from './interval-test.ts'
 import type { Intervals } from './intervals.ts'
-import type { Postings, Terms } from './postings.ts'
+import type { Postings } from './postings.ts'
 import { isOneOf, type Sql, sql } from './sql.ts'
+import type { Terms } from './term-lists.ts'
 import type { TupleLists } from './tuple-lists.ts'
 
 /** The kind (a type of a tenant) that is searched, and the numbers of its fields. */
@@ -35,8 +36,8 @@ export type Sources = {
   readonly rows: (query: Sql) => Docs
 }
 
-/** `estimate`: at most so many documents; infinitely many where only reading tells. `read`: at least those from one number to another. */
-export type Reading = { readonly estimate: () => number; readonly read: (from: number, to: number) => Docs }
+/** `estimate`: at most so many documents; infinitely many where only reading tells. `read`: at least those of the given documents; undefined: all. */
+export type Reading = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
 
 export type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
@@ -68,7 +69,7 @@ export function intervalsOf(p: Predicate, { numbers, intervals }: Sources): Read
   const test = intervalTestOf(p)
   const field = test === undefined ? undefined : numbers.field(test.field)
   if (test === undefined || field === undefined) return undefined
-  return { estimate: () => intervals.estimate([field], test), read: (from, to) => intervals.read([field], test, from, to) }
+  return { estimate: () => intervals.estimate([field], test), read: (among) => intervals.read([field], test, among) }
 }
 
 export const presenceOf = (field: string, sources: Sources): Reading | undefined =>
@@ -82,7 +83,7 @@ function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, interv
   if (alike.length === 0) return undefined
   return {
     estimate: () => alike.reduce((sum, { fields, test }) => sum + intervals.estimate(fields, test), 0),
-    read: (from, to) => union(alike.map(({ fields, test }) => intervals.read(fields, test, from, to))),
+    read: (among) => union(alike.map(({ fields, test }) => intervals.read(fields, test, among))),
   }
 }
 
@@ -93,7 +94,7 @@ function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: Sourc
   const terms: Terms = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
   // Every key must be looked at, which is left to the last.
   const estimate = p.kind === 'contains' ? () => Number.POSITIVE_INFINITY : () => postings.estimate(terms)
-  return { estimate, read: (from, to) => postings.read(terms, from, to) }
+  return { estimate, read: (among) => postings.read(terms, among) }
 }
 
 const ofRows = (query: Sql | undefined, { rows }: Sources, most = Number.POSITIVE_INFINITY): Reading | undefined =>

@@ -1,62 +1,115 @@
-/** Sets of documents: their numbers, ascending, each once. */
+/** Sets of documents, by their numbers: few as a list, many as bits. Sets are shared: nobody changes one. */
 
+/** Ascending, each once. */
 export type Docs = Uint32Array
+/** A bit for each number, 32 in a word, the lowest first. `base`: the number of the first word. `length`: documents. */
+export type Dense = { readonly words: Uint32Array; readonly base: number; readonly length: number }
+export type DocSet = Docs | Dense
 
 export const NO_DOCS: Docs = new Uint32Array(0)
 
 /** Of numbers in any order, some perhaps twice. */
 export function docsOf(numbers: Uint32Array): Docs {
-  let [isAscending, highest, before] = [true, 0, 0]
+  let [isAscending, least, highest, before] = [true, ALL, 0, 0]
   for (const number of numbers) {
     if (number <= before) isAscending = false
+    if (number < least) least = number
     if (number > highest) highest = number
     before = number
   }
   if (isAscending) return numbers
-  return numbers.length > highest >>> 6 ? fromBits(bitsOf(numbers, highest), numbers) : distinct(numbers.sort())
+  return numbers.length > (highest - least) >>> 6 ? numbersOf(bitsOf(numbers, least, highest), numbers) : distinct(numbers.sort())
 }
 
-export function union(sets: readonly Docs[]): Docs {
-  if (sets.length === 1) return sets[0]!
-  const all = new Uint32Array(sets.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const set of sets) {
-    all.set(set, at)
-    at += set.length
+export const isList = (set: DocSet): set is Docs => set instanceof Uint32Array
+
+export const listOf = (set: DocSet): Docs => (isList(set) ? set : numbersOf(set, new Uint32Array(set.length)))
+
+export const denseOf = (set: DocSet): Dense => (isList(set) ? bitsOf(set, set[0] ?? 0, set.at(-1) ?? 0) : set)
+
+/** In whichever form takes less. */
+export function compact(set: DocSet): DocSet {
+  if (isList(set)) return isMany(set.length, set.at(-1)! - set[0]!) ? denseOf(set) : set
+  return isMany(set.length, set.words.length << 5) ? set : listOf(set)
+}
+
+/** So many that bits take less than a list. `range`: from the first to the last. */
+export const isMany = (length: number, range: number): boolean => length > range >>> 5
+
+export const isIn = ({ words, base }: Dense, doc: number): boolean => ((words[(doc >>> 5) - base] ?? 0) & (1 << (doc & 31))) !== 0
+
+/** None is below it. */
+export const firstOf = (set: DocSet): number => (isList(set) ? (set[0] ?? 0) : set.base << 5)
+
+/** None is above it. */
+export const lastOf = (set: DocSet): number => (isList(set) ? (set.at(-1) ?? 0) : ((set.base + set.words.length) << 5) - 1)
+
+export function union(sets: readonly DocSet[]): DocSet {
+  const all = sets.filter(({ length }) => length > 0)
+  if (all.length < 2) return all[0] ?? NO_DOCS
+  let [length, least, highest] = [0, ALL, 0]
+  for (const set of all) {
+    length += set.length
+    least = Math.min(least, firstOf(set))
+    highest = Math.max(highest, lastOf(set))
   }
-  return docsOf(all)
+  return isMany(length, highest - least) ? unionInBits(all, least, highest) : unionInList(all, length)
 }
 
-/** What is in `a` and in `b`, or with `wanted` false what is in `a` alone. */
-export function narrowed(a: Docs, b: Docs, wanted = true): Docs {
-  const into = new Uint32Array(a.length)
-  const bits = isSparse(b) || a.length < b.length >>> 5 ? undefined : bitsOf(b)
-  let [n, at] = [0, 0]
-  for (const doc of a) {
-    if (bits === undefined) at = firstFrom(b, doc, at)
-    if ((bits === undefined ? b[at] === doc : isIn(bits, doc)) === wanted) into[n++] = doc
+/** What is in both. */
+export function intersection(a: DocSet, b: DocSet): DocSet {
+  if (isList(a)) return isList(b) && b.length < a.length ? filtered(b, a, true) : filtered(a, b, true)
+  return isList(b) ? filtered(b, a, true) : combined(a, b, (one, other) => one & other)
+}
+
+/** What is in `a` alone. */
+export const difference = (a: DocSet, b: DocSet): DocSet =>
+  isList(a) ? filtered(a, b, false) : combined(a, denseOf(b), (one, other) => one & ~other)
+
+/** The place of the first that is not below, at or after `from`. */
+export function firstFrom(docs: Docs, least: number, from: number): number {
+  let [low, high] = [from, docs.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (docs[middle]! < least) low = middle + 1
+    else high = middle
   }
-  return into.subarray(0, n)
+  return low
 }
 
-/** So few of so many documents that a bit for each would cost more than searching. */
-const isSparse = (docs: Docs): boolean => docs.length < (docs.at(-1) ?? 0) >>> 8
+/** Above every document. */
+const ALL = 2 ** 32
 
-/** For looking up single documents. */
-export type Bits = Uint32Array
-
-export function bitsOf(numbers: Uint32Array, highest = numbers.at(-1) ?? 0): Bits {
-  const bits = new Uint32Array((highest >>> 5) + 1)
-  for (const number of numbers) bits[number >>> 5]! |= 1 << (number & 31)
-  return bits
+function bitsOf(numbers: Uint32Array, least: number, highest: number): Dense {
+  const base = least >>> 5
+  const words = new Uint32Array((highest >>> 5) - base + 1)
+  mark(words, base, numbers)
+  return dense(words, base)
 }
 
-export const isIn = (bits: Bits, doc: number): boolean => ((bits[doc >>> 5] ?? 0) & (1 << (doc & 31))) !== 0
+export function dense(words: Uint32Array, base: number): Dense {
+  let length = 0
+  for (const word of words) length += ones(word)
+  return { words, base, length }
+}
 
-function fromBits(bits: Bits, into: Uint32Array): Docs {
+/** Sets the bits of documents, which have their place among the words. */
+export function mark(words: Uint32Array, base: number, set: DocSet): void {
+  if (isList(set)) for (const doc of set) words[(doc >>> 5) - base]! |= 1 << (doc & 31)
+  else for (let i = 0, at = set.base - base; i < set.words.length; i++, at++) words[at]! |= set.words[i]!
+}
+
+/** The bits that are set. */
+function ones(word: number): number {
+  const pairs = (word - ((word >>> 1) & 0x55555555)) | 0
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
+}
+
+function numbersOf({ words, base }: Dense, into: Uint32Array): Docs {
   let n = 0
-  for (let word = 0; word < bits.length; word++)
-    for (let rest = bits[word]!; rest !== 0; rest &= rest - 1) into[n++] = (word << 5) + 31 - Math.clz32(rest & -rest)
+  for (let i = 0; i < words.length; i++)
+    for (let rest = words[i]!; rest !== 0; rest &= rest - 1) into[n++] = ((base + i) << 5) + 31 - Math.clz32(rest & -rest)
   return into.subarray(0, n)
 }
 
@@ -66,13 +119,43 @@ function distinct(ascending: Uint32Array): Docs {
   return ascending.subarray(0, n)
 }
 
-/** The place of the first that is not below, at or after `from`. */
-function firstFrom(docs: Docs, least: number, from: number): number {
-  let [low, high] = [from, docs.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (docs[middle]! < least) low = middle + 1
-    else high = middle
+function unionInBits(sets: readonly DocSet[], least: number, highest: number): Dense {
+  const base = least >>> 5
+  const words = new Uint32Array((highest >>> 5) - base + 1)
+  for (const set of sets) mark(words, base, set)
+  return dense(words, base)
+}
+
+function unionInList(sets: readonly DocSet[], length: number): Docs {
+  const all = new Uint32Array(length)
+  let at = 0
+  for (const set of sets) {
+    all.set(listOf(set), at)
+    at += set.length
   }
-  return low
+  return docsOf(all)
+}
+
+/** Those of the list that are in the other set, or are not. */
+function filtered(list: Docs, set: DocSet, wanted: boolean): Docs {
+  const into = new Uint32Array(list.length)
+  const bits = isList(set) && (isSparse(set) || list.length < set.length >>> 5) ? undefined : denseOf(set)
+  let [n, at] = [0, 0]
+  if (bits === undefined)
+    for (const doc of list) {
+      at = firstFrom(set as Docs, doc, at)
+      if (((set as Docs)[at] === doc) === wanted) into[n++] = doc
+    }
+  else for (const doc of list) if (isIn(bits, doc) === wanted) into[n++] = doc
+  return into.subarray(0, n)
+}
+
+/** So few of so many documents that a bit for each would cost more than searching. */
+const isSparse = (docs: Docs): boolean => docs.length <= (docs.at(-1)! - docs[0]!) >>> 8
+
+/** Word by word of the first. */
+function combined(a: Dense, b: Dense, combine: (one: number, other: number) => number): DocSet {
+  const words = new Uint32Array(a.words.length)
+  for (let i = 0, at = a.base - b.base; i < words.length; i++, at++) words[i] = combine(a.words[i]!, b.words[at] ?? 0)
+  return compact(dense(words, a.base))
 }

@@ -4,7 +4,7 @@ import type { Hit, HitPage } from '../../ports/search-index.ts'
 import { comparePositions, type Matching, type Plan, type SortKey } from '../../search/plan.ts'
 import { type Budget, TICK } from './budget.ts'
 import { ID, type Sources } from './compile-plan.ts'
-import { type Bits, bitsOf, type Docs, docsOf, isIn } from './docs.ts'
+import { type Dense, type DocSet, type Docs, denseOf, docsOf, isIn, listOf, NO_DOCS } from './docs.ts'
 import { keysOf, type Match } from './groups.ts'
 import type { Intervals } from './intervals.ts'
 import { kindSize, matchesOf } from './matches.ts'
@@ -37,14 +37,14 @@ export type ReaderParts = {
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
 type Kind = { readonly kind: number; readonly type: string }
-type Found = Kind & { readonly docs: Docs; readonly sources: Sources }
+type Found = Kind & { readonly docs: DocSet; readonly sources: Sources }
 
 export class IndexReader {
   readonly #parts: ReaderParts
   readonly #gathered: number
   readonly #statements: Statements
   /** What the function `is_match` looks at. */
-  #matching: Bits = new Uint32Array(0)
+  #matching: Dense = denseOf(NO_DOCS)
 
   constructor(parts: ReaderParts) {
     this.#parts = parts
@@ -100,7 +100,7 @@ export class IndexReader {
         const docs = matchesOf(plan.where, sources, ({ condition, most, left }) =>
           steps.push(`${kind.type}: ${textOf(condition)}: ${Number.isFinite(most) ? `at most ${most}` : 'unknown'}, ${left} left`),
         )
-        const { text, values } = this.#sorting({ ...kind, docs: docs.subarray(0, 0), sources }, plan)
+        const { text, values } = this.#sorting({ ...kind, docs: NO_DOCS, sources }, plan)
         return [...steps, `${kind.type}: ${text} ← ${JSON.stringify([...values, plan.limit])}, with ${docs.length} documents`]
       })
   }
@@ -132,7 +132,7 @@ export class IndexReader {
 
   *#shown(found: Found, order: readonly SortKey[]): Generator<Match> {
     const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
-    for (const row of this.#statements.prepare(text).iterate(listOf(found.docs), ...values))
+    for (const row of this.#statements.prepare(text).iterate(jsonOf(found.docs), ...values))
       yield { hit: hitOf(row as Row, found, { order }), held: (row as { readonly held: string }).held, numbers: found.sources.numbers }
   }
 
@@ -167,12 +167,12 @@ export class IndexReader {
   #sorting(found: Found, plan: Plan): Sql {
     const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), TICK])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
-    return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [listOf(found.docs), ...values] }
+    return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [jsonOf(found.docs), ...values] }
   }
 
   /** Looks at the documents in the order of their ids until there are enough. */
   #walkedById(found: Found, { after }: Plan, wanted: number): readonly Hit[] {
-    this.#matching = bitsOf(found.docs)
+    this.#matching = denseOf(found.docs)
     const from = after?.type === found.type ? after.id : ''
     const text = `SELECT c.id, d.version FROM place c CROSS JOIN document d
       WHERE c.kind = ? AND c.id > ? AND is_match(c.doc) AND d.doc = c.doc ORDER BY c.id LIMIT ?`
@@ -186,7 +186,7 @@ export class IndexReader {
     const field = found.sources.numbers.field(param)
     const first = plan.after?.values[0]
     if (field === undefined || first === null) return []
-    this.#matching = bitsOf(found.docs)
+    this.#matching = denseOf(found.docs)
     const side = sideOf('c.', field, descending)
     const start = first === undefined ? sql('1') : sql(`${side} ${descending ? '<=' : '>='} ?`, first)
     const from = `document c INDEXED BY ${this.#orderIndex(field, descending)} CROSS JOIN document d`
@@ -229,7 +229,7 @@ export class IndexReader {
 /** The documents of a list that is the first variable. */
 const GIVEN = 'json_each(?) c CROSS JOIN document d'
 
-const listOf = (docs: Docs): string => `[${docs.join(',')}]`
+const jsonOf = (docs: DocSet): string => `[${listOf(docs).join(',')}]`
 
 const MOST_SHOWN = 500
 

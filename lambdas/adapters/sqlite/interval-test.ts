@@ -1,16 +1,14 @@
 /** What a predicate asks of single intervals of one field, or of the ranges of a tuple. */
 import type { Predicate, RangeTest } from '../../search/plan.ts'
 
-type Passes = (low: number, high: number) => boolean
+/** The ends of an interval, each from one number to another, these among them. NaN: no interval passes. */
+export type Bounds = { readonly lowFrom: number; readonly lowTo: number; readonly highFrom: number; readonly highTo: number }
 
-/** What passes touches what lies between `lowest` and `highest`. */
 export type IntervalTest = {
-  readonly lowest: number
-  readonly highest: number
-  readonly passes: Passes
-  /** Intervals of an entry, of which `passes` is asked of the first, and these of those after it. */
+  readonly anyOf: readonly Bounds[]
+  /** Intervals of an entry, of which `anyOf` is asked of the first, and these of those after it. */
   readonly width: number
-  readonly others: readonly Passes[]
+  readonly others: readonly Bounds[]
 }
 
 type FieldTest = IntervalTest & { readonly field: string }
@@ -19,30 +17,49 @@ type FieldTest = IntervalTest & { readonly field: string }
 export function intervalTestOf(p: Predicate): FieldTest | undefined {
   if (p.kind === 'span' || p.kind === 'number') return { field: p.field, ...rangesTestOf([p], 1) }
   if (p.kind !== 'some' || p.of.length === 0) return undefined
-  const [first, ...others] = p.of.map(intervalTestOf)
-  return first === undefined ? undefined : others.reduce(either, first)
+  const tests = p.of.map(intervalTestOf)
+  const [first] = tests
+  if (first === undefined || tests.some((test) => test?.field !== first.field)) return undefined
+  return { ...first, anyOf: tests.flatMap((test) => test?.anyOf ?? []) }
 }
 
 /** Of tuples with so many ranges: each of the first passes the test of its place. One without ranges has an interval that passes. */
 export function rangesTestOf([first = ANY, ...others]: readonly RangeTest[], ranges: number): IntervalTest {
-  return { lowest: first.low, highest: first.high, passes: passing(first), width: Math.max(1, ranges), others: others.map(passing) }
+  return { anyOf: [boundsOf(first)], width: Math.max(1, ranges), others: others.map(boundsOf) }
 }
 
-const ANY: RangeTest = { kind: 'number', relation: 'intersects', low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY }
+export const passes = (low: number, high: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
+  low >= lowFrom && low <= lowTo && high >= highFrom && high <= highTo
 
-function either(a: FieldTest | undefined, b: FieldTest | undefined): FieldTest | undefined {
-  if (a === undefined || b === undefined || a.field !== b.field) return undefined
-  return {
-    ...a,
-    lowest: Math.min(a.lowest, b.lowest),
-    highest: Math.max(a.highest, b.highest),
-    passes: (low, high) => a.passes(low, high) || b.passes(low, high),
-  }
-}
+/** Some of intervals that lie between two numbers may pass. */
+export const mayPass = (lowest: number, highest: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
+  lowest <= Math.min(lowTo, highTo) && highest >= Math.max(lowFrom, highFrom)
+
+/** All of them do. */
+export const allPass = (lowest: number, highest: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
+  lowest >= Math.max(lowFrom, highFrom) && highest <= Math.min(lowTo, highTo)
+
+const NEVER = Number.NEGATIVE_INFINITY
+const EVER = Number.POSITIVE_INFINITY
+const ANY: RangeTest = { kind: 'number', relation: 'intersects', low: NEVER, high: EVER }
 
 /** Infinity is in a number's interval when that is open to its side. */
-function passing({ kind, relation, low, high }: RangeTest): Passes {
-  if (kind === 'span') return relation === 'within' ? (from, to) => from >= low && to <= high : (from, to) => from < high && to > low
-  const end = high === Number.POSITIVE_INFINITY ? Number.NaN : high
-  return relation === 'within' ? (from, to) => from >= low && !(to >= end) : (from, to) => !(from >= end) && to >= low
+function boundsOf({ kind, relation, low, high }: RangeTest): Bounds {
+  const end = kind === 'number' && high === EVER ? EVER : before(high)
+  if (relation === 'intersects') return { lowFrom: NEVER, lowTo: end, highFrom: kind === 'number' ? low : after(low), highTo: EVER }
+  return { lowFrom: low, lowTo: EVER, highFrom: NEVER, highTo: kind === 'number' ? end : high }
 }
+
+const number = new Float64Array(1)
+const bits = new BigInt64Array(number.buffer)
+
+/** The next number of double precision; NaN: there is none. */
+function after(value: number): number {
+  if (value === EVER) return Number.NaN
+  if (value === 0) return Number.MIN_VALUE
+  number[0] = value
+  bits[0] = bits[0]! + (value > 0 ? 1n : -1n)
+  return number[0]!
+}
+
+const before = (value: number): number => -after(-value)

@@ -1,13 +1,13 @@
 /**
- * The intervals of each field, documents in ascending order: on disk in blocks with their lowest and highest bounds, in memory those that came
- * since the last commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
+ * The intervals of each field, documents in ascending order: on disk in blocks (interval-blocks.ts), in memory those that came since the last
+ * commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Budget } from './budget.ts'
-import { type Docs, docsOf } from './docs.ts'
+import { type DocSet, difference, docsOf, lastOf, union } from './docs.ts'
+import { IntervalBlocks, MOST_SINGLE } from './interval-blocks.ts'
+import { type Entries, passing, passingOf } from './interval-scan.ts'
 import type { IntervalTest } from './interval-test.ts'
-import { packed, unpack } from './packing.ts'
-import { Statements } from './statements.ts'
 
 export type Interval = readonly [low: number, high: number]
 
@@ -15,44 +15,31 @@ export type Interval = readonly [low: number, high: number]
 const BLOCK = 512
 /** Documents of fields that are written in a few milliseconds. */
 const STEP = 250
-/** Fields that are looked at to tell the number of documents. */
-const MOST_ESTIMATED = 100
 
-/** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
-type Block = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array]
-type FieldBlock = [...Block, field: number]
-/** In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more. */
-type Pending = { readonly docs: number[]; readonly lows: number[]; readonly highs: number[]; readonly touched: Set<number> }
-type Entries = { readonly docs: Uint32Array; readonly lows: Float64Array; readonly highs: Float64Array }
+/** In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more; `least`: the first of them. */
+type Pending = {
+  readonly docs: number[]
+  readonly lows: number[]
+  readonly highs: number[]
+  readonly touched: Set<number>
+  least: number
+}
 
 export class Intervals {
-  readonly #budget: Budget
+  readonly #blocks: IntervalBlocks
   readonly #onEmpty: (field: number) => void
-  readonly #statements
   readonly #pending = new Map<number, Pending>()
 
   /** `onEmpty` is told of a field that is written and has no intervals. */
   constructor(db: DatabaseSync, budget: Budget, onEmpty: (field: number) => void = () => undefined) {
-    this.#budget = budget
+    this.#blocks = new IntervalBlocks(db, budget)
     this.#onEmpty = onEmpty
-    const statements = new Statements(db)
-    const touched = 'first <= ? AND last >= ? AND lowest <= ? AND highest >= ?'
-    const blocks = 'SELECT first, n, docs, bounds, field FROM span'
-    this.#statements = {
-      put: db.prepare('INSERT OR REPLACE INTO span VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
-      drop: db.prepare('DELETE FROM span WHERE field = ? AND first = ?'),
-      holding: statements.lists('SELECT first, n, docs, bounds FROM span WHERE field = ? AND first <= ? ORDER BY first DESC LIMIT 1'),
-      touched: statements.lists(`${blocks} WHERE field = ? AND ${touched}`),
-      touchedOfMany: statements.lists(`${blocks} WHERE field IN (SELECT value FROM json_each(?)) AND ${touched}`),
-      any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
-      estimate: statements.lists(`SELECT total(n) FROM span WHERE field = ? AND ${touched}`),
-    }
   }
 
   /** Those of a document that has none in the field. */
   add(field: number, doc: number, intervals: readonly Interval[]): void {
     const pending = this.#pendingOf(field)
-    pending.touched.add(doc)
+    touch(pending, doc)
     for (const [low, high] of intervals) {
       pending.docs.push(doc)
       pending.lows.push(low)
@@ -64,12 +51,13 @@ export class Intervals {
   remove(field: number, doc: number): void {
     const pending = this.#pendingOf(field)
     if (pending.touched.has(doc)) removePending(pending, doc)
-    else pending.touched.add(doc)
+    else touch(pending, doc)
   }
 
-  /** Forgets what is not written. */
+  /** Forgets what is not written, and what may have been taken back. */
   clear(): void {
     this.#pending.clear()
+    this.#blocks.clear()
   }
 
   /** Writes what is in memory, fields of so many documents between two steps. */
@@ -85,44 +73,29 @@ export class Intervals {
     }
   }
 
-  /** The documents from one number to another that have an entry in one of the fields that passes. */
-  read(fields: readonly number[], test: IntervalTest, from: number, to: number): Docs {
-    const { lowest, highest, width } = test
-    const { touched, touchedOfMany } = this.#statements
-    const rows =
-      fields.length === 1
-        ? touched.all(fields[0]!, to, from, highest, lowest)
-        : touchedOfMany.all(`[${fields.join(',')}]`, to, from, highest, lowest)
-    const blocks = rows as unknown as readonly FieldBlock[]
-    const pending = fields.flatMap((field) => this.#pending.get(field) ?? [])
-    const found = new Uint32Array(blocks.reduce((sum, [, n]) => sum + n, 0) + pending.reduce((sum, { docs }) => sum + docs.length, 0))
-    let n = 0
-    for (const block of blocks) {
-      this.#budget.tick()
-      const entries = entriesOf(block)
-      const { docs } = entries
-      const gone = this.#pending.get(block[4])?.touched
-      for (let i = 0; i < docs.length; i += width)
-        if (isPassing(entries, i, test) && (gone === undefined || !gone.has(docs[i]!))) found[n++] = docs[i]!
-    }
-    for (const entries of pending)
-      for (let i = 0; i < entries.docs.length; i += width) if (isPassing(entries, i, test)) found[n++] = entries.docs[i]!
-    return docsOf(found.subarray(0, n))
+  /** At least those of the documents that have an entry in one of the fields that passes; undefined: of all. */
+  read(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): DocSet {
+    const written = this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, passingOf(blocks, test)))
+    const pending = fields.flatMap((field) => this.#pending.get(field) ?? []).map((each) => passing(each, test))
+    return union([...written, ...pending])
   }
 
   /** At most so many documents have an entry that passes; infinitely many when that takes too long to find out. */
-  estimate(fields: readonly number[], { lowest, highest }: IntervalTest): number {
-    if (fields.length > MOST_ESTIMATED) return Number.POSITIVE_INFINITY
-    return fields.reduce((sum, field) => {
-      const [n] = this.#statements.estimate.get(field, ALL, 0, highest, lowest) as unknown as [number]
-      return sum + n + (this.#pending.get(field)?.docs.length ?? 0)
-    }, 0)
+  estimate(fields: readonly number[], test: IntervalTest): number {
+    if (fields.length > MOST_SINGLE) return Number.POSITIVE_INFINITY
+    return fields.reduce((sum, field) => sum + this.#blocks.estimate(field, test) + (this.#pending.get(field)?.docs.length ?? 0), 0)
+  }
+
+  /** Without documents whose intervals on disk count no more. */
+  #untouched(field: number, docs: DocSet): DocSet {
+    const pending = this.#pending.get(field)
+    return pending === undefined || pending.least > lastOf(docs) ? docs : difference(docs, docsOf(Uint32Array.from(pending.touched)))
   }
 
   #pendingOf(field: number): Pending {
     let pending = this.#pending.get(field)
     if (pending === undefined) {
-      pending = { docs: [], lows: [], highs: [], touched: new Set() }
+      pending = { docs: [], lows: [], highs: [], touched: new Set(), least: ALL }
       this.#pending.set(field, pending)
     }
     return pending
@@ -133,38 +106,25 @@ export class Intervals {
     const added = inOrder(pending)
     const touched = Uint32Array.from(pending.touched).sort()
     for (let [left, end] = [touched.length, added.docs.length]; left > 0; ) {
-      const block = this.#statements.holding.get(field, touched[left - 1]!) as unknown as Block | undefined
-      const first = block === undefined ? 0 : block[0]
+      const block = this.#blocks.holding(field, touched[left - 1]!)
+      const first = block === undefined ? 0 : block.first
       let start = end
       while (left > 0 && touched[left - 1]! >= first) left--
       while (start > 0 && added.docs[start - 1]! >= first) start--
-      const now = merged(block === undefined ? NO_ENTRIES : without(entriesOf(block), pending.touched), slice(added, start, end))
-      if (block !== undefined && now.docs[0] !== first) this.#statements.drop.run(field, first)
+      const now = merged(block === undefined ? NO_ENTRIES : without(block.entries, pending.touched), slice(added, start, end))
+      if (block !== undefined && now.docs[0] !== first) this.#blocks.drop(field, first)
       this.#put(field, now)
       end = start
     }
-    if (added.docs.length === 0 && this.#statements.any.get(field) === undefined) this.#onEmpty(field)
+    if (added.docs.length === 0 && this.#blocks.isEmpty(field)) this.#onEmpty(field)
   }
 
-  #put(field: number, { docs, lows, highs }: Entries): void {
+  #put(field: number, entries: Entries): void {
+    const { docs } = entries
     for (let start = 0; start < docs.length; ) {
       let end = Math.min(start + BLOCK, docs.length)
       while (end < docs.length && docs[end] === docs[end - 1]) end++
-      const [low, high] = [lows.subarray(start, end), highs.subarray(start, end)]
-      const bounds = new Float64Array(2 * (end - start))
-      bounds.set(low)
-      bounds.set(high, end - start)
-      const first = docs[start]!
-      this.#statements.put.run(
-        field,
-        first,
-        docs[end - 1]!,
-        end - start,
-        low.reduce((a, b) => Math.min(a, b)),
-        high.reduce((a, b) => Math.max(a, b)),
-        packed(docs, start, end, first),
-        new Uint8Array(bounds.buffer),
-      )
+      this.#blocks.put(field, slice(entries, start, end))
       start = end
     }
   }
@@ -175,18 +135,9 @@ const ALL = 2 ** 32
 
 const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
 
-/** The entry that begins there. */
-function isPassing({ lows, highs }: Entries | Pending, at: number, { passes, others }: IntervalTest): boolean {
-  if (!passes(lows[at]!, highs[at]!)) return false
-  for (let i = 0; i < others.length; i++) if (!others[i]!(lows[at + 1 + i]!, highs[at + 1 + i]!)) return false
-  return true
-}
-
-function entriesOf([first, n, packedDocs, bytes]: Block | FieldBlock): Entries {
-  const docs = new Uint32Array(n)
-  unpack(packedDocs, first, docs, 0)
-  const { buffer, byteOffset } = bytes
-  return { docs, lows: new Float64Array(buffer, byteOffset, n), highs: new Float64Array(buffer, byteOffset + 8 * n, n) }
+function touch(pending: Pending, doc: number): void {
+  pending.touched.add(doc)
+  if (doc < pending.least) pending.least = doc
 }
 
 const slice = ({ docs, lows, highs }: Entries, start: number, end: number): Entries => ({

@@ -1,16 +1,13 @@
 /** The documents of one kind that match a predicate: sets read from the index, the smallest first, each narrowed by the next. */
 import type { Predicate } from '../../search/plan.ts'
 import { ID, intervalsOf, type Leaf, presenceOf, type Reading, readingOf, type Sources } from './compile-plan.ts'
-import { type Docs, NO_DOCS, narrowed, union } from './docs.ts'
+import { type DocSet, difference, intersection, NO_DOCS, union } from './docs.ts'
 
 /** A condition of those that must all be met. `most`: at most so many documents meet it. `left`: so many meet it and those before it. */
 export type Step = { readonly condition: Predicate; readonly most: number; readonly left: number }
 
-/** Above every document. */
-const LAST = 2 ** 32 - 1
-
 /** `onStep` is told of each condition, in the order in which they are read. */
-export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: Step) => void): Docs {
+export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: Step) => void): DocSet {
   return all(conjuncts(where), undefined, sources, onStep)
 }
 
@@ -21,7 +18,7 @@ export const kindSize = (sources: Sources): number => presenceOf(ID, sources)?.e
 const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
 
 /** `docs`: those it is about; undefined for all of the kind. */
-function all(conditions: readonly Predicate[], docs: Docs | undefined, sources: Sources, onStep?: (step: Step) => void): Docs {
+function all(conditions: readonly Predicate[], docs: DocSet | undefined, sources: Sources, onStep?: (step: Step) => void): DocSet {
   const sized = conditions.map((condition) => ({ condition, most: estimate(condition, sources) })).sort((a, b) => order(a.most, b.most))
   let left = docs
   for (const { condition, most } of sized) {
@@ -29,14 +26,14 @@ function all(conditions: readonly Predicate[], docs: Docs | undefined, sources: 
     onStep?.({ condition, most, left: left.length })
     if (left.length === 0) return NO_DOCS
   }
-  return left ?? presenceOf(ID, sources)?.read(0, LAST) ?? NO_DOCS
+  return left ?? presenceOf(ID, sources)?.read(undefined) ?? NO_DOCS
 }
 
 /** Infinity is not less than itself. */
 const order = (a: number, b: number): number => (a === b ? 0 : a - b)
 
 /** Those of the documents that meet the condition. */
-function meeting(p: Predicate, docs: Docs | undefined, sources: Sources): Docs {
+function meeting(p: Predicate, docs: DocSet | undefined, sources: Sources): DocSet {
   if (docs?.length === 0) return NO_DOCS
   const intervals = intervalsOf(p, sources)
   if (intervals !== undefined) return readAmong(intervals, docs)
@@ -44,19 +41,20 @@ function meeting(p: Predicate, docs: Docs | undefined, sources: Sources): Docs {
     case 'all':
       return all(conjuncts(p), docs, sources)
     case 'some':
-      return union([NO_DOCS, ...p.of.map((each) => meeting(each, docs, sources))])
+      return union(p.of.map((each) => meeting(each, docs, sources)))
     case 'not': {
       const among = docs ?? all([], undefined, sources)
-      return narrowed(among, meeting(p.of, among, sources), false)
+      return difference(among, meeting(p.of, among, sources))
     }
     default:
       return readAmong(readingOf(p, sources), docs)
   }
 }
 
-function readAmong(reading: Reading | undefined, docs: Docs | undefined): Docs {
+function readAmong(reading: Reading | undefined, docs: DocSet | undefined): DocSet {
   if (reading === undefined) return NO_DOCS
-  return docs === undefined ? reading.read(0, LAST) : narrowed(docs, reading.read(docs[0]!, docs.at(-1)!))
+  const read = reading.read(docs)
+  return docs === undefined ? read : intersection(docs, read)
 }
 
 function estimate(p: Predicate, sources: Sources): number {

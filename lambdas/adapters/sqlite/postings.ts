@@ -2,52 +2,24 @@
  * The documents of each term: of a value in a combination of fields. On disk they stand in chunks, in memory those that came since the last
  * commit, so that a term that is met often is written once for all of them. A document is in one of the two, and in one chunk.
  */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { type Budget, TICK } from './budget.ts'
-import { bitsOf, type Docs, docsOf, isIn, NO_DOCS } from './docs.ts'
-import { packed, unpack } from './packing.ts'
-import type { Sql } from './sql.ts'
-import { Statements } from './statements.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import type { Budget } from './budget.ts'
+import { type DocSet, denseOf, docsOf, isIn, union } from './docs.ts'
+import { packed } from './packing.ts'
+import { CHUNK, type Chunk, docsOfChunk, packedChunk, TermLists, type Terms } from './term-lists.ts'
 
-/** Terms that are asked for. */
-export type Terms = {
-  readonly combinations: readonly number[]
-  /** On the column `value`. */
-  readonly condition: Sql
-  /** The values, or what they must be like. */
-  readonly values: readonly string[] | ((value: string) => boolean)
-}
-
-/** Documents of a chunk: a search for few documents reads no more of a term. */
-const CHUNK = 1_000
 /** Terms that are written in a few milliseconds. */
 const STEP = 1_000
-/** Chunks that are looked at to tell the number of documents. */
-const MOST_ESTIMATED = 1_000
-
-/** Without `docs`: `first` alone. */
-type Chunk = [first: number, last: number, n: number, docs: Uint8Array | null]
-type TermChunk = [...Chunk, value: string]
-
 export class Postings {
-  readonly #statements: Statements
   readonly #budget: Budget
-  readonly #put
-  readonly #drop
-  readonly #last
-  readonly #holding
+  readonly #written: TermLists
   /** By combination and value; mostly a value has one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
 
   constructor(db: DatabaseSync, budget: Budget) {
-    this.#statements = new Statements(db)
     this.#budget = budget
-    const ofTerm = 'SELECT first, last, n, docs FROM posting WHERE combination = ? AND value = ?'
-    this.#put = db.prepare('INSERT OR REPLACE INTO posting VALUES (?, ?, ?, ?, ?, ?)')
-    this.#drop = db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND first = ?')
-    this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
-    this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
+    this.#written = new TermLists(db, budget)
   }
 
   /** Documents of terms that are not written yet. */
@@ -78,8 +50,9 @@ export class Postings {
     this.#size--
   }
 
-  /** Forgets what is not written. */
+  /** Forgets what is not written, and what may have been taken back. */
   clear(): void {
+    this.#written.clear()
     this.#pending.clear()
     this.#size = 0
   }
@@ -101,64 +74,28 @@ export class Postings {
     }
   }
 
-  /** The documents from one number to another that are in one of the terms. */
-  read(terms: Terms, from: number, to: number): Docs {
-    const chunks = this.#chunks(terms, from, to)
-    const lists = this.#pendingOf(terms)
-    let size = 0
-    for (const [, , n] of chunks) size += n
-    for (const list of lists) size += list.length
-    if (size === 0) return NO_DOCS
-    const docs = new Uint32Array(size)
-    let at = 0
-    for (const chunk of chunks) at = unpackChunk(chunk, docs, at)
-    for (const list of lists) {
-      docs.set(list, at)
-      at += list.length
-    }
-    return docsOf(docs)
+  /** At least those of the documents that are in one of the terms; undefined: of all. */
+  read(terms: Terms, docs: DocSet | undefined): DocSet {
+    const pending = this.#pendingOf(terms).map((list) => docsOf(Uint32Array.from(list)))
+    return union([...this.#written.among(terms, docs), ...pending])
   }
 
   /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
   estimate(terms: Terms): number {
-    const { text, values } = whereOf(terms)
-    const [n, rows] = this.#statements
-      .lists(`SELECT total(n), count(*) FROM (SELECT n FROM posting WHERE ${text} LIMIT ${MOST_ESTIMATED})`)
-      .get(...values) as unknown as [number, number]
-    return rows === MOST_ESTIMATED ? Number.POSITIVE_INFINITY : this.#pendingOf(terms).reduce((sum, { length }) => sum + length, n)
+    return this.#pendingOf(terms).reduce((sum, { length }) => sum + length, this.#written.estimate(terms))
   }
 
   /** Each value of the combinations that some of the documents have, perhaps several times. */
-  *valuesAmong(combinations: readonly number[], docs: Docs): Generator<string> {
-    const bits = bitsOf(docs)
-    const members = new Uint32Array(CHUNK)
-    for (const chunk of this.#chunks({ combinations, condition: EVERY, values: [] }, docs[0]!, docs.at(-1)!)) {
-      const n = unpackChunk(chunk, members, 0)
-      for (let i = 0; i < n; i++)
-        if (isIn(bits, members[i]!)) {
-          yield chunk[4]
-          break
-        }
-    }
+  *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
+    yield* this.#written.valuesAmong(combinations, docs)
+    const bits = denseOf(docs)
     for (const combination of combinations)
       for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => isIn(bits, doc))) yield value
   }
 
   /** Whether the combinations have no more than so many chunks. */
   isSmall(combinations: readonly number[], most: number): boolean {
-    const { text, values } = whereOf({ combinations, condition: EVERY, values: [] })
-    const [n] = this.#statements
-      .lists(`SELECT count(*) FROM (SELECT 1 FROM posting WHERE ${text} LIMIT ?)`)
-      .get(...values, most) as unknown as [number]
-    return n < most
-  }
-
-  #chunks(terms: Terms, from: number, to: number): readonly TermChunk[] {
-    const { text, values } = whereOf(terms)
-    const statement = this.#statements.lists(
-      `SELECT first, last, n, docs, value FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
-    )
-    return statement.all(...values, to, from) as unknown as readonly TermChunk[]
+    return this.#written.isSmall(combinations, most)
   }
 
   #pendingOf({ combinations, values }: Terms): readonly (readonly number[])[] {
@@ -181,8 +118,8 @@ export class Postings {
   }
 
   #write(combination: number, value: string, added: number[]): void {
-    const last = this.#last.get(combination, value) as unknown as Chunk | undefined
-    if (added.length === 1 && last === undefined) return this.#putChunk(combination, value, added, 0, 1)
+    const last = this.#written.last(combination, value)
+    if (added.length === 1 && last === undefined) return this.#written.put(combination, value, packedChunk(added, 0, 1))
     const docs = isAscending(added) ? added : added.sort((a, b) => a - b)
     if (last === undefined || (docs[0]! > last[1] && last[2] >= CHUNK)) return this.#putAll(combination, value, docs)
     if (docs[0]! > last[1]) return this.#append(combination, value, last, docs)
@@ -193,62 +130,44 @@ export class Postings {
   #append(combination: number, value: string, [first, last, n, before]: Chunk, docs: readonly number[]): void {
     const fitting = Math.min(docs.length, CHUNK - n)
     const more = packed(docs, 0, fitting, last)
-    this.#put.run(combination, value, first, docs[fitting - 1]!, n + fitting, before === null ? more : Buffer.concat([before, more]))
+    const chunk: Chunk = [first, docs[fitting - 1]!, n + fitting, before === null ? more : Buffer.concat([before, more])]
+    this.#written.put(combination, value, chunk)
     if (fitting < docs.length) this.#putAll(combination, value, docs, fitting)
   }
 
   /** Each goes to the chunk it lies in, or to the one before it. */
   #insert(combination: number, value: string, docs: readonly number[]): void {
     for (let end = docs.length; end > 0; ) {
-      const chunk = this.#holding.get(combination, value, docs[end - 1]!) as unknown as Chunk | undefined
+      const chunk = this.#written.holding(combination, value, docs[end - 1]!)
       if (chunk === undefined) return this.#putAll(combination, value, docs.slice(0, end))
       let start = end - 1
       while (start > 0 && docs[start - 1]! >= chunk[0]) start--
       const both = new Uint32Array(chunk[2] + end - start)
-      both.set(docs.slice(start, end), unpackChunk(chunk, both, 0))
+      both.set(docsOfChunk(chunk))
+      both.set(docs.slice(start, end), chunk[2])
       this.#putAll(combination, value, both.sort())
       end = start
     }
   }
 
   #removeWritten(combination: number, value: string, doc: number): void {
-    const chunk = this.#holding.get(combination, value, doc) as unknown as Chunk | undefined
+    const chunk = this.#written.holding(combination, value, doc)
     if (chunk === undefined) return
-    const docs = new Uint32Array(chunk[2])
-    unpackChunk(chunk, docs, 0)
-    if (doc === chunk[0]) this.#drop.run(combination, value, doc)
+    if (doc === chunk[0]) this.#written.drop(combination, value, doc)
     this.#putAll(
       combination,
       value,
-      docs.filter((each) => each !== doc),
+      docsOfChunk(chunk).filter((each) => each !== doc),
     )
   }
 
   #putAll(combination: number, value: string, docs: ArrayLike<number>, from = 0): void {
     for (let start = from; start < docs.length; start += CHUNK)
-      this.#putChunk(combination, value, docs, start, Math.min(start + CHUNK, docs.length))
-  }
-
-  #putChunk(combination: number, value: string, docs: ArrayLike<number>, start: number, end: number): void {
-    const first = docs[start]!
-    const others: SQLInputValue = end - start === 1 ? null : packed(docs, start + 1, end, first)
-    this.#put.run(combination, value, first, docs[end - 1]!, end - start, others)
+      this.#written.put(combination, value, packedChunk(docs, start, Math.min(start + CHUNK, docs.length)))
   }
 }
 
 const listed = (docs: number | number[] | undefined): number[] => (typeof docs === 'number' ? [docs] : (docs ?? []))
-
-const EVERY: Sql = { text: '1', values: [] }
-
-const whereOf = ({ combinations, condition: { text, values } }: Terms): Sql => ({
-  text: `combination IN (${combinations.join(', ')}) AND ${text}`,
-  values,
-})
-
-function unpackChunk([first, , , others]: Chunk | TermChunk, into: Uint32Array, at: number): number {
-  into[at] = first
-  return others === null ? at + 1 : unpack(others, first, into, at + 1)
-}
 
 function isAscending(docs: readonly number[]): boolean {
   for (let i = 1; i < docs.length; i++) if (docs[i - 1]! >= docs[i]!) return false

@@ -1,0 +1,126 @@
+/** The blocks of intervals on disk, with their lowest and highest bounds. What was read lately is kept decoded. */
+import type { DatabaseSync } from 'node:sqlite'
+import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
+import { type Budget, TICK } from './budget.ts'
+import type { DocSet } from './docs.ts'
+import { type Entries, highestOf, INTERVAL_BYTES, lowestOf, type Parted, parted } from './interval-scan.ts'
+import { type IntervalTest, mayPass } from './interval-test.ts'
+import { packed, unpack } from './packing.ts'
+import { Statements } from './statements.ts'
+
+/** Bytes of what is kept decoded. */
+const MOST_KEPT = 24_000_000
+/** Fields of one search that are looked up, and kept, one by one. */
+export const MOST_SINGLE = 100
+
+type IntervalBlock = Block<Parted> & { readonly lowest: number; readonly highest: number }
+/** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
+type Row = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array]
+
+type FieldBlocks = readonly [field: number, blocks: readonly Parted[]]
+
+export class IntervalBlocks {
+  readonly #lists = new BlockLists<number, IntervalBlock>(MOST_KEPT, bytesOf)
+  readonly #budget: Budget
+  readonly #statements
+
+  constructor(db: DatabaseSync, budget: Budget) {
+    this.#budget = budget
+    const statements = new Statements(db)
+    const rows = 'SELECT first, n, docs, bounds FROM span WHERE field = ?'
+    this.#statements = {
+      put: db.prepare('INSERT OR REPLACE INTO span VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+      drop: db.prepare('DELETE FROM span WHERE field = ? AND first = ?'),
+      holding: statements.lists(`${rows} AND first <= ? ORDER BY first DESC LIMIT 1`),
+      blocks: statements.lists('SELECT first, last, n, lowest, highest FROM span WHERE field = ? ORDER BY first'),
+      block: statements.lists(`${rows} AND first = ?`),
+      any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
+      ofMany: statements.lists(
+        `SELECT first, n, docs, bounds, field FROM span WHERE field IN (SELECT value FROM json_each(?)) AND ${TICK.text} ORDER BY field, first`,
+      ),
+    }
+  }
+
+  /** At most so many intervals pass. */
+  estimate(field: number, { anyOf }: IntervalTest): number {
+    let n = 0
+    for (const block of this.#listOf(field).blocks) if (anyOf.some((bounds) => mayPass(block.lowest, block.highest, bounds))) n += block.n
+    return n
+  }
+
+  /** Of each field at least the blocks that may have intervals of these documents that pass. */
+  among(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
+    if (fields.length > MOST_SINGLE) return this.#ofMany(fields)
+    return fields.map((field) => {
+      const list = this.#listOf(field)
+      const blocks = blocksAmong(list, docs).filter(({ lowest, highest }) => anyOf.some((bounds) => mayPass(lowest, highest, bounds)))
+      return [field, blocks.map((block) => this.#entriesOf(field, list, block))]
+    })
+  }
+
+  isEmpty(field: number): boolean {
+    return this.#statements.any.get(field) === undefined
+  }
+
+  /** The block that the document lies in, or the one before it. */
+  holding(field: number, doc: number): { readonly first: number; readonly entries: Entries } | undefined {
+    const row = this.#statements.holding.get(field, doc) as unknown as Row | undefined
+    return row === undefined ? undefined : { first: row[0], entries: decoded(row) }
+  }
+
+  put(field: number, entries: Entries): void {
+    const { docs, lows, highs } = entries
+    const n = docs.length
+    const bounds = new Float64Array(2 * n)
+    bounds.set(lows)
+    bounds.set(highs, n)
+    const [first, last] = [docs[0]!, docs[n - 1]!]
+    const [lowest, highest] = [lowestOf(lows), highestOf(highs)]
+    this.#statements.put.run(field, first, last, n, lowest, highest, packed(docs, 0, n, first), new Uint8Array(bounds.buffer))
+    this.#lists.put(field, { first, last, n, lowest, highest, entries: undefined })
+  }
+
+  drop(field: number, first: number): void {
+    this.#statements.drop.run(field, first)
+    this.#lists.drop(field, first)
+  }
+
+  /** Forgets what it knows by heart. */
+  clear(): void {
+    this.#lists.clear()
+  }
+
+  #ofMany(fields: readonly number[]): readonly FieldBlocks[] {
+    const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`) as unknown as readonly [...Row, field: number][]
+    const ofFields = Map.groupBy(rows, ([, , , , field]) => field)
+    return [...ofFields].map(([field, rows]) => [field, rows.map(([first, n, docs, bounds]) => parted(decoded([first, n, docs, bounds])))])
+  }
+
+  #listOf(field: number): BlockList<IntervalBlock> {
+    const known = this.#lists.get(field)
+    if (known !== undefined) return known
+    const rows = this.#statements.blocks.all(field) as unknown as readonly (readonly [number, number, number, number, number])[]
+    return this.#lists.add(
+      field,
+      rows.map(([first, last, n, lowest, highest]) => ({ first, last, n, lowest, highest, entries: undefined })),
+    )
+  }
+
+  #entriesOf(field: number, list: BlockList<IntervalBlock>, block: IntervalBlock): Parted {
+    this.#budget.tick()
+    if (block.entries !== undefined) return block.entries
+    const entries = parted(decoded(this.#statements.block.get(field, block.first) as unknown as Row))
+    this.#lists.keep(field, list, block, entries)
+    return entries
+  }
+}
+
+/** With the objects of a block. */
+const bytesOf = (block: Parted | undefined): number => (block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length)
+
+function decoded([first, n, packedDocs, bytes]: Row): Entries {
+  const docs = new Uint32Array(n)
+  unpack(packedDocs, first, docs, 0)
+  const { buffer, byteOffset } = bytes
+  return { docs, lows: new Float64Array(buffer, byteOffset, n), highs: new Float64Array(buffer, byteOffset + 8 * n, n) }
+}

@@ -1,0 +1,48 @@
+/** Sets of documents, as lists and as bits: the same as sets of numbers, wherever they begin and however dense they are. */
+import { describe, expect, it } from '@jest/globals'
+import { compact, type DocSet, denseOf, difference, docsOf, intersection, isIn, listOf, union } from '../../lambdas/adapters/sqlite/docs.ts'
+import { type Random, randomOf } from '../contracts/generated-search.ts'
+
+const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 4_000 : 400
+
+/** Few or many numbers of a range that begins somewhere. */
+function numbersOf(random: Random): readonly number[] {
+  const from = 1 + random.below(3) * random.below(5_000)
+  const range = 1 + random.below(2) * random.below(100) + random.below(2) * random.below(20_000)
+  return Array.from({ length: random.below(1 + random.below(3) * random.below(2_000)) }, () => from + random.below(range))
+}
+
+const ascending = (numbers: Iterable<number>): readonly number[] => [...new Set(numbers)].sort((a, b) => a - b)
+
+describe('sets of documents', () => {
+  const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
+  const random = randomOf(seed)
+
+  /** In either form, or the one that takes less. */
+  const setOf = (numbers: readonly number[]): DocSet => {
+    const list = docsOf(Uint32Array.from(numbers))
+    return list.length === 0 ? list : [list, denseOf(list), compact(list)][random.below(3)]!
+  }
+
+  it('are united, cut and subtracted like sets of numbers', () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const [a, b, c] = [numbersOf(random), numbersOf(random), numbersOf(random)]
+      const [one, other] = [setOf(a), setOf(b)]
+      const found = (set: DocSet) => ({ seed, round, length: set.length, docs: [...listOf(set)] })
+      const wanted = (numbers: Iterable<number>) => ({ seed, round, length: ascending(numbers).length, docs: ascending(numbers) })
+      expect(found(one)).toEqual(wanted(a))
+      expect(found(union([one, other, setOf(c)]))).toEqual(wanted([...a, ...b, ...c]))
+      expect(found(intersection(one, other))).toEqual(wanted(new Set(a).intersection(new Set(b))))
+      expect(found(difference(one, other))).toEqual(wanted(new Set(a).difference(new Set(b))))
+    }
+  })
+
+  it('as bits tell of every number whether it is in them', () => {
+    for (let round = 0; round < ROUNDS / 4; round++) {
+      const numbers = [1 + random.below(500), ...numbersOf(random)]
+      const bits = denseOf(docsOf(Uint32Array.from(numbers)))
+      const asked = Array.from({ length: 200 }, () => random.below(30_000))
+      expect(asked.filter((doc) => isIn(bits, doc))).toEqual(asked.filter((doc) => numbers.includes(doc)))
+    }
+  })
+})
