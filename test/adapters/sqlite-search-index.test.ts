@@ -15,6 +15,36 @@ for (const [name, options] of [
     return { index, close: async () => index.close() }
   })
 
+it('The SQLite index finds tuples by more labels than it knows by heart, and those of a newer version alone', async () => {
+  const index = new SqliteSearchIndex(':memory:')
+  const labelled = (id: number, version: number, label: string) =>
+    document({ id: `${id}`, version, tuples: { t: [{ key: 'k', labels: ['all', label], ranges: [[id, id]] }] } })
+  const found = async (label: string, whole: boolean, low = 0): Promise<string> => {
+    const range = { kind: 'number', relation: 'within', low, high: Number.POSITIVE_INFINITY } as const
+    const where: Predicate = { kind: 'tuple', field: 't', key: 'k', labels: [{ text: label, whole }], ranges: [range] }
+    const { hits, total } = await index.find({ tenant: 'one', types: ['Observation'], where, order: [], limit: 2, total: 'accurate' })
+    return `${hits.map(({ id }) => id).join(' ')} of ${total}`
+  }
+  const MANY = 11_000
+  index.applyNow(Array.from({ length: MANY }, (_, i) => labelled(i, 1, `label ${i}`)))
+  for (const _ of ['in memory', 'written']) {
+    expect(await found('label 7', true)).toBe('7 of 1')
+    expect(await found('label 1099', false)).toBe('1099 10990 of 11')
+    expect(await found('all', true, MANY - 2)).toBe('10998 10999 of 2')
+    index.commit()
+  }
+  index.applyNow(Array.from({ length: MANY }, (_, i) => labelled(i, 2, `label ${i % 2 === 0 ? i : i + 1}`)))
+  for (const _ of ['in memory', 'written']) {
+    expect(await found('label 7', true)).toBe(' of 0')
+    expect(await found('label 8', true)).toBe('7 8 of 2')
+    index.commit()
+  }
+  await index.apply([labelled(8, 3, 'label 7')])
+  expect(await found('label 7', true)).toBe('8 of 1')
+  expect(await found('label 8', true)).toBe('7 of 1')
+  index.close()
+})
+
 it('A search of the SQLite index ends when its budget is used up, and the next one is answered', async () => {
   const index = new SqliteSearchIndex(':memory:', { budget: 20 })
   await index.apply(Array.from({ length: 5_000 }, (_, i) => document({ id: `${i}`, keys: { b: [`${'y'.repeat(50)}${i}`] } })))

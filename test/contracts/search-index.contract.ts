@@ -341,6 +341,20 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: tuple('c', range(1.5, 2, 'within', 'number'), range(0, 9, 'within', 'number')) })).toBe('')
       })
 
+      it('of three intervals the first, the first two, or all', async () => {
+        const at = (...points: readonly number[]) => points.map((point) => range(point, point + 1, 'within', 'number'))
+        const entry = (...points: readonly number[]) => ({ key: 'd', labels: [], ranges: points.map((point) => [point, point] as const) })
+        await apply(
+          document({ id: '5', tuples: { t: [entry(1, 2, 3), entry(4, 5, 6)] } }),
+          document({ id: '6', tuples: { t: [entry(1, 2)] } }),
+        )
+        expect(await ids({ where: tuple('d', ...at(1)) })).toBe('5 6')
+        expect(await ids({ where: tuple('d', ...at(1, 2)) })).toBe('5 6')
+        expect(await ids({ where: tuple('d', ...at(4, 5, 6)) })).toBe('5')
+        expect(await ids({ where: tuple('d', ...at(1, 2, 6)) })).toBe('')
+        expect(await ids({ where: tuple('d', ...at(2)) })).toBe('')
+      })
+
       it('labels, whole or by their beginning, of the same entry', async () => {
         const labelled = (id: string, ...labels: readonly string[]) =>
           document({
