@@ -5,6 +5,11 @@ import type { Reading } from './reading.ts'
 
 type Lists<T> = Record<string, T[]>
 
+/** An object by a constructor has room for more members than a literal, before the engine makes a table of it: slow and large. */
+class Wide<T> {
+  [field: string]: T
+}
+
 /** The names of a parameter's fields, made once. */
 export type FieldNames = ReturnType<typeof namesOf>
 
@@ -19,13 +24,13 @@ export const namesOf = (field: string) => ({
 })
 
 export class Fields {
-  readonly keys: Lists<string> = {}
+  readonly keys: Lists<string> = new Wide()
   readonly spans: Lists<readonly [low: number, high: number]> = {}
   readonly numbers: Lists<readonly [low: number, high: number]> = {}
   readonly points: Lists<readonly [latitude: number, longitude: number]> = {}
   readonly tuples: Lists<Tuple> = {}
-  readonly groups: Lists<string> = {}
-  readonly order: Record<string, OrderKey> = {}
+  readonly groups: Lists<string> = new Wide()
+  readonly order: Record<string, OrderKey> = new Wide()
   readonly reading: Reading
 
   constructor(reading: Reading) {
@@ -54,7 +59,7 @@ export class Fields {
   }
 
   tuple(field: string, tuple: Tuple): void {
-    if (tuple.key.length <= LONGEST && tuple.labels.every(isShort)) add(this.tuples, field, tuple)
+    if (isShort(tuple.key) && tuple.labels.every(isShort)) add(this.tuples, field, tuple)
   }
 
   span(field: string, low: number, high: number): void {

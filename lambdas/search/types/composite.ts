@@ -9,14 +9,15 @@ import { addNew, Fields } from '../fields.ts'
 import type { Component, OnFailure, ParameterType, SearchParameter, TypedValue } from '../parameters.ts'
 import { all, type LabelTest, not, type Predicate, type RangeTest, some } from '../plan.ts'
 import type { Reading } from '../reading.ts'
-import { remembered } from '../remembered.ts'
-import { type Interval, quantityForms } from './quantity.ts'
+import { remembered, rememberedOfResource, rememberedPair } from '../remembered.ts'
+import { type Interval, type QuantityForm, quantityForms } from './quantity.ts'
 import { malformed, type QueryContext, type SearchType, splitValue } from './search-type.ts'
-import { tokensOf } from './tokens.ts'
+import { type Token, tokensOf } from './tokens.ts'
 
 /** More combinations than any real value has are left out. */
 const MOST = 500
 const MOST_KNOWN = 5_000
+const MOST_PLACES = 100
 
 /** What a component contributes to an entry, or asks of it. */
 type Part<Label, Range> = { readonly key: string | undefined; readonly labels: readonly Label[]; readonly ranges: readonly Range[] }
@@ -61,7 +62,7 @@ function valuesAt(
   resource: Element,
   onFailure: OnFailure | undefined,
 ): readonly (readonly TypedValue[])[] | undefined {
-  const values: (readonly TypedValue[])[] = []
+  const values = Array<readonly TypedValue[]>(components.length)
   // The first component is mostly a code, which is always there.
   for (let i = components.length - 1; i >= 0; i--) {
     const found = components[i]!.values(base, resource, onFailure)
@@ -72,18 +73,22 @@ function valuesAt(
 }
 
 function crossed<Label, Range>(lists: readonly (readonly Part<Label, Range>[])[]): readonly Part<Label, Range>[] {
-  const [first = [], ...others] = lists
-  return others.reduce<readonly Part<Label, Range>[]>(
-    (rows, list) => rows.flatMap((row) => list.map((each) => joined(row, each))).slice(0, MOST),
-    first.slice(0, MOST),
-  )
+  let rows: readonly Part<Label, Range>[] = [{ key: undefined, labels: [], ranges: [] }]
+  for (const list of lists) {
+    const longer: Part<Label, Range>[] = []
+    for (const row of rows) for (const part of list) if (longer.length < MOST) longer.push(joined(row, part))
+    rows = longer
+  }
+  return rows
 }
 
 const joined = <Label, Range>(a: Part<Label, Range>, b: Part<Label, Range>): Part<Label, Range> => ({
   key: a.key ?? b.key,
-  labels: a.labels.concat(b.labels),
-  ranges: a.ranges.concat(b.ranges),
+  labels: together(a.labels, b.labels),
+  ranges: together(a.ranges, b.ranges),
 })
+
+const together = <T>(a: readonly T[], b: readonly T[]): readonly T[] => (a.length === 0 ? b : b.length === 0 ? a : [...a, ...b])
 
 type Reader = (values: readonly TypedValue[], resource: Element, reading: Reading) => readonly Value[]
 
@@ -102,33 +107,38 @@ function readerOf(typeOf: TypeOf, { type, field }: Component, place: string): Re
   }
 }
 
-function quantityReader(place: string): Reader {
+const quantityReader = remembered(MOST_PLACES, (place): Reader => {
   const labelOf = remembered(MOST_KNOWN, (label) => placed(place, label))
-  return (values) =>
-    values.flatMap(({ type, value }) =>
-      quantityForms(type, value).map(({ range, units }) => ({
-        ...NOTHING,
-        labels: units.map(({ label }) => labelOf(label)),
-        ranges: [range],
-      })),
-    )
-}
+  const placedForm = ({ range, units }: QuantityForm): Value => ({
+    ...NOTHING,
+    labels: units.map(({ label }) => labelOf(label)),
+    ranges: [range],
+  })
+  const valuesOf = rememberedOfResource((value, resource) => quantityForms(value, resource).map(placedForm))
+  return (values, resource) => (values.length === 1 ? valuesOf(values[0]!, resource) : values.flatMap((value) => valuesOf(value, resource)))
+})
 
-function tokenReader(place: string): Reader {
-  const whole = remembered(MOST_KNOWN, (key) => placed(place, `f${key}`))
-  const system = remembered(MOST_KNOWN, (key) => placed(place, `s${key.slice(0, key.indexOf('|'))}`))
+const tokenReader = remembered(MOST_PLACES, (place): Reader => {
+  const valuesOfOne = rememberedPair(MOST_KNOWN, (code, key) => tokenValues(place, [{ keys: [key], code }]))
   return (values) => {
-    const keys: string[] = []
-    const codes: string[] = []
-    for (const value of values)
-      for (const token of tokensOf(value)) {
-        for (const key of token.keys) addNew(keys, key)
-        if (token.code !== undefined) addNew(codes, token.code)
-      }
-    const labels = keys.map(whole)
-    for (const key of keys) addNew(labels, system(key))
-    return exactValues(place, codes, labels)
+    const tokens = values.length === 1 ? tokensOf(values[0]!) : values.flatMap(tokensOf)
+    const { code, keys } = tokens[0] ?? NO_TOKEN
+    return tokens.length === 1 && keys.length === 1 && code !== undefined ? valuesOfOne(code, keys[0]!) : tokenValues(place, tokens)
   }
+})
+
+const NO_TOKEN: Token = { keys: [], code: undefined, sort: undefined, group: undefined }
+
+function tokenValues(place: string, tokens: readonly Pick<Token, 'keys' | 'code'>[]): readonly Value[] {
+  const keys: string[] = []
+  const codes: string[] = []
+  for (const token of tokens) {
+    for (const key of token.keys) addNew(keys, key)
+    if (token.code !== undefined) addNew(codes, token.code)
+  }
+  const systems = keys.map((key) => `s${key.slice(0, key.indexOf('|'))}`)
+  const labels = [...keys.map((key) => `f${key}`), ...new Set(systems)].map((label) => placed(place, label))
+  return exactValues(place, codes, labels)
 }
 
 function exactValues(place: string, keys: readonly string[], labels: readonly string[]): readonly Value[] {

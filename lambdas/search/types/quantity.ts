@@ -2,7 +2,7 @@
 import { type Element, isElement } from '../../fhir/resource.ts'
 import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../plan.ts'
-import { remembered, rememberedPair } from '../remembered.ts'
+import { remembered, rememberedOfResource, rememberedPair } from '../remembered.ts'
 import { boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
 import { orderedKey, orderedRange } from './ordered-key.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
@@ -22,10 +22,11 @@ export const quantity: SearchType = {
   modifiers: [],
   extractor({ field }) {
     const names = { value: `${field}:value`, unit: `${field}:unit`, coded: `${field}:coded`, canonical: `${field}:canonical` }
-    return (fields, values) => {
-      for (const { type, value } of values) {
-        const forms = quantityForms(type, value)
-        for (const { range, units } of forms) for (const { kind, unit } of units) add(fields, names[kind], unit, range)
+    return (fields, values, resource) => {
+      for (const value of values) {
+        const forms = quantityForms(value, resource)
+        for (const { range, units, keys } of forms)
+          for (const [i, { kind, unit }] of units.entries()) add(fields, names[kind], keys[i], unit, range)
         const sorted = forms.at(-1)?.range
         if (sorted !== undefined) fields.sort(field, Math.max(sorted[0], -Number.MAX_VALUE), Math.min(sorted[1], Number.MAX_VALUE))
       }
@@ -43,33 +44,26 @@ export const quantity: SearchType = {
 /** What a number counts: `value ` anything, `unit text|`, `coded system|code|`, `canonical base units|`. */
 type Unit = { readonly kind: 'value' | 'unit' | 'coded' | 'canonical'; readonly unit: string; readonly label: string }
 
-export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[] }
-
-/** Several parameters see one quantity. */
-const FORMS = new WeakMap<Element, { readonly type: string; readonly forms: readonly QuantityForm[] }>()
+/** `keys`: the value behind each of its units; none of an interval. */
+export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[]; readonly keys: readonly string[] }
 
 /** As it is written, then in base units. */
-export function quantityForms(type: string, value: unknown): readonly QuantityForm[] {
-  if (!isElement(value)) return []
-  const known = FORMS.get(value)
-  if (known?.type === type) return known.forms
-  const forms = formsOf(measuredOf(type, value))
-  FORMS.set(value, { type, forms })
-  return forms
-}
+export const quantityForms = rememberedOfResource(({ type, value }) => (isElement(value) ? formsOf(measuredOf(type, value)) : []))
 
 function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
   if (measured === undefined || measured.range[0] > measured.range[1]) return []
   const { range, system, code, unit } = measured
   const written = unitsOf(code, unit)
   const base = system === UCUM ? canonical(code, range) : undefined
-  if (base === undefined) return [{ range, units: code === '' ? written : [...written, codedUnit(system, code)] }]
-  const units = [canonicalUnit(base.unit)]
-  if (base.range[0] === range[0] && base.range[1] === range[1]) return [{ range, units: [...written, ...units] }]
-  return [
-    { range, units: written },
-    { range: base.range, units },
-  ]
+  if (base === undefined) return [formOf(range, code === '' ? written : [...written, codedUnit(system, code)])]
+  const inBase = canonicalUnit(base.unit)
+  if (base.range[0] === range[0] && base.range[1] === range[1]) return [formOf(range, [...written, inBase])]
+  return [formOf(range, written), formOf(base.range, [inBase])]
+}
+
+function formOf(range: Interval, units: readonly Unit[]): QuantityForm {
+  const number = range[0] === range[1] ? orderedKey(range[0]) : undefined
+  return { range, units, keys: number === undefined ? [] : units.map(({ unit }) => unit + number) }
 }
 
 const MOST_KNOWN = 5_000
@@ -108,9 +102,9 @@ function measuredTest(
 const valueTest = (field: string, unit: string, test: RangeTest): Predicate =>
   some(orderedRange(field, unit, test), { kind: 'tuple', field, key: unit, labels: [], ranges: [test] })
 
-function add(fields: Fields, field: string, unit: string, range: Interval): void {
-  if (range[0] === range[1]) fields.key(field, unit + orderedKey(range[0]))
-  else fields.tuple(field, { key: unit, labels: [], ranges: [range] })
+function add(fields: Fields, field: string, key: string | undefined, unit: string, range: Interval): void {
+  if (key === undefined) fields.tuple(field, { key: unit, labels: [], ranges: [range] })
+  else fields.key(field, key)
 }
 
 function canonical(code: string, [low, high]: Interval): { readonly unit: string; readonly range: Interval } | undefined {

@@ -1,8 +1,10 @@
 /** What this project uses of @lhncbc/ucum-lhc, which has no types of its own. */
 declare module '@lhncbc/ucum-lhc' {
+  type Unit = { readonly isArbitrary_?: boolean; convertFrom(value: number, from: Unit): number }
+
   export const UcumLhcUtils: {
     getInstance(): {
-      getSpecifiedUnit(code: string, action: 'validate'): { readonly unit: { readonly isArbitrary_?: boolean } | null }
+      getSpecifiedUnit(code: string, action: 'validate'): { readonly unit: Unit | null }
       convertToBaseUnits(
         code: string,
         value: number,

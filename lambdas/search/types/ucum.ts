@@ -1,5 +1,6 @@
 /** Quantities of UCUM units as quantities of base units, so that 5 g equals 5000 mg. https://ucum.org/ucum */
 import { UcumLhcUtils } from '@lhncbc/ucum-lhc'
+import { remembered } from '../remembered.ts'
 
 export const UCUM = 'http://unitsofmeasure.org'
 
@@ -8,23 +9,20 @@ export type Canonical = { readonly unit: string; readonly value: number }
 
 type Conversion = { readonly unit: string; readonly convert: (value: number) => number }
 
-const MOST_KNOWN = 5_000
-const known = new Map<string, Conversion | undefined>()
-
 /** undefined: not a UCUM unit, or one that has no relation to others, such as [iU]. */
 export function canonicalOf(code: string, value: number): Canonical | undefined {
-  if (!known.has(code)) {
-    if (known.size >= MOST_KNOWN) known.clear()
-    known.set(code, conversionOf(code))
-  }
-  const conversion = known.get(code)
-  if (conversion === undefined) return undefined
-  const converted = rounded(conversion.convert(value))
-  return Number.isNaN(converted) ? undefined : { unit: conversion.unit, value: converted }
+  const { unit, convert } = knownConversion(code)
+  const converted = rounded(convert(value))
+  return Number.isNaN(converted) ? undefined : { unit, value: converted }
 }
 
-/** What binary fractions add in the last digits is cut off. */
-const rounded = (value: number): number => (Number.isFinite(value) ? Number(value.toPrecision(15)) : value)
+const knownConversion = remembered(5_000, (code) => conversionOf(code) ?? NONE)
+
+const NONE: Conversion = { unit: '', convert: () => Number.NaN }
+
+/** What binary fractions add in the last digits is cut off, and the sign of a zero. */
+const rounded = (value: number): number =>
+  (Number.isInteger(value) && Math.abs(value) < 1e15) || !Number.isFinite(value) ? value + 0 : Number(value.toPrecision(15))
 
 function conversionOf(code: string): Conversion | undefined {
   if (code === '' || code.length > 100) return undefined
@@ -33,14 +31,10 @@ function conversionOf(code: string): Conversion | undefined {
   if (specified === null || specified.isArbitrary_ === true) return undefined
   const one = units.convertToBaseUnits(code, 1)
   if (one.status !== 'succeeded' || one.magnitude === null) return undefined
-  const unit = Object.entries(one.unitToExp)
-    .map(([base, exponent]) => `${base}${exponent}`)
-    .sort()
-    .join('.')
+  const dimensions = Object.entries(one.unitToExp).map(([base, exponent]) => `${base}${exponent}`)
+  const unit = dimensions.toSorted().join('.')
   const { magnitude } = one
   if (!one.fromUnitIsSpecial) return { unit, convert: (value) => value * magnitude }
-  return {
-    unit,
-    convert: (value) => (Number.isFinite(value) ? (units.convertToBaseUnits(code, value).magnitude ?? Number.NaN) : value),
-  }
+  const { unit: base } = units.getSpecifiedUnit(['1', ...dimensions].join('.'), 'validate')
+  return { unit, convert: (value) => (Number.isFinite(value) ? (base?.convertFrom(value, specified) ?? Number.NaN) : value) }
 }
