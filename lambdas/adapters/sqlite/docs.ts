@@ -78,7 +78,7 @@ export function firstFrom(docs: Docs, least: number, from: number): number {
 }
 
 /** Above every document. */
-const ALL = 2 ** 32
+export const ALL = 2 ** 32
 
 function bitsOf(numbers: Uint32Array, least: number, highest: number): Dense {
   const base = least >>> 5

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
 import { type Budget, TICK } from './budget.ts'
-import type { DocSet } from './docs.ts'
+import { ALL, type DocSet, firstOf, lastOf } from './docs.ts'
 import { type Entries, highestOf, INTERVAL_BYTES, lowestOf, type Parted, parted } from './interval-scan.ts'
 import { type IntervalTest, mayPass } from './interval-test.ts'
 import { packed, unpack } from './packing.ts'
@@ -10,12 +10,10 @@ import { Statements } from './statements.ts'
 
 /** Bytes of what is kept decoded. */
 const MOST_KEPT = 24_000_000
-/** Fields of one search that are looked up, and kept, one by one. */
-export const MOST_SINGLE = 100
 
 type IntervalBlock = Block<Parted> & { readonly lowest: number; readonly highest: number }
 /** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
-type Row = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array]
+type Row = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
 
 type FieldBlocks = readonly [field: number, blocks: readonly Parted[]]
 
@@ -27,16 +25,16 @@ export class IntervalBlocks {
   constructor(db: DatabaseSync, budget: Budget) {
     this.#budget = budget
     const statements = new Statements(db)
-    const rows = 'SELECT first, n, docs, bounds FROM span WHERE field = ?'
+    const rows = 'SELECT first, n, docs, bounds, field FROM span WHERE field'
     this.#statements = {
       put: db.prepare('INSERT OR REPLACE INTO span VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
       drop: db.prepare('DELETE FROM span WHERE field = ? AND first = ?'),
-      holding: statements.lists(`${rows} AND first <= ? ORDER BY first DESC LIMIT 1`),
+      holding: statements.lists(`${rows} = ? AND first <= ? ORDER BY first DESC LIMIT 1`),
       blocks: statements.lists('SELECT first, last, n, lowest, highest FROM span WHERE field = ? ORDER BY first'),
-      block: statements.lists(`${rows} AND first = ?`),
+      block: statements.lists(`${rows} = ? AND first = ?`),
       any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
       ofMany: statements.lists(
-        `SELECT first, n, docs, bounds, field FROM span WHERE field IN (SELECT value FROM json_each(?)) AND ${TICK.text} ORDER BY field, first`,
+        `${rows} IN (SELECT value FROM json_each(?)) AND ${TICK.text} AND lowest <= ? AND highest >= ? AND first <= ? AND last >= ?`,
       ),
     }
   }
@@ -50,12 +48,21 @@ export class IntervalBlocks {
 
   /** Of each field at least the blocks that may have intervals of these documents that pass. */
   among(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
-    if (fields.length > MOST_SINGLE) return this.#ofMany(fields)
     return fields.map((field) => {
       const list = this.#listOf(field)
       const blocks = blocksAmong(list, docs).filter(({ lowest, highest }) => anyOf.some((bounds) => mayPass(lowest, highest, bounds)))
       return [field, blocks.map((block) => this.#entriesOf(field, list, block))]
     })
+  }
+
+  /** The same of so many fields that they are not kept, block by block. */
+  *amongMany(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): Generator<readonly [field: number, Entries]> {
+    const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
+    for (const { lowFrom, lowTo, highFrom, highTo } of anyOf) {
+      const reach = [Math.min(lowTo, highTo), Math.max(lowFrom, highFrom)]
+      const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, ...reach, to, from) as unknown as readonly Row[]
+      for (const row of rows) yield [row[4], decoded(row)]
+    }
   }
 
   isEmpty(field: number): boolean {
@@ -88,12 +95,6 @@ export class IntervalBlocks {
   /** Forgets what it knows by heart. */
   clear(): void {
     this.#lists.clear()
-  }
-
-  #ofMany(fields: readonly number[]): readonly FieldBlocks[] {
-    const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`) as unknown as readonly [...Row, field: number][]
-    const ofFields = Map.groupBy(rows, ([, , , , field]) => field)
-    return [...ofFields].map(([field, rows]) => [field, rows.map(([first, n, docs, bounds]) => parted(decoded([first, n, docs, bounds])))])
   }
 
   #listOf(field: number): BlockList<IntervalBlock> {

@@ -4,8 +4,8 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Budget } from './budget.ts'
-import { type DocSet, difference, docsOf, lastOf, union } from './docs.ts'
-import { IntervalBlocks, MOST_SINGLE } from './interval-blocks.ts'
+import { ALL, type DocSet, difference, docsOf, lastOf, union } from './docs.ts'
+import { IntervalBlocks } from './interval-blocks.ts'
 import { type Entries, passing, passingOf } from './interval-scan.ts'
 import type { IntervalTest } from './interval-test.ts'
 
@@ -15,6 +15,8 @@ export type Interval = readonly [low: number, high: number]
 const BLOCK = 512
 /** Documents of fields that are written in a few milliseconds. */
 const STEP = 250
+/** Fields of one search that are looked up, and kept, one by one. */
+const MOST_SINGLE = 100
 
 /** In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more; `least`: the first of them. */
 type Pending = {
@@ -75,7 +77,10 @@ export class Intervals {
 
   /** At least those of the documents that have an entry in one of the fields that passes; undefined: of all. */
   read(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): DocSet {
-    const written = this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, passingOf(blocks, test)))
+    const written =
+      fields.length > MOST_SINGLE
+        ? [...this.#blocks.amongMany(fields, test, docs)].map(([field, block]) => this.#untouched(field, passing(block, test)))
+        : this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, passingOf(blocks, test)))
     const pending = fields.flatMap((field) => this.#pending.get(field) ?? []).map((each) => passing(each, test))
     return union([...written, ...pending])
   }
@@ -129,9 +134,6 @@ export class Intervals {
     }
   }
 }
-
-/** Above every document. */
-const ALL = 2 ** 32
 
 const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
 
