@@ -59,12 +59,11 @@ export function union(sets: readonly DocSet[]): DocSet {
 /** What is in both. */
 export function intersection(a: DocSet, b: DocSet): DocSet {
   if (isList(a)) return isList(b) && b.length < a.length ? filtered(b, a, true) : filtered(a, b, true)
-  return isList(b) ? filtered(b, a, true) : combined(a, b, (one, other) => one & other)
+  return isList(b) ? filtered(b, a, true) : compact(inBoth(a, b))
 }
 
 /** What is in `a` alone. */
-export const difference = (a: DocSet, b: DocSet): DocSet =>
-  isList(a) ? filtered(a, b, false) : combined(a, denseOf(b), (one, other) => one & ~other)
+export const difference = (a: DocSet, b: DocSet): DocSet => (isList(a) ? filtered(a, b, false) : compact(inOne(a, denseOf(b))))
 
 /** The place of the first that is not below, at or after `from`. */
 export function firstFrom(docs: Docs, least: number, from: number): number {
@@ -89,7 +88,8 @@ function bitsOf(numbers: Uint32Array, least: number, highest: number): Dense {
 
 export function dense(words: Uint32Array, base: number): Dense {
   let length = 0
-  for (const word of words) length += ones(word)
+  // As a small integer: above 31 bits numbers are slow.
+  for (let i = 0; i < words.length; i++) length += ones(words[i]! | 0)
   return { words, base, length }
 }
 
@@ -153,9 +153,17 @@ function filtered(list: Docs, set: DocSet, wanted: boolean): Docs {
 /** So few of so many documents that a bit for each would cost more than searching. */
 const isSparse = (docs: Docs): boolean => docs.length <= (docs.at(-1)! - docs[0]!) >>> 8
 
-/** Word by word of the first. */
-function combined(a: Dense, b: Dense, combine: (one: number, other: number) => number): DocSet {
-  const words = new Uint32Array(a.words.length)
-  for (let i = 0, at = a.base - b.base; i < words.length; i++, at++) words[i] = combine(a.words[i]!, b.words[at] ?? 0)
-  return compact(dense(words, a.base))
+function inBoth(a: Dense, b: Dense): Dense {
+  const base = Math.max(a.base, b.base)
+  const end = Math.min(a.base + a.words.length, b.base + b.words.length)
+  const words = a.words.slice(base - a.base, Math.max(base, end) - a.base)
+  for (let i = 0, at = base - b.base; i < words.length; i++, at++) words[i]! &= b.words[at]!
+  return dense(words, base)
+}
+
+function inOne(a: Dense, b: Dense): Dense {
+  const words = a.words.slice()
+  const end = Math.min(words.length, b.base + b.words.length - a.base)
+  for (let i = Math.max(0, b.base - a.base); i < end; i++) words[i]! &= ~b.words[i + a.base - b.base]!
+  return dense(words, a.base)
 }

@@ -1,5 +1,5 @@
 /** The numbers that stand for kinds, fields and combinations of fields in the index: made when first met, then known by heart. */
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementResultingChanges } from 'node:sqlite'
 
 /** Of a kind. In more the values get a posting for each of their fields: a search of a field asks for all its combinations. */
 const MOST_COMBINATIONS = 200
@@ -24,6 +24,7 @@ export class IndexNumbers {
   readonly #sizes = new Map<number, number>()
   #noFields = newSet([])
   #sets = 0
+  #changes = 0
 
   constructor(db: DatabaseSync) {
     this.#statements = {
@@ -38,8 +39,14 @@ export class IndexNumbers {
     }
   }
 
+  /** Grows with every number that is made or taken back. */
+  get changes(): number {
+    return this.#changes
+  }
+
   /** Forgets everything: the transaction was rolled back. */
   reset(): void {
+    this.#changes++
     for (const known of [this.#kinds, this.#fields, this.#sizes]) known.clear()
     this.#forgetSets()
   }
@@ -49,7 +56,7 @@ export class IndexNumbers {
     let kind = kinds.get(type)
     if (kind === undefined) {
       const row = this.#statements.kind.get(tenant, type) as { readonly kind: number } | undefined
-      kind = row?.kind ?? Number(this.#statements.addKind.run(tenant, type).lastInsertRowid)
+      kind = row?.kind ?? this.#made(this.#statements.addKind.run(tenant, type))
       kinds.set(type, kind)
     }
     return kind
@@ -89,9 +96,14 @@ export class IndexNumbers {
 
   #fieldOf(kind: number, name: string, known: Map<string, number>): number {
     const row = this.#statements.field.get(kind, name) as { readonly field: number } | undefined
-    const field = row?.field ?? Number(this.#statements.addField.run(kind, name).lastInsertRowid)
+    const field = row?.field ?? this.#made(this.#statements.addField.run(kind, name))
     known.set(name, field)
     return field
+  }
+
+  #made({ lastInsertRowid }: StatementResultingChanges): number {
+    this.#changes++
+    return Number(lastInsertRowid)
   }
 
   #forgetSets(): void {
@@ -111,7 +123,7 @@ export class IndexNumbers {
       if (size === MOST_COMBINATIONS) return undefined
       this.#sizes.set(kind, size + 1)
     }
-    const combination = Number(this.#statements.addCombination.run(kind, text).lastInsertRowid)
+    const combination = this.#made(this.#statements.addCombination.run(kind, text))
     for (const field of new Set(fields)) this.#statements.combine.run(field, combination)
     return combination
   }

@@ -6,9 +6,10 @@ import { type Budget, TICK } from './budget.ts'
 import { ID, type Sources } from './compile-plan.ts'
 import { type Dense, type DocSet, type Docs, denseOf, docsOf, isIn, listOf, NO_DOCS } from './docs.ts'
 import { keysOf, type Match } from './groups.ts'
+import type { IndexNumbers } from './index-numbers.ts'
 import type { Intervals } from './intervals.ts'
 import { kindSize, matchesOf } from './matches.ts'
-import { numbersOf } from './numbers-of.ts'
+import { type Kind, NumbersOf } from './numbers-of.ts'
 import type { Postings } from './postings.ts'
 import { afterPosition, sortColumn } from './sort-columns.ts'
 import { sideOf } from './sorting.ts'
@@ -27,6 +28,7 @@ const WALKED_FOR_SORTED = 3
 
 export type ReaderParts = {
   readonly db: DatabaseSync
+  readonly numbers: IndexNumbers
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
@@ -36,13 +38,13 @@ export type ReaderParts = {
 }
 
 type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
-type Kind = { readonly kind: number; readonly type: string }
 type Found = Kind & { readonly docs: DocSet; readonly sources: Sources }
 
 export class IndexReader {
   readonly #parts: ReaderParts
   readonly #gathered: number
   readonly #statements: Statements
+  readonly #numbers: NumbersOf
   /** What the function `is_match` looks at. */
   #matching: Dense = denseOf(NO_DOCS)
 
@@ -50,6 +52,7 @@ export class IndexReader {
     this.#parts = parts
     this.#gathered = parts.gathered ?? GATHERED
     this.#statements = new Statements(parts.db)
+    this.#numbers = new NumbersOf(this.#statements, () => parts.numbers.changes)
     parts.db.function('is_match', (doc) => {
       parts.budget.tick()
       return isIn(this.#matching, Number(doc)) ? 1 : 0
@@ -115,14 +118,13 @@ export class IndexReader {
   }
 
   #kindsOf({ tenant, types }: Matching): readonly Kind[] {
-    const rows = this.#statements.prepare('SELECT kind, type FROM kind WHERE tenant = ?').all(tenant) as unknown as Kind[]
     const asked = new Set(types)
-    return rows.filter(({ type }) => asked.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1))
+    return this.#numbers.kinds(tenant).filter(({ type }) => asked.has(type))
   }
 
   #sourcesOf({ kind }: Kind): Sources {
     const { postings, intervals, tuples } = this.#parts
-    return { numbers: numbersOf(kind, this.#statements), postings, intervals, tuples, rows: (query) => this.#rows(query) }
+    return { numbers: this.#numbers.of(kind), postings, intervals, tuples, rows: (query) => this.#rows(query) }
   }
 
   #rows({ text, values }: Sql): Docs {

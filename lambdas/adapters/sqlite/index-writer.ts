@@ -3,13 +3,13 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import type { IndexDocument, Tuple } from '../../ports/search-index.ts'
 import { COMPARTMENT, ID, PRESENT } from './compile-plan.ts'
 import { type Held, inRows, NOTHING_HELD, ownGroups, type Point, readHeld } from './held.ts'
-import { type FieldNumbers, type FieldSet, IndexNumbers } from './index-numbers.ts'
+import type { FieldNumbers, FieldSet, IndexNumbers } from './index-numbers.ts'
 import type { Interval, Intervals } from './intervals.ts'
 import type { Postings } from './postings.ts'
 import { NO_SORTING, writeSorting } from './sorting.ts'
 import type { TupleLists } from './tuple-lists.ts'
 
-type Lists = { readonly postings: Postings; readonly intervals: Intervals; readonly tuples: TupleLists }
+type Lists = { readonly numbers: IndexNumbers; readonly postings: Postings; readonly intervals: Intervals; readonly tuples: TupleLists }
 
 type Row = { readonly doc: number; readonly version: number; readonly held: string }
 type DocumentRow = [doc: number, kind: number, id: string, version: number, sorting: string, held: string]
@@ -34,9 +34,9 @@ export class IndexWriter {
   readonly #places: Place[] = []
   readonly #points: Point[] = []
 
-  constructor(db: DatabaseSync, { postings, intervals, tuples }: Lists) {
+  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples }: Lists) {
     this.#db = db
-    this.#numbers = new IndexNumbers(db)
+    this.#numbers = numbers
     this.#postings = postings
     this.#intervals = intervals
     this.#tuples = tuples

@@ -11,9 +11,9 @@ type Part = { readonly start: number; readonly end: number; readonly docs: DocSe
 export type Parted = { readonly entries: Entries; readonly parts: readonly Part[] }
 
 /** Intervals of a part. */
-const PART = 64
+const PART = 32
 /** Bytes of an interval in its part, about. */
-export const INTERVAL_BYTES = 24
+export const INTERVAL_BYTES = 28
 
 export function parted(entries: Entries): Parted {
   const { docs, lows, highs } = entries

@@ -4,6 +4,7 @@ import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 import { budgetOf } from './budget.ts'
 import { groupsOf } from './groups.ts'
+import { IndexNumbers } from './index-numbers.ts'
 import { IndexReader } from './index-reader.ts'
 import { openIndex } from './index-schema.ts'
 import { IndexWriter } from './index-writer.ts'
@@ -41,7 +42,7 @@ export class SqliteSearchIndex implements SearchIndex {
     const tuples = new TupleLists(db)
     this.#tuples = tuples
     this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
-    const lists = { postings: this.#postings, intervals: this.#intervals, tuples }
+    const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, tuples }
     this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
     this.#writer = new IndexWriter(db, lists)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
