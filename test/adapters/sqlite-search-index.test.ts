@@ -45,6 +45,27 @@ it('The SQLite index finds tuples by more labels than it knows by heart, and tho
   index.close()
 })
 
+it('The SQLite index tells the keys of matches as they are after each write, in memory and written', async () => {
+  const index = new SqliteSearchIndex(':memory:')
+  const keyed = (id: number, version: number, key: string) => document({ id: `${id}`, version, keys: { a: ['x'], c: [key] } })
+  const where: Predicate = { kind: 'key', field: 'a', oneOf: ['x'] }
+  const told = async (...keys: readonly string[]): Promise<void> => {
+    const of = { tenant: 'one', types: ['Observation'], where }
+    for (const _ of ['in memory', 'written']) {
+      expect((await index.distinct(of, 'c', 100)).toSorted()).toEqual(keys)
+      index.commit()
+    }
+  }
+  index.applyNow(Array.from({ length: 300 }, (_, i) => keyed(i, 1, `k${i % 4}`)))
+  await told('k0', 'k1', 'k2', 'k3')
+  await told('k0', 'k1', 'k2', 'k3')
+  index.applyNow([keyed(1, 2, 'new')])
+  await told('k0', 'k1', 'k2', 'k3', 'new')
+  index.applyNow(Array.from({ length: 75 }, (_, i) => keyed(4 * i + 3, 2, 'k0')))
+  await told('k0', 'k1', 'k2', 'new')
+  index.close()
+})
+
 it('A search of the SQLite index ends when its budget is used up, and the next one is answered', async () => {
   const index = new SqliteSearchIndex(':memory:', { budget: 20 })
   await index.apply(Array.from({ length: 5_000 }, (_, i) => document({ id: `${i}`, keys: { b: [`${'y'.repeat(50)}${i}`] } })))
