@@ -62,14 +62,6 @@ export function intersection(a: DocSet, b: DocSet): DocSet {
   return isList(b) ? filtered(b, a, true) : compact(inBoth(a, b))
 }
 
-/** Whether some document is in both. */
-export function meets(a: DocSet, b: Dense): boolean {
-  if (isList(a)) return a.some((doc) => isIn(b, doc))
-  const end = Math.min(a.words.length, b.base + b.words.length - a.base)
-  for (let i = Math.max(0, b.base - a.base); i < end; i++) if ((a.words[i]! & b.words[i + a.base - b.base]!) !== 0) return true
-  return false
-}
-
 /** What is in `a` alone. */
 export const difference = (a: DocSet, b: DocSet): DocSet => (isList(a) ? filtered(a, b, false) : compact(inOne(a, denseOf(b))))
 

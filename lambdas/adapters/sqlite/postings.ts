@@ -87,15 +87,15 @@ export class Postings {
 
   /** Each value of the combinations that some of the documents have, perhaps several times. */
   *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
+    yield* this.#written.valuesAmong(combinations, docs)
     const bits = denseOf(docs)
-    yield* this.#written.valuesAmong(combinations, bits)
     for (const combination of combinations)
       for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => isIn(bits, doc))) yield value
   }
 
-  /** Whether it takes less time to look at all values of the combinations than at so many documents. */
-  isSmall(combinations: readonly number[], documents: number): boolean {
-    return this.#written.isSmall(combinations, documents)
+  /** Whether the combinations have no more than so many chunks. */
+  isSmall(combinations: readonly number[], most: number): boolean {
+    return this.#written.isSmall(combinations, most)
   }
 
   #pendingOf({ combinations, values }: Terms): readonly (readonly number[])[] {

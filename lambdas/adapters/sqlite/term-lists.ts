@@ -2,11 +2,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
 import { type Budget, TICK } from './budget.ts'
-import { compact, type Dense, type DocSet, type Docs, firstOf, intersection, isList, lastOf, meets } from './docs.ts'
+import { compact, type DocSet, type Docs, denseOf, firstOf, intersection, isIn, isList, lastOf } from './docs.ts'
 import { packed, unpack } from './packing.ts'
 import type { Sql } from './sql.ts'
 import { Statements } from './statements.ts'
-import { type TermTable, TermTables } from './term-tables.ts'
 
 /** Terms that are asked for. */
 export type Terms = {
@@ -23,12 +22,8 @@ export const CHUNK = 1_000
 const MOST_ESTIMATED = 1_000
 /** Terms of one search that are looked up, and kept, one by one. */
 const MOST_SINGLE = 32
-/** Chunks that are looked at in the time in which one is read. */
-const KNOWN_FOR_READ = 50
 /** Bytes of what is kept decoded. */
 const MOST_KEPT = 8_000_000
-/** Of what is kept of all terms of combinations. */
-const MOST_TABLES = 4_000_000
 
 /** Without `docs`: `first` alone. */
 export type Chunk = [first: number, last: number, n: number, docs: Uint8Array | null]
@@ -40,7 +35,6 @@ export class TermLists {
   readonly #statements: Statements
   readonly #budget: Budget
   readonly #lists = new BlockLists<string, ChunkDocs>(MOST_KEPT, bytesOf)
-  readonly #tables = new TermTables(MOST_TABLES, bytesOfTable)
   readonly #put
   readonly #drop
   readonly #last
@@ -80,17 +74,15 @@ export class TermLists {
   }
 
   /** Each value of the combinations that some of the documents have, perhaps several times. */
-  *valuesAmong(combinations: readonly number[], docs: Dense): Generator<string> {
-    for (const combination of combinations) for (const [value, set] of this.#tableOf(combination)) if (meets(set, docs)) yield value
+  *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
+    const bits = denseOf(docs)
+    for (const chunk of this.#chunks({ combinations, ...EVERY }, docs))
+      if (docsOfChunk(chunk).some((doc) => isIn(bits, doc))) yield chunk[4]
   }
 
-  /** Whether it takes less time to look at all values of the combinations than at so many documents. */
-  isSmall(combinations: readonly number[], documents: number): boolean {
-    const unknown = combinations.filter((combination) => this.#tables.get(combination) === undefined)
-    const known = combinations.reduce((sum, combination) => sum + (this.#tables.get(combination)?.length ?? 0), 0)
-    const most = documents - Math.ceil(known / KNOWN_FOR_READ)
-    if (most <= 0 || unknown.length === 0) return most > 0
-    const { text, values } = whereOf({ combinations: unknown, ...EVERY })
+  /** Whether the combinations have no more than so many chunks. */
+  isSmall(combinations: readonly number[], most: number): boolean {
+    const { text, values } = whereOf({ combinations, ...EVERY })
     const [n] = this.#statements
       .lists(`SELECT count(*) FROM (SELECT 1 FROM posting WHERE ${text} LIMIT ?)`)
       .get(...values, most) as unknown as [number]
@@ -108,20 +100,17 @@ export class TermLists {
 
   put(combination: number, value: string, [first, last, n, docs]: Chunk): void {
     this.#put.run(combination, value, first, last, n, docs satisfies SQLInputValue)
-    this.#tables.drop(combination)
     if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first, last, n, entries: undefined })
   }
 
   drop(combination: number, value: string, first: number): void {
     this.#drop.run(combination, value, first)
-    this.#tables.drop(combination)
     if (!this.#lists.isEmpty) this.#lists.drop(keyOf(combination, value), first)
   }
 
   /** Forgets what it knows by heart. */
   clear(): void {
     this.#lists.clear()
-    this.#tables.clear()
   }
 
   /** Undefined where there are too many terms to look them up one by one. */
@@ -142,15 +131,6 @@ export class TermLists {
         return { first, last, n, entries: n === 1 || docs !== null ? compact(docsOfChunk(chunk)) : undefined }
       }),
     )
-  }
-
-  #tableOf(combination: number): TermTable {
-    const known = this.#tables.get(combination)
-    if (known !== undefined) return known
-    const chunks = this.#chunks({ combinations: [combination], ...EVERY }, undefined)
-    const table = chunks.map((chunk): TermTable[number] => [chunk[4], compact(docsOfChunk(chunk))])
-    this.#tables.keep(combination, table)
-    return table
   }
 
   #entriesOf({ combination, value, list }: Found, docs: DocSet | undefined): readonly DocSet[] {
@@ -193,8 +173,6 @@ export function packedChunk(docs: ArrayLike<number>, start: number, end: number)
 /** With the objects of a chunk. */
 const bytesOf = (entries: DocSet | undefined): number =>
   entries === undefined ? 0 : 200 + 4 * (isList(entries) ? entries.length : entries.words.length)
-
-const bytesOfTable = (table: TermTable): number => table.reduce((sum, [value, docs]) => sum + 2 * value.length + 100 + bytesOf(docs), 0)
 
 export function docsOfChunk(chunk: Chunk | TermChunk): Docs {
   const docs = new Uint32Array(chunk[2])
