@@ -27,6 +27,9 @@ export function typeOfUrl(url: string): string | undefined {
   if (!url.includes(':')) {
     const query = url.indexOf('?')
     if (query > 0) return url.slice(0, query)
+    const slash = url.indexOf('/')
+    // `Patient/1`, as most are.
+    if (slash > 0 && !url.includes('/', slash + 1)) return url.slice(0, slash)
   }
   const history = url.indexOf('/_history/')
   const end = url.lastIndexOf('/', (history < 0 ? url.length : history) - 1)

@@ -19,7 +19,7 @@ export function checkReference(value: Element, targets: ReadonlySet<string> | un
     }
   }
   const known = target ?? type
-  if (typeof known === 'string' && isResourceType(known) && targets !== undefined && !targets.has(known))
+  if (targets !== undefined && typeof known === 'string' && !targets.has(known) && isResourceType(known))
     findings.report('value', `A reference to ${known} is not allowed here, only to ${[...targets].join(', ')}`)
 }
 

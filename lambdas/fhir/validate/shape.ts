@@ -15,6 +15,8 @@ export type Member = {
   readonly key: string
   readonly type: string
   readonly list: boolean
+  /** Of its type, when it was met. */
+  shape: LiveShape | undefined
   /** Of a primitive: its format. */
   readonly primitive: PrimitiveCheck | undefined
   /** Which bit of the seen and required members this is; 0 for one that may be left out. All forms of a choice share theirs. */
@@ -102,6 +104,7 @@ function memberOf(owner: string, key: string, { type, list = false, choice, code
     key,
     type,
     list,
+    shape: undefined,
     primitive: primitiveCheck(type),
     bit,
     choice,

@@ -195,7 +195,8 @@ function checkValue(value: unknown, member: Member, within: Within): void {
     else checkRoot(value, within)
     return
   }
-  checkObject(value, shapeOf(member.type), within, false)
+  member.shape ??= shapeOf(member.type)
+  checkObject(value, member.shape, within, false)
   if (member.type === 'Reference') {
     noteLocal(value.reference, within)
     checkReference(value, within.referenceTargets ? member.targets : undefined, within.contained, findings)
