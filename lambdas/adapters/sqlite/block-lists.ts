@@ -78,6 +78,13 @@ export class BlockLists<Key, B extends Block<unknown>> {
     if (list.blocks[at]?.first === first) this.#count(key, list, list.blocks.splice(at, 1)[0]!, -1)
   }
 
+  forget(key: Key): void {
+    const young = this.#young.get(key)
+    if (young !== undefined) this.#bytes -= young.bytes
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+
   clear(): void {
     this.#young.clear()
     this.#old.clear()

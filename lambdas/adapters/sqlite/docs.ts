@@ -58,12 +58,20 @@ export function union(sets: readonly DocSet[]): DocSet {
 
 /** What is in both. */
 export function intersection(a: DocSet, b: DocSet): DocSet {
-  if (isList(a)) return isList(b) && b.length < a.length ? filtered(b, a, true) : filtered(a, b, true)
-  return isList(b) ? filtered(b, a, true) : compact(inBoth(a, b))
+  if (isList(a)) return isList(b) && b.length < a.length ? filtered(within(b, a), a, true) : filtered(within(a, b), b, true)
+  return isList(b) ? filtered(within(b, a), a, true) : compact(inBoth(a, b))
 }
 
 /** What is in `a` alone. */
 export const difference = (a: DocSet, b: DocSet): DocSet => (isList(a) ? filtered(a, b, false) : compact(inOne(a, denseOf(b))))
+
+/** Whether some are in both. */
+export function meets(a: Dense, b: DocSet): boolean {
+  if (isList(b)) return b.some((doc) => isIn(a, doc))
+  const end = Math.min(a.words.length, b.base + b.words.length - a.base)
+  for (let i = Math.max(0, b.base - a.base); i < end; i++) if ((a.words[i]! & b.words[i + a.base - b.base]!) !== 0) return true
+  return false
+}
 
 /** The place of the first that is not below, at or after `from`. */
 export function firstFrom(docs: Docs, least: number, from: number): number {
@@ -135,6 +143,9 @@ function unionInList(sets: readonly DocSet[], length: number): Docs {
   }
   return docsOf(all)
 }
+
+/** The part of a list that lies between the ends of another set. */
+const within = (list: Docs, set: DocSet): Docs => list.subarray(firstFrom(list, firstOf(set), 0), firstFrom(list, lastOf(set) + 1, 0))
 
 /** Those of the list that are in the other set, or are not. */
 function filtered(list: Docs, set: DocSet, wanted: boolean): Docs {

@@ -19,6 +19,7 @@ const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.
 
 /** `docs`: those it is about; undefined for all of the kind. */
 function all(conditions: readonly Predicate[], docs: DocSet | undefined, sources: Sources, onStep?: (step: Step) => void): DocSet {
+  if (conditions.length === 1 && onStep === undefined) return meeting(conditions[0]!, docs, sources)
   const sized = conditions.map((condition) => ({ condition, most: estimate(condition, sources) })).sort((a, b) => order(a.most, b.most))
   let left = docs
   for (const { condition, most } of sized) {

@@ -4,15 +4,18 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Budget } from './budget.ts'
+import { CHUNK, type Chunk, docsOfChunk, packedChunk } from './chunks.ts'
 import { type DocSet, denseOf, docsOf, isIn, union } from './docs.ts'
 import { packed } from './packing.ts'
-import { CHUNK, type Chunk, docsOfChunk, packedChunk, TermLists, type Terms } from './term-lists.ts'
+import { TermLists, type Terms } from './term-lists.ts'
+import { ValueLists } from './value-lists.ts'
 
 /** Terms that are written in a few milliseconds. */
 const STEP = 1_000
 export class Postings {
   readonly #budget: Budget
   readonly #written: TermLists
+  readonly #values: ValueLists
   /** By combination and value; mostly a value has one document. */
   readonly #pending = new Map<number, Map<string, number | number[]>>()
   #size = 0
@@ -20,6 +23,7 @@ export class Postings {
   constructor(db: DatabaseSync, budget: Budget) {
     this.#budget = budget
     this.#written = new TermLists(db, budget)
+    this.#values = new ValueLists(db, budget)
   }
 
   /** Documents of terms that are not written yet. */
@@ -53,6 +57,7 @@ export class Postings {
   /** Forgets what is not written, and what may have been taken back. */
   clear(): void {
     this.#written.clear()
+    this.#values.clear()
     this.#pending.clear()
     this.#size = 0
   }
@@ -87,15 +92,15 @@ export class Postings {
 
   /** Each value of the combinations that some of the documents have, perhaps several times. */
   *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
-    yield* this.#written.valuesAmong(combinations, docs)
+    yield* this.#values.among(combinations, docs)
     const bits = denseOf(docs)
     for (const combination of combinations)
       for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => isIn(bits, doc))) yield value
   }
 
-  /** Whether the combinations have no more than so many chunks. */
-  isSmall(combinations: readonly number[], most: number): boolean {
-    return this.#written.isSmall(combinations, most)
+  /** Whether finding the values of so many documents takes less than looking at each of them. */
+  isSmall(combinations: readonly number[], docs: number): boolean {
+    return this.#values.isSmall(combinations, docs)
   }
 
   #pendingOf({ combinations, values }: Terms): readonly (readonly number[])[] {
@@ -118,6 +123,7 @@ export class Postings {
   }
 
   #write(combination: number, value: string, added: number[]): void {
+    this.#values.forget(combination)
     const last = this.#written.last(combination, value)
     if (added.length === 1 && last === undefined) return this.#written.put(combination, value, packedChunk(added, 0, 1))
     const docs = isAscending(added) ? added : added.sort((a, b) => a - b)
@@ -151,6 +157,7 @@ export class Postings {
   }
 
   #removeWritten(combination: number, value: string, doc: number): void {
+    this.#values.forget(combination)
     const chunk = this.#written.holding(combination, value, doc)
     if (chunk === undefined) return
     if (doc === chunk[0]) this.#written.drop(combination, value, doc)

@@ -1,9 +1,9 @@
 /** The lists of documents of terms on disk, in chunks. What was read lately of terms that are asked for by their value is kept decoded. */
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
 import { type Budget, TICK } from './budget.ts'
-import { compact, type DocSet, type Docs, denseOf, firstOf, intersection, isIn, isList, lastOf } from './docs.ts'
-import { packed, unpack } from './packing.ts'
+import { bytesOf, CHUNK, type Chunk, docsOfChunk, docsOfChunks } from './chunks.ts'
+import { compact, type DocSet, firstOf, intersection, lastOf } from './docs.ts'
 import type { Sql } from './sql.ts'
 import { Statements } from './statements.ts'
 
@@ -16,20 +16,19 @@ export type Terms = {
   readonly values: readonly string[] | ((value: string) => boolean)
 }
 
-/** Documents of a chunk. */
-export const CHUNK = 1_000
 /** Chunks that are looked at to tell the number of documents. */
 const MOST_ESTIMATED = 1_000
-/** Terms of one search that are looked up, and kept, one by one. */
-const MOST_SINGLE = 32
+/** Terms of one search that are kept. */
+const MOST_SINGLE = 500
 /** Bytes of what is kept decoded. */
-const MOST_KEPT = 8_000_000
+const MOST_KEPT = 7_000_000
+/** A set that is so many times as large as another is cut with it before it is united with others. */
+const MUCH_LARGER = 8
 
-/** Without `docs`: `first` alone. */
-export type Chunk = [first: number, last: number, n: number, docs: Uint8Array | null]
-type TermChunk = [...Chunk, value: string]
+type TermChunk = [...Chunk, combination: number, value: string]
 type ChunkDocs = Block<DocSet>
-type Found = { readonly combination: number; readonly value: string; readonly list: BlockList<ChunkDocs> }
+type Term = { readonly combination: number; readonly value: string; readonly key: string }
+type TermList = Term & { readonly list: BlockList<ChunkDocs> }
 
 export class TermLists {
   readonly #statements: Statements
@@ -39,54 +38,42 @@ export class TermLists {
   readonly #drop
   readonly #last
   readonly #holding
-  readonly #list
   readonly #chunk
+  readonly #all
 
   constructor(db: DatabaseSync, budget: Budget) {
     this.#statements = new Statements(db)
     this.#budget = budget
-    const ofTerm = 'FROM posting WHERE combination = ? AND value = ?'
+    const ofTerm = 'SELECT first, last, n, docs FROM posting WHERE combination = ? AND value = ?'
+    const inLists = 'combination IN (SELECT value FROM json_each(?)) AND value IN (SELECT value FROM json_each(?))'
     this.#put = db.prepare('INSERT OR REPLACE INTO posting VALUES (?, ?, ?, ?, ?, ?)')
     this.#drop = db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND first = ?')
-    this.#last = this.#statements.lists(`SELECT first, last, n, docs ${ofTerm} ORDER BY first DESC LIMIT 1`)
-    this.#holding = this.#statements.lists(`SELECT first, last, n, docs ${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
+    this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
+    this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
+    this.#chunk = this.#statements.lists(`${ofTerm} AND first = ?`)
     // Of short lists the documents come along.
-    this.#list = this.#statements.lists(`SELECT first, last, n, iif(n < ${CHUNK}, docs, NULL) ${ofTerm} ORDER BY first`)
-    this.#chunk = this.#statements.lists(`SELECT first, last, n, docs ${ofTerm} AND first = ?`)
+    this.#all = this.#statements.lists(
+      `SELECT first, last, n, iif(n < ${CHUNK}, docs, NULL), combination, value FROM posting WHERE ${inLists} ORDER BY first`,
+    )
   }
 
   /** Sets of documents in terms, which together hold at least those of the given ones; undefined: all. */
   among(terms: Terms, docs: DocSet | undefined): readonly DocSet[] {
-    const found = this.#listsOf(terms)
-    const sets = found === undefined ? this.#chunks(terms, docs).map(docsOfChunk) : found.flatMap((each) => this.#entriesOf(each, docs))
-    return docs !== undefined && isList(docs) ? sets.map((set) => intersection(docs, set)) : sets
+    const lists = this.#listsOf(terms)
+    const sets = lists === undefined ? [docsOfChunks(this.#chunks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
+    if (docs === undefined || sets.reduce((sum, { length }) => sum + length, 0) < docs.length * MUCH_LARGER) return sets
+    return sets.map((set) => intersection(docs, set))
   }
 
   /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
   estimate(terms: Terms): number {
-    const found = this.#listsOf(terms)
-    if (found !== undefined) return found.reduce((sum, { list }) => sum + list.n, 0)
+    const lists = this.#listsOf(terms)
+    if (lists !== undefined) return lists.reduce((sum, { list }) => sum + list.n, 0)
     const { text, values } = whereOf(terms)
     const [n, rows] = this.#statements
       .lists(`SELECT total(n), count(*) FROM (SELECT n FROM posting WHERE ${text} LIMIT ${MOST_ESTIMATED})`)
       .get(...values) as unknown as [number, number]
     return rows === MOST_ESTIMATED ? Number.POSITIVE_INFINITY : n
-  }
-
-  /** Each value of the combinations that some of the documents have, perhaps several times. */
-  *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
-    const bits = denseOf(docs)
-    for (const chunk of this.#chunks({ combinations, ...EVERY }, docs))
-      if (docsOfChunk(chunk).some((doc) => isIn(bits, doc))) yield chunk[4]
-  }
-
-  /** Whether the combinations have no more than so many chunks. */
-  isSmall(combinations: readonly number[], most: number): boolean {
-    const { text, values } = whereOf({ combinations, ...EVERY })
-    const [n] = this.#statements
-      .lists(`SELECT count(*) FROM (SELECT 1 FROM posting WHERE ${text} LIMIT ?)`)
-      .get(...values, most) as unknown as [number]
-    return n < most
   }
 
   last(combination: number, value: string): Chunk | undefined {
@@ -99,7 +86,7 @@ export class TermLists {
   }
 
   put(combination: number, value: string, [first, last, n, docs]: Chunk): void {
-    this.#put.run(combination, value, first, last, n, docs satisfies SQLInputValue)
+    this.#put.run(combination, value, first, last, n, docs)
     if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first, last, n, entries: undefined })
   }
 
@@ -113,74 +100,53 @@ export class TermLists {
     this.#lists.clear()
   }
 
-  /** Undefined where there are too many terms to look them up one by one. */
-  #listsOf({ combinations, values }: Terms): readonly Found[] | undefined {
+  /** Undefined where there are too many terms to keep them. */
+  #listsOf({ combinations, values }: Terms): readonly TermList[] | undefined {
     if (typeof values === 'function' || combinations.length * values.length > MOST_SINGLE) return undefined
-    return combinations.flatMap((combination) => values.map((value) => ({ combination, value, list: this.#listOf(combination, value) })))
+    const terms = combinations.flatMap((combination) => values.map((value) => ({ combination, value, key: keyOf(combination, value) })))
+    const known = new Map(terms.map(({ key }) => [key, this.#lists.get(key)]))
+    const missing = terms.filter(({ key }) => known.get(key) === undefined)
+    if (missing.length > 0) for (const { key, list } of this.#read(missing)) known.set(key, list)
+    return terms.map((term) => ({ ...term, list: known.get(term.key)! }))
   }
 
-  #listOf(combination: number, value: string): BlockList<ChunkDocs> {
-    const key = keyOf(combination, value)
-    const known = this.#lists.get(key)
-    if (known !== undefined) return known
-    const chunks = this.#list.all(combination, value) as unknown as readonly Chunk[]
-    return this.#lists.add(
-      key,
-      chunks.map((chunk) => {
-        const [first, last, n, docs] = chunk
-        return { first, last, n, entries: n === 1 || docs !== null ? compact(docsOfChunk(chunk)) : undefined }
-      }),
-    )
+  #read(terms: readonly Term[]): readonly TermList[] {
+    const columns = [terms.map(({ combination }) => combination), terms.map(({ value }) => value)]
+    const chunks = this.#all.all(...columns.map((column) => JSON.stringify(column))) as unknown as readonly TermChunk[]
+    const ofKeys = Map.groupBy(chunks, ([, , , , combination, value]) => keyOf(combination, value))
+    return terms.map((term) => ({ ...term, list: this.#lists.add(term.key, (ofKeys.get(term.key) ?? []).map(blockOf)) }))
   }
 
-  #entriesOf({ combination, value, list }: Found, docs: DocSet | undefined): readonly DocSet[] {
-    return blocksAmong(list, docs).map((block) => {
+  #docsOf({ combination, value, key, list }: TermList, among: DocSet | undefined): readonly DocSet[] {
+    return blocksAmong(list, among).map((block) => {
       this.#budget.tick()
       if (block.entries !== undefined) return block.entries
-      const entries = compact(docsOfChunk(this.#chunk.get(combination, value, block.first) as unknown as Chunk))
-      this.#lists.keep(keyOf(combination, value), list, block, entries)
-      return entries
+      const docs = compact(docsOfChunk(this.#chunk.get(combination, value, block.first) as unknown as Chunk))
+      this.#lists.keep(key, list, block, docs)
+      return docs
     })
   }
 
-  #chunks(terms: Terms, docs: DocSet | undefined): readonly TermChunk[] {
+  #chunks(terms: Terms, docs: DocSet | undefined): readonly Chunk[] {
     const { text, values } = whereOf(terms)
     const statement = this.#statements.lists(
-      `SELECT first, last, n, docs, value FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
+      `SELECT first, last, n, docs FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
     )
     const [from, to] = docs === undefined ? [0, LAST] : [firstOf(docs), lastOf(docs)]
-    return statement.all(...values, to, from) as unknown as readonly TermChunk[]
+    return statement.all(...values, to, from) as unknown as readonly Chunk[]
   }
 }
 
 /** Above every document. */
 const LAST = 2 ** 32 - 1
 
-const EVERY = { condition: { text: '1', values: [] }, values: [] } as const
-
 const keyOf = (combination: number, value: string): string => `${combination} ${value}`
 
-const whereOf = ({ combinations, condition: { text, values } }: Omit<Terms, 'values'>): Sql => ({
+const whereOf = ({ combinations, condition: { text, values } }: Terms): Sql => ({
   text: `combination IN (${combinations.join(', ')}) AND ${text}`,
   values,
 })
 
-export function packedChunk(docs: ArrayLike<number>, start: number, end: number): Chunk {
-  const first = docs[start]!
-  return [first, docs[end - 1]!, end - start, end - start === 1 ? null : packed(docs, start + 1, end, first)]
-}
-
-/** With the objects of a chunk. */
-const bytesOf = (entries: DocSet | undefined): number =>
-  entries === undefined ? 0 : 200 + 4 * (isList(entries) ? entries.length : entries.words.length)
-
-export function docsOfChunk(chunk: Chunk | TermChunk): Docs {
-  const docs = new Uint32Array(chunk[2])
-  unpackChunk(chunk, docs)
-  return docs
-}
-
-function unpackChunk([first, , , others]: Chunk | TermChunk, into: Uint32Array): void {
-  into[0] = first
-  if (others !== null) unpack(others, first, into, 1)
+function blockOf([first, last, n, docs]: TermChunk): ChunkDocs {
+  return { first, last, n, entries: n === 1 || docs !== null ? compact(docsOfChunk([first, last, n, docs])) : undefined }
 }
