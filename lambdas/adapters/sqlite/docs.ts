@@ -102,9 +102,19 @@ export function dense(words: Uint32Array, base: number): Dense {
 }
 
 /** Sets the bits of documents, which have their place among the words. */
-export function mark(words: Uint32Array, base: number, set: DocSet): void {
+function mark(words: Uint32Array, base: number, set: DocSet): void {
   if (isList(set)) for (const doc of set) words[(doc >>> 5) - base]! |= 1 << (doc & 31)
   else for (let i = 0, at = set.base - base; i < set.words.length; i++, at++) words[at]! |= set.words[i]!
+}
+
+/** Of a set those from one number to another. */
+export function markBetween(words: Uint32Array, base: number, set: Dense, first: number, last: number): void {
+  const [start, end] = [first >>> 5, last >>> 5]
+  const [from, to] = [-1 << (first & 31), -1 >>> (31 - (last & 31))]
+  for (let word = start; word <= end; word++) {
+    const mask = (word === start ? from : -1) & (word === end ? to : -1)
+    words[word - base]! |= set.words[word - set.base]! & mask
+  }
 }
 
 /** The bits that are set. */

@@ -4,7 +4,7 @@ import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lis
 import { type Budget, TICK } from './budget.ts'
 import { ALL, type DocSet, firstOf, lastOf } from './docs.ts'
 import { type Entries, highestOf, INTERVAL_BYTES, lowestOf, type Parted, parted } from './interval-scan.ts'
-import { type IntervalTest, mayPass } from './interval-test.ts'
+import { extremesOf, type IntervalTest } from './interval-test.ts'
 import { packed, unpack } from './packing.ts'
 import { Statements } from './statements.ts'
 
@@ -40,17 +40,17 @@ export class IntervalBlocks {
   }
 
   /** At most so many intervals pass. */
-  estimate(field: number, { anyOf }: IntervalTest): number {
-    let n = 0
-    for (const block of this.#listOf(field).blocks) if (anyOf.some((bounds) => mayPass(block.lowest, block.highest, bounds))) n += block.n
-    return n
+  estimate(field: number, test: IntervalTest): number {
+    return this.#listOf(field)
+      .blocks.filter(touching(test))
+      .reduce((sum, { n }) => sum + n, 0)
   }
 
   /** Of each field at least the blocks that may have intervals of these documents that pass. */
-  among(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
+  among(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
     return fields.map((field) => {
       const list = this.#listOf(field)
-      const blocks = blocksAmong(list, docs).filter(({ lowest, highest }) => anyOf.some((bounds) => mayPass(lowest, highest, bounds)))
+      const blocks = blocksAmong(list, docs).filter(touching(test))
       return [field, blocks.map((block) => this.#entriesOf(field, list, block))]
     })
   }
@@ -58,9 +58,8 @@ export class IntervalBlocks {
   /** The same of so many fields that they are not kept, block by block. */
   *amongMany(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): Generator<readonly [field: number, Entries]> {
     const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
-    for (const { lowFrom, lowTo, highFrom, highTo } of anyOf) {
-      const reach = [Math.min(lowTo, highTo), Math.max(lowFrom, highFrom)]
-      const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, ...reach, to, from) as unknown as readonly Row[]
+    for (const { least, most } of anyOf.map(extremesOf)) {
+      const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, most, least, to, from) as unknown as readonly Row[]
       for (const row of rows) yield [row[4], decoded(row)]
     }
   }
@@ -114,6 +113,12 @@ export class IntervalBlocks {
     this.#lists.keep(field, list, block, entries)
     return entries
   }
+}
+
+/** Whether some intervals of a block may pass. */
+function touching({ anyOf }: IntervalTest): (block: IntervalBlock) => boolean {
+  const extremes = anyOf.map(extremesOf)
+  return ({ lowest, highest }) => extremes.some(({ least, most }) => lowest <= most && highest >= least)
 }
 
 /** With the objects of a block. */

@@ -1,29 +1,37 @@
 /** The documents of blocks of intervals that pass a test. */
-import { compact, type DocSet, type Docs, dense, docsOf, isMany, mark, NO_DOCS } from './docs.ts'
-import { allPass, type Bounds, type IntervalTest, mayPass, passes } from './interval-test.ts'
+import { compact, type Dense, type DocSet, type Docs, dense, docsOf, isList, isMany, markBetween, NO_DOCS } from './docs.ts'
+import { type Bounds, extremesOf, type IntervalTest, passes } from './interval-test.ts'
 
 /** Intervals with their documents, those of a document together. */
 export type Columns = { readonly docs: ArrayLike<number>; readonly lows: ArrayLike<number>; readonly highs: ArrayLike<number> }
 /** Documents in ascending order. */
 export type Entries = { readonly docs: Docs; readonly lows: Float64Array; readonly highs: Float64Array }
-/** Intervals of neighbours: they often lie near to each other, so that few must be looked at one by one. */
-type Part = { readonly start: number; readonly end: number; readonly docs: DocSet; readonly lowest: number; readonly highest: number }
-export type Parted = { readonly entries: Entries; readonly parts: readonly Part[] }
+/**
+ * With the lowest and highest bounds of its parts: neighbours often lie near to each other, so that few intervals must be looked at one by one.
+ * `bits`: its documents, where they are many.
+ */
+export type Parted = {
+  readonly entries: Entries
+  readonly lowest: Float64Array
+  readonly highest: Float64Array
+  readonly bits: Dense | undefined
+}
 
 /** Intervals of a part. */
 const PART = 32
 /** Bytes of an interval in its part, about. */
-export const INTERVAL_BYTES = 28
+export const INTERVAL_BYTES = 25
 
 export function parted(entries: Entries): Parted {
   const { docs, lows, highs } = entries
-  const parts: Part[] = []
-  for (let start = 0; start < docs.length; start += PART) {
-    const end = Math.min(start + PART, docs.length)
-    const [lowest, highest] = [lowestOf(lows.subarray(start, end)), highestOf(highs.subarray(start, end))]
-    parts.push({ start, end, docs: compact(docsOf(docs.slice(start, end))), lowest, highest })
+  const parts = Math.ceil(docs.length / PART)
+  const [lowest, highest] = [new Float64Array(parts), new Float64Array(parts)]
+  for (let i = 0; i < parts; i++) {
+    lowest[i] = lowestOf(lows.subarray(i * PART, (i + 1) * PART))
+    highest[i] = highestOf(highs.subarray(i * PART, (i + 1) * PART))
   }
-  return { entries, parts }
+  const set = compact(docsOf(docs.slice()))
+  return { entries, lowest, highest, bits: isList(set) ? undefined : set }
 }
 
 export const lowestOf = (numbers: Float64Array): number => numbers.reduce((a, b) => Math.min(a, b))
@@ -58,17 +66,25 @@ function othersPass(lows: ArrayLike<number>, highs: ArrayLike<number>, from: num
 function inBits(blocks: readonly Parted[], { anyOf }: IntervalTest, first: number, last: number): DocSet {
   const base = first >>> 5
   const words = new Uint32Array((last >>> 5) - base + 1)
-  for (const { entries, parts } of blocks)
-    for (const part of parts)
-      for (const bounds of anyOf) {
-        if (!mayPass(part.lowest, part.highest, bounds)) continue
-        if (allPass(part.lowest, part.highest, bounds)) mark(words, base, part.docs)
-        else markPassing(words, base, entries, part, bounds)
-      }
+  for (const bounds of anyOf) for (const block of blocks) markPassing(words, base, block, bounds)
   return compact(dense(words, base))
 }
 
-function markPassing(words: Uint32Array, base: number, { docs, lows, highs }: Entries, { start, end }: Part, bounds: Bounds): void {
+function markPassing(words: Uint32Array, base: number, { entries, lowest, highest, bits }: Parted, bounds: Bounds): void {
+  const { length } = entries.docs
+  const { least, most } = extremesOf(bounds)
+  for (let i = 0; i < lowest.length; i++) {
+    const low = lowest[i]!
+    const high = highest[i]!
+    if (!(low <= most && high >= least)) continue
+    const start = i * PART
+    const end = Math.min(start + PART, length)
+    if (bits !== undefined && low >= least && high <= most) markBetween(words, base, bits, entries.docs[start]!, entries.docs[end - 1]!)
+    else markEach(words, base, entries, start, end, bounds)
+  }
+}
+
+function markEach(words: Uint32Array, base: number, { docs, lows, highs }: Entries, start: number, end: number, bounds: Bounds): void {
   const { lowFrom, lowTo, highFrom, highTo } = bounds
   for (let i = start; i < end; i++) {
     const low = lows[i]!

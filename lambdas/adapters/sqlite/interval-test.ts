@@ -31,13 +31,14 @@ export function rangesTestOf([first = ANY, ...others]: readonly RangeTest[], ran
 export const passes = (low: number, high: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
   low >= lowFrom && low <= lowTo && high >= highFrom && high <= highTo
 
-/** Some of intervals that lie between two numbers may pass. */
-export const mayPass = (lowest: number, highest: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
-  lowest <= Math.min(lowTo, highTo) && highest >= Math.max(lowFrom, highFrom)
-
-/** All of them do. */
-export const allPass = (lowest: number, highest: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
-  lowest >= Math.max(lowFrom, highFrom) && highest <= Math.min(lowTo, highTo)
+/**
+ * Of intervals between two numbers some may pass if the lower one is at most `most` and the upper one at least `least`. All of them do if the
+ * lower one is at least `least` and the upper one at most `most`.
+ */
+export const extremesOf = ({ lowFrom, lowTo, highFrom, highTo }: Bounds): { readonly least: number; readonly most: number } => ({
+  least: Math.max(lowFrom, highFrom),
+  most: Math.min(lowTo, highTo),
+})
 
 const NEVER = Number.NEGATIVE_INFINITY
 const EVER = Number.POSITIVE_INFINITY

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
 import { type Budget, TICK } from './budget.ts'
 import { bytesOf, CHUNK, type Chunk, docsOfChunk, docsOfChunks } from './chunks.ts'
-import { compact, type DocSet, firstOf, intersection, lastOf } from './docs.ts'
+import { ALL, compact, type DocSet, firstOf, intersection, lastOf } from './docs.ts'
 import type { Sql } from './sql.ts'
 import { Statements } from './statements.ts'
 
@@ -132,13 +132,10 @@ export class TermLists {
     const statement = this.#statements.lists(
       `SELECT first, last, n, docs FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
     )
-    const [from, to] = docs === undefined ? [0, LAST] : [firstOf(docs), lastOf(docs)]
+    const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
     return statement.all(...values, to, from) as unknown as readonly Chunk[]
   }
 }
-
-/** Above every document. */
-const LAST = 2 ** 32 - 1
 
 const keyOf = (combination: number, value: string): string => `${combination} ${value}`
 
