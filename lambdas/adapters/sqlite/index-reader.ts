@@ -8,6 +8,7 @@ import { type Dense, type DocSet, type Docs, denseOf, docsOf, isIn, listOf, NO_D
 import { keysOf, type Match } from './groups.ts'
 import type { IndexNumbers } from './index-numbers.ts'
 import type { Intervals } from './intervals.ts'
+import { LatestMatches } from './latest-matches.ts'
 import { kindSize, matchesOf } from './matches.ts'
 import { type Kind, NumbersOf } from './numbers-of.ts'
 import type { Postings } from './postings.ts'
@@ -45,6 +46,7 @@ export class IndexReader {
   readonly #gathered: number
   readonly #statements: Statements
   readonly #numbers: NumbersOf
+  readonly #latest = new LatestMatches<readonly Found[]>()
   /** What the function `is_match` looks at. */
   #matching: Dense = denseOf(NO_DOCS)
 
@@ -57,6 +59,11 @@ export class IndexReader {
       parts.budget.tick()
       return isIn(this.#matching, Number(doc)) ? 1 : 0
     })
+  }
+
+  /** To be told before every change of the index. */
+  onChange(): void {
+    this.#latest.clear()
   }
 
   /** TooCostly when the budget is used up. */
@@ -110,11 +117,13 @@ export class IndexReader {
 
   #found(matching: Matching): readonly Found[] {
     this.#parts.budget.begin()
-    return this.#kindsOf(matching).flatMap((kind) => {
-      const sources = this.#sourcesOf(kind)
-      const docs = matchesOf(matching.where, sources)
-      return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
-    })
+    return this.#latest.of(matching, () =>
+      this.#kindsOf(matching).flatMap((kind) => {
+        const sources = this.#sourcesOf(kind)
+        const docs = matchesOf(matching.where, sources)
+        return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
+      }),
+    )
   }
 
   #kindsOf({ tenant, types }: Matching): readonly Kind[] {

@@ -56,6 +56,7 @@ export class SqliteSearchIndex implements SearchIndex {
 
   /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. `again`: also what it has. */
   applyNow(documents: readonly IndexDocument[], { again = false } = {}): void {
+    this.#reader.onChange()
     if (!this.#db.isTransaction) this.#db.exec('BEGIN')
     try {
       this.#writer.apply(documents, again)
