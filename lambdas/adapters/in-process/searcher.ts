@@ -51,6 +51,8 @@ type Waiting = {
 
 /** Milliseconds until a thread that failed is replaced. */
 const PAUSE = 500
+/** MB: more than any search takes. The less a heap may grow, the sooner it is swept: this keeps 60 MB of waste from lying about. */
+const LARGEST_HEAP = 1_024
 
 export class Searcher implements SearchIndex {
   readonly #options: SearcherOptions
@@ -140,7 +142,11 @@ export class Searcher implements SearchIndex {
   #start(): void {
     if (this.#closed) return
     const { thread, store, index, reading, budget } = this.#options
-    const worker = new Worker(thread, { name: 'fhir-index', workerData: { store, index, reading, budget } satisfies SearcherData })
+    const worker = new Worker(thread, {
+      name: 'fhir-index',
+      workerData: { store, index, reading, budget } satisfies SearcherData,
+      resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
+    })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
     worker.on('error', (error) => this.#options.report(error))
     worker.on('exit', () => this.#ended())
