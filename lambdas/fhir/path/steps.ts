@@ -18,7 +18,9 @@ export function prepare(branches: readonly Branch[]): (focus: unknown, resource:
   const isPlain = branches.every(([, ...steps]) => steps.every((step) => typeof step === 'string'))
   return (focus, resource) => {
     FOUND.values = NOTHING
-    for (const { type, system, first, walk } of walks) {
+    // By index: an iterator costs a tenth of all extraction here.
+    for (let i = 0; i < walks.length; i++) {
+      const { type, system, first, walk } = walks[i]!
       // Most parameters have no value in most resources: not even a step is walked then.
       if (first !== undefined && (focus as Element)[first] === undefined) continue
       FOUND.type = type

@@ -26,7 +26,9 @@ export const quantity: SearchType = {
       for (const value of values) {
         const forms = quantityForms(value, resource)
         for (const { range, units, keys } of forms)
-          for (const [i, { kind, unit }] of units.entries()) add(fields, names[kind], keys[i], unit, range)
+          units.forEach(({ kind, unit }, i) => {
+            add(fields, names[kind], keys[i], unit, range)
+          })
         const sorted = forms.at(-1)?.range
         if (sorted !== undefined) fields.sort(field, Math.max(sorted[0], -Number.MAX_VALUE), Math.min(sorted[1], Number.MAX_VALUE))
       }
