@@ -3,7 +3,8 @@ import type { Group, GroupPage, Hit } from '../../ports/search-index.ts'
 import { MOST_GROUPS, TooManyGroups } from '../../ports/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
 import { ID, type Numbers } from './compile-plan.ts'
-import { type Held, keyFieldsOf, readHeld } from './held.ts'
+import { keyFieldsOf } from './held.ts'
+import { keysIn, ownKeys } from './held-keys.ts'
 
 /** `numbers`: of the match's kind. */
 export type Match = { readonly hit: Hit; readonly held: string; readonly numbers: Numbers }
@@ -46,24 +47,15 @@ function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most,
 const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
   comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
 
-function groupKeys({ hit, held, numbers }: Match, name: string): readonly string[] {
-  const all = readHeld(held)
-  const number = numbers.field(name)
-  const own = all[3].find(([field]) => field === number)
-  if (own !== undefined) return own[1]
+function groupKeys(match: Match, name: string): readonly string[] {
+  const own = ownKeys(match.held, match.numbers.field(name))
+  if (own !== undefined) return own
   for (const source of keyFieldsOf(name)) {
-    const keys = source === ID ? [hit.id] : postingsOf(all, source, numbers)
+    const keys = keysOf(match, source)
     if (keys.length > 0) return keys
   }
   return []
 }
 
 export const keysOf = ({ hit, held, numbers }: Match, name: string): readonly string[] =>
-  name === ID ? [hit.id] : postingsOf(readHeld(held), name, numbers)
-
-function postingsOf([postings]: Held, name: string, { combinations }: Numbers): readonly string[] {
-  const numbers = combinations(name)
-  const keys: string[] = []
-  for (let i = 0; i < postings.length; i += 2) if (numbers.includes(Number(postings[i]))) keys.push(String(postings[i + 1]))
-  return keys
-}
+  name === ID ? [hit.id] : keysIn(held, numbers.combinations(name))

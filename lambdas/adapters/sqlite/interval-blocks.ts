@@ -9,7 +9,7 @@ import { packed, unpack } from './packing.ts'
 import { Statements } from './statements.ts'
 
 /** Bytes of what is kept decoded. */
-const MOST_KEPT = 20_000_000
+const MOST_KEPT = 18_000_000
 
 type IntervalBlock = Block<Parted> & { readonly lowest: number; readonly highest: number }
 /** `bounds`: all lower ones, then all upper ones, each 8 bytes. */

@@ -7,7 +7,7 @@ import { type DocSet, isList } from './docs.ts'
 const MOST = 8
 /** Of larger ones, with all they match, nothing is kept. */
 const MOST_KEYS = 500
-const MOST_BYTES = 500_000
+const MOST_BYTES = 250_000
 
 type Matches = readonly { readonly docs: DocSet }[]
 
