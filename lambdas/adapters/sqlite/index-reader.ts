@@ -38,7 +38,8 @@ export type ReaderParts = {
   readonly gathered?: number
 }
 
-type Row = { readonly id: string; readonly version: number } & Readonly<Record<string, string | number | null>>
+/** With its sort values, and what else is asked for. */
+type Row = readonly [id: string, version: number, ...values: (string | number | null)[]]
 type Found = Kind & { readonly docs: DocSet; readonly sources: Sources }
 
 export class IndexReader {
@@ -143,8 +144,8 @@ export class IndexReader {
 
   *#shown(found: Found, order: readonly SortKey[]): Generator<Match> {
     const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
-    for (const row of this.#statements.prepare(text).iterate(jsonOf(found.docs), ...values))
-      yield { hit: hitOf(row as Row, found, { order }), held: (row as { readonly held: string }).held, numbers: found.sources.numbers }
+    for (const row of this.#statements.lists(text).iterate(jsonOf(found.docs), ...values) as Iterable<unknown>)
+      yield { hit: hitOf(row as unknown as Row, found, { order }), held: String((row as Row).at(-1)), numbers: found.sources.numbers }
   }
 
   /** From the lists of the field's keys where there are few of them, else from what is remembered of each match. */
@@ -170,8 +171,8 @@ export class IndexReader {
   /** Sorts all matches. */
   #sorted(found: Found, plan: Plan, wanted: number): readonly Hit[] {
     const { text, values } = this.#sorting(found, plan)
-    const rows = this.#statements.prepare(text).all(...values, wanted)
-    return rows.map((row) => hitOf(row as Row, found, plan))
+    const rows = this.#statements.lists(text).all(...values, wanted)
+    return rows.map((row) => hitOf(row as unknown as Row, found, plan))
   }
 
   /** Takes the number of hits as its last variable. */
@@ -187,8 +188,8 @@ export class IndexReader {
     const from = after?.type === found.type ? after.id : ''
     const text = `SELECT c.id, d.version FROM place c CROSS JOIN document d
       WHERE c.kind = ? AND c.id > ? AND is_match(c.doc) AND d.doc = c.doc ORDER BY c.id LIMIT ?`
-    const rows = this.#statements.prepare(text).all(found.kind, from, wanted)
-    return rows.map((row) => hitOf(row as Row, found, { order: [] }))
+    const rows = this.#statements.lists(text).all(found.kind, from, wanted)
+    return rows.map((row) => hitOf(row as unknown as Row, found, { order: [] }))
   }
 
   /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
@@ -204,9 +205,9 @@ export class IndexReader {
     const isMatch = sql(`${sideOf('c.', field, false)} IS NOT NULL AND is_match(c.doc) AND d.doc = c.doc`)
     const { text, values } = this.#query(found, plan, from, [isMatch, start])
     const hits: Hit[] = []
-    const rows = this.#statements.prepare(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)
+    const rows = this.#statements.lists(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)
     for (const row of rows) {
-      const hit = hitOf(row as Row, found, plan)
+      const hit = hitOf(row as unknown as Row, found, plan)
       if (hits.length >= wanted && hit.position.values[0] !== hits.at(-1)!.position.values[0]) break
       hits.push(hit)
     }
@@ -223,7 +224,7 @@ export class IndexReader {
     const { field } = sources.numbers
     const keys = order.map((key, i) => `${sortColumn(key, field)} AS k${i}`)
     const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, type, field)], ' AND ')
-    return { text: `SELECT ${['d.id', 'd.version', ...more, ...keys].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
+    return { text: `SELECT ${['d.id', 'd.version', ...keys, ...more].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
   }
 
   /** Made when a large result is first sorted by the parameter, and kept up to date from then on. */
@@ -251,9 +252,9 @@ const textOf = ({ kind, ...rest }: Plan['where']): string =>
     MOST_SHOWN,
   )
 
-const hitOf = (row: Row, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
+const hitOf = ([id, version, ...values]: Row, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
   type,
-  id: row.id,
-  version: row.version,
-  position: { values: order.map((_, i) => row[`k${i}`] ?? null), type, id: row.id },
+  id,
+  version,
+  position: { values: values.slice(0, order.length), type, id },
 })
