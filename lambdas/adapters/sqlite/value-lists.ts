@@ -56,7 +56,7 @@ export class ValueLists {
 
   /** A list of the combination is written. */
   forget(combination: number): void {
-    this.#lists.forget(combination)
+    if (!this.#lists.isEmpty) this.#lists.forget(combination)
   }
 
   clear(): void {
