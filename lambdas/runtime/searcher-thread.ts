@@ -21,10 +21,11 @@ const COMMIT_NEXT_EVERY = 4_000
 /** Milliseconds without work after which the index commits. */
 const COMMIT_IDLE = 200
 /**
- * While writes pour in and nobody searches, the index leaves a small machine to them, and works one part in so many of the time. `pause`:
- * milliseconds without a write after which they no longer do; `behind`: versions, from a few slices to what is made up for in seconds.
+ * While many versions at once keep coming and nobody searches, the index leaves a small machine to the writes, and works one part in so many
+ * of the time. `flood`: versions of a commit; `pause`: milliseconds without such a commit after which it works again; `behind`: versions, from
+ * a few slices to what is made up for in seconds.
  */
-const YIELDING = { parts: 4, pause: 100, behind: [1_000, 120_000], processors: 3 } as const
+const YIELDING = { parts: 4, flood: 50, pause: 100, behind: [1_000, 120_000], processors: 3 } as const
 
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
@@ -39,7 +40,7 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
-let written = 0
+let flooded = 0
 let scheduled = false
 let nap: NodeJS.Timeout | undefined
 let closed = false
@@ -67,7 +68,7 @@ function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (chan
 }
 
 function follow(to: number): void {
-  if (to > wanted) written = performance.now()
+  if (to - wanted >= YIELDING.flood) flooded = performance.now()
   wanted = Math.max(wanted, to)
   schedule()
 }
@@ -98,8 +99,8 @@ function turn(): void {
 function mayYield(now: number): boolean {
   const behind = wanted - answering.follower.position
   const [least, most] = YIELDING.behind
-  const isPouring = now - written < YIELDING.pause && behind > least && behind < most
-  return isPouring && waiting.length === 0 && availableParallelism() <= YIELDING.processors
+  const isFlood = now - flooded < YIELDING.pause && behind > least && behind < most
+  return isFlood && waiting.length === 0 && availableParallelism() <= YIELDING.processors
 }
 
 function wake(): void {
