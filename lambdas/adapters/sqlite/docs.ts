@@ -87,11 +87,12 @@ export function firstFrom(docs: Docs, least: number, from: number): number {
 /** Above every document. */
 export const ALL = 2 ** 32
 
+/** As many as there are numbers, where each is there once. */
 function bitsOf(numbers: Uint32Array, least: number, highest: number): Dense {
   const base = least >>> 5
   const words = new Uint32Array((highest >>> 5) - base + 1)
   mark(words, base, numbers)
-  return dense(words, base)
+  return { words, base, length: numbers.length }
 }
 
 export function dense(words: Uint32Array, base: number): Dense {
