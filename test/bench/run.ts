@@ -4,11 +4,12 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { ask, start, stop } from './served.ts'
 
 const HEADERS = { 'content-type': 'application/fhir+json' }
 const folder = process.argv[2] ?? 'test/fixtures/sample'
@@ -17,48 +18,11 @@ const PORT = 18_080
 const base = `http://127.0.0.1:${PORT}/fhir`
 const rows: (readonly [what: string, figure: string, ratio: string])[] = []
 
-type Running = { readonly child: ChildProcess; readonly ready: number }
-
-function start(data: string, ...before: readonly string[]): Promise<Running> {
-  const began = performance.now()
-  const [command, ...args] = [
-    ...before,
-    process.execPath,
-    '--max-semi-space-size=16',
-    'bin/fhir.js',
-    'start',
-    '--port',
-    String(PORT),
-    '--data',
-    data,
-  ]
-  const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  return new Promise((resolve) => {
-    child.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve({ child, ready: performance.now() - began }))
-  })
-}
-
-const stop = (child: ChildProcess): Promise<void> =>
-  new Promise((resolve) => {
-    child.once('exit', () => resolve())
-    child.kill('SIGTERM')
-  })
-
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 
-function send(url: string, method = 'GET', body?: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      url,
-      { method, agent, headers: body === undefined ? {} : { ...HEADERS, 'content-length': Buffer.byteLength(body) } },
-      (incoming) => {
-        incoming.resume()
-        incoming.on('end', () => resolve(incoming.statusCode!))
-      },
-    )
-    outgoing.on('error', reject)
-    outgoing.end(body)
-  })
+async function send(url: string, method = 'GET', body?: string): Promise<number> {
+  const [status] = await ask(url, { agent, method, ...(body === undefined ? {} : { headers: HEADERS, body }) })
+  return status
 }
 
 /** Requests a second, `clients` at once, `total` in all, after a tenth of them to get warm. */
@@ -83,7 +47,7 @@ const rss = (child: ChildProcess): number => {
 }
 
 async function benchRead(): Promise<void> {
-  const { child } = await start(join(scratch, 'read'))
+  const { child } = await start(PORT, join(scratch, 'read'))
   const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
   await send(`${base}/Patient/a`, 'PUT', patient)
   const bytes = Buffer.from(await (await fetch(`${base}/Patient/a`)).arrayBuffer())
@@ -107,7 +71,7 @@ async function benchCreate(): Promise<void> {
   if (spawnSync('strace', ['-V']).status !== 0) return void rows.push(['creates per flush', '–', 'not measured: there is no strace'])
   for (const clients of [1, 32]) {
     const log = join(scratch, `strace-${clients}`)
-    const { child } = await start(join(scratch, `create-${clients}`), 'strace', '-f', '-c', '-o', log, '-e', 'trace=fdatasync,fsync')
+    const { child } = await start(PORT, join(scratch, `create-${clients}`), 'strace', '-f', '-c', '-o', log, '-e', 'trace=fdatasync,fsync')
     const total = clients === 1 ? 300 : 3_000
     await throughput(clients, total, (i) => send(`${base}/Patient/c${i}`, 'PUT', `{"resourceType":"Patient","id":"c${i}","active":true}`))
     const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
@@ -165,7 +129,7 @@ async function benchLoad(): Promise<void> {
   const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
   const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
   const data = join(scratch, 'load')
-  const { child } = await start(data)
+  const { child } = await start(PORT, data)
   const small = await createRate()
   const began = performance.now()
   const tenths: number[] = []
@@ -210,7 +174,7 @@ async function benchLoad(): Promise<void> {
     `${(small / large).toFixed(2)} of the time at 2,000 (${Math.round(small)}/s)`,
   ])
   await stop(child)
-  const again = await start(data)
+  const again = await start(PORT, data)
   rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
   await stop(again.child)
 }

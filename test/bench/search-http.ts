@@ -2,35 +2,22 @@
  * `node test/bench/search-http.ts FOLDER`: searches over HTTP of a server loaded with FOLDER (Synthea Bundles), one after the other: for
  * each of sixteen shapes the median and the 95th percentile in milliseconds, the arguments taken at random from what was loaded.
  */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { ask, start, stop } from './served.ts'
 
 const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
 const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
-const base = 'http://127.0.0.1:18082/fhir'
-const child = spawn(process.execPath, ['--max-semi-space-size=16', 'bin/fhir.js', 'start', '--port', '18082', '--data', data], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
-await new Promise<void>((resolve) => child.stdout.on('data', (text) => String(text).includes('FHIR R4 server') && resolve()))
-
+const PORT = 18_082
+const base = `http://127.0.0.1:${PORT}/fhir`
+const { child } = await start(PORT, data)
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
-/** Status and body: the time from the call to the last byte is what a client waits for. */
-const get = (query: string): Promise<readonly [status: number, body: Buffer]> =>
-  new Promise((resolve, reject) => {
-    const outgoing = request(`${base}/${query}`, { agent, headers: { prefer: 'handling=strict' } }, (incoming) => {
-      const chunks: Buffer[] = []
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
-      incoming.on('end', () => resolve([incoming.statusCode!, Buffer.concat(chunks)]))
-    })
-    outgoing.on('error', reject)
-    outgoing.end()
-  })
+const get = (query: string) => ask(`${base}/${query}`, { agent, headers: { prefer: 'handling=strict' } })
 
 type Found = { readonly entry?: readonly { readonly resource: { readonly id: string } }[] }
 const found = ([status, body]: readonly [status: number, body: Buffer], query: string): Found => {
@@ -92,7 +79,6 @@ try {
   }
 } finally {
   agent.destroy()
-  child.kill('SIGTERM')
-  await new Promise((resolve) => child.once('exit', resolve))
+  await stop(child)
   rmSync(data, { recursive: true, force: true })
 }

@@ -1,0 +1,39 @@
+/** What the benches over HTTP share: a server in a process of its own, as `npm start` starts it, and a client that costs little. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
+
+/** `ready`: milliseconds until it answers. */
+export type Running = { readonly child: ChildProcess; readonly ready: number }
+
+/** `before`: a command the server is started by, with its arguments. */
+export function start(port: number, data: string, ...before: readonly string[]): Promise<Running> {
+  const began = performance.now()
+  const server = [process.execPath, '--max-semi-space-size=16', 'bin/fhir.js', 'start', '--port', String(port), '--data', data]
+  const [command, ...args] = [...before, ...server]
+  const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  return new Promise((resolve) => {
+    child.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve({ child, ready: performance.now() - began }))
+  })
+}
+
+export const stop = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => {
+    child.once('exit', () => resolve())
+    child.kill('SIGTERM')
+  })
+
+export type Asked = { readonly agent: Agent; readonly method?: string; readonly headers?: OutgoingHttpHeaders; readonly body?: string }
+
+/** Status and body, when the last byte is there. */
+export function ask(url: string, { agent, method = 'GET', headers = {}, body }: Asked): Promise<readonly [status: number, body: Buffer]> {
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
+    const outgoing = request(url, { method, agent, headers: { ...headers, ...length } }, (incoming) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.on('end', () => resolve([incoming.statusCode!, Buffer.concat(chunks)]))
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
