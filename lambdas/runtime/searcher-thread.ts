@@ -25,10 +25,13 @@ const COMMIT_IDLE = 200
  * of the time. `flood`: versions of a commit; `pause`: milliseconds without such a commit after which it works again; `behind`: versions, from
  * a few slices to what is made up for in seconds.
  */
-const YIELDING = { parts: 4, flood: 50, pause: 100, behind: [1_000, 120_000], processors: 3 } as const
+const YIELDING = { parts: 4, flood: 50, pause: 100, behind: [1_000, 120_000] } as const
+/** Processors of a machine on which the index takes time from the writes. */
+const SMALL = 3
 
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
+const isSmall = availableParallelism() <= SMALL
 const port = parentPort!
 const { store, index: file, budget, reading } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
@@ -92,15 +95,15 @@ function turn(): void {
   else if (next !== undefined) attempt(nextTo(file), makeNext)
   else return
   while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
-  if (mayYield(performance.now())) nap = setTimeout(wake, (performance.now() - began) * (YIELDING.parts - 1))
-  schedule()
+  const now = performance.now()
+  if (mayYield(now)) nap = setTimeout(wake, (now - began) * (YIELDING.parts - 1))
+  else schedule()
 }
 
 function mayYield(now: number): boolean {
   const behind = wanted - answering.follower.position
   const [least, most] = YIELDING.behind
-  const isFlood = now - flooded < YIELDING.pause && behind > least && behind < most
-  return isFlood && waiting.length === 0 && availableParallelism() <= YIELDING.processors
+  return isSmall && waiting.length === 0 && now - flooded < YIELDING.pause && behind > least && behind < most
 }
 
 function wake(): void {
