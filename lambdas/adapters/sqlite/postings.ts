@@ -12,6 +12,7 @@ import { ValueLists } from './value-lists.ts'
 
 /** Terms that are written in a few milliseconds. */
 const STEP = 1_000
+
 export class Postings {
   readonly #budget: Budget
   readonly #written: TermLists

@@ -7,6 +7,7 @@ import type { SearchParameter } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
 import { remembered } from '../remembered.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
+import { textOf } from './tokens.ts'
 
 export const reference: SearchType = {
   modifiers: ['identifier'],
@@ -52,7 +53,7 @@ const targetOf = remembered(2_000, (text): Target => {
 
 function addIdentifier(fields: Fields, { field, identifier }: FieldNames, { system, value }: Element): void {
   if (typeof value !== 'string') return
-  const of = typeof system === 'string' ? system : ''
+  const of = textOf(system)
   fields.key(identifier, `${of}|${value.toLowerCase()}`)
   fields.key(identifier, value.toLowerCase())
   fields.sort(field, `\u0000\u0000\u0000${of}\u0000${value}`.slice(0, 1000))
