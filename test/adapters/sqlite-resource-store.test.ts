@@ -21,10 +21,11 @@ afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
 
-resourceStoreContract('SQLite', async () => {
-  const store = await SqliteResourceStore.open({ file: newFile() })
-  return { reader: store, writer: store, close: () => store.close() }
-})
+for (const [name, options] of Object.entries({ SQLite: {}, 'SQLite whose keys are taken over all the time': { mostRecent: 1 } }))
+  resourceStoreContract(name, async () => {
+    const store = await SqliteResourceStore.open({ file: newFile(), ...options })
+    return { reader: store, writer: store, close: () => store.close() }
+  })
 
 describe('A reading of several resources in SQLite', () => {
   it('sees one state: no commit of another thread falls into it', async () => {
@@ -205,7 +206,7 @@ describe('A backup of SQLite', () => {
 describe('A broken machine under SQLite', () => {
   it('fails the commits that waited for a writer that died, and a later commit finds a new one', async () => {
     const file = join(folder, 'not-yet', 'store.db')
-    const writer = new Writer(file, 0)
+    const writer = new Writer({ file }, 0)
     const asked = [0, 1, 2].map((n) => writer.commit(writesOf([`p${n}`], 0), []))
     await Promise.allSettled(asked)
     for (const commit of asked) await expect(commit).rejects.toThrow('unable to open')

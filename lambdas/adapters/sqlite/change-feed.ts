@@ -2,7 +2,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
-import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
+import { RecentKeys } from './recent-keys.ts'
+import { COLUMNS, inSnapshot, isThere, type VersionRow, versionOf } from './rows.ts'
 import { openForReading } from './schema.ts'
 import { VersionReader } from './version-reader.ts'
 
@@ -13,11 +14,13 @@ const CACHE = 2_000
 export class SqliteChangeFeed implements ChangeFeed {
   readonly #db: DatabaseSync
   readonly #changes
-  readonly #versions
+  readonly #recent: RecentKeys
+  readonly #versions: VersionReader
 
   constructor(file: string) {
     this.#db = openForReading(file, { cache: CACHE })
-    this.#versions = new VersionReader(this.#db)
+    this.#recent = new RecentKeys(this.#db)
+    this.#versions = new VersionReader(this.#db, this.#recent)
     this.#changes = this.#db.prepare(
       `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
     )
@@ -36,7 +39,10 @@ export class SqliteChangeFeed implements ChangeFeed {
   }
 
   version(key: VersionKey): ResourceVersion | undefined {
-    return this.#versions.version(key)
+    return inSnapshot(this.#db, () => {
+      this.#recent.refresh()
+      return this.#versions.version(key)
+    })
   }
 
   close(): void {

@@ -23,13 +23,13 @@ export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly 
 
 function apply(log: LogWriter, { tenant, writes, guards }: Commit): Stop | undefined {
   const rows = writes.map((write, i) => ({ seq: log.position + 1 + i, kind: log.kindOf(tenant, write.type), write }))
-  const write = rows.findIndex((row) => !log.addKeyIfNext(row))
+  const write = rows.findIndex((row) => !log.isNext(row))
   const stop = write === -1 ? guardInTheWay(log, tenant, guards) : { write }
-  if (stop !== undefined) {
-    for (const row of rows.slice(0, write === -1 ? rows.length : write)) log.removeKey(row)
-    return stop
+  if (stop !== undefined) return stop
+  for (const row of rows) {
+    log.addVersion(row)
+    log.addKey(row)
   }
-  for (const row of rows) log.addVersion(row)
   log.bind(tenant, guards)
   log.position += rows.length
   return undefined

@@ -2,7 +2,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
 import { type Place, Places, resumeIn } from './places.ts'
-import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
+import type { RecentKeys } from './recent-keys.ts'
+import { COLUMNS, type VersionRow, versionOf } from './rows.ts'
 
 /** Bytes after which a page ends early. */
 export const PAGE_WEIGHT = 16_000_000
@@ -17,18 +18,19 @@ export class HistoryReader {
   readonly #stamp
   readonly #head
   readonly #bySeq
-  readonly #byKey
+  readonly #key
+  readonly #recent: RecentKeys
   readonly #places: Places
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, recent: RecentKeys) {
+    this.#recent = recent
     this.#places = new Places(db)
     this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
     this.#newest = db.prepare('SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind)) AS newest FROM kind t')
-    this.#stamp = db.prepare('SELECT v.lastUpdated FROM key k JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ? AND k.vid = ?')
-    this.#head = db.prepare(`SELECT max(k.vid) AS vid FROM key k WHERE k.kind = ? AND k.id = ? AND ${isThere('k')}`)
+    this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
+    this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
+    this.#key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
     this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
-    this.#byKey = db.prepare(`SELECT ${COLUMNS} FROM key k JOIN version v ON v.seq = k.seq JOIN kind t ON t.kind = k.kind
-      WHERE k.kind = ? AND k.id = ? AND k.vid BETWEEN ? AND ? ORDER BY k.vid DESC`)
   }
 
   /** The newest instant a version was stamped with; 0 when there is none. */
@@ -47,13 +49,17 @@ export class HistoryReader {
   /** Instants rise from version to version, so a window is a run of version numbers. */
   *#ofResource(kinds: readonly Kind[], { id }: ResourceKey, window: HistoryWindow, after?: HistoryPosition): Generator<VersionRow> {
     const kind = kinds[0]?.kind
-    const head = kind === undefined ? 0 : ((this.#head.get(kind, id) as { readonly vid: number | null }).vid ?? 0)
-    if (kind === undefined || head === 0) return
+    if (kind === undefined) return
+    const head = (this.#recent.head(kind, id) ?? (this.#head.get(kind, id) as { readonly vid: number | null })).vid ?? 0
     const firstFrom = (instant: number) => this.#firstFrom(kind, id, head, instant)
     const { since, before, currentAt } = window
     const low = Math.max(1, since === undefined ? 1 : firstFrom(since), currentAt === undefined ? 1 : firstFrom(currentAt + 1) - 1)
     const high = Math.min(head, before === undefined ? head : firstFrom(before) - 1, (after?.versionId ?? head + 1) - 1)
-    yield* this.#byKey.iterate(kind, id, low, high) as unknown as Iterable<VersionRow>
+    for (let vid = high; vid >= low; vid--) yield this.#bySeq.get(this.#seqOf(kind, id, vid)) as unknown as VersionRow
+  }
+
+  #seqOf(kind: number, id: string, vid: number): number {
+    return this.#recent.seqOf(kind, id, vid) ?? (this.#key.get(kind, id, vid) as { readonly seq: number }).seq
   }
 
   /** The lowest version stamped at or after an instant; one more than the head when there is none. */
@@ -61,7 +67,7 @@ export class HistoryReader {
     let [low, high] = [1, head + 1]
     while (low < high) {
       const middle = (low + high) >>> 1
-      const { lastUpdated } = this.#stamp.get(kind, id, middle) as { readonly lastUpdated: number }
+      const { lastUpdated } = this.#stamp.get(this.#seqOf(kind, id, middle)) as { readonly lastUpdated: number }
       if (lastUpdated >= instant) high = middle
       else low = middle + 1
     }

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Guard } from '../../ports/resource-store.ts'
 import type { PackedGuard, PackedWrite } from './commit-message.ts'
+import { type Key, type KeyRow, RecentKeys } from './recent-keys.ts'
 
 const MINUTE = 60 * 1000
 const HOUR = 60 * MINUTE
@@ -15,16 +16,21 @@ export type Row = { readonly seq: number; readonly kind: number; readonly write:
 export class LogWriter {
   /** Of the last version readers see, or will with the transaction that is open. */
   position: number
-  /** What was added since this was set to nothing: keys, and bytes of bodies. */
+  /** What was added since this was set to nothing: keys to their table, and bytes of bodies. */
   written = { keys: 0, bytes: 0 }
+  recent: RecentKeys
   readonly #db: DatabaseSync
   readonly #statements
   readonly #kinds = new Map<string, number>()
+  /** Of the transaction that is open, and the position of the first of them. */
+  #keys: KeyRow = []
+  #first = 0
   #newest = 0
   #forgotten = 0
 
   constructor(db: DatabaseSync) {
     this.#db = db
+    this.recent = new RecentKeys(db)
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
@@ -33,9 +39,10 @@ export class LogWriter {
       kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
       version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
-      key: db.prepare('INSERT INTO key VALUES (?, ?, ?, ?)'),
-      newKey: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, 1, ?)'),
-      noKey: db.prepare('DELETE FROM key WHERE kind = ? AND id = ? AND vid = ?'),
+      recent: db.prepare('INSERT INTO recent VALUES (?, ?)'),
+      key: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, ?, ?)'),
+      taken: db.prepare('DELETE FROM recent WHERE seq <= ?'),
+      upTo: db.prepare('INSERT INTO recent VALUES (0, ?)'),
       guard: db.prepare('SELECT type, id FROM guard WHERE tenant = ? AND guard = ?'),
       bind: db.prepare('INSERT OR REPLACE INTO guard VALUES (?, ?, ?, ?, ?)'),
       forget: db.prepare('DELETE FROM guard WHERE bound < ?'),
@@ -45,10 +52,10 @@ export class LogWriter {
     this.position = (db.prepare('SELECT max(seq) AS seq FROM version').get() as { seq: number | null }).seq ?? 0
   }
 
-  /** All of what is written, or nothing. */
-  atomically<T>(write: () => T): T {
+  /** All of what is written, or nothing. NORMAL: on disk only with what is committed next. https://www.sqlite.org/pragma.html#pragma_synchronous */
+  atomically<T>(write: () => T, synchronous: 'FULL' | 'NORMAL' = 'FULL'): T {
     try {
-      this.begin()
+      this.begin(synchronous)
       const result = write()
       this.commit()
       return result
@@ -58,17 +65,22 @@ export class LogWriter {
     }
   }
 
-  begin(): void {
+  begin(synchronous: 'FULL' | 'NORMAL' = 'FULL'): void {
+    this.#db.exec(`PRAGMA synchronous = ${synchronous}`)
     this.#statements.begin.run()
   }
 
   commit(): void {
+    if (this.#keys.length > 0) this.#statements.recent.run(this.#first, JSON.stringify(this.#keys))
     this.#statements.commit.run()
+    this.#keys = []
   }
 
   rollback(): void {
     this.#kinds.clear()
     if (this.#db.isTransaction) this.#statements.rollback.run()
+    if (this.#keys.length > 0) this.recent = new RecentKeys(this.#db)
+    this.#keys = []
   }
 
   kindOf(tenant: string, type: string): number {
@@ -82,9 +94,10 @@ export class LogWriter {
     return kind
   }
 
-  isHead(kind: number, { id, expected }: PackedWrite): boolean {
-    const row = this.#statements.head.get(kind, id) as { readonly vid: number } | undefined
-    return (row?.vid ?? 0) === expected
+  /** Whether the write is about the newest version. */
+  isNext({ kind, write: { id, expected } }: Row): boolean {
+    const head = this.recent.head(kind, id) ?? (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)
+    return (head?.vid ?? 0) === expected
   }
 
   /** The holder that keeps others from binding the guard. */
@@ -101,24 +114,23 @@ export class LogWriter {
     this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
   }
 
+  /** Of versions that follow each other, in one transaction. */
   addKey({ seq, kind, write: { id, expected } }: Row): void {
+    if (this.#keys.length === 0) this.#first = seq
+    this.#keys.push(kind, id, expected + 1)
+    this.recent.add(kind, id, expected + 1, seq)
+  }
+
+  /** Puts a recent key into the table, where it may be already. */
+  takeOver(key: Key): void {
     this.written.keys += 1
-    this.#statements.key.run(kind, id, expected + 1, seq)
+    this.#statements.key.run(...key)
   }
 
-  /** Adds the key where the head is the expected one. A first version needs no look at the head: its key is there or not. */
-  addKeyIfNext(row: Row): boolean {
-    const { seq, kind, write } = row
-    if (write.expected === 0) {
-      return this.#statements.newKey.run(kind, write.id, seq).changes === 1
-    }
-    const isNext = this.isHead(kind, write)
-    if (isNext) this.addKey(row)
-    return isNext
-  }
-
-  removeKey({ kind, write: { id, expected } }: Row): void {
-    this.#statements.noKey.run(kind, id, expected + 1)
+  /** All keys up to a position are in the table. */
+  haveTakenOver(position: number): void {
+    this.#statements.taken.run(position)
+    this.#statements.upTo.run(String(position))
   }
 
   bind(tenant: string, guards: readonly PackedGuard[]): void {

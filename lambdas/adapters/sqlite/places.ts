@@ -1,6 +1,7 @@
 /** Where versions stand in the order of histories, read from the index alone: newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { HistoryPosition, HistoryWindow } from '../../ports/resource-store.ts'
+import { nextOf } from './recent-keys.ts'
 import { isThere } from './rows.ts'
 
 export type Place = { readonly lastUpdated: number; readonly id: string; readonly vid: number; readonly seq: number }
@@ -9,8 +10,7 @@ const FOREVER = Number.MAX_SAFE_INTEGER
 const AFTER_ALL_IDS = '\u{10ffff}'
 
 /** The version after this one was stamped after the instant, or there is none. */
-const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM key n JOIN version w ON w.seq = n.seq
-  WHERE n.kind = v.kind AND n.id = v.id AND n.vid = v.vid + 1 AND w.lastUpdated <= ?1 AND ${isThere('n')}))`
+const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.lastUpdated <= ?1))`
 
 const placesWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.seq FROM version v INDEXED BY history

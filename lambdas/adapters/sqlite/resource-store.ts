@@ -19,14 +19,15 @@ import type {
 } from '../../ports/resource-store.ts'
 import { backupStoreFile } from './backup.ts'
 import { HistoryReader } from './history.ts'
+import { type RecentKeys, tellRecentKeys } from './recent-keys.ts'
 import { inSnapshot } from './rows.ts'
 import { Scanner } from './scan.ts'
 import { openForReading, openForWriting, reasonOf } from './schema.ts'
 import { VersionReader } from './version-reader.ts'
 import { Writer } from './writer.ts'
+import type { WriterData } from './writer-thread.ts'
 
-export type SqliteStoreOptions = {
-  readonly file: string
+export type SqliteStoreOptions = WriterData & {
   /** Told when versions were acknowledged: the change feed has more. */
   readonly onCommit?: () => void
 }
@@ -38,17 +39,20 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   readonly #history: HistoryReader
   readonly #scanner: Scanner
   readonly #versions: VersionReader
+  readonly #recent: RecentKeys
 
-  private constructor({ file, onCommit }: SqliteStoreOptions) {
+  private constructor({ onCommit, ...data }: SqliteStoreOptions) {
+    const { file } = data
     // Makes the file and recovers its log before anybody reads.
     openForWriting(file).close()
     this.#file = file
     this.#db = openForReading(file)
-    this.#history = new HistoryReader(this.#db)
+    this.#recent = tellRecentKeys(this.#db)
+    this.#history = new HistoryReader(this.#db, this.#recent)
     this.#scanner = new Scanner(this.#db)
-    this.#versions = new VersionReader(this.#db)
+    this.#versions = new VersionReader(this.#db, this.#recent)
     const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
-    this.#writer = new Writer(file, seq ?? 0, onCommit)
+    this.#writer = new Writer(data, seq ?? 0, onCommit)
   }
 
   /** `file`: made when missing. StoreFileError where it is something else. */
@@ -69,11 +73,11 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   }
 
   async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
-    return inSnapshot(this.#db, () => this.#history.page(scope, window, after, limit))
+    return this.#inSnapshot(() => this.#history.page(scope, window, after, limit))
   }
 
   async scan(request: ScanRequest): Promise<ScanPage> {
-    return inSnapshot(this.#db, () => this.#scanner.page(request))
+    return this.#inSnapshot(() => this.#scanner.page(request))
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
@@ -104,7 +108,17 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     if (this.#db.isOpen) this.#db.close()
   }
 
+  /** One alone needs no snapshot, and no look at what nobody was told of. */
   #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found): readonly Found[] {
-    return keys.length > 1 ? inSnapshot(this.#db, () => keys.map(read)) : keys.map(read)
+    if (keys.length > 1) return this.#inSnapshot(() => keys.map(read))
+    if (this.#recent.upTo < this.#writer.position) this.#recent.refresh(this.#writer.position)
+    return keys.map(read)
+  }
+
+  #inSnapshot<T>(read: () => T): T {
+    return inSnapshot(this.#db, () => {
+      this.#recent.refresh()
+      return read()
+    })
   }
 }

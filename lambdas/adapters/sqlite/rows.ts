@@ -14,7 +14,7 @@ export type VersionRow = {
   readonly body: Uint8Array
 }
 
-/** Of a version or a key: it is not part of a commit that is still being written. */
+/** Of a version: it is not part of a commit that is still being written. */
 export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT first FROM staged), ${Number.MAX_SAFE_INTEGER})`
 
 /** Columns of a VersionRow from `version v JOIN kind t`. */

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import { type Place, Places } from './places.ts'
+import { nextOf } from './recent-keys.ts'
 import { COLUMNS, isThere, type VersionRow, versionOf } from './rows.ts'
 
 /** Index entries looked at for one page, so that a sparse segment does not hold the thread. */
@@ -11,6 +12,7 @@ const ENTRIES = 4_000
 /** Where a scan goes on, and the end of the log when it began: what came later is not in it. */
 type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
 
+/** On a connection that knows recent keys. */
 export class Scanner {
   readonly #kind
   readonly #end
@@ -22,8 +24,7 @@ export class Scanner {
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
     this.#live = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?1 AND v.deleted = 0
-      AND NOT EXISTS (SELECT 1 FROM key n JOIN version w ON w.seq = n.seq
-        WHERE n.kind = v.kind AND n.id = v.id AND n.vid = v.vid + 1 AND n.seq <= ?2 AND w.lastUpdated <= ?3)`)
+      AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3)`)
   }
 
   page({ tenant, type, segment, asOf, since = -1, cursor, limit }: ScanRequest): ScanPage {

@@ -1,13 +1,11 @@
 /**
  * The store's file: an append-only log of versions whose rowid is the change feed, and a map from keys to the log.
- * Nothing ever moves: a version is written once, where it stays.
+ * A version is written once, where it stays; its key moves once, from `recent` to `key`: see recent-keys.ts.
  */
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-const SCHEMA_VERSION = 2
-/** Bytes of a page. */
-export const PAGE = 8192
+const SCHEMA_VERSION = 3
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x46484952
 
@@ -21,10 +19,16 @@ const SCHEMA = `
   CREATE TABLE guard (tenant TEXT, guard TEXT, type TEXT NOT NULL, id TEXT NOT NULL, bound INTEGER NOT NULL, PRIMARY KEY (tenant, guard)) WITHOUT ROWID;
   PRAGMA application_id = ${APPLICATION_ID};`
 
-/** Since version 2. Its row, where there is one, is the position from which on versions are not there yet: see staging.ts. */
-const STAGED = `CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY); PRAGMA user_version = ${SCHEMA_VERSION};`
+/**
+ * Since version 2: the row of `staged`, where there is one, is the position from which on versions are not there yet (staging.ts).
+ * Since version 3: `recent` has the keys of a commit, or of several at once, in a row (recent-keys.ts).
+ */
+const LATER = `
+  CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY);
+  CREATE TABLE IF NOT EXISTS recent (seq INTEGER PRIMARY KEY, keys TEXT NOT NULL);
+  PRAGMA user_version = ${SCHEMA_VERSION};`
 
-/** What a commit that was under way left. */
+/** What a commit that was under way left; until version 2 it had keys. */
 const UNSTAGE = `
   DELETE FROM key WHERE (kind, id, vid) IN (SELECT kind, id, vid FROM version WHERE seq >= (SELECT first FROM staged));
   DELETE FROM version WHERE seq >= (SELECT first FROM staged);
@@ -40,11 +44,11 @@ export class StoreFileError extends Error {}
 export function openForWriting(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    db.exec(`PRAGMA page_size = ${PAGE}; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000`)
+    db.exec(`PRAGMA page_size = 8192; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000`)
     const isNew = pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
     if (!isNew) checked(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')
-    if (isNew || pragma(db, 'user_version') !== SCHEMA_VERSION) db.exec(`BEGIN IMMEDIATE; ${isNew ? SCHEMA : ''} ${STAGED} COMMIT`)
+    if (isNew || pragma(db, 'user_version') !== SCHEMA_VERSION) db.exec(`BEGIN IMMEDIATE; ${isNew ? SCHEMA : ''} ${LATER} COMMIT`)
     if (db.prepare('SELECT first FROM staged').get() !== undefined) db.exec(`BEGIN IMMEDIATE; ${UNSTAGE} COMMIT`)
     if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)
     return db

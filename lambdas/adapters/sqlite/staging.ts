@@ -44,6 +44,7 @@ export class Staging {
     if (stop !== undefined) return stop
     yield* this.#write(rows)
     this.#log.atomically(() => {
+      for (const row of rows) this.#log.addKey(row)
       this.#log.bind(this.#commit.tenant, this.#commit.guards)
       this.#log.showAll()
     })
@@ -61,9 +62,9 @@ export class Staging {
   }
 
   #isNext(rows: Row[], write: PackedWrite): boolean {
-    const kind = this.#log.kindOf(this.#commit.tenant, write.type)
-    const isNext = this.#log.isHead(kind, write)
-    if (isNext) rows.push({ seq: this.#first + rows.length, kind, write })
+    const row = { seq: this.#first + rows.length, kind: this.#log.kindOf(this.#commit.tenant, write.type), write }
+    const isNext = this.#log.isNext(row)
+    if (isNext) rows.push(row)
     return isNext
   }
 
@@ -85,13 +86,6 @@ export class Staging {
       })
       yield
     }
-    // In the order of the table, so that each of its pages is written once.
-    for (const some of slices(rows.toSorted(byKey))) {
-      this.#log.atomically(() => {
-        for (const row of some) this.#log.addKey(row)
-      })
-      yield
-    }
   }
 }
 
@@ -99,8 +93,6 @@ const touchedBy = ({ tenant, writes, guards }: Commit): readonly string[] => [
   ...writes.map(({ type, id }) => `${tenant}/${type}/${id}`),
   ...guards.map(({ guard }) => `${tenant}?${guard}`),
 ]
-
-const byKey = (a: Row, b: Row): number => a.kind - b.kind || (a.write.id < b.write.id ? -1 : 1)
 
 function* slices<T>(all: readonly T[], bytesOf: (one: T) => number = () => 0): Generator<readonly T[]> {
   let [from, bytes] = [0, 0]

@@ -1,32 +1,42 @@
 /** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
-import { isThere } from './rows.ts'
+import type { RecentKeys } from './recent-keys.ts'
 
 type Row = readonly [vid: number, lastUpdated: number, deleted: number, compartments: string, body: Uint8Array]
 
 export class VersionReader {
+  readonly #recent: RecentKeys
   readonly #kind
   readonly #head
   readonly #version
+  readonly #bySeq
   readonly #kinds = new Map<string, Map<string, number>>()
 
-  constructor(db: DatabaseSync) {
-    const selected = `SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM key k JOIN version v ON v.seq = k.seq`
+  /** Finds what `recent` and the table of keys know. */
+  constructor(db: DatabaseSync, recent: RecentKeys) {
+    this.#recent = recent
+    const selected = `SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM`
+    const byKey = `${selected} key k JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
-    this.#head = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? AND ${isThere('k')} ORDER BY k.vid DESC LIMIT 1`)
-    this.#version = db.prepare(`${selected} WHERE k.kind = ? AND k.id = ? AND k.vid = ? AND ${isThere('k')}`)
-    for (const statement of [this.#head, this.#version]) statement.setReturnArrays(true)
+    this.#head = db.prepare(`${byKey} ORDER BY k.vid DESC LIMIT 1`)
+    this.#version = db.prepare(`${byKey} AND k.vid = ?`)
+    this.#bySeq = db.prepare(`${selected} version v WHERE v.seq = ?`)
+    for (const statement of [this.#head, this.#version, this.#bySeq]) statement.setReturnArrays(true)
   }
 
   head(key: ResourceKey): ResourceVersion | undefined {
     const kind = this.#kindOf(key)
-    return kind === undefined ? undefined : versionOf(key, this.#head.get(kind, key.id))
+    if (kind === undefined) return undefined
+    const recent = this.#recent.head(kind, key.id)
+    return versionOf(key, recent === undefined ? this.#head.get(kind, key.id) : this.#bySeq.get(recent.seq))
   }
 
   version(key: VersionKey): ResourceVersion | undefined {
     const kind = this.#kindOf(key)
-    return kind === undefined ? undefined : versionOf(key, this.#version.get(kind, key.id, key.versionId))
+    if (kind === undefined) return undefined
+    const seq = this.#recent.seqOf(kind, key.id, key.versionId)
+    return versionOf(key, seq === undefined ? this.#version.get(kind, key.id, key.versionId) : this.#bySeq.get(seq))
   }
 
   /** A kind that is there stays: only what is not there yet is looked for again. */

@@ -5,26 +5,33 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type BatchReply, type Commit, type CommitMessage, type CommitReply, unpack } from './commit-message.ts'
 import { commitAll } from './committer.ts'
+import { KeyMerge } from './key-merge.ts'
 import { LogWriter } from './log-writer.ts'
-import { openForWriting, PAGE } from './schema.ts'
+import { openForWriting } from './schema.ts'
 import { Staging } from './staging.ts'
 
-export type WriterData = { readonly file: string }
+/** `mostRecent`: keys after which they are taken over into their table (recent-keys.ts). */
+export type WriterData = { readonly file: string; readonly mostRecent?: number }
 export type WriterMessage = CommitMessage | 'close'
 
 /** Bytes of a batch, and of a commit that is written in slices. */
 const LARGEST_BATCH = 6_000_000
+/** A row takes as long as so many bytes. */
+const ROW = 4_000
 /** Once commits come in company, one waits for the others as long as they keep arriving: ms between two, and in all. */
 const COMPANY = 5
 const PATIENCE = { each: 2, all: 8 }
 /** A batch this large is worth a flush of its own: bytes. */
 const WORTH_A_FLUSH = 500_000
-/** What makes a checkpoint due, so that none takes long: bodies, whose pages are new to the file, or keys, of which each may be in a page of its own. */
+/** What makes a checkpoint due, so that none takes long: bodies, or keys, of which each may be in a page of its own. */
 const CHECKPOINT_AT = { bytes: 2_500_000, keys: 1_000 }
 const IDLE = 200
 
 const port = parentPort!
-const { file } = workerData as WriterData
+/** Some megabytes of memory in each thread that looks for keys, some milliseconds when a store is opened. */
+const MOST_RECENT = 20_000
+
+const { file, mostRecent = MOST_RECENT } = workerData as WriterData
 const db = openForWriting(file)
 const log = new LogWriter(db)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
@@ -34,6 +41,9 @@ const nap = new Int32Array(new SharedArrayBuffer(4))
 let small: Commit[] = []
 const large: Commit[] = []
 let staging: Staging | undefined
+let merge: KeyMerge | undefined
+let mergeAt = mostRecent
+let hadMerged = false
 let isClosing = false
 
 let company = 1
@@ -45,8 +55,9 @@ port.on('message', (message: WriterMessage) => {
   while (small.length > 0 || large.length > 0 || staging !== undefined) {
     while (receive());
     commitSmall()
-    // Between two batches one of the two: who waits, waits for no more.
+    // Between two batches one of the three: who waits, waits for no more.
     if (isCheckpointDue()) checkpoint()
+    else if (isMergeNext()) mergeKeys()
     else stageLarge()
   }
   if (isClosing) return close()
@@ -118,12 +129,29 @@ function stageLarge(): void {
   }
 }
 
+/** In turn with slices of a large commit. */
+function isMergeNext(): boolean {
+  hadMerged = log.recent.size >= mergeAt && !isClosing && !(hadMerged && (staging !== undefined || large.length > 0))
+  return hadMerged
+}
+
+function mergeKeys(): void {
+  try {
+    merge ??= new KeyMerge(log)
+    if (!merge.step()) return
+    mergeAt = mostRecent
+  } catch {
+    // A full disk, for instance: commits will tell. The keys stay where they are, and are tried again when there are more.
+    mergeAt = log.recent.size + mostRecent
+  }
+  merge = undefined
+}
+
 const reply = (replies: readonly CommitReply[]): void => port.postMessage({ replies, position: log.position } satisfies BatchReply)
 
 const bytesOfAll = (commits: readonly Commit[]): number => commits.reduce((sum, commit) => sum + bytesOf(commit), 0)
 
-/** What a commit adds to the write-ahead log, about: its bodies, and a page for each key. */
-const bytesOf = ({ bytes, writes }: Commit): number => bytes + writes.length * PAGE
+const bytesOf = ({ bytes, writes }: Commit): number => bytes + writes.length * ROW
 
 const isCheckpointDue = (): boolean => log.written.keys >= CHECKPOINT_AT.keys || log.written.bytes >= CHECKPOINT_AT.bytes
 

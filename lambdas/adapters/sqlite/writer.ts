@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { Overloaded } from '../../ports/overloaded.ts'
 import type { CommitResult, Guard, Write } from '../../ports/resource-store.ts'
 import { type BatchReply, type CommitReply, pack } from './commit-message.ts'
-import type { WriterMessage } from './writer-thread.ts'
+import type { WriterData, WriterMessage } from './writer-thread.ts'
 
 const MOST_WRITES = 20_000
 const MOST_BYTES = 256_000_000
@@ -16,7 +16,7 @@ type Waiting = {
 }
 
 export class Writer {
-  readonly #file: string
+  readonly #data: WriterData
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #number = 0
@@ -26,8 +26,8 @@ export class Writer {
   #closed = false
   readonly #onCommit: () => void
 
-  constructor(file: string, position: number, onCommit: () => void = () => undefined) {
-    this.#file = file
+  constructor(data: WriterData, position: number, onCommit: () => void = () => undefined) {
+    this.#data = data
     this.#onCommit = onCommit
     this.#position = position
     this.#worker = this.#start()
@@ -68,7 +68,7 @@ export class Writer {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { name: 'fhir-store', workerData: { file: this.#file } })
+    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { name: 'fhir-store', workerData: this.#data })
     worker.on('message', (reply: BatchReply) => this.#acknowledge(reply))
     worker.on('error', (error) => this.#broken(worker, error as Error))
     worker.on('exit', () => this.#broken(worker, new Error('the writer thread ended')))

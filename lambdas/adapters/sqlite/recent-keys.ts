@@ -1,0 +1,120 @@
+/**
+ * The keys of the newest versions. Ids are random, so that in the table of keys nearly each would change a page of its own. A commit writes
+ * its keys down in one row instead, every thread that looks for keys knows them from there, and key-merge.ts takes many at once over into
+ * the table, each of whose pages is then written once for several.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+
+export type Recent = {
+  readonly vid: number
+  readonly seq: number
+  /** Positions of the versions before `vid`, as far as they are recent, the last one last. */
+  readonly earlier: number[]
+}
+
+export type Key = readonly [kind: number, id: string, vid: number, seq: number]
+
+/**
+ * `[kind, id, vid]` of one version after the other, as JSON; their positions follow each other from that of the row.
+ * Row 0 has the position up to which keys were taken over.
+ */
+export type KeyRow = (number | string)[]
+
+/** The position of the version after a version, in SQL on a connection that was told of recent keys. */
+export const nextOf = (alias: string): string => `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1),
+  (SELECT n.seq FROM key n WHERE n.kind = ${alias}.kind AND n.id = ${alias}.id AND n.vid = ${alias}.vid + 1))`
+
+/** Recent keys, of which SQL on the connection is told. */
+export function tellRecentKeys(db: DatabaseSync): RecentKeys {
+  const recent = new RecentKeys(db)
+  db.function('recent_seq', (kind, id, vid) => recent.seqOf(kind as number, id as string, vid as number) ?? null)
+  return recent
+}
+
+export class RecentKeys {
+  /** The position up to which everything is known. */
+  upTo = 0
+  /** Versions. */
+  size = 0
+  readonly #kinds = new Map<number, Map<string, Recent>>()
+  readonly #news
+  #taken = 0
+
+  constructor(db: DatabaseSync) {
+    this.#news = db.prepare('SELECT seq, keys FROM recent WHERE seq = 0 UNION ALL SELECT seq, keys FROM recent WHERE seq > ?')
+    this.#news.setReturnArrays(true)
+    this.refresh()
+  }
+
+  /** Takes in what was committed since. `acknowledged`: up to there, all is committed. */
+  refresh(acknowledged = 0): void {
+    for (const [first, keys] of this.#news.all(this.upTo) as unknown as [number, string][]) {
+      if (first === 0) this.#forgetUpTo(Number(keys))
+      else this.#addRow(first, JSON.parse(keys) as KeyRow)
+    }
+    this.upTo = Math.max(this.upTo, acknowledged)
+  }
+
+  #addRow(first: number, keys: KeyRow): void {
+    for (let i = 0; i < keys.length; i += 3) this.add(keys[i] as number, keys[i + 1] as string, keys[i + 2] as number, first + i / 3)
+  }
+
+  /** What is before the position may not be the newest any more. */
+  #forgetUpTo(taken: number): void {
+    if (taken > this.#taken) this.forget(taken + 1)
+    this.#taken = taken
+  }
+
+  add(kind: number, id: string, vid: number, seq: number): void {
+    const ids = this.#kinds.get(kind) ?? new Map<string, Recent>()
+    if (ids.size === 0) this.#kinds.set(kind, ids)
+    const before = ids.get(id)
+    before?.earlier.push(before.seq)
+    ids.set(id, { vid, seq, earlier: before?.earlier ?? [] })
+    this.size += 1
+    this.upTo = Math.max(this.upTo, seq)
+  }
+
+  /** The newest version of a resource, unless it is an old one. */
+  head(kind: number, id: string): Recent | undefined {
+    return this.#kinds.get(kind)?.get(id)
+  }
+
+  /** The position of a version, unless it is an old one. */
+  seqOf(kind: number, id: string, vid: number): number | undefined {
+    const head = this.head(kind, id)
+    if (head === undefined || vid > head.vid) return undefined
+    return vid === head.vid ? head.seq : head.earlier.at(vid - head.vid)
+  }
+
+  /** All of them, in about the order of the table. What comes meanwhile may be among them. */
+  *inOrder(): Generator<Key, undefined> {
+    for (const [kind, ids] of this.#kinds)
+      for (const id of sorted(ids.keys())) {
+        const { vid, seq, earlier } = ids.get(id)!
+        const first = vid - earlier.length
+        for (const [i, at] of [...earlier, seq].entries()) yield [kind, id, first + i, at]
+      }
+  }
+
+  /** Forgets versions before a position: the table has them. New maps for what is left: taking out one after the other takes longer. */
+  forget(position: number): void {
+    this.size = 0
+    for (const [kind, ids] of this.#kinds) {
+      this.#kinds.set(kind, new Map())
+      for (const [id, { vid, seq, earlier }] of ids)
+        if (seq >= position) this.#keep(kind, id, { vid, seq, earlier: earlier.filter((at) => at >= position) })
+    }
+  }
+
+  #keep(kind: number, id: string, recent: Recent): void {
+    this.#kinds.get(kind)!.set(id, recent)
+    this.size += 1 + recent.earlier.length
+  }
+}
+
+/** By and by, so that nobody waits for all of it. */
+function* sorted(ids: Iterable<string>): Generator<string> {
+  const byFirst = Map.groupBy(ids, (id) => id[0] ?? '')
+  for (const first of [...byFirst.keys()].sort()) yield* byFirst.get(first)!.sort()
+}

@@ -1,0 +1,198 @@
+/** Keys of the newest versions: found wherever they are, by threads that look often or seldom, whatever became of the taking over. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { KeyMerge } from '../../lambdas/adapters/sqlite/key-merge.ts'
+import { LogWriter } from '../../lambdas/adapters/sqlite/log-writer.ts'
+import { RecentKeys } from '../../lambdas/adapters/sqlite/recent-keys.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import { inSnapshot } from '../../lambdas/adapters/sqlite/rows.ts'
+import { openForReading, openForWriting } from '../../lambdas/adapters/sqlite/schema.ts'
+import { VersionReader } from '../../lambdas/adapters/sqlite/version-reader.ts'
+import { randomOf } from '../contracts/generated-search.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-recent-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+const newFile = (): string => join(folder, `${++files}.db`)
+const keyOf = (id: string) => ({ tenant: 't', type: 'Patient', id })
+const writeOf = (id: string, expected: number) => ({
+  ...{ ...keyOf(id), expected, lastUpdated: expected + 1, deleted: false, compartments: '' },
+  body: new TextEncoder().encode(`${id}/${expected + 1}`),
+})
+
+/** A writer as the writer thread has it, without the thread: every step can be told apart. */
+class Bench {
+  readonly file = newFile()
+  /** How many versions each resource has. */
+  readonly versions = new Map<string, number>()
+  #db: DatabaseSync = openForWriting(this.file)
+  log = new LogWriter(this.#db)
+  #merge: KeyMerge | undefined
+
+  reopen(): void {
+    this.#db.close()
+    this.#db = openForWriting(this.file)
+    this.log = new LogWriter(this.#db)
+    this.#merge = undefined
+  }
+
+  commit(ids: readonly string[], fails = false): void {
+    const expected = ids.map((id) => this.versions.get(id) ?? 0)
+    const rows = ids.map((id, i) => ({
+      seq: this.log.position + 1 + i,
+      kind: this.log.kindOf('t', 'Patient'),
+      write: writeOf(id, expected[i]!),
+    }))
+    expect(rows.map((row) => this.log.isNext(row))).toEqual(rows.map(() => true))
+    const add = () => {
+      for (const row of rows) this.log.addVersion(row)
+      for (const row of rows) this.log.addKey(row)
+      if (fails) throw new Error('the disk is full')
+    }
+    if (fails) return expect(() => this.log.atomically(add)).toThrow('full')
+    this.log.atomically(add)
+    this.log.position += ids.length
+    for (const [i, id] of ids.entries()) this.versions.set(id, expected[i]! + 1)
+  }
+
+  /** True: a merge ended. */
+  mergeStep(): boolean {
+    this.#merge ??= new KeyMerge(this.log)
+    if (!this.#merge.step()) return false
+    this.#merge = undefined
+    return true
+  }
+
+  mergeAll(): void {
+    while (!this.mergeStep());
+  }
+
+  keysInTable(): number {
+    return (this.#db.prepare('SELECT count(*) AS n FROM key').get() as { readonly n: number }).n
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+class Reader {
+  readonly #db: DatabaseSync
+  readonly recent: RecentKeys
+  readonly #reader: VersionReader
+
+  constructor(file: string) {
+    this.#db = openForReading(file)
+    this.recent = new RecentKeys(this.#db)
+    this.#reader = new VersionReader(this.#db, this.recent)
+  }
+
+  /** What it finds of the versions there are, and of one more. */
+  found(versions: ReadonlyMap<string, number>): readonly string[] {
+    return inSnapshot(this.#db, () => {
+      this.recent.refresh()
+      return [...versions].flatMap(([id, count]) => {
+        const numbers = [...Array(count + 1).keys()].map((n) => this.#reader.version({ ...keyOf(id), versionId: n + 1 }))
+        return [this.#reader.head(keyOf(id)), ...numbers].map((found) => found && new TextDecoder().decode(found.body)).map(String)
+      })
+    })
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}
+
+const expectedOf = (versions: ReadonlyMap<string, number>): readonly string[] =>
+  [...versions].flatMap(([id, count]) => [`${id}/${count}`, ...[...Array(count).keys()].map((n) => `${id}/${n + 1}`), 'undefined'])
+
+describe('Recent keys', () => {
+  for (const seed of [1, 2, 3, 4])
+    it(`are found by threads that look often or seldom, through commits, failures, merges and restarts (${seed})`, () => {
+      const random = randomOf(seed)
+      const bench = new Bench()
+      bench.commit(['p0'])
+      const often = new Reader(bench.file)
+      const seldom = new Reader(bench.file)
+      let merged = 0
+      for (let round = 0; round < 150; round++) {
+        const ids = [...new Set([...Array(1 + random.below(8)).keys()].map(() => `p${random.below(60)}`))]
+        const chance = random.below(100)
+        if (chance < 3) bench.reopen()
+        else if (chance < 10) bench.commit(ids, true)
+        else if (chance < 40) merged += bench.mergeStep() ? 1 : 0
+        else bench.commit(ids)
+        if (round % 3 === 0) expect(often.found(bench.versions)).toEqual(expectedOf(bench.versions))
+        if (round % 70 === 69) expect(seldom.found(bench.versions)).toEqual(expectedOf(bench.versions))
+      }
+      expect(merged).toBeGreaterThan(10)
+      const late = new Reader(bench.file)
+      for (const reader of [often, seldom, late]) {
+        expect(reader.found(bench.versions)).toEqual(expectedOf(bench.versions))
+        expect(reader.recent.size).toBe(bench.log.recent.size)
+        reader.close()
+      }
+      bench.close()
+    })
+
+  it('are forgotten by a thread that did not look while they were replaced and taken over', () => {
+    const bench = new Bench()
+    bench.commit(['a', 'b'])
+    const reader = new Reader(bench.file)
+    bench.commit(['a'])
+    bench.mergeAll()
+    expect(bench.log.recent.size).toBe(0)
+    expect(reader.found(bench.versions)).toEqual(expectedOf(bench.versions))
+    expect(reader.recent.size).toBe(0)
+    reader.close()
+    bench.close()
+  })
+
+  it('of a commit that failed are never taken over, even when a merge was under way', () => {
+    const bench = new Bench()
+    bench.commit([...Array(2_500).keys()].map((n) => `p${n}`))
+    expect(bench.mergeStep()).toBe(false)
+    bench.commit(['p7', 'new'], true)
+    bench.mergeAll()
+    bench.mergeAll()
+    expect(bench.keysInTable()).toBe(2_500)
+    bench.commit(['p7', 'new'])
+    const reader = new Reader(bench.file)
+    expect(reader.found(new Map([...bench.versions].slice(-3)))).toEqual(expectedOf(new Map([...bench.versions].slice(-3))))
+    reader.close()
+    bench.close()
+  })
+
+  it('stay as many when more come during a merge than one of its least parts has', () => {
+    const bench = new Bench()
+    for (let n = 0; n < 20; n++) bench.commit([...Array(1_000).keys()].map((k) => `${n}-${k}`))
+    for (let merge = 0, step = 0; merge < 3; step++) {
+      bench.commit([...Array(1_500).keys()].map((k) => `later-${step}-${k}`))
+      if (bench.mergeStep()) merge += 1
+    }
+    expect(bench.log.recent.size).toBeLessThan(40_000)
+    expect(bench.log.recent.size + bench.keysInTable()).toBeGreaterThanOrEqual(bench.versions.size)
+    bench.close()
+  })
+
+  it('are known again when a store is opened that was left in the middle of a merge', async () => {
+    const bench = new Bench()
+    bench.commit([...Array(2_500).keys()].map((n) => `p${n}`))
+    bench.mergeStep()
+    bench.close()
+    const store = await SqliteResourceStore.open({ file: bench.file, mostRecent: 1 })
+    const keys = ['p0', 'p1200', 'p2499'].map(keyOf)
+    const write = { ...keys[1]!, expected: 1, lastUpdated: 9, deleted: false, compartments: [], body: new Uint8Array(1) }
+    for (let expected = 1; expected < 9; expected++) expect(await store.commit([{ ...write, expected }], [])).toEqual({ kind: 'committed' })
+    expect((await store.current(keys)).map((head) => head?.versionId)).toEqual([1, 9, 1])
+    expect((await store.history(keys[1]!, {}, undefined, 20)).versions.map(({ versionId }) => versionId)).toEqual([
+      9, 8, 7, 6, 5, 4, 3, 2, 1,
+    ])
+    expect(await store.commit([{ ...write, ...keyOf('p3'), expected: 0 }], [])).toMatchObject({ kind: 'conflict', index: 0 })
+    await store.close()
+  })
+})
