@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { ResourceWriter } from '../ports/resource-store.ts'
 
 /** Versions: what the index takes in in about as long as a search may wait. */
-const FARTHEST_BEHIND = 150_000
+const FARTHEST_BEHIND = 180_000
 /** Milliseconds between two looks. */
 const PAUSE = 10
 

@@ -22,10 +22,10 @@ const COMMIT_NEXT_EVERY = 4_000
 const COMMIT_IDLE = 200
 /**
  * While many versions at once keep coming and nobody searches, the index leaves a small machine to the writes, and works one part in so many
- * of the time. `flood`: versions of a commit; `pause`: milliseconds without such a commit after which it works again; `behind`: versions, from
- * a few slices to what is made up for in seconds.
+ * of the time. `flood`: versions of a commit; `pause`: milliseconds without such a commit after which it works again; `behind`: versions, a
+ * few slices; `debt`: milliseconds of processor time that making up for it may take.
  */
-const YIELDING = { parts: 4, flood: 50, pause: 100, behind: [1_000, 120_000] } as const
+const YIELDING = { parts: 8, flood: 50, pause: 100, behind: 1_000, debt: 12_000 } as const
 /** Processors of a machine on which the index takes time from the writes. */
 const SMALL = 3
 
@@ -44,6 +44,8 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
 let flooded = 0
+/** Versions taken in since the thread began, and the milliseconds of processor time this took. */
+const work = { versions: 0, ms: 0 }
 let scheduled = false
 let nap: NodeJS.Timeout | undefined
 let closed = false
@@ -102,8 +104,8 @@ function turn(): void {
 
 function mayYield(now: number): boolean {
   const behind = wanted - answering.follower.position
-  const [least, most] = YIELDING.behind
-  return isSmall && waiting.length === 0 && now - flooded < YIELDING.pause && behind > least && behind < most
+  const isTolerable = behind > YIELDING.behind && (behind * work.ms) / work.versions < YIELDING.debt
+  return isSmall && waiting.length === 0 && now - flooded < YIELDING.pause && isTolerable
 }
 
 function wake(): void {
@@ -114,8 +116,12 @@ function wake(): void {
 
 function catchUp(): void {
   const { follower } = answering
+  const before = { position: follower.position, used: process.threadCpuUsage() }
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
   if (!follower.follow(wanted - follower.position > BULK ? BULK : SLICE)) return
+  const { user, system } = process.threadCpuUsage(before.used)
+  work.versions += follower.position - before.position
+  work.ms += (user + system) / 1000
   clearTimeout(idle)
   idle = setTimeout(settle, COMMIT_IDLE)
   tell({ kind: 'position', position: follower.position })

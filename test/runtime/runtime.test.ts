@@ -76,7 +76,7 @@ describe('the gate', () => {
 })
 
 it('writes wait while the index is far behind, and go on when it is not', async () => {
-  let lag = 150_001
+  let lag = 180_001
   const commits: number[] = []
   const commit = async (writes: readonly unknown[]) => {
     commits.push(writes.length)
@@ -86,7 +86,7 @@ it('writes wait while the index is far behind, and go on when it is not', async 
   const waiting = writer.commit([], [])
   await wait(30)
   expect(commits).toEqual([])
-  lag = 150_000
+  lag = 180_000
   expect(await waiting).toEqual({ kind: 'committed' })
 })
 
