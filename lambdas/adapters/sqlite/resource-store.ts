@@ -83,6 +83,8 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
     const result = await this.#writer.commit(writes, guards)
+    // What is in the way may be of a commit that was never acknowledged: the writer ended between the two.
+    if (result.kind !== 'committed') this.#recent.refresh()
     if (result.kind !== 'conflict') return result
     const [current] = await this.current([writes[result.index]!])
     return current === undefined ? result : { ...result, current }
