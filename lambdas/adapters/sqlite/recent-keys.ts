@@ -31,6 +31,8 @@ export function tellRecentKeys(db: DatabaseSync): RecentKeys {
   return recent
 }
 
+const NONE: number[] = []
+
 export class RecentKeys {
   /** The position up to which everything is known. */
   upTo = 0
@@ -69,8 +71,7 @@ export class RecentKeys {
     const ids = this.#kinds.get(kind) ?? new Map<string, Recent>()
     if (ids.size === 0) this.#kinds.set(kind, ids)
     const before = ids.get(id)
-    before?.earlier.push(before.seq)
-    ids.set(id, { vid, seq, earlier: before?.earlier ?? [] })
+    ids.set(id, { vid, seq, earlier: before === undefined ? NONE : appended(before.earlier, before.seq) })
     this.size += 1
     this.upTo = Math.max(this.upTo, seq)
   }
@@ -103,7 +104,8 @@ export class RecentKeys {
     for (const [kind, ids] of this.#kinds) {
       this.#kinds.set(kind, new Map())
       for (const [id, { vid, seq, earlier }] of ids)
-        if (seq >= position) this.#keep(kind, id, { vid, seq, earlier: earlier.filter((at) => at >= position) })
+        if (seq >= position)
+          this.#keep(kind, id, { vid, seq, earlier: earlier.length === 0 ? NONE : earlier.filter((at) => at >= position) })
     }
   }
 
@@ -111,6 +113,13 @@ export class RecentKeys {
     this.#kinds.get(kind)!.set(id, recent)
     this.size += 1 + recent.earlier.length
   }
+}
+
+/** Most resources have one version: theirs share a list. */
+function appended(earlier: number[], seq: number): number[] {
+  if (earlier === NONE) return [seq]
+  earlier.push(seq)
+  return earlier
 }
 
 /** By and by, so that nobody waits for all of it. */

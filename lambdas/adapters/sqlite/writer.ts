@@ -7,6 +7,8 @@ import type { WriterData, WriterMessage } from './writer-thread.ts'
 
 const MOST_WRITES = 20_000
 const MOST_BYTES = 256_000_000
+/** Megabytes: what the thread makes of a commit is gone with the next one. */
+const YOUNG_GENERATION = 6
 
 type Waiting = {
   readonly resolve: (result: CommitResult) => void
@@ -68,7 +70,11 @@ export class Writer {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), { name: 'fhir-store', workerData: this.#data })
+    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+      name: 'fhir-store',
+      workerData: this.#data,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION },
+    })
     worker.on('message', (reply: BatchReply) => this.#acknowledge(reply))
     worker.on('error', (error) => this.#broken(worker, error as Error))
     worker.on('exit', () => this.#broken(worker, new Error('the writer thread ended')))
