@@ -26,6 +26,8 @@ const COMMIT_IDLE = 200
  * few slices; `debt`: milliseconds of processor time that making up for it may take.
  */
 const YIELDING = { parts: 8, flood: 50, pause: 100, behind: 1_000, debt: 12_000 } as const
+/** Versions after which what came before counts half. */
+const WORK_REMEMBERED = 20_000
 /** Processors of a machine on which the index takes time from the writes. */
 const SMALL = 3
 
@@ -44,7 +46,7 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
 let flooded = 0
-/** Versions taken in since the thread began, and the milliseconds of processor time this took. */
+/** Versions taken in, and the milliseconds of processor time this took; what was long ago counts little. */
 const work = { versions: 0, ms: 0 }
 let scheduled = false
 let nap: NodeJS.Timeout | undefined
@@ -120,8 +122,9 @@ function catchUp(): void {
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
   if (!follower.follow(wanted - follower.position > BULK ? BULK : SLICE)) return
   const { user, system } = process.threadCpuUsage(before.used)
-  work.versions += follower.position - before.position
-  work.ms += (user + system) / 1000
+  const fading = work.versions > WORK_REMEMBERED ? 0.5 : 1
+  work.versions = work.versions * fading + follower.position - before.position
+  work.ms = work.ms * fading + (user + system) / 1000
   clearTimeout(idle)
   idle = setTimeout(settle, COMMIT_IDLE)
   tell({ kind: 'position', position: follower.position })

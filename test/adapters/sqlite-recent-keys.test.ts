@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { KeyMerge } from '../../lambdas/adapters/sqlite/key-merge.ts'
 import { LogWriter } from '../../lambdas/adapters/sqlite/log-writer.ts'
@@ -26,12 +27,18 @@ const writeOf = (id: string, expected: number) => ({
 
 /** A writer as the writer thread has it, without the thread: every step can be told apart. */
 class Bench {
-  readonly file = newFile()
+  readonly file: string
   /** How many versions each resource has. */
   readonly versions = new Map<string, number>()
-  #db: DatabaseSync = openForWriting(this.file)
-  log = new LogWriter(this.#db)
+  #db: DatabaseSync
+  log: LogWriter
   #merge: KeyMerge | undefined
+
+  constructor(file = newFile()) {
+    this.file = file
+    this.#db = openForWriting(file)
+    this.log = new LogWriter(this.#db)
+  }
 
   reopen(): void {
     this.#db.close()
@@ -177,6 +184,44 @@ describe('Recent keys', () => {
     expect(bench.log.recent.size).toBeLessThan(40_000)
     expect(bench.log.recent.size + bench.keysInTable()).toBeGreaterThanOrEqual(bench.versions.size)
     bench.close()
+  })
+
+  it('are taken over even when every commit makes a checkpoint due, and go on to be when nobody asks for anything', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file, mostRecent: 1_000 })
+    const body = new Uint8Array(4_000)
+    const common = { tenant: 't', type: 'Patient', expected: 0, lastUpdated: 1, deleted: false, compartments: [], body }
+    const commit = (n: number) =>
+      store.commit(
+        [...Array(700).keys()].map((k) => ({ ...common, id: `${n}-${k}` })),
+        [],
+      )
+    for (let n = 0; n < 12; n++) await commit(n)
+    const reader = new Reader(file)
+    expect(reader.recent.size).toBeLessThan(8_400)
+    for (let wait = 0; wait < 100 && reader.recent.size >= 1_000; wait++) {
+      await setTimeout(50)
+      reader.recent.refresh()
+    }
+    expect(reader.recent.size).toBeLessThan(1_000)
+    reader.close()
+    await store.close()
+  })
+
+  it('of a commit that is not acknowledged yet are found as soon as somebody can know of it', async () => {
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file })
+    const write = { ...keyOf('a'), expected: 0, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array(1) }
+    await store.commit([write], [])
+    await store.current([keyOf('a')])
+    const bench = new Bench(file)
+    bench.versions.set('a', 1)
+    bench.commit(['a', 'b'])
+    expect(await store.versions([{ ...keyOf('a'), versionId: 2 }])).toMatchObject([{ id: 'a', versionId: 2 }])
+    bench.commit(['c'])
+    expect(await store.current([keyOf('c')])).toMatchObject([{ id: 'c', versionId: 1 }])
+    bench.close()
+    await store.close()
   })
 
   it('are known again when a store is opened that was left in the middle of a merge', async () => {

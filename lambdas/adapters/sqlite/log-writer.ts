@@ -18,7 +18,7 @@ export class LogWriter {
   position: number
   /** What was added since this was set to nothing: keys to their table, and bytes of bodies. */
   written = { keys: 0, bytes: 0 }
-  recent: RecentKeys
+  readonly recent: RecentKeys
   readonly #db: DatabaseSync
   readonly #statements
   readonly #kinds = new Map<string, number>()
@@ -52,10 +52,10 @@ export class LogWriter {
     this.position = (db.prepare('SELECT max(seq) AS seq FROM version').get() as { seq: number | null }).seq ?? 0
   }
 
-  /** All of what is written, or nothing. NORMAL: on disk only with what is committed next. https://www.sqlite.org/pragma.html#pragma_synchronous */
-  atomically<T>(write: () => T, synchronous: 'FULL' | 'NORMAL' = 'FULL'): T {
+  /** All of what is written, or nothing. */
+  atomically<T>(write: () => T): T {
     try {
-      this.begin(synchronous)
+      this.begin()
       const result = write()
       this.commit()
       return result
@@ -65,8 +65,7 @@ export class LogWriter {
     }
   }
 
-  begin(synchronous: 'FULL' | 'NORMAL' = 'FULL'): void {
-    this.#db.exec(`PRAGMA synchronous = ${synchronous}`)
+  begin(): void {
     this.#statements.begin.run()
   }
 
@@ -78,9 +77,9 @@ export class LogWriter {
 
   rollback(): void {
     this.#kinds.clear()
-    if (this.#db.isTransaction) this.#statements.rollback.run()
-    if (this.#keys.length > 0) this.recent = new RecentKeys(this.#db)
+    for (let i = this.#keys.length - 3; i >= 0; i -= 3) this.recent.takeBack(this.#keys[i] as number, this.#keys[i + 1] as string)
     this.#keys = []
+    if (this.#db.isTransaction) this.#statements.rollback.run()
   }
 
   kindOf(tenant: string, type: string): number {

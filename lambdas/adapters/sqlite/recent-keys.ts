@@ -34,7 +34,7 @@ export function tellRecentKeys(db: DatabaseSync): RecentKeys {
 const NONE: number[] = []
 
 export class RecentKeys {
-  /** The position up to which everything is known. */
+  /** The position up to which everything is known. It may be above all rows: keys were taken over, or staging left positions free. */
   upTo = 0
   /** Versions. */
   size = 0
@@ -74,6 +74,16 @@ export class RecentKeys {
     ids.set(id, { vid, seq, earlier: before === undefined ? NONE : appended(before.earlier, before.seq) })
     this.size += 1
     this.upTo = Math.max(this.upTo, seq)
+  }
+
+  /** Takes back what was added last of a resource. */
+  takeBack(kind: number, id: string): void {
+    const ids = this.#kinds.get(kind)!
+    const { vid, earlier } = ids.get(id)!
+    const seq = earlier.pop()
+    if (seq === undefined) ids.delete(id)
+    else ids.set(id, { vid: vid - 1, seq, earlier })
+    this.size -= 1
   }
 
   /** The newest version of a resource, unless it is an old one. */

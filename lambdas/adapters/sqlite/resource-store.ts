@@ -27,6 +27,9 @@ import { VersionReader } from './version-reader.ts'
 import { Writer } from './writer.ts'
 import type { WriterData } from './writer-thread.ts'
 
+/** Positions after which recent keys are looked at without being asked for, so that nobody who asks waits for many. */
+const MOST_UNKNOWN = 2_000
+
 export type SqliteStoreOptions = WriterData & {
   /** Told when versions were acknowledged: the change feed has more. */
   readonly onCommit?: () => void
@@ -40,6 +43,8 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   readonly #scanner: Scanner
   readonly #versions: VersionReader
   readonly #recent: RecentKeys
+  /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
+  #isUnsure = false
 
   private constructor({ onCommit, ...data }: SqliteStoreOptions) {
     const { file } = data
@@ -82,9 +87,8 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
-    const result = await this.#writer.commit(writes, guards)
-    // What is in the way may be of a commit that was never acknowledged: the writer ended between the two.
-    if (result.kind !== 'committed') this.#recent.refresh()
+    const result = await this.#committed(writes, guards)
+    if (this.#writer.position - this.#recent.upTo > MOST_UNKNOWN) this.#recent.refresh(this.#writer.position)
     if (result.kind !== 'conflict') return result
     const [current] = await this.current([writes[result.index]!])
     return current === undefined ? result : { ...result, current }
@@ -110,16 +114,28 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     if (this.#db.isOpen) this.#db.close()
   }
 
-  /** One alone needs no snapshot, and no look at what nobody was told of. */
-  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found): readonly Found[] {
-    if (keys.length > 1) return this.#inSnapshot(() => keys.map(read))
-    if (this.#recent.upTo < this.#writer.position) this.#recent.refresh(this.#writer.position)
-    return keys.map(read)
+  async #committed(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+    try {
+      const result = await this.#writer.commit(writes, guards)
+      this.#isUnsure ||= result.kind !== 'committed'
+      return result
+    } catch (error) {
+      this.#isUnsure = true
+      throw error
+    }
+  }
+
+  /** One that is found needs no snapshot. Others may have been told of what is committed, but not acknowledged yet. */
+  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found | undefined): readonly (Found | undefined)[] {
+    const isSure = !this.#isUnsure && this.#recent.upTo >= this.#writer.position
+    const found = isSure && keys.length === 1 ? read(keys[0]!) : undefined
+    return found === undefined ? this.#inSnapshot(() => keys.map(read)) : [found]
   }
 
   #inSnapshot<T>(read: () => T): T {
     return inSnapshot(this.#db, () => {
-      this.#recent.refresh()
+      this.#recent.refresh(this.#writer.position)
+      this.#isUnsure = false
       return read()
     })
   }

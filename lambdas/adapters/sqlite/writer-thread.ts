@@ -28,7 +28,7 @@ const CHECKPOINT_AT = { bytes: 2_500_000, keys: 1_000 }
 const IDLE = 200
 
 const port = parentPort!
-/** Some megabytes of memory in each thread that looks for keys, some milliseconds when a store is opened. */
+/** And some more that come while they are: megabytes of memory in each thread that looks for keys, milliseconds when a store is opened. */
 const MOST_RECENT = 20_000
 
 const { file, mostRecent = MOST_RECENT } = workerData as WriterData
@@ -43,8 +43,13 @@ const large: Commit[] = []
 let staging: Staging | undefined
 let merge: KeyMerge | undefined
 let mergeAt = mostRecent
-let hadMerged = false
 let isClosing = false
+
+let chores = [
+  { isDue: () => isCheckpointDue(), do: () => checkpoint() },
+  { isDue: () => isMergeDue(), do: () => mergeKeys() },
+  { isDue: () => staging !== undefined || large.length > 0, do: () => stageLarge() },
+]
 
 let company = 1
 let idle: NodeJS.Timeout | undefined
@@ -55,14 +60,28 @@ port.on('message', (message: WriterMessage) => {
   while (small.length > 0 || large.length > 0 || staging !== undefined) {
     while (receive());
     commitSmall()
-    // Between two batches one of the three: who waits, waits for no more.
-    if (isCheckpointDue()) checkpoint()
-    else if (isMergeNext()) mergeKeys()
-    else stageLarge()
+    // Between two batches one of them: who waits, waits for no more.
+    doNextChore()
   }
   if (isClosing) return close()
-  idle = setTimeout(checkpoint, IDLE)
+  idle = setTimeout(rest, IDLE)
 })
+
+/** The one that was done is the last to be done again. */
+function doNextChore(): void {
+  const next = chores.find((chore) => chore.isDue())
+  if (next === undefined) return
+  chores = [...chores.filter((chore) => chore !== next), next]
+  next.do()
+}
+
+/** What is left to do while nobody asks for anything. */
+function rest(): void {
+  checkpoint()
+  if (!isMergeDue()) return
+  mergeKeys()
+  idle = setTimeout(rest, 0)
+}
 
 function accept(message: WriterMessage): void {
   if (message === 'close') {
@@ -129,12 +148,6 @@ function stageLarge(): void {
   }
 }
 
-/** In turn with slices of a large commit. */
-function isMergeNext(): boolean {
-  hadMerged = log.recent.size >= mergeAt && !isClosing && !(hadMerged && (staging !== undefined || large.length > 0))
-  return hadMerged
-}
-
 function mergeKeys(): void {
   try {
     merge ??= new KeyMerge(log)
@@ -152,6 +165,8 @@ const reply = (replies: readonly CommitReply[]): void => port.postMessage({ repl
 const bytesOfAll = (commits: readonly Commit[]): number => commits.reduce((sum, commit) => sum + bytesOf(commit), 0)
 
 const bytesOf = ({ bytes, writes }: Commit): number => bytes + writes.length * ROW
+
+const isMergeDue = (): boolean => log.recent.size >= mergeAt && !isClosing
 
 const isCheckpointDue = (): boolean => log.written.keys >= CHECKPOINT_AT.keys || log.written.bytes >= CHECKPOINT_AT.bytes
 
