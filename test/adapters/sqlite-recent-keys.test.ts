@@ -95,6 +95,7 @@ class Reader {
   constructor(file: string) {
     this.#db = openForReading(file)
     this.recent = new RecentKeys(this.#db)
+    this.recent.refresh()
     this.#reader = new VersionReader(this.#db, this.recent)
   }
 

@@ -71,7 +71,8 @@ async function benchRead(): Promise<void> {
 const ONLY_FLUSHES = ['-f', '-c', '--seccomp-bpf', '-e', 'trace=fdatasync,fsync']
 
 async function benchCreate(): Promise<void> {
-  if (spawnSync('strace', ['-V']).status !== 0) return void rows.push(['creates per flush', '–', 'not measured: there is no strace'])
+  if (spawnSync('strace', [...ONLY_FLUSHES, '-o', join(scratch, 'strace'), 'true']).status !== 0)
+    return void rows.push(['creates per flush', '–', 'not measured: strace does not work here'])
   for (const clients of [1, 32]) {
     const log = join(scratch, `strace-${clients}`)
     const { child } = await start(PORT, join(scratch, `create-${clients}`), 'strace', ...ONLY_FLUSHES, '-o', log)

@@ -27,7 +27,7 @@ export class KeyMerge {
     const keys = this.#log.recent.inOrder()
     for (let isDone = false; !isDone; yield) isDone = this.#log.atomically(() => this.#takeOver(keys, slice))
     this.#log.atomically(() => this.#log.haveTakenOver(this.#end))
-    this.#log.recent.forget(this.#end + 1)
+    this.#log.recent.forget(this.#end)
   }
 
   #takeOver(keys: Iterator<Key, undefined>, most: number): boolean {

@@ -31,6 +31,7 @@ export class LogWriter {
   constructor(db: DatabaseSync) {
     this.#db = db
     this.recent = new RecentKeys(db)
+    this.recent.refresh()
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),

@@ -27,12 +27,14 @@ export const nextOf = (alias: string): string => `ifnull(recent_seq(${alias}.kin
 /** Recent keys, of which SQL on the connection is told. */
 export function tellRecentKeys(db: DatabaseSync): RecentKeys {
   const recent = new RecentKeys(db)
+  recent.refresh()
   db.function('recent_seq', (kind, id, vid) => recent.seqOf(kind as number, id as string, vid as number) ?? null)
   return recent
 }
 
 const NONE: number[] = []
 
+/** Knows none before the first refresh. */
 export class RecentKeys {
   /** The position up to which everything is known. It may be above all rows: keys were taken over, or staging left positions free. */
   upTo = 0
@@ -45,7 +47,6 @@ export class RecentKeys {
   constructor(db: DatabaseSync) {
     this.#news = db.prepare('SELECT seq, keys FROM recent WHERE seq = 0 UNION ALL SELECT seq, keys FROM recent WHERE seq > ?')
     this.#news.setReturnArrays(true)
-    this.refresh()
   }
 
   /** Takes in what was committed since. `acknowledged`: up to there, all is committed. */
@@ -63,7 +64,7 @@ export class RecentKeys {
 
   /** What is before the position may not be the newest any more. */
   #forgetUpTo(taken: number): void {
-    if (taken > this.#taken) this.forget(taken + 1)
+    if (taken > this.#taken) this.forget(taken)
     this.#taken = taken
   }
 
@@ -108,14 +109,13 @@ export class RecentKeys {
       }
   }
 
-  /** Forgets versions before a position: the table has them. New maps for what is left: taking out one after the other takes longer. */
-  forget(position: number): void {
+  /** Forgets versions up to a position: the table has them. New maps for what is left: taking out one after the other takes longer. */
+  forget(upTo: number): void {
     this.size = 0
     for (const [kind, ids] of this.#kinds) {
       this.#kinds.set(kind, new Map())
       for (const [id, { vid, seq, earlier }] of ids)
-        if (seq >= position)
-          this.#keep(kind, id, { vid, seq, earlier: earlier.length === 0 ? NONE : earlier.filter((at) => at >= position) })
+        if (seq > upTo) this.#keep(kind, id, { vid, seq, earlier: earlier.length === 0 ? NONE : earlier.filter((at) => at > upTo) })
     }
   }
 

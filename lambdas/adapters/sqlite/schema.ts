@@ -44,7 +44,7 @@ export class StoreFileError extends Error {}
 export function openForWriting(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   try {
-    db.exec(`PRAGMA page_size = 8192; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000`)
+    db.exec('PRAGMA page_size = 8192; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000')
     const isNew = pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
     if (!isNew) checked(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')

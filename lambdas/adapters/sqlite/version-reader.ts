@@ -16,7 +16,7 @@ export class VersionReader {
   /** Finds what `recent` and the table of keys know. */
   constructor(db: DatabaseSync, recent: RecentKeys) {
     this.#recent = recent
-    const selected = `SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM`
+    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM'
     const byKey = `${selected} key k JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#head = db.prepare(`${byKey} ORDER BY k.vid DESC LIMIT 1`)

@@ -26,11 +26,10 @@ const WORTH_A_FLUSH = 500_000
 /** What makes a checkpoint due, so that none takes long: bodies, or keys, of which each may be in a page of its own. */
 const CHECKPOINT_AT = { bytes: 2_500_000, keys: 1_000 }
 const IDLE = 200
-
-const port = parentPort!
-/** And some more that come while they are: megabytes of memory in each thread that looks for keys, milliseconds when a store is opened. */
+/** Keys, and some more that come while they are taken over: megabytes of memory in each thread that looks for keys, milliseconds when a store is opened. */
 const MOST_RECENT = 20_000
 
+const port = parentPort!
 const { file, mostRecent = MOST_RECENT } = workerData as WriterData
 const db = openForWriting(file)
 const log = new LogWriter(db)
