@@ -59,12 +59,13 @@ describe('A large commit in SQLite', () => {
   })
 
   it('is seen by no way of reading as long as it is marked as staged', async () => {
-    const { store, file } = await newStore()
+    // Nothing is acknowledged to it but its first commit: until then, its own thread opens the file, and removes what is staged.
+    const { store: reader, file } = await newStore()
+    await reader.commit([other('first')], [])
     const feed = new SqliteChangeFeed(file)
+    const store = await SqliteResourceStore.open({ file })
     await store.commit(largeOf(0).slice(0, 500), [])
     const first = store.lastPosition() + 1
-    // One that nobody acknowledges anything to.
-    const reader = await SqliteResourceStore.open({ file })
     const look = () => Promise.all(readingsOf(reader, feed).map((read) => read()))
     const before = await look()
     await store.commit(largeOf(1).slice(0, 500), [])
