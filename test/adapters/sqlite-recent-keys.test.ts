@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
+import { KeyFilter } from '../../lambdas/adapters/sqlite/key-filter.ts'
 import { KeyMerge } from '../../lambdas/adapters/sqlite/key-merge.ts'
 import { LogWriter } from '../../lambdas/adapters/sqlite/log-writer.ts'
 import { RecentKeys } from '../../lambdas/adapters/sqlite/recent-keys.ts'
@@ -32,19 +33,28 @@ class Bench {
   readonly versions = new Map<string, number>()
   #db: DatabaseSync
   log: LogWriter
+  readonly filter = new KeyFilter()
   #merge: KeyMerge | undefined
+  #filling: Iterator<void>
 
   constructor(file = newFile()) {
     this.file = file
     this.#db = openForWriting(file)
-    this.log = new LogWriter(this.#db)
+    this.log = new LogWriter(this.#db, this.filter)
+    this.#filling = this.filter.fill(this.#db)
   }
 
+  /** As a new thread of the same process does it: the filter stays. */
   reopen(): void {
     this.#db.close()
     this.#db = openForWriting(this.file)
-    this.log = new LogWriter(this.#db)
+    this.log = new LogWriter(this.#db, this.filter)
     this.#merge = undefined
+    this.#filling = this.filter.fill(this.#db)
+  }
+
+  fillStep(): boolean {
+    return this.#filling.next().done !== true
   }
 
   commit(ids: readonly string[], fails = false): void {
@@ -92,11 +102,11 @@ class Reader {
   readonly recent: RecentKeys
   readonly #reader: VersionReader
 
-  constructor(file: string) {
+  constructor({ file, filter }: Pick<Bench, 'file' | 'filter'>) {
     this.#db = openForReading(file)
     this.recent = new RecentKeys(this.#db)
     this.recent.refresh()
-    this.#reader = new VersionReader(this.#db, this.recent)
+    this.#reader = new VersionReader(this.#db, this.recent, new KeyFilter(filter.shared))
   }
 
   /** What it finds of the versions there are, and of one more. */
@@ -124,21 +134,24 @@ describe('Recent keys', () => {
       const random = randomOf(seed)
       const bench = new Bench()
       bench.commit(['p0'])
-      const often = new Reader(bench.file)
-      const seldom = new Reader(bench.file)
+      const often = new Reader(bench)
+      const seldom = new Reader(bench)
       let merged = 0
       for (let round = 0; round < 150; round++) {
         const ids = [...new Set([...Array(1 + random.below(8)).keys()].map(() => `p${random.below(60)}`))]
         const chance = random.below(100)
         if (chance < 3) bench.reopen()
         else if (chance < 10) bench.commit(ids, true)
+        else if (chance < 15) bench.fillStep()
         else if (chance < 40) merged += bench.mergeStep() ? 1 : 0
         else bench.commit(ids)
         if (round % 3 === 0) expect(often.found(bench.versions)).toEqual(expectedOf(bench.versions))
         if (round % 70 === 69) expect(seldom.found(bench.versions)).toEqual(expectedOf(bench.versions))
       }
       expect(merged).toBeGreaterThan(10)
-      const late = new Reader(bench.file)
+      while (bench.fillStep());
+      expect(bench.filter.mayHave(1, 'p60')).toBe(false)
+      const late = new Reader(bench)
       for (const reader of [often, seldom, late]) {
         expect(reader.found(bench.versions)).toEqual(expectedOf(bench.versions))
         expect(reader.recent.size).toBe(bench.log.recent.size)
@@ -150,7 +163,7 @@ describe('Recent keys', () => {
   it('are forgotten by a thread that did not look while they were replaced and taken over', () => {
     const bench = new Bench()
     bench.commit(['a', 'b'])
-    const reader = new Reader(bench.file)
+    const reader = new Reader(bench)
     bench.commit(['a'])
     bench.mergeAll()
     expect(bench.log.recent.size).toBe(0)
@@ -169,7 +182,7 @@ describe('Recent keys', () => {
     bench.mergeAll()
     expect(bench.keysInTable()).toBe(2_500)
     bench.commit(['p7', 'new'])
-    const reader = new Reader(bench.file)
+    const reader = new Reader(bench)
     expect(reader.found(new Map([...bench.versions].slice(-3)))).toEqual(expectedOf(new Map([...bench.versions].slice(-3))))
     reader.close()
     bench.close()
@@ -198,7 +211,7 @@ describe('Recent keys', () => {
         [],
       )
     for (let n = 0; n < 12; n++) await commit(n)
-    const reader = new Reader(file)
+    const reader = new Reader({ file, filter: new KeyFilter() })
     expect(reader.recent.size).toBeLessThan(8_400)
     for (let wait = 0; wait < 100 && reader.recent.size >= 1_000; wait++) {
       await setTimeout(50)

@@ -7,6 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite/change-feed.ts'
+import { KeyFilter } from '../../lambdas/adapters/sqlite/key-filter.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
 import { StoreFileError } from '../../lambdas/adapters/sqlite/schema.ts'
 import { Writer } from '../../lambdas/adapters/sqlite/writer.ts'
@@ -206,7 +207,7 @@ describe('A backup of SQLite', () => {
 describe('A broken machine under SQLite', () => {
   it('fails the commits that waited for a writer that died, and a later commit finds a new one', async () => {
     const file = join(folder, 'not-yet', 'store.db')
-    const writer = new Writer({ file }, 0)
+    const writer = new Writer({ file }, 0, new KeyFilter())
     const asked = [0, 1, 2].map((n) => writer.commit(writesOf([`p${n}`], 0), []))
     await Promise.allSettled(asked)
     for (const commit of asked) await expect(commit).rejects.toThrow('unable to open')

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Guard } from '../../ports/resource-store.ts'
 import type { PackedGuard, PackedWrite } from './commit-message.ts'
+import type { KeyFilter } from './key-filter.ts'
 import { type Key, type KeyRow, RecentKeys } from './recent-keys.ts'
 
 const MINUTE = 60 * 1000
@@ -20,6 +21,7 @@ export class LogWriter {
   written = { keys: 0, bytes: 0 }
   readonly recent: RecentKeys
   readonly #db: DatabaseSync
+  readonly #old: KeyFilter
   readonly #statements
   readonly #kinds = new Map<string, number>()
   /** Of the transaction that is open, and the position of the first of them. */
@@ -28,8 +30,10 @@ export class LogWriter {
   #newest = 0
   #forgotten = 0
 
-  constructor(db: DatabaseSync) {
+  /** `old`: is told of what comes into the table of keys. */
+  constructor(db: DatabaseSync, old: KeyFilter) {
     this.#db = db
+    this.#old = old
     this.recent = new RecentKeys(db)
     this.recent.refresh()
     this.#statements = {
@@ -124,6 +128,7 @@ export class LogWriter {
   /** Puts a recent key into the table, where it may be already. */
   takeOver(key: Key): void {
     this.written.keys += 1
+    this.#old.add(key[0], key[1])
     this.#statements.key.run(...key)
   }
 

@@ -19,6 +19,7 @@ import type {
 } from '../../ports/resource-store.ts'
 import { backupStoreFile } from './backup.ts'
 import { HistoryReader } from './history.ts'
+import { KeyFilter } from './key-filter.ts'
 import { type RecentKeys, tellRecentKeys } from './recent-keys.ts'
 import { inSnapshot } from './rows.ts'
 import { Scanner } from './scan.ts'
@@ -55,9 +56,10 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     this.#recent = tellRecentKeys(this.#db)
     this.#history = new HistoryReader(this.#db, this.#recent)
     this.#scanner = new Scanner(this.#db)
-    this.#versions = new VersionReader(this.#db, this.#recent)
+    const old = new KeyFilter()
+    this.#versions = new VersionReader(this.#db, this.#recent, old)
     const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
-    this.#writer = new Writer(data, seq ?? 0, onCommit)
+    this.#writer = new Writer(data, seq ?? 0, old, onCommit)
   }
 
   /** `file`: made when missing. StoreFileError where it is something else. */

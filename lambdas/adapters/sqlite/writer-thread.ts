@@ -5,6 +5,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type BatchReply, type Commit, type CommitMessage, type CommitReply, unpack } from './commit-message.ts'
 import { commitAll } from './committer.ts'
+import { KeyFilter } from './key-filter.ts'
 import { KeyMerge } from './key-merge.ts'
 import { LogWriter } from './log-writer.ts'
 import { openForWriting } from './schema.ts'
@@ -12,6 +13,8 @@ import { Staging } from './staging.ts'
 
 /** `mostRecent`: keys after which they are taken over into their table (recent-keys.ts). */
 export type WriterData = { readonly file: string; readonly mostRecent?: number }
+/** `keys`: of a KeyFilter. */
+export type ThreadData = WriterData & { readonly keys: SharedArrayBuffer }
 export type WriterMessage = CommitMessage | 'close'
 
 /** Bytes of a batch, and of a commit that is written in slices. */
@@ -30,9 +33,10 @@ const IDLE = 200
 const MOST_RECENT = 20_000
 
 const port = parentPort!
-const { file, mostRecent = MOST_RECENT } = workerData as WriterData
+const { file, mostRecent = MOST_RECENT, keys } = workerData as ThreadData
 const db = openForWriting(file)
-const log = new LogWriter(db)
+const old = new KeyFilter(keys)
+const log = new LogWriter(db, old)
 const passive = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
@@ -42,16 +46,18 @@ const large: Commit[] = []
 let staging: Staging | undefined
 let merge: KeyMerge | undefined
 let mergeAt = mostRecent
+let filling: Iterator<void> | undefined = old.fill(db)
 let isClosing = false
 
 let chores = [
   { isDue: () => isCheckpointDue(), do: () => checkpoint() },
   { isDue: () => isMergeDue(), do: () => mergeKeys() },
   { isDue: () => staging !== undefined || large.length > 0, do: () => stageLarge() },
+  { isDue: () => filling !== undefined && !isClosing, do: () => fillFilter() },
 ]
 
 let company = 1
-let idle: NodeJS.Timeout | undefined
+let idle: NodeJS.Timeout | undefined = setTimeout(rest, 0)
 
 port.on('message', (message: WriterMessage) => {
   clearTimeout(idle)
@@ -66,20 +72,19 @@ port.on('message', (message: WriterMessage) => {
   idle = setTimeout(rest, IDLE)
 })
 
-/** The one that was done is the last to be done again. */
-function doNextChore(): void {
+/** The one that was done is the last to be done again. False: there is none. */
+function doNextChore(): boolean {
   const next = chores.find((chore) => chore.isDue())
-  if (next === undefined) return
+  if (next === undefined) return false
   chores = [...chores.filter((chore) => chore !== next), next]
   next.do()
+  return true
 }
 
 /** What is left to do while nobody asks for anything. */
 function rest(): void {
   checkpoint()
-  if (!isMergeDue()) return
-  mergeKeys()
-  idle = setTimeout(rest, 0)
+  if (doNextChore()) idle = setTimeout(rest, 0)
 }
 
 function accept(message: WriterMessage): void {
@@ -157,6 +162,15 @@ function mergeKeys(): void {
     mergeAt = log.recent.size + mostRecent
   }
   merge = undefined
+}
+
+function fillFilter(): void {
+  try {
+    if (filling?.next().done === false) return
+  } catch {
+    // A damaged file, for instance: reads will tell. They look into the table for every key.
+  }
+  filling = undefined
 }
 
 const reply = (replies: readonly CommitReply[]): void => port.postMessage({ replies, position: log.position } satisfies BatchReply)

@@ -3,7 +3,8 @@ import { Worker } from 'node:worker_threads'
 import { Overloaded } from '../../ports/overloaded.ts'
 import type { CommitResult, Guard, Write } from '../../ports/resource-store.ts'
 import { type BatchReply, type CommitReply, pack } from './commit-message.ts'
-import type { WriterData, WriterMessage } from './writer-thread.ts'
+import type { KeyFilter } from './key-filter.ts'
+import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'
 
 const MOST_WRITES = 20_000
 const MOST_BYTES = 256_000_000
@@ -18,7 +19,7 @@ type Waiting = {
 }
 
 export class Writer {
-  readonly #data: WriterData
+  readonly #data: ThreadData
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #number = 0
@@ -28,8 +29,9 @@ export class Writer {
   #closed = false
   readonly #onCommit: () => void
 
-  constructor(data: WriterData, position: number, onCommit: () => void = () => undefined) {
-    this.#data = data
+  /** `old`: is kept up to date by the thread. */
+  constructor(data: WriterData, position: number, old: KeyFilter, onCommit: () => void = () => undefined) {
+    this.#data = { ...data, keys: old.shared }
     this.#onCommit = onCommit
     this.#position = position
     this.#worker = this.#start()

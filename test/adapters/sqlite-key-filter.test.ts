@@ -1,0 +1,91 @@
+/** The filter of keys: it never misses one, seldom names one too many, and until it is whole says nothing. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { KeyFilter } from '../../lambdas/adapters/sqlite/key-filter.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { randomOf } from '../contracts/generated-search.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'fhir-filter-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const keyOf = (id: string): ResourceKey => ({ tenant: 't', type: 'Patient', id })
+
+const random = randomOf(7)
+const hex = () => random.below(2 ** 24).toString(16)
+const KINDS_OF_IDS: Readonly<Record<string, (n: number) => string>> = {
+  'random ids': () => `${hex()}-${hex()}-${hex()}`,
+  numbers: (n) => String(n),
+  'numbers behind a long name': (n) => `synthetic-population-of-a-town-${n}`,
+}
+
+describe('A filter of keys', () => {
+  for (const [name, idOf] of Object.entries(KINDS_OF_IDS))
+    it(`may have what it was told of, and next to nothing else (${name})`, () => {
+      const filter = filledFrom(tableOf([]))
+      const ids = [...new Set([...Array(200_000).keys()].map(idOf))]
+      const told = ids.slice(0, ids.length / 2)
+      for (const id of told) filter.add(3, id)
+      expect(told.filter((id) => !filter.mayHave(3, id))).toEqual([])
+      expect(ids.slice(told.length).filter((id) => filter.mayHave(3, id)).length).toBeLessThan(ids.length / 1000)
+      expect(told.filter((id) => filter.mayHave(4, id)).length).toBeLessThan(ids.length / 1000)
+    })
+
+  it('may have everything until it has taken in the whole table, and then what is there', () => {
+    const ids = [...Array(25_000).keys()].map((n) => `p${n}`)
+    const table = tableOf(ids)
+    const filter = new KeyFilter()
+    const filling = filter.fill(table)
+    for (let step = 0; step < 3; step++) {
+      expect(filling.next().done).toBe(false)
+      expect(filter.mayHave(1, 'new')).toBe(true)
+    }
+    while (filling.next().done !== true);
+    expect(filter.mayHave(1, 'new')).toBe(false)
+    const ofAnotherThread = new KeyFilter(filter.shared)
+    expect([...filter.fill(table)]).toEqual([])
+    expect(ids.filter((id) => !ofAnotherThread.mayHave(1, id))).toEqual([])
+    expect(ofAnotherThread.mayHave(1, 'new')).toBe(false)
+    table.close()
+  })
+
+  it('is asked before the file is: what only the table knows is not found once the filter is whole', async () => {
+    const file = join(folder, 'store.db')
+    const first = await SqliteResourceStore.open({ file })
+    const body = new TextEncoder().encode('{}')
+    const write = { ...keyOf('a'), expected: 0, lastUpdated: 1, deleted: false, compartments: [], body }
+    await first.commit([write], [])
+    await first.close()
+    const store = await SqliteResourceStore.open({ file })
+    const db = new DatabaseSync(file)
+    const isSeen = async (id: string) => {
+      db.exec(`INSERT INTO key VALUES (1, '${id}', 1, 1)`)
+      return (await store.current([keyOf(id)]))[0] !== undefined
+    }
+    let ghosts = 0
+    while (await isSeen(`ghost${ghosts++}`)) await setTimeout(20)
+    expect(await store.current([keyOf('a'), keyOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
+    db.close()
+    await store.close()
+  })
+})
+
+function tableOf(ids: readonly string[]): DatabaseSync {
+  const db = new DatabaseSync(':memory:')
+  db.exec('CREATE TABLE key (kind INTEGER, id TEXT, vid INTEGER, seq INTEGER NOT NULL, PRIMARY KEY (kind, id, vid)) WITHOUT ROWID; BEGIN')
+  const insert = db.prepare('INSERT INTO key VALUES (1, ?, 1, ?)')
+  for (const [n, id] of ids.entries()) insert.run(id, n)
+  db.exec('COMMIT')
+  return db
+}
+
+function filledFrom(table: DatabaseSync): KeyFilter {
+  const filter = new KeyFilter()
+  for (const _ of filter.fill(table));
+  table.close()
+  return filter
+}
