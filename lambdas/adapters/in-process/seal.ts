@@ -1,5 +1,5 @@
 /** Seal by AES-256-GCM with a key the caller keeps. */
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Seal } from '../../ports/seal.ts'
 
@@ -9,11 +9,12 @@ const TAG = 16
 const LARGEST = 1 << 20
 
 export class AesSeal implements Seal {
-  readonly #key: Uint8Array
+  readonly #key: KeyObject
 
   /** `key`: 32 bytes. */
   constructor(key: Uint8Array) {
-    this.#key = key
+    // From bytes, each use would make it again, which takes as long as the sealing.
+    this.#key = createSecretKey(key)
   }
 
   seal(text: string, at: number): string {
