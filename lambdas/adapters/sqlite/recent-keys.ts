@@ -112,16 +112,18 @@ export class RecentKeys {
   /** Forgets versions up to a position: the table has them. New maps for what is left: taking out one after the other takes longer. */
   forget(upTo: number): void {
     this.size = 0
-    for (const [kind, ids] of this.#kinds) {
-      this.#kinds.set(kind, new Map())
-      for (const [id, { vid, seq, earlier }] of ids)
-        if (seq > upTo) this.#keep(kind, id, { vid, seq, earlier: earlier.length === 0 ? NONE : earlier.filter((at) => at > upTo) })
-    }
+    for (const [kind, ids] of this.#kinds) this.#kinds.set(kind, this.#newerOf(ids, upTo))
   }
 
-  #keep(kind: number, id: string, recent: Recent): void {
-    this.#kinds.get(kind)!.set(id, recent)
-    this.size += 1 + recent.earlier.length
+  #newerOf(ids: ReadonlyMap<string, Recent>, upTo: number): Map<string, Recent> {
+    const newer = new Map<string, Recent>()
+    for (const [id, { vid, seq, earlier }] of ids) {
+      if (seq <= upTo) continue
+      const left = earlier.length === 0 ? NONE : earlier.filter((at) => at > upTo)
+      newer.set(id, { vid, seq, earlier: left })
+      this.size += 1 + left.length
+    }
+    return newer
   }
 }
 
