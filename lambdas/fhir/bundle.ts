@@ -25,7 +25,7 @@ export const bundleTree = (page: BundlePage): Resource => ({
 
 /** The page as bytes of JSON. */
 export function writeBundle(page: BundlePage): Uint8Array {
-  if (page.entries.length === 0) return ENCODER.encode(writeJson(head(page)))
+  if (!page.entries.some(({ resource }) => resource instanceof Uint8Array)) return ENCODER.encode(writeJson(bundleTree(page)))
   const parts: Uint8Array[] = []
   let text = `${writeJson(head(page)).slice(0, -1)},"entry":[`
   let open = '{'

@@ -40,7 +40,8 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
 /** The JSON text of a tree; preserved decimals become numbers again. */
 export function writeJson(tree: unknown, indent?: number): string {
   const text = JSON.stringify(tree, undefined, indent)
-  return text.includes('"\\u0000') ? text.replace(/"\\u0000([^"]*)"/g, '$1') : text
+  // Looked for without its quote: quotes are everywhere, and a backslash is found fast.
+  return text.includes('\\u0000') ? text.replace(/"\\u0000([^"]*)"/g, '$1') : text
 }
 
 export const isDecimal = (value: unknown): value is string => typeof value === 'string' && value.charCodeAt(0) === 0
@@ -121,6 +122,10 @@ function countMembers(tree: unknown): number {
     for (const item of tree) count += countMembers(item)
     return count
   }
-  for (const key in tree) count += key === '__proto__' ? Number.NaN : 1 + countMembers((tree as Record<string, unknown>)[key])
+  for (const key in tree) {
+    const value = (tree as Record<string, unknown>)[key]
+    count += key === '__proto__' ? Number.NaN : 1
+    if (typeof value === 'object') count += countMembers(value)
+  }
   return count
 }

@@ -5,17 +5,22 @@
 import type { Resource } from './resource.ts'
 
 /** ms since 1970 → `2020-05-14T10:00:00.000Z`. */
-export const instant = remembered((ms) => new Date(ms).toISOString())
+export const instant = remembered((ms: number) => new Date(ms).toISOString())
+
+/** `Thu, 14 May 2020 10:00:00 GMT` → `2020-05-14T10:00:00.000Z`. */
+export const instantOf = remembered((httpDate: string) => new Date(httpDate).toISOString())
 
 export const etag = (versionId: number): string => `W/"${versionId}"`
 
-export const lastModified = remembered((ms) => new Date(ms).toUTCString())
+export const lastModified = remembered((ms: number) => new Date(ms).toUTCString())
 
 /** The resource with the id and meta the server gives it; a client's versionId and lastUpdated are ignored. */
 export function stamp(resource: Resource, id: string, versionId: number, lastUpdated: number): Resource & { readonly id: string } {
-  const { resourceType, id: _, meta, ...elements } = resource
-  return { resourceType, id, meta: { ...meta, versionId: String(versionId), lastUpdated: instant(lastUpdated) }, ...elements }
+  return { ...FIRST, ...resource, id, meta: { ...resource.meta, versionId: String(versionId), lastUpdated: instant(lastUpdated) } }
 }
+
+/** What stands before the other elements. */
+const FIRST = { resourceType: '', id: '', meta: {} }
 
 /** `W/"3"` or `"3"` → 3; undefined where it names no version. */
 export function versionOfEtag(text: string): number | undefined {
@@ -27,11 +32,11 @@ export function versionOfEtag(text: string): number | undefined {
 export const versionNumber = (text: string): number | undefined => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined)
 
 /** Hundreds of resources are written in the same millisecond. */
-function remembered(write: (ms: number) => string): (ms: number) => string {
-  let last = Number.NaN
+function remembered<T>(write: (time: T) => string): (time: T) => string {
+  let last: T | undefined
   let text = ''
-  return (ms) => {
-    if (ms !== last) [last, text] = [ms, write(ms)]
+  return (time) => {
+    if (time !== last) [last, text] = [time, write(time)]
     return text
   }
 }

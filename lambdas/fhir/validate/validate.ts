@@ -128,7 +128,7 @@ function checkObject(object: Element, shape: LiveShape, within: Within, hasValue
     if (member.choice !== undefined && (seen & member.bit) !== 0 && isSecondChoice(object, key, shape))
       findings.report('structure', `There may be only one ${member.choice}[x]`)
     seen |= member.bit
-    checkMember(object, key, member, within)
+    checkMember(object, object[key], member, within)
     findings.leave()
   }
   if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
@@ -154,8 +154,7 @@ function reportMissing({ requiredNames }: LiveShape, seen: number, findings: Fin
   for (const { bit, name } of requiredNames) if ((seen & bit) === 0) findings.report('required', `${name} is required`, name)
 }
 
-function checkMember(object: Element, key: string, member: Member, within: Within): void {
-  const value = object[key]
+function checkMember(object: Element, value: unknown, member: Member, within: Within): void {
   if (member.companionOf !== undefined) checkCompanion(value, object[member.companionOf], member, within)
   else if (!member.list) checkValue(value, member, within)
   else if (!Array.isArray(value)) within.findings.report('structure', 'An array is expected')
