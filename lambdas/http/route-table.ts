@@ -16,36 +16,34 @@ export function matchRoute(method: string, path: string): Matched {
     .split('/')
     .filter((segment) => segment !== '')
     .map(decode)
-  const rows = TABLE[segments.length] ?? []
-  const best = rows.find((row) => fits(row, segments))
-  if (best === undefined) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
-  const isSame = (row: Row): boolean => row.statics === best.statics && fits(row, segments)
-  const found = rows.find((row) => row.route.method === method && isSame(row))
-  if (found === undefined)
-    throw notAllowed(
-      method,
-      rows.filter(isSame).map(({ route }) => route.method),
-    )
-  const { owner, ownerId, ...named } = variablesOf(found, segments)
-  return { interaction: found.route.interaction, ...named, ...(owner === undefined ? {} : { compartment: `${owner}/${ownerId}` }) }
+  const row = TABLE[segments.length]?.find((row) => fits(row, segments))
+  if (row === undefined) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
+  const interaction = row.interactions.get(method)
+  if (interaction === undefined) throw notAllowed(method, [...row.interactions.keys()])
+  const variables = variablesOf(row, segments)
+  if (variables.owner === undefined) return { interaction, ...variables }
+  const { owner, ownerId, ...named } = variables
+  return { interaction, ...named, compartment: `${owner}/${ownerId}` }
 }
 
 /** A part is static, or the name of a variable. */
 type Part = { readonly text: string; readonly isVariable: boolean }
-type Row = { readonly route: Route; readonly parts: readonly Part[]; readonly statics: number }
+/** A path, and what its methods are. */
+type Row = { readonly parts: readonly Part[]; readonly statics: number; readonly interactions: ReadonlyMap<string, InteractionCode> }
 
-/** By the number of segments; the rows with the most static ones first. */
+/** By the number of segments; the rows with the most static ones first. No two rows with as many static ones fit the same path. */
 const TABLE: readonly (readonly Row[])[] = tableOf(ROUTES)
 
 function tableOf(routes: readonly Route[]): readonly (readonly Row[])[] {
   const table: Row[][] = []
-  for (const route of routes) {
-    const parts = route.path
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const parts = path
       .split('/')
       .filter((part) => part !== '')
       .map((part): Part => (part.startsWith('{') ? { text: part.slice(1, -1), isVariable: true } : { text: part, isVariable: false }))
     const statics = parts.filter(({ isVariable }) => !isVariable).length
-    table[parts.length] = [...(table[parts.length] ?? []), { route, parts, statics }].sort((a, b) => b.statics - a.statics)
+    const interactions = new Map(routes.filter((route) => route.path === path).map(({ method, interaction }) => [method, interaction]))
+    table[parts.length] = [...(table[parts.length] ?? []), { parts, statics, interactions }].sort((a, b) => b.statics - a.statics)
   }
   return table
 }
