@@ -17,7 +17,7 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     running.set(code, entryPipeline(code, steps, interaction))
     preparing.set(
       code,
-      entryPipeline(code, steps, (request) => Promise.resolve(request)),
+      entryPipeline(code, steps, (request) => request),
     )
   }
   const through = <T>(
@@ -31,8 +31,8 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     return chain(exchange)
   }
   return {
-    run: async (entry, outer) => through(running, entry, outer),
-    prepare: async (entry, outer) => through(preparing, entry, outer),
+    run: (entry, outer) => through(running, entry, outer),
+    prepare: (entry, outer) => through(preparing, entry, outer),
   }
 }
 

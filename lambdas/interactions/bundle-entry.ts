@@ -3,7 +3,9 @@ import { STATUS_CODES } from 'node:http'
 import { type BundleEntry, bundleTree, isBundlePage } from '../fhir/bundle.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
+import { instantOf } from '../fhir/version.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable } from './writing.ts'
 
 export type EntryRequest = {
   readonly index: number
@@ -87,7 +89,7 @@ export function responseEntry(
     status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
     ...(location === undefined ? {} : { location }),
     ...(etag === undefined ? {} : { etag }),
-    ...(lastModified === undefined ? {} : { lastModified: new Date(lastModified).toISOString() }),
+    ...(lastModified === undefined ? {} : { lastModified: instantOf(lastModified) }),
     ...(isOutcome ? { outcome: body } : {}),
   }
   const shown = (reads || preferences.return === 'representation') && !isOutcome ? resourceOf(body) : undefined
@@ -110,11 +112,13 @@ export function withinEntry(error: FhirError, index: number): FhirError {
   )
 }
 
-/** Runs a step of an entry; what it throws names the entry. */
-export async function forEntry<T>({ index }: EntryRequest, step: () => Promise<T>): Promise<T> {
+/** Runs a step of an entry; what it throws names the entry, and is always a rejection. */
+export function forEntry<T>({ index }: EntryRequest, step: () => Awaitable<T>): Awaitable<T> {
+  const rejected = (thrown: unknown): Promise<never> => Promise.reject(thrown instanceof FhirError ? withinEntry(thrown, index) : thrown)
   try {
-    return await step()
+    const done = step()
+    return done instanceof Promise ? done.catch(rejected) : done
   } catch (thrown) {
-    throw thrown instanceof FhirError ? withinEntry(thrown, index) : thrown
+    return rejected(thrown)
   }
 }

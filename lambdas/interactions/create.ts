@@ -5,7 +5,7 @@ import type { ResourceKey } from '../ports/resource-store.ts'
 import { criteriaOf, guardOf, matchesOf, pairsOf, tooManyMatches } from './conditional.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { malformedId, typeOf } from './key.ts'
-import { definable, save, unchanged } from './next-version.ts'
+import { save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
@@ -22,10 +22,10 @@ export const creation: WriteInteraction = {
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: guardOf(criteria, key, held) }
   },
-  async change({ clock }, request, target, head) {
+  change({ clock }, request, target, head) {
     const { type, id } = target.key
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
-    return save(clock, request, target, head, await definable(request, bodyOf(request)))
+    return save(clock, request, target, head, bodyOf(request))
   },
 }
 

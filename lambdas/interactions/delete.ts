@@ -14,7 +14,7 @@ export const deletion: WriteInteraction = {
     const { versionId, ...key } = match
     return { kind: 'target', key, matched: versionId }
   },
-  async change({ clock }, request, { key }, head) {
+  change({ clock }, request, { key }, head) {
     checkIfMatch(request, head)
     return head === undefined || head.deleted ? NOTHING_TO_DELETE : remove(clock, key, head)
   },

@@ -11,21 +11,26 @@ import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
-import type { Change, Target } from './writing.ts'
+import type { Awaitable, Change, Target } from './writing.ts'
 
 const LARGEST_BODY = 20_000_000
 
 /** lastUpdated rises strictly, even when the head was stamped by a machine whose clock is ahead. */
 const stampAfter = (clock: Clock, head: ResourceVersion | undefined): number => Math.max(clock.now(), (head?.lastUpdated ?? -1) + 1)
 
-/** The resource, unless it defines a search parameter that cannot be searched by: FhirError 422. */
-export async function definable({ tenant, reading }: FhirRequest, resource: Resource): Promise<Resource> {
-  if (resource.resourceType === 'SearchParameter') await checkDefinition(resource, tenant, reading.custom)
-  return resource
+/** Saves the resource as the version after `head`, unless it defines a search parameter that cannot be searched by: FhirError 422. */
+export function save(
+  clock: Clock,
+  request: FhirRequest,
+  target: Target,
+  head: ResourceVersion | undefined,
+  resource: Resource,
+): Awaitable<Change> {
+  const next = () => following(clock, request, target, head, resource)
+  return resource.resourceType === 'SearchParameter' ? checkDefinition(resource, request.tenant, request.reading.custom).then(next) : next()
 }
 
-/** Saves the resource as the version after `head`. */
-export function save(
+function following(
   clock: Clock,
   request: FhirRequest,
   { key, guard }: Target,

@@ -9,7 +9,7 @@ import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
 import { gone, notFound } from './found.ts'
 import type { Interaction } from './interaction.ts'
 import { keyOf, typeOf } from './key.ts'
-import { checkIfMatch, definable, save } from './next-version.ts'
+import { checkIfMatch, save } from './next-version.ts'
 import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const patching: WriteInteraction = {
@@ -26,7 +26,7 @@ export const patching: WriteInteraction = {
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
     const current = parseJsonBytes(head.body) as Resource
-    return save(clock, request, target, head, await definable(request, checked(current, await patched(current, request.patch))))
+    return save(clock, request, target, head, checked(current, await patched(current, request.patch)))
   },
 }
 

@@ -21,7 +21,13 @@ import {
   type WritePorts,
 } from './writing.ts'
 
-type Step = { readonly entry: EntryRequest; readonly request: FhirRequest; readonly interaction: WriteInteraction }
+type Step = {
+  readonly entry: EntryRequest
+  readonly request: FhirRequest
+  readonly interaction: WriteInteraction
+  /** By search; perhaps some twice. */
+  readonly references: readonly string[]
+}
 type Located = Step & { readonly target: Target | Answer }
 type Changed = { readonly entry: EntryRequest; readonly change: Change | Answer }
 
@@ -32,29 +38,29 @@ export const transaction =
   async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly FhirResponse[]> => {
     const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
     const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
-    const writes = await Promise.all(ordered.slice(0, ordered.length - reads.length).map((entry) => stepOf(perform, entry, request)))
+    const writes: Step[] = []
+    for (const entry of ordered.slice(0, ordered.length - reads.length))
+      writes.push(await forEntry(entry, async () => stepOf(entry, await perform.prepare(entry, request))))
     for (const entry of reads.filter(isOfOthers(writes))) await forEntry(entry, () => perform.run(entry, request))
-    const responses = new Map<number, FhirResponse>()
-    for (const { entry, change } of await commit(ports, writes)) responses.set(entry.index, change.response)
-    for (const entry of reads) responses.set(entry.index, await readAfter(perform, entry, request))
-    return entries.map(({ index }) => responses.get(index)!)
+    const responses: FhirResponse[] = []
+    for (const { entry, change } of await commit(ports, writes)) responses[entry.index] = change.response
+    for (const entry of reads) responses[entry.index] = await readAfter(perform, entry, request)
+    return responses
   }
 
-const stepOf = (perform: Perform, entry: EntryRequest, outer: FhirRequest): Promise<Step> =>
-  forEntry(entry, async () => {
-    const request = await perform.prepare(entry, outer)
-    const interaction = WRITES[request.interaction]
-    if (interaction === undefined)
-      throw fhirError(400, 'not-supported', `${entry.method} ${request.interaction} cannot be part of a transaction`)
-    return { entry, request, interaction }
-  })
+function stepOf(entry: EntryRequest, request: FhirRequest): Step {
+  const interaction = WRITES[request.interaction]
+  if (interaction === undefined)
+    throw fhirError(400, 'not-supported', `${entry.method} ${request.interaction} cannot be part of a transaction`)
+  return { entry, request, interaction, references: conditionalReferences(request.resource) }
+}
 
 async function commit(ports: WritePorts, steps: readonly Step[]): Promise<readonly Changed[]> {
   const held = new Map<number, ResourceKey>()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const changed = await plan(ports, steps, held)
     if (changed === 'moved on') continue
-    const changes = changed.flatMap(({ change }) => (change.kind === 'change' ? [change] : []))
+    const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
     const guards = changes.flatMap(({ guards }) => guards)
     const result = await committed(ports, changes, guards, changed)
@@ -91,24 +97,30 @@ async function plan(
   steps: readonly Step[],
   held: ReadonlyMap<number, ResourceKey>,
 ): Promise<readonly Changed[] | 'moved on'> {
-  const located = await Promise.all(steps.map((step) => locate(ports, step, held.get(step.entry.index))))
+  const located = await locate(ports, steps, held)
   refuseTwice(located)
   const resolved = await withReferences(ports, located)
-  const targets = resolved.flatMap(({ target }) => (target.kind === 'target' ? [target] : []))
+  const targets = resolved.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.resources.current(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
-  const headOf = new Map(targets.map((target, i) => [target, heads[i]]))
   const changed: Changed[] = []
+  let next = 0
   for (const { entry, request, interaction, target } of resolved) {
-    const change =
-      target.kind === 'answer' ? target : await forEntry(entry, () => interaction.change(ports, request, target, headOf.get(target)))
-    changed.push({ entry, change })
+    const head = target.kind === 'target' ? heads[next++] : undefined
+    const change = target.kind === 'answer' ? target : forEntry(entry, () => interaction.change(ports, request, target, head))
+    changed.push({ entry, change: change instanceof Promise ? await change : change })
   }
   return changed
 }
 
-const locate = (ports: WritePorts, step: Step, held: ResourceKey | undefined): Promise<Located> =>
-  forEntry(step.entry, async () => ({ ...step, target: await step.interaction.locate(ports, step.request, held) }))
+/** Searches of several entries go to the index at once. */
+async function locate(ports: WritePorts, steps: readonly Step[], held: ReadonlyMap<number, ResourceKey>): Promise<readonly Located[]> {
+  const targets = steps.map(({ entry, request, interaction }) =>
+    forEntry(entry, () => interaction.locate(ports, request, held.get(entry.index))),
+  )
+  const found = targets.some((target) => target instanceof Promise) ? await Promise.all(targets) : (targets as (Target | Answer)[])
+  return steps.map((step, i) => ({ ...step, target: found[i]! }))
+}
 
 function refuseTwice(located: readonly Located[]): void {
   const seen = new Set<string>()
@@ -129,8 +141,8 @@ async function withReferences(ports: WritePorts, located: readonly Located[]): P
   const known = new Map<string, string>()
   for (const { entry, target } of located)
     if (entry.fullUrl !== undefined && target.key !== undefined) known.set(entry.fullUrl, `${target.key.type}/${target.key.id}`)
-  for (const { entry, request } of located)
-    for (const reference of conditionalReferences(request.resource))
+  for (const { entry, request, references } of located)
+    for (const reference of references)
       if (!known.has(reference)) known.set(reference, await forEntry(entry, () => referenced(ports, request, reference)))
   return known.size === 0 ? located : located.map((step) => withKnown(step, (reference) => known.get(reference)))
 }

@@ -8,12 +8,12 @@ import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { criteriaOf, guardOf, matchesOf, tooManyMatches } from './conditional.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { keyOf, malformedId, typeOf } from './key.ts'
-import { checkIfMatch, definable, save, unchanged } from './next-version.ts'
+import { checkIfMatch, save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { type Answer, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const updating: WriteInteraction = {
-  async locate(ports, request, held) {
+  locate(ports, request, held) {
     if (request.id === undefined) return locateByCriteria(ports, request, held)
     const key = keyOf(request)
     const resource = bodyOf(request)
@@ -21,7 +21,7 @@ export const updating: WriteInteraction = {
     if (resource.id !== key.id) throw fhirError(400, 'invalid', 'The id of the body is not the id of the URL', `${key.type}.id`)
     return { kind: 'target', key }
   },
-  async change({ clock, choices }, request, target, head) {
+  change({ clock, choices }, request, target, head) {
     checkIfMatch(request, head)
     const live = head !== undefined && !head.deleted
     if (live && isConditional(request) && target.matched === undefined)
@@ -37,7 +37,7 @@ export const updating: WriteInteraction = {
     const resource = bodyOf(request)
     if (live && choices.noOpUpdates === 'ignore' && sameContent(head, resource))
       return { kind: 'answer', response: unchanged(request, head), key: head }
-    return save(clock, request, target, head, await definable(request, resource))
+    return save(clock, request, target, head, resource)
   },
 }
 

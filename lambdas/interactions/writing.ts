@@ -23,11 +23,19 @@ export type Target = {
 
 export type Change = { readonly kind: 'change'; readonly write: Write; readonly guards: readonly Guard[]; readonly response: FhirResponse }
 
+/** Most have nothing to wait for, and a promise for each of thousands of entries is dear. */
+export type Awaitable<T> = T | Promise<T>
+
 /** The two halves of a writing interaction; a transaction runs them for all its entries before it commits once. */
 export type WriteInteraction = {
   /** `held`: the resource that holds the guard of these criteria, when a commit just met it. */
-  readonly locate: (ports: WritePorts, request: FhirRequest, held?: ResourceKey) => Promise<Target | Answer>
-  readonly change: (ports: WritePorts, request: FhirRequest, target: Target, head: ResourceVersion | undefined) => Promise<Change | Answer>
+  readonly locate: (ports: WritePorts, request: FhirRequest, held?: ResourceKey) => Awaitable<Target | Answer>
+  readonly change: (
+    ports: WritePorts,
+    request: FhirRequest,
+    target: Target,
+    head: ResourceVersion | undefined,
+  ) => Awaitable<Change | Answer>
 }
 
 /** So many times a write starts over before it answers 409. */
