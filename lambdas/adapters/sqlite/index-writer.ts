@@ -12,7 +12,7 @@ import type { TupleLists } from './tuple-lists.ts'
 type Lists = { readonly numbers: IndexNumbers; readonly postings: Postings; readonly intervals: Intervals; readonly tuples: TupleLists }
 
 type Row = { readonly doc: number; readonly version: number; readonly held: string }
-type DocumentRow = [doc: number, kind: number, id: string, version: number, sorting: string, held: string]
+type NewDocument = [doc: number, kind: number, id: string, version: number, sorting: string, held: string]
 /** A tuple with the fields in which it stands. */
 type Placed = { readonly tuple: Tuple; fields: FieldSet }
 type Place = [kind: number, id: string, doc: number, deleted: number]
@@ -30,7 +30,7 @@ export class IndexWriter {
   readonly #insertions = new Map<string, StatementSync>()
   readonly #statements
   #nextDoc: number
-  readonly #documents: DocumentRow[] = []
+  readonly #documents: NewDocument[] = []
   readonly #places: Place[] = []
   readonly #points: Point[] = []
 
@@ -42,6 +42,8 @@ export class IndexWriter {
     this.#tuples = tuples
     this.#statements = {
       known: db.prepare('SELECT d.doc, d.version, d.held FROM place p JOIN document d ON d.doc = p.doc WHERE p.kind = ? AND p.id = ?'),
+      document: db.prepare('UPDATE document SET version = ?, sorting = ?, held = ? WHERE doc = ?'),
+      place: db.prepare('UPDATE place SET deleted = ? WHERE kind = ? AND id = ?'),
       point: db.prepare('DELETE FROM point WHERE field = ? AND latitude = ? AND longitude = ? AND doc = ?'),
     }
     this.#nextDoc = nextDocOf(db)
@@ -75,8 +77,14 @@ export class IndexWriter {
     const now = deleted ? NOTHING_HELD : this.#collect(kind, doc, document, fieldOf)
     this.#exchangePostings(doc, before[0], now[0])
     const sorting = deleted ? NO_SORTING : writeSorting(document.present, document.order, fieldOf)
-    this.#documents.push([doc, kind, id, version, sorting, deleted ? '' : JSON.stringify(now)])
-    this.#places.push([kind, id, doc, deleted ? 1 : 0])
+    const held = deleted ? '' : JSON.stringify(now)
+    if (known === undefined) {
+      this.#documents.push([doc, kind, id, version, sorting, held])
+      this.#places.push([kind, id, doc, Number(deleted)])
+    } else {
+      this.#statements.document.run(version, sorting, held, doc)
+      if (deleted !== (known.held === '')) this.#statements.place.run(Number(deleted), kind, id)
+    }
   }
 
   /** Adds the document's rows to those of the batch, and its intervals; what to remember of them. */
@@ -180,7 +188,8 @@ export class IndexWriter {
     let statement = this.#insertions.get(name)
     if (statement === undefined) {
       const row = `(${Array(columns).fill('?').join(', ')})`
-      statement = this.#db.prepare(`INSERT OR REPLACE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
+      // IGNORE: where a row might fail the statement, SQLite would keep a copy of every page it changes. A point may be there twice.
+      statement = this.#db.prepare(`INSERT OR IGNORE INTO ${table} VALUES ${Array(rows).fill(row).join(', ')}`)
       this.#insertions.set(name, statement)
     }
     return statement
@@ -202,6 +211,7 @@ const isSameTuple = (a: Tuple, b: Tuple): boolean =>
 
 /** Of several versions of a resource in one batch only the highest. */
 function newestOf(documents: readonly IndexDocument[]): Iterable<IndexDocument> {
+  if (new Set(documents.map(({ id }) => id)).size === documents.length) return documents
   const newest = new Map<string, IndexDocument>()
   for (const document of documents) {
     const key = `${document.tenant} ${document.type}/${document.id}`
