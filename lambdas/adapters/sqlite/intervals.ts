@@ -18,12 +18,15 @@ const STEP = 250
 /** Fields of one search that are looked up, and kept, one by one. */
 const MOST_SINGLE = 100
 
-/** In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more; `least`: the first of them. */
+/**
+ * In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more; undefined until some are taken out,
+ * for what is new has none there. `least`: the first of all documents.
+ */
 type Pending = {
   readonly docs: number[]
   readonly lows: number[]
   readonly highs: number[]
-  readonly touched: Set<number>
+  touched: Set<number> | undefined
   least: number
 }
 
@@ -52,6 +55,7 @@ export class Intervals {
   /** Takes out all intervals of a document. */
   remove(field: number, doc: number): void {
     const pending = this.#pendingOf(field)
+    pending.touched ??= new Set(pending.docs)
     if (pending.touched.has(doc)) removePending(pending, doc)
     else touch(pending, doc)
   }
@@ -68,7 +72,7 @@ export class Intervals {
     for (const [field, pending] of this.#pending) {
       this.#write(field, pending)
       this.#pending.delete(field)
-      docs += pending.touched.size
+      docs += pending.touched?.size ?? pending.docs.length
       if (docs < STEP) continue
       docs = 0
       yield
@@ -94,13 +98,14 @@ export class Intervals {
   /** Without documents whose intervals on disk count no more. */
   #untouched(field: number, docs: DocSet): DocSet {
     const pending = this.#pending.get(field)
-    return pending === undefined || pending.least > lastOf(docs) ? docs : difference(docs, docsOf(Uint32Array.from(pending.touched)))
+    if (pending?.touched === undefined || pending.least > lastOf(docs)) return docs
+    return difference(docs, docsOf(Uint32Array.from(pending.touched)))
   }
 
   #pendingOf(field: number): Pending {
     let pending = this.#pending.get(field)
     if (pending === undefined) {
-      pending = { docs: [], lows: [], highs: [], touched: new Set(), least: ALL }
+      pending = { docs: [], lows: [], highs: [], touched: undefined, least: ALL }
       this.#pending.set(field, pending)
     }
     return pending
@@ -109,7 +114,7 @@ export class Intervals {
   /** Each document goes to the block it lies in, or to the one before it. */
   #write(field: number, pending: Pending): void {
     const added = inOrder(pending)
-    const touched = Uint32Array.from(pending.touched).sort()
+    const touched = pending.touched === undefined ? added.docs : Uint32Array.from(pending.touched).sort()
     for (let [left, end] = [touched.length, added.docs.length]; left > 0; ) {
       const block = this.#blocks.holding(field, touched[left - 1]!)
       const first = block === undefined ? 0 : block.first
@@ -138,7 +143,7 @@ export class Intervals {
 const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
 
 function touch(pending: Pending, doc: number): void {
-  pending.touched.add(doc)
+  pending.touched?.add(doc)
   if (doc < pending.least) pending.least = doc
 }
 
@@ -148,11 +153,11 @@ const slice = ({ docs, lows, highs }: Entries, start: number, end: number): Entr
   highs: highs.subarray(start, end),
 })
 
-function without({ docs, lows, highs }: Entries, gone: ReadonlySet<number>): Entries {
+function without(entries: Entries, gone: ReadonlySet<number> | undefined): Entries {
+  const { docs, lows, highs } = entries
+  if (gone === undefined || !docs.some((doc) => gone.has(doc))) return entries
   const isLeft = (_: number, i: number): boolean => !gone.has(docs[i]!)
-  return docs.some((doc) => gone.has(doc))
-    ? { docs: docs.filter(isLeft), lows: lows.filter(isLeft), highs: highs.filter(isLeft) }
-    : { docs, lows, highs }
+  return { docs: docs.filter(isLeft), lows: lows.filter(isLeft), highs: highs.filter(isLeft) }
 }
 
 /** Documents are in one of the two. */
