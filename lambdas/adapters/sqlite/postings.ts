@@ -74,10 +74,13 @@ export class Postings {
         this.#write(combination, value, docs)
         values.delete(value)
         this.#size -= docs.length
-        if (++terms % STEP === 0) yield
+        if (++terms % STEP > 0) continue
+        this.#written.flush()
+        yield
       }
       if (values.size === 0) this.#pending.delete(combination)
     }
+    this.#written.flush()
   }
 
   /** At least those of the documents that are in one of the terms; undefined: of all. */
@@ -126,7 +129,7 @@ export class Postings {
   #write(combination: number, value: string, added: number[]): void {
     this.#values.forget(combination)
     const last = this.#written.last(combination, value)
-    if (added.length === 1 && last === undefined) return this.#written.put(combination, value, packedChunk(added, 0, 1))
+    if (added.length === 1 && last === undefined) return this.#written.begin(combination, value, added[0]!)
     const docs = isAscending(added) ? added : added.sort((a, b) => a - b)
     if (last === undefined || (docs[0]! > last[1] && last[2] >= CHUNK)) return this.#putAll(combination, value, docs)
     if (docs[0]! > last[1]) return this.#append(combination, value, last, docs)

@@ -22,6 +22,8 @@ const MOST_ESTIMATED = 1_000
 const MOST_SINGLE = 500
 /** Bytes of what is kept decoded. */
 const MOST_KEPT = 7_000_000
+/** Terms of one document that are written together. */
+const TOGETHER = 16
 /** A set that is so many times as large as another is cut with it before it is united with others. */
 const MUCH_LARGER = 8
 
@@ -35,6 +37,8 @@ export class TermLists {
   readonly #budget: Budget
   readonly #lists = new BlockLists<string, ChunkDocs>(MOST_KEPT, bytesOf)
   readonly #put
+  readonly #begin
+  #begun: (number | string)[] = []
   readonly #drop
   readonly #last
   readonly #holding
@@ -47,6 +51,8 @@ export class TermLists {
     const ofTerm = 'SELECT first, last, n, docs FROM posting WHERE combination = ? AND value = ?'
     const inLists = 'combination IN (SELECT value FROM json_each(?)) AND value IN (SELECT value FROM json_each(?))'
     this.#put = db.prepare('INSERT OR REPLACE INTO posting VALUES (?, ?, ?, ?, ?, ?)')
+    // IGNORE: see IndexWriter.
+    this.#begin = db.prepare(`INSERT OR IGNORE INTO posting VALUES ${Array(TOGETHER).fill('(?, ?, ?, ?, 1, NULL)').join(', ')}`)
     this.#drop = db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND first = ?')
     this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
     this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
@@ -76,6 +82,23 @@ export class TermLists {
     return rows === MOST_ESTIMATED ? Number.POSITIVE_INFINITY : n
   }
 
+  /** A term that was not there, of one document: written with others, at the latest by `flush`. */
+  begin(combination: number, value: string, doc: number): void {
+    this.#begun.push(combination, value, doc, doc)
+    if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first: doc, last: doc, n: 1, entries: undefined })
+    if (this.#begun.length < TOGETHER * 4) return
+    this.#begin.run(...this.#begun)
+    this.#begun = []
+  }
+
+  flush(): void {
+    for (let i = 0; i < this.#begun.length; i += 4) {
+      const [combination, value, first, last] = this.#begun.slice(i, i + 4)
+      this.#put.run(combination!, value!, first!, last!, 1, null)
+    }
+    this.#begun = []
+  }
+
   last(combination: number, value: string): Chunk | undefined {
     return this.#last.get(combination, value) as unknown as Chunk | undefined
   }
@@ -95,8 +118,9 @@ export class TermLists {
     if (!this.#lists.isEmpty) this.#lists.drop(keyOf(combination, value), first)
   }
 
-  /** Forgets what it knows by heart. */
+  /** Forgets what it knows by heart, and what is not written. */
   clear(): void {
+    this.#begun = []
     this.#lists.clear()
   }
 
