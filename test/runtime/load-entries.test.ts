@@ -5,7 +5,7 @@ import { bytesOf } from '../../lambdas/runtime/load/patched.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 
 const entries = (text: string | Buffer) =>
-  entriesOf(Buffer.from(text), 'f').map(({ key, place, resource }) => ({ key, place, text: bytesOf(resource).toString() }))
+  [...entriesOf(Buffer.from(text), 'f')].map(({ key, place, resource }) => ({ key, place, text: bytesOf(resource).toString() }))
 
 const sent = (text: string) => entries(text).map(({ text, ...rest }) => ({ ...rest, resource: JSON.parse(text) }))
 
@@ -122,6 +122,7 @@ const same = (...texts: readonly string[]): readonly Token[] => texts.map((text)
 
 const SCALARS = [
   ...['0', '-0', '1.10', '1e3', '-2.50E-07', '123456789012345678901234567890.0', 'true', 'false', 'null', '""', '" "', '"{[,:]}"'],
+  ...['"a"', '"abc"', '"abcd"', '"abcde\\n"', '"abcd\\"efg"', '"ab\\\\"', '"ÿÿÿÿé"'],
   ...['"\\\\"', '"\\""', '"\\u00e9\\/\\n"', '"é 😀"', '"urn:uuid:a"', '"\\\\\\""', `"${'long '.repeat(50)}"`],
 ]
 const NAMES = [
@@ -160,7 +161,7 @@ describe('the JSON that is sent', () => {
       const random = randomOf(seed)
       const inside = Array.from({ length: 1 + random.below(4) }, () => [...same(',', '"x"', ':'), ...jsonOf(random, 0)])
       const resource = [...same('{', '"resourceType"', ':', '"Basic"', ',', '"id"', ':', '"b"'), ...inside.flat(), ...same('}')]
-      const space = () => random.pick(['', '', ' ', '\n', '\r\n\t\t', '\n          '])
+      const space = () => random.pick(['', '', ' ', '\n', '\r\n\t\t', '\n    ', '\n          '])
       const text = resource.map(([inFile]) => space() + inFile).join('')
       const others =
         '{"fullUrl":"urn:uuid:a","resource":{"resourceType":"Patient","id":"a"}},{"fullUrl":"http://a.example/Basic/ü","resource":{"resourceType":"Basic","id":"ü1"}}'

@@ -23,162 +23,193 @@ export class CompactJson {
   length = 0
   readonly #bytes: Uint8Array
   readonly #names: Names
+  readonly #from: DataView
+  readonly #to: DataView
   #at = 0
   #depth = 0
   /** What may follow a value, for each object and array around this place. */
   readonly #afterValue = [NOTHING]
+  /** Whether the string that was copied last has no escapes. */
+  #isPlain = true
 
-  constructor(bytes: Uint8Array, names: Names) {
+  /** `copy`: at least as long as the bytes. */
+  constructor(bytes: Uint8Array, copy: Buffer, names: Names) {
+    this.copy = copy
     this.#bytes = bytes
     this.#names = names
-    this.copy = Buffer.allocUnsafe(bytes.length)
+    this.#from = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#to = new DataView(copy.buffer, copy.byteOffset, copy.length)
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.#at = 3
   }
 
   /** `visit` is called for the known names in the value. */
   value(visit: Visit): void {
     const outside = this.#depth
+    let at = this.#at
+    let length = this.length
     let expected = ANY_VALUE
+    let name = 0
     do {
-      const token = this.#next(expected)
-      if (token === STRING) {
-        const start = this.length
-        const isPlain = this.#string()
-        const isName = (expected & LITERAL) === 0
-        expected = isName ? this.#named(start, isPlain, visit, outside) : this.#after()
-      } else if (token === COMMA) {
-        this.#byte()
-        expected = this.#after() === AFTER_MEMBER ? STRING : ANY_VALUE
-      } else if (token === OBJECT || token === ARRAY) {
-        this.#open(token)
-        expected = token === OBJECT ? STRING | END_OF_OBJECT : ANY_VALUE | END_OF_ARRAY
+      at = this.#afterSpace(at)
+      const token = this.#tokenAt(at, expected)
+      if (token === STRING || token === LITERAL) {
+        const size = token === STRING ? this.#copyString(at, length) : this.#copyLiteral(at, length)
+        expected = (expected & LITERAL) === 0 ? COLON : this.#after()
+        name = length
+        at += size
+        length += size
       } else {
-        if (token === LITERAL) this.#literal()
-        else this.#close()
-        expected = this.#after()
+        this.copy[length++] = this.#bytes[at++]!
+        expected = this.#next(token)
+        const known = token === COLON ? this.#nameAt(name, length - 1) : ''
+        if (known !== '') {
+          this.#moveTo(at, length)
+          visit(known, this.#depth - outside)
+          if (this.length > length) expected = this.#after()
+          at = this.#at
+          length = this.length
+        }
       }
     } while (this.#depth > outside)
+    this.#moveTo(at, length)
   }
 
   /** `visit` has to consume an item. */
   array(visit: () => void): void {
-    this.#next(ARRAY)
-    this.#open(ARRAY)
-    let token = this.#next(ANY_VALUE | END_OF_ARRAY)
+    this.#take(ARRAY)
+    let token = this.#look(ANY_VALUE | END_OF_ARRAY)
     while (token !== END_OF_ARRAY) {
       visit()
-      token = this.#next(COMMA | END_OF_ARRAY)
-      if (token === COMMA) this.#byte()
+      token = this.#look(COMMA | END_OF_ARRAY)
+      if (token === COMMA) this.#take(COMMA)
     }
-    this.#close()
+    this.#take(END_OF_ARRAY)
   }
 
   /** Whether a value comes next that begins like this. */
   isAt(start: Uint8Array): boolean {
-    this.#next(ANY_VALUE)
+    this.#look(ANY_VALUE)
     return equals(start, this.#bytes, this.#at)
   }
 
   string(): string {
-    this.#next(STRING)
     const start = this.length
-    return this.#decoded(start, this.#string())
+    this.#take(STRING)
+    return this.#decoded(start, this.length)
   }
 
   /** To be called when the text should be over. */
   finish(): void {
-    this.#next(NOTHING)
+    this.#look(NOTHING)
   }
 
-  /** Returns what is expected next. */
-  #named(start: number, isPlain: boolean, visit: Visit, outside: number): number {
-    const end = this.length
-    this.#next(COLON)
-    this.#byte()
-    const name = isPlain ? this.#nameAt(start + 1, end - 1) : (JSON.parse(this.copy.toString('utf8', start, end)) as string)
-    if (name === '') return ANY_VALUE
-    const before = this.length
-    visit(name, this.#depth - outside)
-    return this.length === before ? ANY_VALUE : AFTER_MEMBER
+  /** The token that comes next; it has to be one of those that are expected. */
+  #look(expected: number): number {
+    this.#at = this.#afterSpace(this.#at)
+    return this.#tokenAt(this.#at, expected)
   }
 
+  /** Copies the token that comes next. */
+  #take(expected: number): void {
+    const token = this.#look(expected)
+    const size = this.#copyToken(token, this.#at, this.length)
+    this.#moveTo(this.#at + size, this.length + size)
+    this.#next(token)
+  }
+
+  #moveTo(at: number, length: number): void {
+    this.#at = at
+    this.length = length
+  }
+
+  /** The known name that a string of the copy is, or nothing. */
   #nameAt(start: number, end: number): string {
-    const candidates = this.#names[end - start]
-    if (candidates !== undefined) for (const { name, bytes } of candidates) if (equals(bytes, this.copy, start)) return name
+    if (!this.#isPlain) return this.#decoded(start, end)
+    const candidates = this.#names[end - start - 2]
+    if (candidates !== undefined) for (const { name, bytes } of candidates) if (equals(bytes, this.copy, start + 1)) return name
     return ''
   }
 
-  #decoded(start: number, isPlain: boolean): string {
-    if (isPlain) return this.copy.toString('utf8', start + 1, this.length - 1)
-    return JSON.parse(this.copy.toString('utf8', start, this.length)) as string
+  #decoded(start: number, end: number): string {
+    if (this.#isPlain) return this.copy.toString('utf8', start + 1, end - 1)
+    return JSON.parse(this.copy.toString('utf8', start, end)) as string
   }
 
-  /** Copies a string up to its closing quote; true if it has no escapes. */
-  #string(): boolean {
+  #afterSpace(start: number): number {
     const bytes = this.#bytes
-    const copy = this.copy
-    let at = this.#at
-    let length = this.length
-    let isPlain = true
-    copy[length++] = QUOTE
-    while (++at < bytes.length) {
-      const c = bytes[at]!
-      copy[length++] = c
-      if (c === QUOTE) {
-        this.#at = at + 1
-        this.length = length
-        return isPlain
-      }
-      if (c === BACKSLASH) {
-        isPlain = false
-        copy[length++] = bytes[++at]!
-      }
+    const last = bytes.length - 4
+    let at = start
+    while (at < bytes.length && TOKENS[bytes[at]!] === SPACE) {
+      // Most of a text that is indented are spaces at the beginning of a line.
+      const isLine = bytes[at++] === LINE_FEED
+      while (isLine && at <= last && this.#from.getInt32(at) === SPACES) at += 4
     }
-    throw this.#unexpected()
+    return at
   }
 
-  #literal(): void {
+  #tokenAt(at: number, expected: number): number {
+    const token = at < this.#bytes.length ? TOKENS[this.#bytes[at]!]! : NOTHING
+    if ((token & expected) === 0) throw new SyntaxError(`Unexpected text at ${at}`)
+    return token
+  }
+
+  /** Copies a token from a place of the text to one of the copy; returns its size. */
+  #copyToken(token: number, from: number, to: number): number {
+    if (token === STRING) return this.#copyString(from, to)
+    if (token === LITERAL) return this.#copyLiteral(from, to)
+    this.copy[to] = this.#bytes[from]!
+    return 1
+  }
+
+  /** Four bytes at once up to the first quote or escape, and then each. */
+  #copyString(from: number, to: number): number {
     const bytes = this.#bytes
-    let at = this.#at
-    for (; at < bytes.length && TOKENS[bytes[at]!] === LITERAL; at++) this.copy[this.length++] = bytes[at]!
-    this.#at = at
+    const last = bytes.length - 4
+    this.#isPlain = true
+    this.copy[to] = QUOTE
+    let size = 1
+    for (; from + size <= last; size += 4) {
+      const four = this.#from.getInt32(from + size)
+      if (((zeros(four ^ QUOTES) | zeros(four ^ BACKSLASHES)) & HIGHEST_BITS) !== 0) break
+      this.#to.setInt32(to + size, four)
+    }
+    for (let c = 0; c !== QUOTE; size++) {
+      c = bytes[from + size]!
+      this.copy[to + size] = c
+      if (c === BACKSLASH) {
+        this.#isPlain = false
+        size++
+        this.copy[to + size] = bytes[from + size]!
+      }
+      if (from + size >= bytes.length) throw new SyntaxError('Unexpected end')
+    }
+    return size
   }
 
-  #byte(): void {
-    this.copy[this.length++] = this.#bytes[this.#at++]!
-  }
-
-  #open(token: number): void {
-    this.#byte()
-    this.#afterValue[++this.#depth] = token === OBJECT ? AFTER_MEMBER : AFTER_ITEM
-  }
-
-  #close(): void {
-    this.#byte()
-    this.#depth--
+  #copyLiteral(from: number, to: number): number {
+    const bytes = this.#bytes
+    let size = 0
+    for (; from + size < bytes.length && TOKENS[bytes[from + size]!] === LITERAL; size++) this.copy[to + size] = bytes[from + size]!
+    return size
   }
 
   #after(): number {
     return this.#afterValue[this.#depth]!
   }
 
-  /** The token that comes next; it has to be one of those that are expected. */
-  #next(expected: number): number {
-    const bytes = this.#bytes
-    let at = this.#at
-    let token = NOTHING
-    for (; at < bytes.length; at++) {
-      token = TOKENS[bytes[at]!]!
-      if (token !== SPACE) break
+  #next(token: number): number {
+    if (token === COLON) return ANY_VALUE
+    if (token === COMMA) return this.#after() === AFTER_MEMBER ? STRING : ANY_VALUE
+    if (token === OBJECT) {
+      this.#afterValue[++this.#depth] = AFTER_MEMBER
+      return STRING | END_OF_OBJECT
     }
-    if (at === bytes.length) token = NOTHING
-    this.#at = at
-    if ((token & expected) === 0) throw this.#unexpected()
-    return token
-  }
-
-  #unexpected(): SyntaxError {
-    return new SyntaxError(`Unexpected text at ${this.#at}`)
+    if (token === ARRAY) {
+      this.#afterValue[++this.#depth] = AFTER_ITEM
+      return ANY_VALUE | END_OF_ARRAY
+    }
+    if (token === END_OF_OBJECT || token === END_OF_ARRAY) this.#depth--
+    return this.#after()
   }
 }
 
@@ -187,8 +218,18 @@ function equals(part: Uint8Array, whole: Uint8Array, start: number): boolean {
   return true
 }
 
+/** The highest bit of each byte of four that is 0. */
+const zeros = (four: number): number => (four - 0x01010101) & ~four
+
+const LINE_FEED = 10
 const QUOTE = 34
 const BACKSLASH = 92
+
+/** Four times the same byte. */
+const SPACES = 0x20202020
+const QUOTES = 0x22222222
+const BACKSLASHES = 0x5c5c5c5c
+const HIGHEST_BITS = 0x80808080
 
 /** Tokens, as bits. */
 const SPACE = 0

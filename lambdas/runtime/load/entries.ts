@@ -4,21 +4,27 @@ import { parseJson, parseJsonBytes, writeJson } from '../../fhir/json.ts'
 import { replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { CompactJson, namesOf } from './compact-json.ts'
-import { bytesOf, type Patch, type Patched, type Text, textOf } from './patched.ts'
+import { bytesOf, type Patched, type Text, textOf } from './patched.ts'
 
-/** `key`: Type/id. `resource`: its JSON, without white space. */
-export type LoadEntry = { readonly key: string; readonly resource: Patched; readonly place: string }
+/** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
+export type LoadEntry = { readonly key: string; readonly url: Text; readonly resource: Patched; readonly place: string }
 
-/** Bundles are opened, whatever their type; anything else is one entry. Error: not JSON, not a resource, a resource without an id. */
-export function entriesOf(bytes: Uint8Array, place: string): readonly LoadEntry[] {
-  const { copy, found } = read(bytes)
+/**
+ * Bundles are opened, whatever their type; anything else is one entry. Error: not JSON, not a resource, a resource without an id.
+ * `copy`: where the resources may stand, as long as the bytes.
+ */
+export function entriesOf(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): Iterable<LoadEntry> {
+  const found = read(bytes, copy)
   const keys = found.map(keyOf)
+  const urls = keys.map((key) => textOf(JSON.stringify(key)))
   const known = new Map<string, Text>()
-  for (const [i, { fullUrl }] of found.entries()) if (fullUrl !== undefined) known.set(fullUrl, textOf(JSON.stringify(keys[i])))
-  return found.map((each, i) => ({
+  for (const [i, { fullUrl }] of found.entries()) if (fullUrl !== undefined) known.set(fullUrl, urls[i]!)
+  // One after the other: most of it need not outlive a Bundle.
+  return found.values().map((each, i) => ({
     key: keys[i]!,
+    url: urls[i]!,
     place: each.isEntry ? `${place}#${i}` : place,
-    resource: resourceOf(each, copy, keys[i]!, known),
+    resource: resourceOf(each, keys[i]!, known),
   }))
 }
 
@@ -30,27 +36,27 @@ type Found = {
   /** Where an id can be put. */
   afterType: number
   id: string | undefined
+  readonly bytes: Buffer
   readonly start: number
   end: number
-  readonly references: Reference[]
+  /** Of its references. */
+  readonly patches: Reference[]
   /** Has elements `url` with URNs: whether those are references depends on what is around them. */
   hasUrns: boolean
 }
 
-/** The string between two places, quotes included. */
-type Reference = { readonly start: number; readonly end: number; readonly to: string }
+/** The string between two places, quotes included, and what stands for it. */
+type Reference = { readonly start: number; readonly end: number; readonly to: string; text: Text | undefined }
 
 const NAMES = namesOf(['resourceType', 'id', 'entry', 'fullUrl', 'resource', 'reference', 'url', 'valueUri', 'valueUrl'])
 
-type Read = { readonly copy: Buffer; readonly found: readonly Found[] }
-
-function read(bytes: Uint8Array): Read {
-  const json = new CompactJson(bytes, NAMES)
+function read(bytes: Uint8Array, copy: Buffer): readonly Found[] {
+  const json = new CompactJson(bytes, copy, NAMES)
   try {
     if (!isUtf8(bytes)) throw new SyntaxError()
     const found = resourcesOf(json)
     json.finish()
-    return { copy: json.copy, found }
+    return found
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown
     throw new Error(faultOf(bytes))
@@ -72,32 +78,33 @@ function resourcesOf(json: CompactJson): readonly Found[] {
   const whole = resourceAt(json, () => {
     if (entries !== undefined) throw new SyntaxError('entry twice')
     entries = []
-    json.array(() => entries!.push(...entryAt(json)))
+    json.array(() => {
+      const entry = entryAt(json)
+      if (entry !== undefined) entries!.push(entry)
+    })
   })
   return whole.type === 'Bundle' && entries !== undefined ? entries : [whole]
 }
 
 /** Nothing for an entry without a resource. */
-function entryAt(json: CompactJson): readonly Found[] {
-  const found: Found[] = []
+function entryAt(json: CompactJson): Found | undefined {
+  let found: Found | undefined
   let fullUrl: string | undefined
   if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
   json.value((name, level) => {
     if (level > 1) return
     if (name === 'fullUrl') fullUrl = json.string()
-    else if (name === 'resource') found.push(resourceAt(json))
+    else if (name === 'resource') {
+      if (found !== undefined) throw new SyntaxError('resource twice')
+      found = resourceAt(json)
+    }
   })
-  if (found.length > 1) throw new SyntaxError('resource twice')
-  for (const each of found) {
-    each.isEntry = true
-    each.fullUrl = fullUrl
-  }
-  return found
+  return found && Object.assign(found, { isEntry: true, fullUrl })
 }
 
 /** `atEntries` consumes the value of a property `entry`. */
 function resourceAt(json: CompactJson, atEntries?: () => void): Found {
-  const found = foundAt(json.length)
+  const found = foundAt(json)
   json.value((name, level) => {
     if (level === 1 && name === 'resourceType') {
       found.type = json.string()
@@ -107,22 +114,23 @@ function resourceAt(json: CompactJson, atEntries?: () => void): Found {
     else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
     else if ((name === 'reference' || name === 'valueUri' || name === 'valueUrl') && json.isAt(QUOTE)) {
       const start = json.length
-      found.references.push({ to: json.string(), start, end: json.length })
+      found.patches.push({ start, to: json.string(), end: json.length, text: undefined })
     }
   })
   found.end = json.length
   return found
 }
 
-const foundAt = (start: number): Found => ({
+const foundAt = ({ copy, length }: CompactJson): Found => ({
   isEntry: false,
   fullUrl: undefined,
   type: undefined,
-  afterType: start,
+  afterType: length,
   id: undefined,
-  start,
-  end: start,
-  references: [],
+  bytes: copy,
+  start: length,
+  end: length,
+  patches: [],
   hasUrns: false,
 })
 
@@ -139,19 +147,15 @@ function keyOf({ type, id, fullUrl }: Found): string {
 
 type Known = ReadonlyMap<string, Text>
 
-function resourceOf({ start, end, afterType, id, references, hasUrns }: Found, copy: Buffer, key: string, known: Known): Patched {
-  const patches: Patch[] = []
-  for (const reference of references) {
-    const text = known.get(reference.to)
-    if (text !== undefined) patches.push({ start: reference.start, end: reference.end, text })
-  }
+function resourceOf(found: Found, key: string, known: Known): Patched {
+  const { patches, afterType, id, hasUrns } = found
+  for (const patch of patches) patch.text = known.get(patch.to)
   if (id === undefined) {
     const text = textOf(`,"id":${JSON.stringify(key.slice(key.indexOf('/') + 1))}`)
-    patches.push({ start: afterType, end: afterType, text })
+    patches.push({ start: afterType, end: afterType, to: '', text })
     patches.sort((a, b) => a.start - b.start)
   }
-  const resource = { bytes: copy, start, end, patches }
-  return hasUrns && known.size > 0 ? (resolved(resource, known) ?? resource) : resource
+  return hasUrns && known.size > 0 ? (resolved(found, known) ?? found) : found
 }
 
 /** Nothing for one that cannot be read: the server says why when it is sent as it is. */

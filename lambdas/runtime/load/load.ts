@@ -2,7 +2,7 @@
 import { entriesOf, type LoadEntry } from './entries.ts'
 import { Memory } from './memory.ts'
 import { sizeOf } from './patched.ts'
-import { type Source, textsOf } from './read-files.ts'
+import { type Memories, type Source, textsOf } from './read-files.ts'
 import { type Failure, senderTo } from './send.ts'
 
 export type LoadProgress = { readonly resources: number; readonly bytes: number }
@@ -27,9 +27,9 @@ export async function load(sources: readonly Source[], { base, concurrency, onPr
   const queue = sources.values()
   const work = async (): Promise<void> => {
     const send = senderTo(base)
-    const memory = new Memory()
+    const memories = { bytes: new Memory(), copy: new Memory() }
     for (const source of queue) {
-      for await (const entries of chunksOf(source, memory, failures)) {
+      for await (const entries of chunksOf(source, memories, failures)) {
         const failed = await send(entries)
         failures.push(...failed)
         resources += entries.length - failed.length
@@ -43,13 +43,13 @@ export async function load(sources: readonly Source[], { base, concurrency, onPr
 }
 
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-async function* chunksOf(source: Source, memory: Memory, failures: Failure[]): AsyncGenerator<readonly LoadEntry[]> {
+async function* chunksOf(source: Source, memories: Memories, failures: Failure[]): AsyncGenerator<readonly LoadEntry[]> {
   let chunk = new Map<string, LoadEntry>()
   let bytes = 0
   const failed = (place: string, error: unknown): void => void failures.push({ place, key: '', reason: (error as Error).message })
   try {
-    for await (const text of textsOf(source, memory))
-      for (const entry of orNothing(() => entriesOf(text.bytes, text.place), failed.bind(undefined, text.place))) {
+    for await (const text of textsOf(source, memories))
+      for (const entry of orNothing(() => entriesOf(text.bytes, text.place, text.copy), failed.bind(undefined, text.place))) {
         const size = sizeOf(entry.resource)
         if (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES) {
           if (chunk.size > 0) yield [...chunk.values()]
@@ -65,7 +65,7 @@ async function* chunksOf(source: Source, memory: Memory, failures: Failure[]): A
   if (chunk.size > 0) yield [...chunk.values()]
 }
 
-function orNothing<T>(attempt: () => readonly T[], failed: (error: unknown) => void): readonly T[] {
+function orNothing<T>(attempt: () => Iterable<T>, failed: (error: unknown) => void): Iterable<T> {
   try {
     return attempt()
   } catch (error) {

@@ -7,8 +7,8 @@ export type Patched = {
   readonly patches: readonly Patch[]
 }
 
-/** `text` stands for what is between two places. */
-export type Patch = { readonly start: number; readonly end: number; readonly text: Text }
+/** `text` stands for what is between two places; without one it stays. */
+export type Patch = { readonly start: number; readonly end: number; readonly text: Text | undefined }
 
 export type Text = { readonly text: string; readonly size: number }
 
@@ -16,7 +16,7 @@ export const textOf = (text: string): Text => ({ text, size: Buffer.byteLength(t
 
 export function sizeOf({ start, end, patches }: Patched): number {
   let size = end - start
-  for (const patch of patches) size += patch.text.size - (patch.end - patch.start)
+  for (const patch of patches) if (patch.text !== undefined) size += patch.text.size - (patch.end - patch.start)
   return size
 }
 
@@ -25,6 +25,7 @@ export function write({ bytes, start, end, patches }: Patched, out: Buffer, at: 
   let from = start
   let to = at
   for (const patch of patches) {
+    if (patch.text === undefined) continue
     to += bytes.copy(out, to, from, patch.start)
     to += out.write(patch.text.text, to)
     from = patch.end

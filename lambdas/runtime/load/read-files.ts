@@ -21,14 +21,18 @@ export function sourcesOf(paths: readonly string[]): readonly Source[] {
   })
 }
 
-/** `place`: the file, and the line of an NDJSON file. */
-export type Text = { readonly bytes: Buffer; readonly place: string }
+/** `place`: the file, and the line of an NDJSON file. `copy`: memory as long as the bytes, for a copy of those of a whole file. */
+export type Text = { readonly bytes: Buffer; readonly copy?: Buffer; readonly place: string }
 
-/** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. `memory`: what a text may stand in. */
-export async function* textsOf({ file }: Source, memory: Memory): AsyncGenerator<Text> {
+/** What a file may stand in, and its copy. */
+export type Memories = { readonly bytes: Memory; readonly copy: Memory }
+
+/** The texts of a file, one after the other; an NDJSON file is never in memory as a whole. */
+export async function* textsOf({ file }: Source, memories: Memories): AsyncGenerator<Text> {
   if (!LINES.test(file)) {
-    const bytes = await bytesOf(file, memory)
-    yield { bytes: file.endsWith('.gz') ? gunzipSync(bytes) : bytes, place: file }
+    const read = await bytesOf(file, memories.bytes)
+    const bytes = file.endsWith('.gz') ? gunzipSync(read) : read
+    yield { bytes, copy: memories.copy.take(bytes.length), place: file }
     return
   }
   const stream = createReadStream(file)

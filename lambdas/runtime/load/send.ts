@@ -2,7 +2,7 @@
 import { parseJsonBytes } from '../../fhir/json.ts'
 import type { LoadEntry } from './entries.ts'
 import { Memory } from './memory.ts'
-import { bytesOf, sizeOf, type Text, textOf, write } from './patched.ts'
+import { bytesOf, sizeOf, write } from './patched.ts'
 import { type Answer, postTo } from './post.ts'
 
 export type Failure = { readonly place: string; readonly key: string; readonly reason: string }
@@ -29,27 +29,17 @@ export const senderTo = (base: string): Sender => {
 }
 
 function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], memory: Memory): Buffer {
-  const texts = textsAround(type, entries)
-  let size = 0
-  for (const text of texts) size += text.size
-  for (const { resource } of entries) size += sizeOf(resource)
-  const out = memory.take(size)
-  let at = 0
-  for (const [i, { text }] of texts.entries()) {
-    at += out.write(text, at)
-    if (i < entries.length) at = write(entries[i]!.resource, out, at)
+  const out = memory.take(entries.reduce((size, { url, resource }) => size + AROUND + url.size + sizeOf(resource), AROUND))
+  let at = out.write(`{"resourceType":"Bundle","type":"${type}","entry":[{"resource":`)
+  for (const [i, { url, resource }] of entries.entries()) {
+    at = write(resource, out, at)
+    at += out.write(`,"request":{"method":"PUT","url":${url.text}}}${i + 1 < entries.length ? ',{"resource":' : ']}'}`, at)
   }
-  return out
+  return out.subarray(0, at)
 }
 
-/** What stands before the first resource, between two of them, and after the last. */
-function textsAround(type: 'transaction' | 'batch', entries: readonly LoadEntry[]): readonly Text[] {
-  const after = entries.map(({ key }, i) => {
-    const next = i + 1 < entries.length ? ',{"resource":' : ']}'
-    return `,"request":{"method":"PUT","url":${JSON.stringify(key)}}}${next}`
-  })
-  return [`{"resourceType":"Bundle","type":"${type}","entry":[{"resource":`, ...after].map(textOf)
-}
+/** More bytes than what stands around a resource, and around all of them. */
+const AROUND = 100
 
 const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
 
