@@ -9,10 +9,11 @@ export type Compartments = Readonly<
 
 /** `Patient/1`, `Encounter/2` …, each once. Only relative references count; the five kinds of compartment hold themselves. */
 export function compartmentsOf(resource: Resource): readonly string[] {
-  const found = new Set<string>()
-  if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.add(`${resource.resourceType}/${resource.id}`)
+  const found: string[] = []
+  if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
   for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, found)
-  return [...found]
+  // Most are two or three; a Group may have thousands.
+  return found.length <= 4 ? found.filter((key, i) => found.indexOf(key) === i) : [...new Set(found)]
 }
 
 /** Patient, Encounter, RelatedPerson, Practitioner, Device. */
@@ -20,7 +21,7 @@ export const OWNERS: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Pati
 
 const PATHS = new Map(Object.entries(definitions as Compartments))
 
-function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: Set<string>): void {
+function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: string[]): void {
   if (Array.isArray(focus)) for (const item of focus) collect(item, path, at, compartments, found)
   else if (typeof focus === 'object' && focus !== null) {
     if (at < path.length) collect((focus as Element)[path[at]!], path, at + 1, compartments, found)
@@ -28,13 +29,12 @@ function collect(focus: unknown, path: readonly string[], at: number, compartmen
   }
 }
 
-function add(reference: unknown, compartments: readonly string[], found: Set<string>): void {
+function add(reference: unknown, compartments: readonly string[], found: string[]): void {
   if (typeof reference !== 'string') return
   const slash = reference.indexOf('/')
   if (slash <= 0) return
   const type = reference.slice(0, slash)
   if (!compartments.includes(type)) return
   const version = reference.indexOf('/', slash + 1)
-  const key = version < 0 ? reference : reference.slice(0, version)
-  found.add(key)
+  found.push(version < 0 ? reference : reference.slice(0, version))
 }

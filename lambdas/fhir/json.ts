@@ -61,6 +61,9 @@ type Scan = { readonly text: string; readonly members: number; readonly deepest:
 const QUOTE = 34
 const MINUS = 45
 const COLON = 58
+const POINT = 46
+const ZERO = 48
+const NINE = 57
 
 /** One pass over the text: counts members, measures the depth and marks the numbers that need their text kept. */
 function scan(text: string): Scan {
@@ -76,11 +79,10 @@ function scan(text: string): Scan {
     else if (c === 123 || c === 91) {
       if (++depth > deepest) deepest = depth
     } else if (c === 125 || c === 93) depth--
-    else if (c === MINUS || (c >= 48 && c <= 57)) {
+    else if (c === MINUS || (c >= ZERO && c <= NINE)) {
       const end = endOfNumber(text, i)
-      const token = text.slice(i, end)
-      if (losesText(token)) {
-        out += `${text.slice(copied, i)}"\\u0000${token}"`
+      if (!isPlain(text, i, end) && losesText(text.slice(i, end))) {
+        out += `${text.slice(copied, i)}"\\u0000${text.slice(i, end)}"`
         copied = end
       }
       i = end - 1
@@ -104,9 +106,21 @@ function endOfNumber(text: string, start: number): number {
   for (; end < text.length; end++) {
     const c = text.charCodeAt(end)
     // digits . + - e E
-    if (!((c >= 48 && c <= 57) || c === 46 || c === 43 || c === 45 || c === 101 || c === 69)) break
+    if (!((c >= ZERO && c <= NINE) || c === POINT || c === 43 || c === 45 || c === 101 || c === 69)) break
   }
   return end
+}
+
+/** Whether a number is one of those that are most: at most 15 digits, none of them 0 at the beginning or behind a point at the end. */
+function isPlain(text: string, start: number, end: number): boolean {
+  if (end - start > 15 || text.charCodeAt(start) === ZERO) return false
+  let hasPoint = false
+  for (let i = start; i < end; i++) {
+    const c = text.charCodeAt(i)
+    if (c === POINT) hasPoint = true
+    else if (c < ZERO || c > NINE) return false
+  }
+  return !hasPoint || text.charCodeAt(end - 1) !== ZERO
 }
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/

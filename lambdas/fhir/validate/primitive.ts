@@ -1,5 +1,6 @@
 /** The formats of primitive types. https://hl7.org/fhir/R4/datatypes.html#primitive */
 import { isDecimal } from '../json.ts'
+import { isId } from '../resource.ts'
 import { narrativeFault } from './narrative.ts'
 
 /** What is wrong with a value, or undefined. */
@@ -59,10 +60,7 @@ const ZONE = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
 const uri = text((value) => (/\s/.test(value) ? 'A URI may not contain white space' : undefined))
 
-/** A pattern that counts to 64 takes twice as long. */
-const id = text((value) =>
-  value.length <= 64 && /^[A-Za-z0-9\-.]+$/.test(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .',
-)
+const id = text((value) => (isId(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .'))
 
 /** Four characters for each three bytes, white space anywhere. */
 const base64 = text((value) => {

@@ -40,36 +40,33 @@ const DEEPEST = 400
 type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: { left: number } }
 
 /** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
-type Within = Walk & {
-  readonly owner: Element
-  readonly scope: Scope
-  /** The local references met: `#id`, `#`. */
-  readonly local: Set<string>
+type Within = Walk & Inside & { readonly owner: Element; readonly scope: Scope }
+
+type Inside = {
   /** The contained resources by id. */
   readonly contained: ReadonlyMap<unknown, Element>
+  /** The local references met, where anything is contained: `#id`, `#`. */
+  readonly local: Set<string>
   /** The contained resources that point to their owner. */
   readonly backward: Set<unknown>
 }
 
-function checkRoot(resource: Element, walk: Walk): void {
-  const within: Within = {
-    ...walk,
-    owner: resource,
-    scope: { resource, root: resource, work: walk.work },
-    local: new Set(),
-    contained: containedIn(resource),
-    backward: new Set(),
-  }
+function checkRoot(resource: Element, { findings, referenceTargets, work }: Walk): void {
+  const { contained, local, backward } = insideOf(resource)
+  const scope = { resource, root: resource, work }
+  const within: Within = { findings, referenceTargets, work, contained, local, backward, owner: resource, scope }
   if (!checkResource(resource, within) || !Array.isArray(resource.contained)) return
   for (const [index, contained] of (resource.contained as readonly unknown[]).entries()) {
     if (isElement(contained)) checkIsUsed(contained, index, within)
   }
 }
 
-const NONE: ReadonlyMap<unknown, Element> = new Map()
+/** Most resources contain nothing. */
+const EMPTY: Inside = { contained: new Map(), local: new Set(), backward: new Set() }
 
-function containedIn({ contained }: Element): ReadonlyMap<unknown, Element> {
-  return Array.isArray(contained) ? new Map(contained.filter(isElement).map((one) => [one.id, one])) : NONE
+function insideOf({ contained }: Element): Inside {
+  if (!Array.isArray(contained)) return EMPTY
+  return { contained: new Map(contained.filter(isElement).map((one) => [one.id, one])), local: new Set(), backward: new Set() }
 }
 
 function checkIsUsed(contained: Element, index: number, { findings, local, backward }: Within): void {
@@ -220,8 +217,8 @@ function checkPrimitive(value: unknown, member: Member, fault: string | undefine
   for (const rule of member.rules) if (rule.holds(value, within.scope) === false) findings.report('invariant', rule.text)
 }
 
-function noteLocal(reference: unknown, { local }: Within): void {
-  if (typeof reference === 'string' && reference.charCodeAt(0) === 35) local.add(reference)
+function noteLocal(reference: unknown, { contained, local }: Within): void {
+  if (contained.size > 0 && typeof reference === 'string' && reference.charCodeAt(0) === 35) local.add(reference)
 }
 
 const ELEMENT = 'Element'
