@@ -17,7 +17,7 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     running.set(code, entryPipeline(code, steps, interaction))
     preparing.set(
       code,
-      entryPipeline(code, steps, (request) => request),
+      entryPipeline(code, steps, (request) => Promise.resolve(request)),
     )
   }
   const through = <T>(
@@ -42,9 +42,10 @@ function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer
   const [path = '', query = ''] = splitOnce(url.startsWith(outer.baseUrl) ? url.slice(outer.baseUrl.length) : url)
   const matched = matchRoute(method === 'HEAD' ? 'GET' : method, path)
   const { baseUrl, reading, tenant, preferences } = outer
-  const body = resource === undefined ? undefined : matched.interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
+  const known = { ...matched, baseUrl, reading, tenant, preferences }
   const http = { method, path, query, headers, body: NO_BODY }
-  return exchangeOf(http, '', { ...matched, ...body, baseUrl, reading, tenant, preferences })
+  if (resource === undefined) return exchangeOf(http, '', known)
+  return exchangeOf(http, '', matched.interaction === 'patch' ? { ...known, patch: patchOf(resource) } : { ...known, resource })
 }
 
 const splitOnce = (url: string): readonly string[] => {

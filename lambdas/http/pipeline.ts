@@ -16,7 +16,7 @@ export function pipeline(interaction: Code, steps: Steps, answer: Interaction): 
 export function entryPipeline<T>(
   interaction: Code,
   steps: Steps,
-  answer: (request: FhirRequest) => T | Promise<T>,
+  answer: (request: FhirRequest) => Promise<T>,
 ): (exchange: Exchange) => Promise<T> {
   const handler = chain(entryStepsOf(interaction), steps, answer as (request: FhirRequest) => Promise<never>)
   return (exchange) => handler(exchange, NO_CONTEXT) as Promise<T>

@@ -50,13 +50,8 @@ type Known = Partial<Omit<FhirRequest, 'interaction'>> & Pick<FhirRequest, 'base
 
 /** `known`: of the request to FHIR, before its steps learn more. */
 export function exchangeOf(http: HttpRequest, requestId: string, known: Known): Exchange {
-  const fhir = {
-    tenant: '',
-    parameters: http.query === '' ? [] : [...new URLSearchParams(http.query)],
-    posted: false,
-    preconditions: {},
-    preferences: {},
-    ...known,
-  } as FhirRequest
+  const { tenant = '', preferences = {} } = known
+  const parameters = http.query === '' ? [] : [...new URLSearchParams(http.query)]
+  const fhir = { ...known, tenant, preferences, parameters, posted: false, preconditions: {} } as FhirRequest
   return { http, interaction: known.interaction, requestId, fhir, shape: { pretty: false } }
 }

@@ -73,10 +73,11 @@ export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirR
   saved(request, { ...version, expected: version.versionId - 1 }, false, [])
 
 function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boolean, warnings: readonly Issue[]): FhirResponse {
-  const version = { ...write, versionId: write.expected + 1 }
+  const { type, id, lastUpdated } = write
+  const versionId = write.expected + 1
   const response = {
     status: created ? 201 : 200,
-    headers: { ...versionHeaders(version), location: locationOf(baseUrl, version) },
+    headers: { ...versionHeaders({ versionId, lastUpdated }), location: locationOf(baseUrl, { type, id, versionId }) },
   }
   if (warnings.length > 0) return { ...response, body: outcome(warnings) }
   switch (preferences.return) {
@@ -85,9 +86,7 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
     case 'OperationOutcome':
       return {
         ...response,
-        body: outcome([
-          { severity: 'information', code: 'informational', text: `${created ? 'Created' : 'Updated'} ${version.type}/${version.id}` },
-        ]),
+        body: outcome([{ severity: 'information', code: 'informational', text: `${created ? 'Created' : 'Updated'} ${type}/${id}` }]),
       }
     default:
       return { ...response, body: write.body }

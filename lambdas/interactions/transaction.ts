@@ -38,9 +38,11 @@ export const transaction =
   async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly FhirResponse[]> => {
     const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
     const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
-    const writes: Step[] = []
-    for (const entry of ordered.slice(0, ordered.length - reads.length))
-      writes.push(await forEntry(entry, async () => stepOf(entry, await perform.prepare(entry, request))))
+    const writes = await Promise.all(
+      ordered
+        .slice(0, ordered.length - reads.length)
+        .map((entry) => forEntry(entry, async () => stepOf(entry, await perform.prepare(entry, request)))),
+    )
     for (const entry of reads.filter(isOfOthers(writes))) await forEntry(entry, () => perform.run(entry, request))
     const responses: FhirResponse[] = []
     for (const { entry, change } of await commit(ports, writes)) responses[entry.index] = change.response
