@@ -68,6 +68,7 @@ describe('A filter of keys', () => {
     }
     let ghosts = 0
     while (await isSeen(`ghost${ghosts++}`)) await setTimeout(20)
+    expect(await store.commit([{ ...write, ...keyOf(`ghost${ghosts - 1}`) }], [])).toEqual({ kind: 'committed' })
     expect(await store.current([keyOf('a'), keyOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
     db.close()
     await store.close()

@@ -1,5 +1,5 @@
 /**
- * Which keys their table may have, in memory that threads share: who looks for a resource that is new reads no page of that table.
+ * Which keys their table may have, in memory that threads share: who looks for or writes a resource that is new reads no page of that table.
  * A Bloom filter of two functions (https://doi.org/10.1145/362686.362692), wrong about 1 % of new keys at 1.7 million old ones, and about
  * 20 % at 10 million. The writing thread fills it, before anybody can see what it puts into the table.
  */

@@ -30,7 +30,7 @@ export class LogWriter {
   #newest = 0
   #forgotten = 0
 
-  /** `old`: is told of what comes into the table of keys. */
+  /** `old`: what the table of keys may have; it is told of what comes into it. */
   constructor(db: DatabaseSync, old: KeyFilter) {
     this.#db = db
     this.#old = old
@@ -100,8 +100,13 @@ export class LogWriter {
 
   /** Whether the write is about the newest version. */
   isNext({ kind, write: { id, expected } }: Row): boolean {
-    const head = this.recent.head(kind, id) ?? (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)
-    return (head?.vid ?? 0) === expected
+    return (this.recent.head(kind, id)?.vid ?? this.#oldHead(kind, id)) === expected
+  }
+
+  /** The newest version the table of keys has, or 0. */
+  #oldHead(kind: number, id: string): number {
+    if (!this.#old.mayHave(kind, id)) return 0
+    return (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)?.vid ?? 0
   }
 
   /** The holder that keeps others from binding the guard. */
