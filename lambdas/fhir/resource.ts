@@ -7,7 +7,9 @@ export type Meta = Element & { readonly versionId?: string; readonly lastUpdated
 export type Resource = Element & { readonly resourceType: string; readonly id?: string; readonly meta?: Meta }
 
 /** https://hl7.org/fhir/R4/datatypes.html#id. A pattern that counts to 64 takes twice as long. */
-export const isId = (text: string): boolean => text.length <= 64 && /^[A-Za-z0-9\-.]+$/.test(text)
+export const isId = (text: string): boolean => text.length <= 64 && ID.test(text)
+
+const ID = /^[A-Za-z0-9\-.]+$/
 
 export const isElement = (value: unknown): value is Element => typeof value === 'object' && value !== null && !Array.isArray(value)
 

@@ -58,7 +58,10 @@ const DAY = '(?:0[1-9]|[12]\\d|3[01])'
 const TIME = '(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d+)?'
 const ZONE = '(?:Z|[+-](?:(?:0\\d|1[0-3]):[0-5]\\d|14:00))'
 
-const uri = text((value) => (/\s/.test(value) ? 'A URI may not contain white space' : undefined))
+const uri = text((value) => (SPACE.test(value) ? 'A URI may not contain white space' : undefined))
+
+/** A pattern within a function would be made anew for every value. */
+const SPACE = /\s/
 
 const id = text((value) => (isId(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .'))
 
