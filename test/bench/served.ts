@@ -1,6 +1,11 @@
 /** What the benches over HTTP share: a server in a process of its own, as `npm start` starts it, and a client that costs little. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
+
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
+/** What follows `node`. */
+const ofStart = scripts.start.split(' ').slice(1)
 
 /** `ready`: milliseconds until it answers. */
 export type Running = { readonly child: ChildProcess; readonly ready: number }
@@ -8,7 +13,7 @@ export type Running = { readonly child: ChildProcess; readonly ready: number }
 /** `before`: a command the server is started by, with its arguments. */
 export function start(port: number, data: string, ...before: readonly string[]): Promise<Running> {
   const began = performance.now()
-  const server = [process.execPath, '--max-semi-space-size=16', 'bin/fhir.js', 'start', '--port', String(port), '--data', data]
+  const server = [process.execPath, ...ofStart, '--port', String(port), '--data', data]
   const [command, ...args] = [...before, ...server]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   return new Promise((resolve) => {
