@@ -15,7 +15,7 @@ const SLICE = 128
 /** And when it is far behind. */
 const BULK = 256
 /** Versions after which the index commits: the more, the fewer pages are written twice. */
-const COMMIT_EVERY = 20_000
+const COMMIT_EVERY = 10_000
 /** And the next one, which has time: a commit takes a tenth of a second, in which nothing is answered. */
 const COMMIT_NEXT_EVERY = 4_000
 /** Milliseconds without work after which the index commits. */
