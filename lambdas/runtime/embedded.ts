@@ -63,8 +63,6 @@ export type Embedded = {
 const HOUR = 60 * 60 * 1000
 
 export async function openEmbedded({ config, dataFolder, baseUrl, report }: EmbeddedOptions): Promise<Embedded> {
-  // Most bodies are of one or two kB: a new pool for each five of them is dear.
-  Buffer.poolSize = 65_536
   const folder = dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
   const data = openDataFolder(folder)
   const seal = new AesSeal(data.key())
