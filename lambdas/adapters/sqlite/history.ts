@@ -31,6 +31,7 @@ export class HistoryReader {
     this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
     this.#key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
     this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
+    this.#bySeq.setReturnArrays(true)
   }
 
   /** The newest instant a version was stamped with; 0 when there is none. */
@@ -103,8 +104,9 @@ function pageOf(rows: Iterable<VersionRow>, limit: number): HistoryPage {
   let weight = 0
   for (const row of rows) {
     if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
-    versions.push(versionOf(row))
-    weight += row.body.length
+    const version = versionOf(row)
+    versions.push(version)
+    weight += version.body.length
   }
   return { versions, more: false }
 }

@@ -2,17 +2,18 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 
-export type VersionRow = {
-  readonly seq: number
-  readonly tenant: string
-  readonly type: string
-  readonly id: string
-  readonly vid: number
-  readonly lastUpdated: number
-  readonly deleted: number
-  readonly compartments: string
-  readonly body: Uint8Array
-}
+/** COLUMNS in their order. As lists rows take two thirds of the time to make that objects do: statements have `setReturnArrays`. */
+export type VersionRow = readonly [
+  seq: number,
+  tenant: string,
+  type: string,
+  id: string,
+  vid: number,
+  lastUpdated: number,
+  deleted: number,
+  compartments: string,
+  body: Uint8Array,
+]
 
 /** Of a version: it is not part of a commit that is still being written. */
 export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT first FROM staged), ${Number.MAX_SAFE_INTEGER})`
@@ -20,7 +21,7 @@ export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT
 /** Columns of a VersionRow from `version v JOIN kind t`. */
 export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body'
 
-export const versionOf = ({ tenant, type, id, vid, lastUpdated, deleted, compartments, body }: VersionRow): ResourceVersion => ({
+export const versionOf = ([, tenant, type, id, vid, lastUpdated, deleted, compartments, body]: VersionRow): ResourceVersion => ({
   tenant,
   type,
   id,

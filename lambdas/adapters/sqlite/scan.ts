@@ -25,6 +25,7 @@ export class Scanner {
     this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
     this.#live = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?1 AND v.deleted = 0
       AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3)`)
+    this.#live.setReturnArrays(true)
   }
 
   page({ tenant, type, segment, asOf, since = -1, cursor, limit }: ScanRequest): ScanPage {
@@ -35,9 +36,10 @@ export class Scanner {
     let [seen, weight] = [0, 0]
     for (const place of this.#places.after(kind, { since: since + 1, before: asOf + 1 }, after, Math.min(ENTRIES, limit * segment.of))) {
       if (place.seq <= end && segmentOf(place.id, segment.of) === segment.index) {
-        const row = this.#live.get(place.seq, end, asOf) as VersionRow | undefined
-        if (row !== undefined) versions.push(versionOf(row))
-        weight += row?.body.length ?? 0
+        const row = this.#live.get(place.seq, end, asOf) as unknown as VersionRow | undefined
+        const version = row && versionOf(row)
+        if (version !== undefined) versions.push(version)
+        weight += version?.body.length ?? 0
       }
       if (versions.length === limit || ++seen === ENTRIES || weight > PAGE_WEIGHT) return { versions, cursor: cursorAt(end, place) }
     }
