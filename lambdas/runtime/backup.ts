@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { lockedBy, openDataFolder } from '../adapters/filesystem/data-folder.ts'
-import { backupStoreFile, checkStoreFile } from '../adapters/sqlite/backup.ts'
+import { backupStoreFile, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
 import { nextTo } from './index-files.ts'
 
 const STORE = 'store.db'

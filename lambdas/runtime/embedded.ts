@@ -10,7 +10,7 @@ import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-fol
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { Searcher } from '../adapters/in-process/searcher.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
-import { SqliteResourceStore } from '../adapters/sqlite/resource-store.ts'
+import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import { nodeServer } from '../http/node-server.ts'
 import { performer } from '../http/perform.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'

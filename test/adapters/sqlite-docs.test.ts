@@ -1,6 +1,16 @@
 /** Sets of documents, as lists and as bits: the same as sets of numbers, wherever they begin and however dense they are. */
 import { describe, expect, it } from '@jest/globals'
-import { compact, type DocSet, denseOf, difference, docsOf, intersection, isIn, listOf, union } from '../../lambdas/adapters/sqlite/docs.ts'
+import {
+  compact,
+  type DocSet,
+  denseOf,
+  difference,
+  docsOf,
+  intersection,
+  isIn,
+  listOf,
+  union,
+} from '../../lambdas/adapters/sqlite-index/lists/docs.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 4_000 : 400

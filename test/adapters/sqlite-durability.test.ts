@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
-import { openForWriting } from '../../lambdas/adapters/sqlite/schema.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { openForWriting } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 
 const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3

@@ -1,7 +1,7 @@
 /** What the SQLite index remembers of a document, read in part: the same as read as a whole. */
 import { describe, expect, it } from '@jest/globals'
-import type { Held } from '../../lambdas/adapters/sqlite/held.ts'
-import { keysIn, ownKeys } from '../../lambdas/adapters/sqlite/held-keys.ts'
+import type { Held } from '../../lambdas/adapters/sqlite-index/held.ts'
+import { keysIn, ownKeys } from '../../lambdas/adapters/sqlite-index/held-keys.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 
 const PIECES = ['a', '"', '\\', ',', '[', ']', '12,"', '[7,["x"]]', '\u0001', 'é', '\u{1f600}', '\n', '']

@@ -1,6 +1,6 @@
 /** The search index of the embedded home: the contract, sorting every page and walking every page in order; and its budget. */
 import { expect, it } from '@jest/globals'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { TooCostly } from '../../lambdas/ports/too-costly.ts'
 import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { document } from '../contracts/index-document.ts'

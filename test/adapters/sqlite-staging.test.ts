@@ -8,9 +8,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { checkStoreFile } from '../../lambdas/adapters/sqlite/backup.ts'
-import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite/change-feed.ts'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import { checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
+import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { CommitResult, Guard, ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 
 /** Writes of a large commit. */

@@ -5,7 +5,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { extract } from '../../lambdas/search/extract.ts'

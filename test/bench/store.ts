@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite/resource-store.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 
 const FILLER = new TextEncoder().encode('{"resourceType":"Observation","status":"final"}'.repeat(90))

@@ -1,7 +1,7 @@
 /** The indexer of the cloud home: versions out of stream records, failures named, and in the end the index of the embedded home. */
 import { describe, expect, it } from '@jest/globals'
 import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamodb/stream.ts'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import { bothWaysAgree } from './same-index.ts'

@@ -1,6 +1,6 @@
 /** Whatever is asked, the answer is a page or a FhirError of the client's: odd names, modifiers and values, very many and very long ones. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { resolved } from '../../lambdas/search/condition.ts'
 import { evaluate } from '../../lambdas/search/evaluate.ts'

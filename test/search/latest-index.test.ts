@@ -1,6 +1,6 @@
 /** Conditional interactions where the index is behind: the latest writes count. */
 import { describe, expect, it } from '@jest/globals'
-import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite/search-index.ts'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { latestIndex } from '../../lambdas/interactions/latest-index.ts'
 import type { ResourceReader, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { extract } from '../../lambdas/search/extract.ts'

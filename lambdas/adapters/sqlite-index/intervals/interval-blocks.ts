@@ -1,0 +1,132 @@
+/** The blocks of intervals on disk, with their lowest and highest bounds. What was read lately is kept decoded. */
+import type { DatabaseSync } from 'node:sqlite'
+import { type Block, type BlockList, BlockLists, blocksAmong } from '../lists/block-lists.ts'
+import { ALL, type DocSet, firstOf, lastOf } from '../lists/docs.ts'
+import { packed, unpack } from '../lists/packing.ts'
+import { type Budget, TICK } from '../reading/budget.ts'
+import { Statements } from '../statements.ts'
+import { type Entries, highestOf, INTERVAL_BYTES, lowestOf, type Parted, parted } from './interval-scan.ts'
+import { extremesOf, type IntervalTest } from './interval-test.ts'
+
+/** Bytes of what is kept decoded. */
+const MOST_KEPT = 18_000_000
+
+type IntervalBlock = Block<Parted> & { readonly lowest: number; readonly highest: number }
+/** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
+type Row = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
+
+type FieldBlocks = readonly [field: number, blocks: readonly Parted[]]
+
+export class IntervalBlocks {
+  readonly #lists = new BlockLists<number, IntervalBlock>(MOST_KEPT, bytesOf)
+  readonly #budget: Budget
+  readonly #statements
+
+  constructor(db: DatabaseSync, budget: Budget) {
+    this.#budget = budget
+    const statements = new Statements(db)
+    const rows = 'SELECT first, n, docs, bounds, field FROM span WHERE field'
+    this.#statements = {
+      put: db.prepare('INSERT OR REPLACE INTO span VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+      drop: db.prepare('DELETE FROM span WHERE field = ? AND first = ?'),
+      holding: statements.lists(`${rows} = ? AND first <= ? ORDER BY first DESC LIMIT 1`),
+      blocks: statements.lists('SELECT first, last, n, lowest, highest FROM span WHERE field = ? ORDER BY first'),
+      block: statements.lists(`${rows} = ? AND first = ?`),
+      any: statements.lists('SELECT 1 FROM span WHERE field = ? LIMIT 1'),
+      ofMany: statements.lists(
+        `${rows} IN (SELECT value FROM json_each(?)) AND ${TICK.text} AND lowest <= ? AND highest >= ? AND first <= ? AND last >= ?`,
+      ),
+    }
+  }
+
+  /** At most so many intervals pass. */
+  estimate(field: number, test: IntervalTest): number {
+    return this.#listOf(field)
+      .blocks.filter(touching(test))
+      .reduce((sum, { n }) => sum + n, 0)
+  }
+
+  /** Of each field at least the blocks that may have intervals of these documents that pass. */
+  among(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): readonly FieldBlocks[] {
+    return fields.map((field) => {
+      const list = this.#listOf(field)
+      const blocks = blocksAmong(list, docs).filter(touching(test))
+      return [field, blocks.map((block) => this.#entriesOf(field, list, block))]
+    })
+  }
+
+  /** The same of so many fields that they are not kept, block by block. */
+  *amongMany(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): Generator<readonly [field: number, Entries]> {
+    const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
+    for (const { least, most } of anyOf.map(extremesOf)) {
+      const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, most, least, to, from) as unknown as readonly Row[]
+      for (const row of rows) yield [row[4], decoded(row)]
+    }
+  }
+
+  isEmpty(field: number): boolean {
+    return this.#statements.any.get(field) === undefined
+  }
+
+  /** The block that the document lies in, or the one before it. */
+  holding(field: number, doc: number): { readonly first: number; readonly entries: Entries } | undefined {
+    const row = this.#statements.holding.get(field, doc) as unknown as Row | undefined
+    return row === undefined ? undefined : { first: row[0], entries: decoded(row) }
+  }
+
+  put(field: number, entries: Entries): void {
+    const { docs, lows, highs } = entries
+    const n = docs.length
+    const bounds = new Float64Array(2 * n)
+    bounds.set(lows)
+    bounds.set(highs, n)
+    const [first, last] = [docs[0]!, docs[n - 1]!]
+    const [lowest, highest] = [lowestOf(lows), highestOf(highs)]
+    this.#statements.put.run(field, first, last, n, lowest, highest, packed(docs, 0, n, first), new Uint8Array(bounds.buffer))
+    this.#lists.put(field, { first, last, n, lowest, highest, entries: undefined })
+  }
+
+  drop(field: number, first: number): void {
+    this.#statements.drop.run(field, first)
+    this.#lists.drop(field, first)
+  }
+
+  /** Forgets what it knows by heart. */
+  clear(): void {
+    this.#lists.clear()
+  }
+
+  #listOf(field: number): BlockList<IntervalBlock> {
+    const known = this.#lists.get(field)
+    if (known !== undefined) return known
+    const rows = this.#statements.blocks.all(field) as unknown as readonly (readonly [number, number, number, number, number])[]
+    return this.#lists.add(
+      field,
+      rows.map(([first, last, n, lowest, highest]) => ({ first, last, n, lowest, highest, entries: undefined })),
+    )
+  }
+
+  #entriesOf(field: number, list: BlockList<IntervalBlock>, block: IntervalBlock): Parted {
+    this.#budget.tick()
+    if (block.entries !== undefined) return block.entries
+    const entries = parted(decoded(this.#statements.block.get(field, block.first) as unknown as Row))
+    this.#lists.keep(field, list, block, entries)
+    return entries
+  }
+}
+
+/** Whether some intervals of a block may pass. */
+function touching({ anyOf }: IntervalTest): (block: IntervalBlock) => boolean {
+  const extremes = anyOf.map(extremesOf)
+  return ({ lowest, highest }) => extremes.some(({ least, most }) => lowest <= most && highest >= least)
+}
+
+/** With the objects of a block. */
+const bytesOf = (block: Parted | undefined): number => (block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length)
+
+function decoded([first, n, packedDocs, bytes]: Row): Entries {
+  const docs = new Uint32Array(n)
+  unpack(packedDocs, first, docs, 0)
+  const { buffer, byteOffset } = bytes
+  return { docs, lows: new Float64Array(buffer, byteOffset, n), highs: new Float64Array(buffer, byteOffset + 8 * n, n) }
+}

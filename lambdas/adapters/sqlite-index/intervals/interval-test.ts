@@ -1,0 +1,66 @@
+/** What a predicate asks of single intervals of one field, or of the ranges of a tuple. */
+import type { Predicate, RangeTest } from '../../../search/plan.ts'
+
+/** The ends of an interval, each from one number to another, these among them. NaN: no interval passes. */
+export type Bounds = { readonly lowFrom: number; readonly lowTo: number; readonly highFrom: number; readonly highTo: number }
+
+export type IntervalTest = {
+  readonly anyOf: readonly Bounds[]
+  /** Intervals of an entry, of which `anyOf` is asked of the first, and these of those after it. */
+  readonly width: number
+  readonly others: readonly Bounds[]
+}
+
+type FieldTest = IntervalTest & { readonly field: string }
+
+/** Undefined for a predicate that is about something else, or about several fields. */
+export function intervalTestOf(p: Predicate): FieldTest | undefined {
+  if (p.kind === 'span' || p.kind === 'number') return { field: p.field, ...rangesTestOf([p], 1) }
+  if (p.kind !== 'some' || p.of.length === 0) return undefined
+  const tests = p.of.map(intervalTestOf)
+  const [first] = tests
+  if (first === undefined || tests.some((test) => test?.field !== first.field)) return undefined
+  return { ...first, anyOf: tests.flatMap((test) => test?.anyOf ?? []) }
+}
+
+/** Of tuples with so many ranges: each of the first passes the test of its place. One without ranges has an interval that passes. */
+export function rangesTestOf([first = ANY, ...others]: readonly RangeTest[], ranges: number): IntervalTest {
+  return { anyOf: [boundsOf(first)], width: Math.max(1, ranges), others: others.map(boundsOf) }
+}
+
+export const passes = (low: number, high: number, { lowFrom, lowTo, highFrom, highTo }: Bounds): boolean =>
+  low >= lowFrom && low <= lowTo && high >= highFrom && high <= highTo
+
+/**
+ * Of intervals between two numbers some may pass if the lower one is at most `most` and the upper one at least `least`. All of them do if the
+ * lower one is at least `least` and the upper one at most `most`.
+ */
+export const extremesOf = ({ lowFrom, lowTo, highFrom, highTo }: Bounds): { readonly least: number; readonly most: number } => ({
+  least: Math.max(lowFrom, highFrom),
+  most: Math.min(lowTo, highTo),
+})
+
+const NEVER = Number.NEGATIVE_INFINITY
+const EVER = Number.POSITIVE_INFINITY
+const ANY: RangeTest = { kind: 'number', relation: 'intersects', low: NEVER, high: EVER }
+
+/** Infinity is in a number's interval when that is open to its side. */
+function boundsOf({ kind, relation, low, high }: RangeTest): Bounds {
+  const end = kind === 'number' && high === EVER ? EVER : before(high)
+  if (relation === 'intersects') return { lowFrom: NEVER, lowTo: end, highFrom: kind === 'number' ? low : after(low), highTo: EVER }
+  return { lowFrom: low, lowTo: EVER, highFrom: NEVER, highTo: kind === 'number' ? end : high }
+}
+
+const number = new Float64Array(1)
+const bits = new BigInt64Array(number.buffer)
+
+/** The next number of double precision; NaN: there is none. */
+function after(value: number): number {
+  if (value === EVER) return Number.NaN
+  if (value === 0) return Number.MIN_VALUE
+  number[0] = value
+  bits[0] = bits[0]! + (value > 0 ? 1n : -1n)
+  return number[0]!
+}
+
+const before = (value: number): number => -after(-value)

@@ -1,0 +1,192 @@
+/**
+ * The intervals of each field, documents in ascending order: on disk in blocks (interval-blocks.ts), in memory those that came since the last
+ * commit. All intervals of a document in a field are in one place. A field is a number: below zero it is a list of tuples.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import { ALL, type DocSet, difference, docsOf, lastOf, union } from '../lists/docs.ts'
+import type { Budget } from '../reading/budget.ts'
+import { IntervalBlocks } from './interval-blocks.ts'
+import { type Entries, passing, passingOf } from './interval-scan.ts'
+import type { IntervalTest } from './interval-test.ts'
+
+export type Interval = readonly [low: number, high: number]
+
+/** Intervals of a block. */
+const BLOCK = 512
+/** Documents of fields that are written in a few milliseconds. */
+const STEP = 250
+/** Fields of one search that are looked up, and kept, one by one. */
+const MOST_SINGLE = 100
+
+/**
+ * In the order in which they came. `touched`: documents whose intervals on disk, if any, count no more; undefined until some are taken out,
+ * for what is new has none there. `least`: the first of all documents.
+ */
+type Pending = {
+  readonly docs: number[]
+  readonly lows: number[]
+  readonly highs: number[]
+  touched: Set<number> | undefined
+  least: number
+}
+
+export class Intervals {
+  readonly #blocks: IntervalBlocks
+  readonly #onEmpty: (field: number) => void
+  readonly #pending = new Map<number, Pending>()
+
+  /** `onEmpty` is told of a field that is written and has no intervals. */
+  constructor(db: DatabaseSync, budget: Budget, onEmpty: (field: number) => void = () => undefined) {
+    this.#blocks = new IntervalBlocks(db, budget)
+    this.#onEmpty = onEmpty
+  }
+
+  /** Those of a document that has none in the field. */
+  add(field: number, doc: number, intervals: readonly Interval[]): void {
+    const pending = this.#pendingOf(field)
+    touch(pending, doc)
+    for (const [low, high] of intervals) {
+      pending.docs.push(doc)
+      pending.lows.push(low)
+      pending.highs.push(high)
+    }
+  }
+
+  /** Takes out all intervals of a document. */
+  remove(field: number, doc: number): void {
+    const pending = this.#pendingOf(field)
+    pending.touched ??= new Set(pending.docs)
+    if (pending.touched.has(doc)) removePending(pending, doc)
+    else touch(pending, doc)
+  }
+
+  /** Forgets what is not written, and what may have been taken back. */
+  clear(): void {
+    this.#pending.clear()
+    this.#blocks.clear()
+  }
+
+  /** Writes what is in memory, fields of so many documents between two steps. */
+  *writing(): Generator<undefined, undefined> {
+    let docs = 0
+    for (const [field, pending] of this.#pending) {
+      this.#write(field, pending)
+      this.#pending.delete(field)
+      docs += pending.touched?.size ?? pending.docs.length
+      if (docs < STEP) continue
+      docs = 0
+      yield
+    }
+  }
+
+  /** At least those of the documents that have an entry in one of the fields that passes; undefined: of all. */
+  read(fields: readonly number[], test: IntervalTest, docs: DocSet | undefined): DocSet {
+    const written =
+      fields.length > MOST_SINGLE
+        ? [...this.#blocks.amongMany(fields, test, docs)].map(([field, block]) => this.#untouched(field, passing(block, test)))
+        : this.#blocks.among(fields, test, docs).map(([field, blocks]) => this.#untouched(field, passingOf(blocks, test)))
+    const pending = fields.flatMap((field) => this.#pending.get(field) ?? []).map((each) => passing(each, test))
+    return union([...written, ...pending])
+  }
+
+  /** At most so many documents have an entry that passes; infinitely many when that takes too long to find out. */
+  estimate(fields: readonly number[], test: IntervalTest): number {
+    if (fields.length > MOST_SINGLE) return Number.POSITIVE_INFINITY
+    return fields.reduce((sum, field) => sum + this.#blocks.estimate(field, test) + (this.#pending.get(field)?.docs.length ?? 0), 0)
+  }
+
+  /** Without documents whose intervals on disk count no more. */
+  #untouched(field: number, docs: DocSet): DocSet {
+    const pending = this.#pending.get(field)
+    if (pending?.touched === undefined || pending.least > lastOf(docs)) return docs
+    return difference(docs, docsOf(Uint32Array.from(pending.touched)))
+  }
+
+  #pendingOf(field: number): Pending {
+    let pending = this.#pending.get(field)
+    if (pending === undefined) {
+      pending = { docs: [], lows: [], highs: [], touched: undefined, least: ALL }
+      this.#pending.set(field, pending)
+    }
+    return pending
+  }
+
+  /** Each document goes to the block it lies in, or to the one before it. */
+  #write(field: number, pending: Pending): void {
+    const added = inOrder(pending)
+    const touched = pending.touched === undefined ? added.docs : Uint32Array.from(pending.touched).sort()
+    for (let [left, end] = [touched.length, added.docs.length]; left > 0; ) {
+      const block = this.#blocks.holding(field, touched[left - 1]!)
+      const first = block === undefined ? 0 : block.first
+      let start = end
+      while (left > 0 && touched[left - 1]! >= first) left--
+      while (start > 0 && added.docs[start - 1]! >= first) start--
+      const now = merged(block === undefined ? NO_ENTRIES : without(block.entries, pending.touched), slice(added, start, end))
+      if (block !== undefined && now.docs[0] !== first) this.#blocks.drop(field, first)
+      this.#put(field, now)
+      end = start
+    }
+    if (added.docs.length === 0 && this.#blocks.isEmpty(field)) this.#onEmpty(field)
+  }
+
+  #put(field: number, entries: Entries): void {
+    const { docs } = entries
+    for (let start = 0; start < docs.length; ) {
+      let end = Math.min(start + BLOCK, docs.length)
+      while (end < docs.length && docs[end] === docs[end - 1]) end++
+      this.#blocks.put(field, slice(entries, start, end))
+      start = end
+    }
+  }
+}
+
+const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
+
+function touch(pending: Pending, doc: number): void {
+  pending.touched?.add(doc)
+  if (doc < pending.least) pending.least = doc
+}
+
+const slice = ({ docs, lows, highs }: Entries, start: number, end: number): Entries => ({
+  docs: docs.subarray(start, end),
+  lows: lows.subarray(start, end),
+  highs: highs.subarray(start, end),
+})
+
+function without(entries: Entries, gone: ReadonlySet<number> | undefined): Entries {
+  const { docs, lows, highs } = entries
+  if (gone === undefined || !docs.some((doc) => gone.has(doc))) return entries
+  const isLeft = (_: number, i: number): boolean => !gone.has(docs[i]!)
+  return { docs: docs.filter(isLeft), lows: lows.filter(isLeft), highs: highs.filter(isLeft) }
+}
+
+/** Documents are in one of the two. */
+function merged(a: Entries, b: Entries): Entries {
+  const size = a.docs.length + b.docs.length
+  const into = { docs: new Uint32Array(size), lows: new Float64Array(size), highs: new Float64Array(size) }
+  for (let n = 0, i = 0, j = 0; n < size; n++) {
+    const isFirst = j === b.docs.length || (i < a.docs.length && a.docs[i]! < b.docs[j]!)
+    const [from, at] = isFirst ? [a, i++] : [b, j++]
+    into.docs[n] = from.docs[at]!
+    into.lows[n] = from.lows[at]!
+    into.highs[n] = from.highs[at]!
+  }
+  return into
+}
+
+function removePending({ docs, lows, highs }: Pending, doc: number): void {
+  const start = docs.indexOf(doc)
+  if (start < 0) return
+  const size = docs.lastIndexOf(doc) + 1 - start
+  for (const column of [docs, lows, highs]) column.splice(start, size)
+}
+
+function inOrder({ docs, lows, highs }: Pending): Entries {
+  const order = Uint32Array.from(docs.keys())
+  if (docs.some((doc, i) => i > 0 && docs[i - 1]! > doc)) order.sort((a, b) => docs[a]! - docs[b]!)
+  return {
+    docs: Uint32Array.from(order, (at) => docs[at]!),
+    lows: Float64Array.from(order, (at) => lows[at]!),
+    highs: Float64Array.from(order, (at) => highs[at]!),
+  }
+}

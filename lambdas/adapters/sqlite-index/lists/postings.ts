@@ -1,0 +1,186 @@
+/**
+ * The documents of each term: of a value in a combination of fields. On disk they stand in chunks, in memory those that came since the last
+ * commit, so that a term that is met often is written once for all of them. A document is in one of the two, and in one chunk.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Budget } from '../reading/budget.ts'
+import { CHUNK, type Chunk, docsOfChunk, packedChunk } from './chunks.ts'
+import { type DocSet, denseOf, docsOf, isIn, union } from './docs.ts'
+import { packed } from './packing.ts'
+import { TermLists, type Terms } from './term-lists.ts'
+import { ValueLists } from './value-lists.ts'
+
+/** Terms that are written in a few milliseconds. */
+const STEP = 1_000
+
+export class Postings {
+  readonly #budget: Budget
+  readonly #written: TermLists
+  readonly #values: ValueLists
+  /** By combination and value; mostly a value has one document. */
+  readonly #pending = new Map<number, Map<string, number | number[]>>()
+  #size = 0
+
+  constructor(db: DatabaseSync, budget: Budget) {
+    this.#budget = budget
+    this.#written = new TermLists(db, budget)
+    this.#values = new ValueLists(db, budget)
+  }
+
+  /** Documents of terms that are not written yet. */
+  get size(): number {
+    return this.#size
+  }
+
+  add(combination: number, value: string, doc: number): void {
+    let terms = this.#pending.get(combination)
+    if (terms === undefined) {
+      terms = new Map()
+      this.#pending.set(combination, terms)
+    }
+    const docs = terms.get(value)
+    if (docs === undefined) terms.set(value, doc)
+    else if (typeof docs === 'number') terms.set(value, [docs, doc])
+    else docs.push(doc)
+    this.#size++
+  }
+
+  remove(combination: number, value: string, doc: number): void {
+    const terms = this.#pending.get(combination)
+    const docs = listed(terms?.get(value))
+    const at = docs.lastIndexOf(doc)
+    if (at < 0) return this.#removeWritten(combination, value, doc)
+    if (docs.length === 1) terms!.delete(value)
+    else docs.splice(at, 1)
+    this.#size--
+  }
+
+  /** Forgets what is not written, and what may have been taken back. */
+  clear(): void {
+    this.#written.clear()
+    this.#values.clear()
+    this.#pending.clear()
+    this.#size = 0
+  }
+
+  /** Writes what is in memory, neighbours one after the other, so many terms between two steps. */
+  *writing(): Generator<undefined, undefined> {
+    let terms = 0
+    for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
+      const values = this.#pending.get(combination)!
+      for (const value of [...values.keys()].sort()) {
+        const docs = listed(values.get(value))
+        if (docs.length === 0) continue
+        this.#write(combination, value, docs)
+        values.delete(value)
+        this.#size -= docs.length
+        if (++terms % STEP > 0) continue
+        this.#written.flush()
+        yield
+      }
+      if (values.size === 0) this.#pending.delete(combination)
+    }
+    this.#written.flush()
+  }
+
+  /** At least those of the documents that are in one of the terms; undefined: of all. */
+  read(terms: Terms, docs: DocSet | undefined): DocSet {
+    const pending = this.#pendingOf(terms).map((list) => docsOf(Uint32Array.from(list)))
+    return union([...this.#written.among(terms, docs), ...pending])
+  }
+
+  /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
+  estimate(terms: Terms): number {
+    return this.#pendingOf(terms).reduce((sum, { length }) => sum + length, this.#written.estimate(terms))
+  }
+
+  /** Each value of the combinations that some of the documents have, perhaps several times. */
+  *valuesAmong(combinations: readonly number[], docs: DocSet): Generator<string> {
+    yield* this.#values.among(combinations, docs)
+    const bits = denseOf(docs)
+    for (const combination of combinations)
+      for (const [value, pending] of this.#pending.get(combination) ?? []) if (listed(pending).some((doc) => isIn(bits, doc))) yield value
+  }
+
+  /** Whether finding the values of so many documents takes less than looking at each of them. */
+  isSmall(combinations: readonly number[], docs: number): boolean {
+    return this.#values.isSmall(combinations, docs)
+  }
+
+  #pendingOf({ combinations, values }: Terms): readonly (readonly number[])[] {
+    const found: (readonly number[])[] = []
+    for (const combination of combinations) {
+      const terms = this.#pending.get(combination)
+      if (terms === undefined) continue
+      if (typeof values === 'function') {
+        for (const [value, docs] of terms) {
+          this.#budget.tick()
+          if (values(value)) found.push(listed(docs))
+        }
+      } else
+        for (const value of values) {
+          const docs = terms.get(value)
+          if (docs !== undefined) found.push(listed(docs))
+        }
+    }
+    return found
+  }
+
+  #write(combination: number, value: string, added: number[]): void {
+    this.#values.forget(combination)
+    const last = this.#written.last(combination, value)
+    if (added.length === 1 && last === undefined) return this.#written.begin(combination, value, added[0]!)
+    const docs = isAscending(added) ? added : added.sort((a, b) => a - b)
+    if (last === undefined || (docs[0]! > last[1] && last[2] >= CHUNK)) return this.#putAll(combination, value, docs)
+    if (docs[0]! > last[1]) return this.#append(combination, value, last, docs)
+    this.#insert(combination, value, docs)
+  }
+
+  /** As many as there is room for go to the last chunk. */
+  #append(combination: number, value: string, [first, last, n, before]: Chunk, docs: readonly number[]): void {
+    const fitting = Math.min(docs.length, CHUNK - n)
+    const more = packed(docs, 0, fitting, last)
+    const chunk: Chunk = [first, docs[fitting - 1]!, n + fitting, before === null ? more : Buffer.concat([before, more])]
+    this.#written.put(combination, value, chunk)
+    if (fitting < docs.length) this.#putAll(combination, value, docs, fitting)
+  }
+
+  /** Each goes to the chunk it lies in, or to the one before it. */
+  #insert(combination: number, value: string, docs: readonly number[]): void {
+    for (let end = docs.length; end > 0; ) {
+      const chunk = this.#written.holding(combination, value, docs[end - 1]!)
+      if (chunk === undefined) return this.#putAll(combination, value, docs.slice(0, end))
+      let start = end - 1
+      while (start > 0 && docs[start - 1]! >= chunk[0]) start--
+      const both = new Uint32Array(chunk[2] + end - start)
+      both.set(docsOfChunk(chunk))
+      both.set(docs.slice(start, end), chunk[2])
+      this.#putAll(combination, value, both.sort())
+      end = start
+    }
+  }
+
+  #removeWritten(combination: number, value: string, doc: number): void {
+    this.#values.forget(combination)
+    const chunk = this.#written.holding(combination, value, doc)
+    if (chunk === undefined) return
+    if (doc === chunk[0]) this.#written.drop(combination, value, doc)
+    this.#putAll(
+      combination,
+      value,
+      docsOfChunk(chunk).filter((each) => each !== doc),
+    )
+  }
+
+  #putAll(combination: number, value: string, docs: ArrayLike<number>, from = 0): void {
+    for (let start = from; start < docs.length; start += CHUNK)
+      this.#written.put(combination, value, packedChunk(docs, start, Math.min(start + CHUNK, docs.length)))
+  }
+}
+
+const listed = (docs: number | number[] | undefined): number[] => (typeof docs === 'number' ? [docs] : (docs ?? []))
+
+function isAscending(docs: readonly number[]): boolean {
+  for (let i = 1; i < docs.length; i++) if (docs[i - 1]! >= docs[i]!) return false
+  return true
+}

@@ -1,0 +1,173 @@
+/** The lists of documents of terms on disk, in chunks. What was read lately of terms that are asked for by their value is kept decoded. */
+import type { DatabaseSync } from 'node:sqlite'
+import { type Budget, TICK } from '../reading/budget.ts'
+import type { Sql } from '../reading/sql.ts'
+import { Statements } from '../statements.ts'
+import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
+import { bytesOf, CHUNK, type Chunk, docsOfChunk, docsOfChunks } from './chunks.ts'
+import { ALL, compact, type DocSet, firstOf, intersection, lastOf } from './docs.ts'
+
+/** Terms that are asked for. */
+export type Terms = {
+  readonly combinations: readonly number[]
+  /** On the column `value`. */
+  readonly condition: Sql
+  /** The values, or what they must be like. */
+  readonly values: readonly string[] | ((value: string) => boolean)
+}
+
+/** Chunks that are looked at to tell the number of documents. */
+const MOST_ESTIMATED = 1_000
+/** Terms of one search that are kept. */
+const MOST_SINGLE = 500
+/** Bytes of what is kept decoded. */
+const MOST_KEPT = 7_000_000
+/** Terms of one document that are written together. */
+const TOGETHER = 16
+/** A set that is so many times as large as another is cut with it before it is united with others. */
+const MUCH_LARGER = 8
+
+type TermChunk = [...Chunk, combination: number, value: string]
+type ChunkDocs = Block<DocSet>
+type Term = { readonly combination: number; readonly value: string; readonly key: string }
+type TermList = Term & { readonly list: BlockList<ChunkDocs> }
+
+export class TermLists {
+  readonly #statements: Statements
+  readonly #budget: Budget
+  readonly #lists = new BlockLists<string, ChunkDocs>(MOST_KEPT, bytesOf)
+  readonly #put
+  readonly #begin
+  #begun: (number | string)[] = []
+  readonly #drop
+  readonly #last
+  readonly #holding
+  readonly #chunk
+  readonly #all
+
+  constructor(db: DatabaseSync, budget: Budget) {
+    this.#statements = new Statements(db)
+    this.#budget = budget
+    const ofTerm = 'SELECT first, last, n, docs FROM posting WHERE combination = ? AND value = ?'
+    const inLists = 'combination IN (SELECT value FROM json_each(?)) AND value IN (SELECT value FROM json_each(?))'
+    this.#put = db.prepare('INSERT OR REPLACE INTO posting VALUES (?, ?, ?, ?, ?, ?)')
+    // IGNORE: see IndexWriter.
+    this.#begin = db.prepare(`INSERT OR IGNORE INTO posting VALUES ${Array(TOGETHER).fill('(?, ?, ?, ?, 1, NULL)').join(', ')}`)
+    this.#drop = db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND first = ?')
+    this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
+    this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
+    this.#chunk = this.#statements.lists(`${ofTerm} AND first = ?`)
+    // Of short lists the documents come along.
+    this.#all = this.#statements.lists(
+      `SELECT first, last, n, iif(n < ${CHUNK}, docs, NULL), combination, value FROM posting WHERE ${inLists} ORDER BY first`,
+    )
+  }
+
+  /** Sets of documents in terms, which together hold at least those of the given ones; undefined: all. */
+  among(terms: Terms, docs: DocSet | undefined): readonly DocSet[] {
+    const lists = this.#listsOf(terms)
+    const sets = lists === undefined ? [docsOfChunks(this.#chunks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
+    if (docs === undefined || sets.reduce((sum, { length }) => sum + length, 0) < docs.length * MUCH_LARGER) return sets
+    return sets.map((set) => intersection(docs, set))
+  }
+
+  /** At most so many documents are in the terms; infinitely many when that takes too long to find out. */
+  estimate(terms: Terms): number {
+    const lists = this.#listsOf(terms)
+    if (lists !== undefined) return lists.reduce((sum, { list }) => sum + list.n, 0)
+    const { text, values } = whereOf(terms)
+    const [n, rows] = this.#statements
+      .lists(`SELECT total(n), count(*) FROM (SELECT n FROM posting WHERE ${text} LIMIT ${MOST_ESTIMATED})`)
+      .get(...values) as unknown as [number, number]
+    return rows === MOST_ESTIMATED ? Number.POSITIVE_INFINITY : n
+  }
+
+  /** A term that was not there, of one document: written with others, at the latest by `flush`. */
+  begin(combination: number, value: string, doc: number): void {
+    this.#begun.push(combination, value, doc, doc)
+    if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first: doc, last: doc, n: 1, entries: undefined })
+    if (this.#begun.length < TOGETHER * 4) return
+    this.#begin.run(...this.#begun)
+    this.#begun = []
+  }
+
+  flush(): void {
+    for (let i = 0; i < this.#begun.length; i += 4) {
+      const [combination, value, first, last] = this.#begun.slice(i, i + 4)
+      this.#put.run(combination!, value!, first!, last!, 1, null)
+    }
+    this.#begun = []
+  }
+
+  last(combination: number, value: string): Chunk | undefined {
+    return this.#last.get(combination, value) as unknown as Chunk | undefined
+  }
+
+  /** The chunk that the document lies in, or the one before it. */
+  holding(combination: number, value: string, doc: number): Chunk | undefined {
+    return this.#holding.get(combination, value, doc) as unknown as Chunk | undefined
+  }
+
+  put(combination: number, value: string, [first, last, n, docs]: Chunk): void {
+    this.#put.run(combination, value, first, last, n, docs)
+    if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first, last, n, entries: undefined })
+  }
+
+  drop(combination: number, value: string, first: number): void {
+    this.#drop.run(combination, value, first)
+    if (!this.#lists.isEmpty) this.#lists.drop(keyOf(combination, value), first)
+  }
+
+  /** Forgets what it knows by heart, and what is not written. */
+  clear(): void {
+    this.#begun = []
+    this.#lists.clear()
+  }
+
+  /** Undefined where there are too many terms to keep them. */
+  #listsOf({ combinations, values }: Terms): readonly TermList[] | undefined {
+    if (typeof values === 'function' || combinations.length * values.length > MOST_SINGLE) return undefined
+    const terms = combinations.flatMap((combination) => values.map((value) => ({ combination, value, key: keyOf(combination, value) })))
+    const known = new Map(terms.map(({ key }) => [key, this.#lists.get(key)]))
+    const missing = terms.filter(({ key }) => known.get(key) === undefined)
+    if (missing.length > 0) for (const { key, list } of this.#read(missing)) known.set(key, list)
+    return terms.map((term) => ({ ...term, list: known.get(term.key)! }))
+  }
+
+  #read(terms: readonly Term[]): readonly TermList[] {
+    const columns = [terms.map(({ combination }) => combination), terms.map(({ value }) => value)]
+    const chunks = this.#all.all(...columns.map((column) => JSON.stringify(column))) as unknown as readonly TermChunk[]
+    const ofKeys = Map.groupBy(chunks, ([, , , , combination, value]) => keyOf(combination, value))
+    return terms.map((term) => ({ ...term, list: this.#lists.add(term.key, (ofKeys.get(term.key) ?? []).map(blockOf)) }))
+  }
+
+  #docsOf({ combination, value, key, list }: TermList, among: DocSet | undefined): readonly DocSet[] {
+    return blocksAmong(list, among).map((block) => {
+      this.#budget.tick()
+      if (block.entries !== undefined) return block.entries
+      const docs = compact(docsOfChunk(this.#chunk.get(combination, value, block.first) as unknown as Chunk))
+      this.#lists.keep(key, list, block, docs)
+      return docs
+    })
+  }
+
+  #chunks(terms: Terms, docs: DocSet | undefined): readonly Chunk[] {
+    const { text, values } = whereOf(terms)
+    const statement = this.#statements.lists(
+      `SELECT first, last, n, docs FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
+    )
+    const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
+    return statement.all(...values, to, from) as unknown as readonly Chunk[]
+  }
+}
+
+const keyOf = (combination: number, value: string): string => `${combination} ${value}`
+
+const whereOf = ({ combinations, condition: { text, values } }: Terms): Sql => ({
+  text: `combination IN (${combinations.join(', ')}) AND ${text}`,
+  values,
+})
+
+function blockOf([first, last, n, docs]: TermChunk): ChunkDocs {
+  return { first, last, n, entries: n === 1 || docs !== null ? compact(docsOfChunk([first, last, n, docs])) : undefined }
+}

@@ -1,0 +1,89 @@
+/** Which values of a combination of fields some documents have. The lists of combinations of few values are kept decoded, until one is written. */
+import type { DatabaseSync } from 'node:sqlite'
+import { type Budget, TICK } from '../reading/budget.ts'
+import { Statements } from '../statements.ts'
+import { type Block, type BlockList, BlockLists } from './block-lists.ts'
+import { bytesOf, CHUNK, type Chunk, docsOfChunk, unpackChunk } from './chunks.ts'
+import { compact, type Dense, type DocSet, denseOf, isIn, meets } from './docs.ts'
+
+/** Bytes of what is kept decoded. */
+const MOST_KEPT = 5_000_000
+/** Chunks of a combination that is kept. */
+const MOST_CHUNKS = 5_000
+/** Chunks that are read, or looked at where they are decoded, in the time in which what is remembered of a document is. */
+const READ = 4
+const LOOKED_AT = 100
+
+type ValueChunk = Block<DocSet> & { readonly value: string }
+type Row = [...Chunk, value: string]
+
+export class ValueLists {
+  readonly #lists = new BlockLists<number, ValueChunk>(MOST_KEPT, bytesOf)
+  readonly #budget: Budget
+  readonly #count
+  readonly #chunks
+
+  constructor(db: DatabaseSync, budget: Budget) {
+    const statements = new Statements(db)
+    this.#budget = budget
+    this.#count = statements.lists('SELECT count(*) FROM (SELECT 1 FROM posting WHERE combination = ? LIMIT ?)')
+    this.#chunks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${TICK.text}`)
+  }
+
+  /** Whether finding the values of so many documents takes less than looking at each of them. */
+  isSmall(combinations: readonly number[], docs: number): boolean {
+    let cost = 0
+    for (const combination of combinations) {
+      const known = this.#lists.get(combination)
+      cost += known === undefined ? this.#sizeOf(combination, docs * READ) / READ : known.blocks.length / LOOKED_AT
+    }
+    return cost < docs
+  }
+
+  /** Each value once in each of its chunks with some of the documents. */
+  *among(combinations: readonly number[], docs: DocSet): Generator<string> {
+    const bits = denseOf(docs)
+    for (const combination of combinations) {
+      const list = this.#lists.get(combination) ?? this.#read(combination)
+      if (list === undefined) yield* this.#reading(combination, bits)
+      else
+        for (const { entries, value } of list.blocks) {
+          this.#budget.tick()
+          if (meets(bits, entries!)) yield value
+        }
+    }
+  }
+
+  /** A list of the combination is written. */
+  forget(combination: number): void {
+    if (!this.#lists.isEmpty) this.#lists.forget(combination)
+  }
+
+  clear(): void {
+    this.#lists.clear()
+  }
+
+  #sizeOf(combination: number, most: number): number {
+    const [n] = this.#count.get(combination, most) as unknown as [number]
+    return n
+  }
+
+  /** Undefined for one of many chunks. */
+  #read(combination: number): BlockList<ValueChunk> | undefined {
+    if (this.#sizeOf(combination, MOST_CHUNKS + 1) > MOST_CHUNKS) return undefined
+    const rows = this.#chunks.all(combination) as unknown as readonly Row[]
+    return this.#lists.add(
+      combination,
+      rows.map(([first, last, n, docs, value]) => ({ first, last, n, value, entries: compact(docsOfChunk([first, last, n, docs])) })),
+    )
+  }
+
+  *#reading(combination: number, bits: Dense): Generator<string> {
+    const members = new Uint32Array(CHUNK)
+    for (const row of this.#chunks.iterate(combination)) {
+      const [first, last, n, docs, value] = row as unknown as Row
+      unpackChunk([first, last, n, docs], members, 0)
+      if (members.subarray(0, n).some((doc) => isIn(bits, doc))) yield value
+    }
+  }
+}

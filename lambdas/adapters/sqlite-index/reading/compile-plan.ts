@@ -1,0 +1,133 @@
+/** What a condition of a plan reads in the index. */
+import { compareText, type Predicate } from '../../../search/plan.ts'
+import { intervalTestOf, rangesTestOf } from '../intervals/interval-test.ts'
+import type { Intervals } from '../intervals/intervals.ts'
+import { type DocSet, type Docs, union } from '../lists/docs.ts'
+import type { Postings } from '../lists/postings.ts'
+import type { Terms } from '../lists/term-lists.ts'
+import type { TupleLists } from '../lists/tuple-lists.ts'
+import { COMPARTMENT, ID, PRESENT } from '../schema.ts'
+import { TICK } from './budget.ts'
+import { isOneOf, type Sql, sql } from './sql.ts'
+
+/** The kind (a type of a tenant) that is searched, and the numbers of its fields. */
+export type Numbers = {
+  readonly kind: number
+  /** Undefined for one that no document has. */
+  readonly field: (name: string) => number | undefined
+  /** The combinations of fields that the field is in: where its keys stand. */
+  readonly combinations: (name: string) => readonly number[]
+  /** The combinations of fields that documents have values of, among them this one. */
+  readonly presence: (name: string) => readonly number[]
+}
+
+export type Sources = {
+  readonly numbers: Numbers
+  readonly postings: Postings
+  readonly intervals: Intervals
+  readonly tuples: TupleLists
+  /** The documents of a query for them. */
+  readonly rows: (query: Sql) => Docs
+}
+
+/** `estimate`: at most so many documents; infinitely many where only reading tells. `read`: at least those of the given documents; undefined: all. */
+export type Reading = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
+
+export type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
+
+/** Undefined when no document meets the condition. */
+export function readingOf(p: Leaf, sources: Sources): Reading | undefined {
+  const { numbers } = sources
+  switch (p.kind) {
+    case 'key':
+    case 'keyRange':
+    case 'contains':
+      if (p.field === ID) return ofRows(idQuery(p, numbers), sources, p.kind === 'key' ? p.oneOf.length : undefined)
+      return ofTerms(numbers.combinations(p.field), p, sources)
+    case 'compartment':
+      return ofTerms(numbers.combinations(COMPARTMENT), p, sources)
+    case 'present':
+      return presenceOf(p.field, sources)
+    case 'span':
+    case 'number':
+      return intervalsOf(p, sources)
+    case 'tuple':
+      return tuplesOf(p, sources)
+    case 'near':
+      return ofRows(nearQuery(p, numbers.field(p.field)), sources)
+  }
+}
+
+/** Of a condition on single intervals of one field; undefined for others. */
+export function intervalsOf(p: Predicate, { numbers, intervals }: Sources): Reading | undefined {
+  const test = intervalTestOf(p)
+  const field = test === undefined ? undefined : numbers.field(test.field)
+  if (test === undefined || field === undefined) return undefined
+  return { estimate: () => intervals.estimate([field], test), read: (among) => intervals.read([field], test, among) }
+}
+
+export const presenceOf = (field: string, sources: Sources): Reading | undefined =>
+  ofTerms(sources.numbers.presence(field), { kind: 'compartment', oneOf: [PRESENT] }, sources)
+
+function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, intervals }: Sources): Reading | undefined {
+  const alike = tuples.passing(p, numbers.combinations(p.field)).map(({ ranges, lists }) => ({
+    fields: lists.map((list) => -list),
+    test: rangesTestOf(p.ranges, ranges),
+  }))
+  if (alike.length === 0) return undefined
+  return {
+    estimate: () => alike.reduce((sum, { fields, test }) => sum + intervals.estimate(fields, test), 0),
+    read: (among) => union(alike.map(({ fields, test }) => intervals.read(fields, test, among))),
+  }
+}
+
+type OfKeys = Extract<Leaf, { kind: 'key' | 'keyRange' | 'contains' | 'compartment' }>
+
+function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: Sources): Reading | undefined {
+  if (combinations.length === 0) return undefined
+  const terms: Terms = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
+  // Every key must be looked at, which is left to the last.
+  const estimate = p.kind === 'contains' ? () => Number.POSITIVE_INFINITY : () => postings.estimate(terms)
+  return { estimate, read: (among) => postings.read(terms, among) }
+}
+
+const ofRows = (query: Sql | undefined, { rows }: Sources, most = Number.POSITIVE_INFINITY): Reading | undefined =>
+  query === undefined ? undefined : { estimate: () => most, read: () => rows(query) }
+
+function keyCondition(column: string, p: OfKeys): Sql {
+  switch (p.kind) {
+    case 'key':
+    case 'compartment':
+      return isOneOf(column, p.oneOf)
+    case 'keyRange':
+      return p.to === undefined ? sql(`${column} >= ?`, p.from) : sql(`${column} >= ? AND ${column} < ?`, p.from, p.to)
+    case 'contains':
+      return sql(`CASE WHEN ${TICK.text} THEN instr(${column}, ?) > 0 END`, p.text)
+  }
+}
+
+const keyTest = (p: Extract<OfKeys, { kind: 'keyRange' | 'contains' }>): ((value: string) => boolean) =>
+  p.kind === 'contains'
+    ? (value) => value.includes(p.text)
+    : (value) => compareText(value, p.from) >= 0 && (p.to === undefined || compareText(value, p.to) < 0)
+
+function idQuery(p: OfKeys, { kind }: Numbers): Sql {
+  const { text, values } = keyCondition('id', p)
+  return { text: `SELECT doc FROM place WHERE kind = ${kind} AND deleted = 0 AND ${text}`, values }
+}
+
+/** Metres of a degree of latitude, at least. */
+const DEGREE = 111_000
+
+/** The parallels that bound the circle pick the index. */
+const nearQuery = ({ latitude, longitude, metres }: Extract<Leaf, { kind: 'near' }>, field: number | undefined): Sql | undefined =>
+  field === undefined
+    ? undefined
+    : sql(
+        `SELECT x.doc FROM point x WHERE x.field = ${field} AND x.latitude BETWEEN ? AND ? AND metres_between(x.latitude, x.longitude, ?, ?) <= ? AND ${TICK.text}`,
+        latitude - metres / DEGREE,
+        latitude + metres / DEGREE,
+        latitude,
+        longitude,
+        metres,
+      )

@@ -1,0 +1,62 @@
+/** Groups and distinct keys: told from what the index holds of each match. */
+import type { Group, GroupPage, Hit } from '../../../ports/search-index.ts'
+import { MOST_GROUPS, TooManyGroups } from '../../../ports/too-costly.ts'
+import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../../search/plan.ts'
+import { keyFieldsOf } from '../held.ts'
+import { keysIn, ownKeys } from '../held-keys.ts'
+import { ID } from '../schema.ts'
+import type { Numbers } from './compile-plan.ts'
+
+/** `numbers`: of the match's kind. */
+export type Match = { readonly hit: Hit; readonly held: string; readonly numbers: Numbers }
+
+type Growing = { readonly key: string; size: number; hits: Hit[] }
+
+export function groupsOf(matches: Iterable<Match>, plan: GroupPlan): GroupPage {
+  const groups = new Map<string, Growing>()
+  let total = 0
+  for (const match of matches) {
+    total++
+    for (const key of groupKeys(match, plan.field)) grow(groups, key, match.hit, plan)
+    if (groups.size > MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
+  }
+  const order = (a: GroupPosition, b: GroupPosition): number => compareGroups(a, b, plan.order)
+  const sorted = [...groups.values()]
+    .map((group) => ({ group, at: { position: group.hits[0]!.position, key: group.key } }))
+    .filter(({ at }) => plan.after === undefined || order(at, plan.after) > 0)
+    .sort((a, b) => order(a.at, b.at))
+  const skip = plan.skip ?? 0
+  return {
+    groups: sorted.slice(skip, skip + plan.limit).map(({ group: { key, size, hits } }): Group => ({ key, size, hits })),
+    more: sorted.length > skip + plan.limit,
+    total,
+  }
+}
+
+function grow(groups: Map<string, Growing>, key: string, hit: Hit, { hits: most, order }: GroupPlan): void {
+  const group = groups.get(key)
+  if (group === undefined) return void groups.set(key, { key, size: 1, hits: [hit] })
+  group.size++
+  const { hits } = group
+  if (hits.length === most && comparePositions(hit.position, hits.at(-1)!.position, order) > 0) return
+  let at = hits.length
+  while (at > 0 && comparePositions(hit.position, hits[at - 1]!.position, order) < 0) at--
+  hits.splice(at, 0, hit)
+  if (hits.length > most) hits.pop()
+}
+
+const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
+  comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
+
+function groupKeys(match: Match, name: string): readonly string[] {
+  const own = ownKeys(match.held, match.numbers.field(name))
+  if (own !== undefined) return own
+  for (const source of keyFieldsOf(name)) {
+    const keys = keysOf(match, source)
+    if (keys.length > 0) return keys
+  }
+  return []
+}
+
+export const keysOf = ({ hit, held, numbers }: Match, name: string): readonly string[] =>
+  name === ID ? [hit.id] : keysIn(held, numbers.combinations(name))

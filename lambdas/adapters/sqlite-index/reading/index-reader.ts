@@ -1,0 +1,261 @@
+/** Answers plans from one index: finds the documents that match, then shows them. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Hit, HitPage } from '../../../ports/search-index.ts'
+import { comparePositions, type Matching, type Plan, type SortKey } from '../../../search/plan.ts'
+import type { IndexNumbers } from '../index-numbers.ts'
+import type { Intervals } from '../intervals/intervals.ts'
+import { type Dense, type DocSet, type Docs, denseOf, docsOf, isIn, listOf, NO_DOCS } from '../lists/docs.ts'
+import type { Postings } from '../lists/postings.ts'
+import type { TupleLists } from '../lists/tuple-lists.ts'
+import { ID } from '../schema.ts'
+import { sideOf } from '../sorting.ts'
+import { Statements } from '../statements.ts'
+import { type Budget, TICK } from './budget.ts'
+import type { Sources } from './compile-plan.ts'
+import { keysOf, type Match } from './groups.ts'
+import { LatestMatches } from './latest-matches.ts'
+import { kindSize, matchesOf } from './matches.ts'
+import { type Kind, NumbersOf } from './numbers-of.ts'
+import { afterPosition, sortColumn } from './sort-columns.ts'
+import { joined, type Sql, sql } from './sql.ts'
+
+/** Above so many matches the estimated total is absent. */
+const COUNTED = 10_000
+/** Types of a search that are explained. */
+const MOST_EXPLAINED = 5
+/** So many matches are sorted for a page; more are walked in the order that is asked for. */
+const GATHERED = 2_000
+/** Matches that are sorted in the time in which so many documents are walked by. */
+const WALKED_FOR_SORTED = 3
+
+export type ReaderParts = {
+  readonly db: DatabaseSync
+  readonly numbers: IndexNumbers
+  readonly postings: Postings
+  readonly intervals: Intervals
+  readonly tuples: TupleLists
+  readonly budget: Budget
+  /** So many matches are sorted for a page. */
+  readonly gathered?: number
+}
+
+/** With its sort values, and what else is asked for. */
+type Row = readonly [id: string, version: number, ...values: (string | number | null)[]]
+type Found = Kind & { readonly docs: DocSet; readonly sources: Sources }
+
+export class IndexReader {
+  readonly #parts: ReaderParts
+  readonly #gathered: number
+  readonly #statements: Statements
+  readonly #numbers: NumbersOf
+  readonly #latest = new LatestMatches<readonly Found[]>()
+  /** What the function `is_match` looks at. */
+  #matching: Dense = denseOf(NO_DOCS)
+
+  constructor(parts: ReaderParts) {
+    this.#parts = parts
+    this.#gathered = parts.gathered ?? GATHERED
+    this.#statements = new Statements(parts.db)
+    this.#numbers = new NumbersOf(this.#statements, () => parts.numbers.changes)
+    parts.db.function('is_match', (doc) => {
+      parts.budget.tick()
+      return isIn(this.#matching, Number(doc)) ? 1 : 0
+    })
+  }
+
+  /** To be told before every change of the index. */
+  onChange(): void {
+    this.#latest.clear()
+  }
+
+  /** TooCostly when the budget is used up. */
+  find(plan: Plan): HitPage {
+    const found = this.#found(plan)
+    const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
+    const shown = plan.total === 'none' || (plan.total === 'estimate' && matches > COUNTED) ? {} : { total: matches }
+    const skip = plan.skip ?? 0
+    const wanted = skip + plan.limit + 1
+    if (plan.limit === 0 || matches === 0) return { hits: [], more: false, ...shown }
+    const hits: Hit[] = []
+    for (const each of found) {
+      if (plan.order.length === 0 && (hits.length >= wanted || each.type < (plan.after?.type ?? ''))) continue
+      hits.push(...this.#page(each, plan, plan.order.length === 0 ? wanted - hits.length : wanted))
+    }
+    if (found.length > 1 && plan.order.length > 0) hits.sort((a, b) => comparePositions(a.position, b.position, plan.order))
+    return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
+  }
+
+  /** All matches, in no order. TooCostly when the budget is used up. */
+  *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
+    for (const each of this.#found(matching)) yield* this.#shown(each, order)
+  }
+
+  /** The keys of a field among the matches, at most so many. TooCostly when the budget is used up. */
+  distinct(matching: Matching, field: string, limit: number): readonly string[] {
+    const keys = new Set<string>()
+    for (const each of this.#found(matching))
+      for (const key of this.#keysAmong(each, field)) {
+        keys.add(key)
+        if (keys.size >= limit) return [...keys]
+      }
+    return [...keys]
+  }
+
+  /** Of each type the conditions in the order in which they are read, with how many documents they leave, and how the first page is sorted. */
+  explain(plan: Plan): readonly string[] {
+    this.#parts.budget.begin()
+    return this.#kindsOf(plan)
+      .slice(0, MOST_EXPLAINED)
+      .flatMap((kind) => {
+        const sources = this.#sourcesOf(kind)
+        const steps: string[] = []
+        const docs = matchesOf(plan.where, sources, ({ condition, most, left }) =>
+          steps.push(`${kind.type}: ${textOf(condition)}: ${Number.isFinite(most) ? `at most ${most}` : 'unknown'}, ${left} left`),
+        )
+        const { text, values } = this.#sorting({ ...kind, docs: NO_DOCS, sources }, plan)
+        return [...steps, `${kind.type}: ${text} ← ${JSON.stringify([...values, plan.limit])}, with ${docs.length} documents`]
+      })
+  }
+
+  #found(matching: Matching): readonly Found[] {
+    this.#parts.budget.begin()
+    return this.#latest.of(matching, () =>
+      this.#kindsOf(matching).flatMap((kind) => {
+        const sources = this.#sourcesOf(kind)
+        const docs = matchesOf(matching.where, sources)
+        return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
+      }),
+    )
+  }
+
+  #kindsOf({ tenant, types }: Matching): readonly Kind[] {
+    const asked = new Set(types)
+    return this.#numbers.kinds(tenant).filter(({ type }) => asked.has(type))
+  }
+
+  #sourcesOf({ kind }: Kind): Sources {
+    const { postings, intervals, tuples } = this.#parts
+    return { numbers: this.#numbers.of(kind), postings, intervals, tuples, rows: (query) => this.#rows(query) }
+  }
+
+  #rows({ text, values }: Sql): Docs {
+    const rows = this.#statements.lists(text).all(...values) as unknown as readonly [number][]
+    return docsOf(Uint32Array.from(rows, ([doc]) => doc))
+  }
+
+  *#shown(found: Found, order: readonly SortKey[]): Generator<Match> {
+    const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
+    for (const row of this.#statements.lists(text).iterate(jsonOf(found.docs), ...values) as Iterable<unknown>)
+      yield { hit: hitOf(row as unknown as Row, found, { order }), held: String((row as Row).at(-1)), numbers: found.sources.numbers }
+  }
+
+  /** From the lists of the field's keys where there are few of them, else from what is remembered of each match. */
+  *#keysAmong(found: Found, field: string): Generator<string> {
+    const { docs, sources } = found
+    const { postings } = this.#parts
+    const combinations = sources.numbers.combinations(field)
+    if (field !== ID && combinations.length === 0) return
+    if (field !== ID && postings.isSmall(combinations, docs.length)) return yield* postings.valuesAmong(combinations, docs)
+    for (const match of this.#shown(found, [])) yield* keysOf(match, field)
+  }
+
+  #page(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+    const matches = found.docs.length
+    if (plan.order.length === 0) {
+      const walked = matches <= this.#gathered ? (wanted * kindSize(found.sources)) / matches : 0
+      return walked < matches * WALKED_FOR_SORTED ? this.#walkedById(found, plan, wanted) : this.#sorted(found, plan, wanted)
+    }
+    const inOrder = matches <= this.#gathered ? [] : this.#walkedInOrder(found, plan, wanted)
+    return inOrder.length < wanted ? this.#sorted(found, plan, wanted) : inOrder
+  }
+
+  /** Sorts all matches. */
+  #sorted(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+    const { text, values } = this.#sorting(found, plan)
+    const rows = this.#statements.lists(text).all(...values, wanted)
+    return rows.map((row) => hitOf(row as unknown as Row, found, plan))
+  }
+
+  /** Takes the number of hits as its last variable. */
+  #sorting(found: Found, plan: Plan): Sql {
+    const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), TICK])
+    const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
+    return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [jsonOf(found.docs), ...values] }
+  }
+
+  /** Looks at the documents in the order of their ids until there are enough. */
+  #walkedById(found: Found, { after }: Plan, wanted: number): readonly Hit[] {
+    this.#matching = denseOf(found.docs)
+    const from = after?.type === found.type ? after.id : ''
+    const text = `SELECT c.id, d.version FROM place c CROSS JOIN document d
+      WHERE c.kind = ? AND c.id > ? AND is_match(c.doc) AND d.doc = c.doc ORDER BY c.id LIMIT ?`
+    const rows = this.#statements.lists(text).all(found.kind, from, wanted)
+    return rows.map((row) => hitOf(row as unknown as Row, found, { order: [] }))
+  }
+
+  /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
+  #walkedInOrder(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+    const { param, descending } = plan.order[0]!
+    const field = found.sources.numbers.field(param)
+    const first = plan.after?.values[0]
+    if (field === undefined || first === null) return []
+    this.#matching = denseOf(found.docs)
+    const side = sideOf('c.', field, descending)
+    const start = first === undefined ? sql('1') : sql(`${side} ${descending ? '<=' : '>='} ?`, first)
+    const from = `document c INDEXED BY ${this.#orderIndex(field, descending)} CROSS JOIN document d`
+    const isMatch = sql(`${sideOf('c.', field, false)} IS NOT NULL AND is_match(c.doc) AND d.doc = c.doc`)
+    const { text, values } = this.#query(found, plan, from, [isMatch, start])
+    const hits: Hit[] = []
+    const rows = this.#statements.lists(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)
+    for (const row of rows) {
+      const hit = hitOf(row as unknown as Row, found, plan)
+      if (hits.length >= wanted && hit.position.values[0] !== hits.at(-1)!.position.values[0]) break
+      hits.push(hit)
+    }
+    return hits.sort((a, b) => comparePositions(a.position, b.position, plan.order)).slice(0, wanted)
+  }
+
+  #query(
+    { type, sources }: Found,
+    { order, after }: Pick<Plan, 'order' | 'after'>,
+    from: string,
+    conditions: readonly Sql[],
+    more: readonly string[] = [],
+  ): Sql {
+    const { field } = sources.numbers
+    const keys = order.map((key, i) => `${sortColumn(key, field)} AS k${i}`)
+    const where = joined(after === undefined ? conditions : [...conditions, afterPosition(after, order, type, field)], ' AND ')
+    return { text: `SELECT ${['d.id', 'd.version', ...keys, ...more].join(', ')} FROM ${from} WHERE ${where.text}`, values: where.values }
+  }
+
+  /** Made when a large result is first sorted by the parameter, and kept up to date from then on. */
+  #orderIndex(field: number, descending: boolean): string {
+    const name = `sorting_${descending ? 'high' : 'low'}_${field}`
+    if (this.#statements.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = ?").get(name) === undefined)
+      this.#parts.db.exec(
+        `CREATE INDEX ${name} ON document (${sideOf('', field, descending)}) WHERE ${sideOf('', field, false)} IS NOT NULL`,
+      )
+    return name
+  }
+}
+
+/** The documents of a list that is the first variable. */
+const GIVEN = 'json_each(?) c CROSS JOIN document d'
+
+const jsonOf = (docs: DocSet): string => `[${listOf(docs).join(',')}]`
+
+const MOST_SHOWN = 500
+
+/** A condition, for people. */
+const textOf = ({ kind, ...rest }: Plan['where']): string =>
+  `${kind} ${JSON.stringify(rest, (_, value) => (Math.abs(value) === Number.POSITIVE_INFINITY ? String(value) : value))}`.slice(
+    0,
+    MOST_SHOWN,
+  )
+
+const hitOf = ([id, version, ...values]: Row, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
+  type,
+  id,
+  version,
+  position: { values: values.slice(0, order.length), type, id },
+})

@@ -1,0 +1,67 @@
+/** The numbers of kinds and of their fields, as searches need them: asked for once, until there are others. */
+
+import type { Statements } from '../statements.ts'
+import type { Numbers } from './compile-plan.ts'
+
+/** A type of a tenant. */
+export type Kind = { readonly kind: number; readonly type: string }
+
+/** Tenants and kinds that are known by heart. */
+const MOST_KNOWN = 1_000
+
+export class NumbersOf {
+  readonly #statements: Statements
+  readonly #changes: () => number
+  readonly #kinds = new Map<string, readonly Kind[]>()
+  readonly #numbers = new Map<number, Numbers>()
+  #known = 0
+
+  /** `changes` tells another number when there are other numbers. */
+  constructor(statements: Statements, changes: () => number) {
+    this.#statements = statements
+    this.#changes = changes
+  }
+
+  /** All of a tenant, by type. */
+  kinds(tenant: string): readonly Kind[] {
+    return this.#once(this.#kinds, tenant, () => {
+      const rows = this.#statements.prepare('SELECT kind, type FROM kind WHERE tenant = ?').all(tenant) as unknown as Kind[]
+      return rows.sort((a, b) => (a.type < b.type ? -1 : 1))
+    })
+  }
+
+  of(kind: number): Numbers {
+    return this.#once(this.#numbers, kind, () => numbersOf(kind, this.#statements))
+  }
+
+  #once<Key, Value>(known: Map<Key, Value>, key: Key, ask: () => Value): Value {
+    if (this.#known !== this.#changes() || (known.size === MOST_KNOWN && !known.has(key))) {
+      this.#kinds.clear()
+      this.#numbers.clear()
+      this.#known = this.#changes()
+    }
+    return once(known, key, ask)
+  }
+}
+
+function numbersOf(kind: number, statements: Statements): Numbers {
+  const ofField = statements.prepare('SELECT field FROM field WHERE kind = ? AND name = ?')
+  const ofCombinations = statements.prepare('SELECT combination FROM combined WHERE field = ?')
+  const askField = (name: string): number | undefined => (ofField.get(kind, name) as { readonly field: number } | undefined)?.field
+  const combined = (number: number | undefined): readonly number[] =>
+    number === undefined ? [] : ofCombinations.all(number).map((each) => (each as { readonly combination: number }).combination)
+  const [fields, combinations, presence] = [new Map<string, number | undefined>(), new Map(), new Map()]
+  const field = (name: string): number | undefined => once(fields, name, () => askField(name))
+  return {
+    kind,
+    field,
+    combinations: (name) => once(combinations, name, () => combined(field(name))),
+    presence: (name) => once(presence, name, () => combined(field(name) && -field(name)!)),
+  }
+}
+
+/** Asks once for each key. */
+function once<Key, Value>(known: Map<Key, Value>, key: Key, ask: () => Value): Value {
+  if (!known.has(key)) known.set(key, ask())
+  return known.get(key)!
+}

@@ -1,0 +1,32 @@
+/** Sort values in SQL: their columns, and what stands after a position. Missing values stand last, ascending and descending. */
+import type { Position, SortKey } from '../../../search/plan.ts'
+import { sideOf } from '../sorting.ts'
+import type { Numbers } from './compile-plan.ts'
+import { joined, type Sql, sql } from './sql.ts'
+
+/** A value of the document `d`. */
+export function sortColumn({ param, descending }: SortKey, field: Numbers['field']): string {
+  const number = field(param)
+  return number === undefined ? 'NULL' : sideOf('d.', number, descending)
+}
+
+/** Strictly after a position, for documents of the type `here`: for each sort key, equal before it and beyond in it. */
+export function afterPosition({ values, type, id }: Position, order: readonly SortKey[], here: string, field: Numbers['field']): Sql {
+  const ways: Sql[] = []
+  const equal: Sql[] = []
+  order.forEach((key, i) => {
+    const column = sortColumn(key, field)
+    const value = values[i] ?? null
+    if (value !== null) ways.push(conjunction([...equal, sql(`(${column} ${key.descending ? '<' : '>'} ? OR ${column} IS NULL)`, value)]))
+    equal.push(value === null ? sql(`${column} IS NULL`) : sql(`${column} = ?`, value))
+  })
+  if (here === type) ways.push(conjunction([...equal, sql('d.id > ?', id)]))
+  else if (here > type) ways.push(conjunction(equal))
+  const { text, values: bound } = joined(ways, ' OR ', '0')
+  return { text: `(${text})`, values: bound }
+}
+
+function conjunction(parts: readonly Sql[]): Sql {
+  const { text, values } = joined(parts, ' AND ', '1')
+  return { text: `(${text})`, values }
+}

@@ -1,0 +1,150 @@
+/** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
+import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
+import { IndexNumbers } from './index-numbers.ts'
+import { Intervals } from './intervals/intervals.ts'
+import { Postings } from './lists/postings.ts'
+import { TupleLists } from './lists/tuple-lists.ts'
+import { budgetOf } from './reading/budget.ts'
+import { groupsOf } from './reading/groups.ts'
+import { IndexReader } from './reading/index-reader.ts'
+import { openIndex } from './schema.ts'
+import { IndexWriter } from './writing/index-writer.ts'
+
+export type IndexOptions = {
+  /** So many matches are sorted for a page. */
+  readonly gathered?: number
+  /** Milliseconds a search may take. */
+  readonly budget?: number
+}
+
+/** Documents of terms in memory. */
+const MOST_PENDING = 1_000_000
+
+export class SqliteSearchIndex implements SearchIndex {
+  readonly #db: DatabaseSync
+  readonly #postings: Postings
+  readonly #intervals: Intervals
+  readonly #tuples: TupleLists
+  readonly #reader: IndexReader
+  readonly #writer: IndexWriter
+  /** What is in memory is being written, in steps. */
+  #writing: Generator<undefined> | undefined
+  readonly #about
+  readonly #setAbout
+
+  constructor(file: string, { gathered, budget: milliseconds = Number.POSITIVE_INFINITY }: IndexOptions = {}) {
+    const db = openIndex(file)
+    const budget = budgetOf(db, milliseconds)
+    this.#db = db
+    this.#postings = new Postings(db, budget)
+    const tuples = new TupleLists(db)
+    this.#tuples = tuples
+    this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
+    const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, tuples }
+    this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
+    this.#writer = new IndexWriter(db, lists)
+    this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
+    this.#setAbout = this.#db.prepare('INSERT OR REPLACE INTO about VALUES (?, ?)')
+  }
+
+  async apply(documents: readonly IndexDocument[]): Promise<void> {
+    this.applyNow(documents)
+    this.commit()
+  }
+
+  /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. `again`: also what it has. */
+  applyNow(documents: readonly IndexDocument[], { again = false } = {}): void {
+    this.#reader.onChange()
+    if (!this.#db.isTransaction) this.#db.exec('BEGIN')
+    try {
+      this.#writer.apply(documents, again)
+      if (this.#postings.size > MOST_PENDING) this.#writeAll()
+    } catch (error) {
+      this.#db.exec('ROLLBACK')
+      this.#writing = undefined
+      this.#postings.clear()
+      this.#intervals.clear()
+      this.#tuples.clear()
+      this.#writer.reset()
+      throw error
+    }
+  }
+
+  /** A step towards a commit that takes less time; true when it is worth while to commit now. */
+  prepareCommit(): boolean {
+    this.#writing ??= this.#write()
+    if (this.#writing.next().done !== true) return false
+    this.#writing = undefined
+    return true
+  }
+
+  commit(): void {
+    if (!this.#db.isTransaction) return
+    this.#writeAll()
+    this.#db.exec('COMMIT')
+  }
+
+  async find(plan: Plan): Promise<HitPage> {
+    return this.findNow(plan)
+  }
+
+  findNow(plan: Plan): HitPage {
+    return this.#reader.find(plan)
+  }
+
+  async distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
+    return this.distinctNow(matching, field, limit)
+  }
+
+  distinctNow(matching: Matching, field: string, limit: number): readonly string[] {
+    return this.#reader.distinct(matching, field, limit)
+  }
+
+  async groups(plan: GroupPlan): Promise<GroupPage> {
+    return this.groupsNow(plan)
+  }
+
+  groupsNow(plan: GroupPlan): GroupPage {
+    return groupsOf(this.#reader.matches(plan, plan.order), plan)
+  }
+
+  async explain(plan: Plan): Promise<readonly string[]> {
+    return this.explainNow(plan)
+  }
+
+  explainNow(plan: Plan): readonly string[] {
+    return this.#reader.explain(plan)
+  }
+
+  async caughtUp(): Promise<boolean> {
+    return true
+  }
+
+  /** A note of the index about itself, part of its transaction. */
+  note(name: string): string | number | undefined {
+    return (this.#about.get(name) as { readonly value: string | number } | undefined)?.value
+  }
+
+  setNote(name: string, value: string | number): void {
+    if (!this.#db.isTransaction) this.#db.exec('BEGIN')
+    this.#setAbout.run(name, value)
+  }
+
+  close(): void {
+    this.commit()
+    this.#db.close()
+  }
+
+  #writeAll(): void {
+    while (!this.prepareCommit());
+    // What came between the steps.
+    while (!this.prepareCommit());
+  }
+
+  *#write(): Generator<undefined> {
+    yield* this.#postings.writing()
+    yield* this.#intervals.writing()
+  }
+}

@@ -1,0 +1,52 @@
+/** The version log as a change feed, on a connection of its own: usable from any thread. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
+import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import { RecentKeys } from './keys/recent-keys.ts'
+import { VersionReader } from './reading/version-reader.ts'
+import { COLUMNS, inSnapshot, isThere, type VersionRow, versionOf } from './rows.ts'
+import { openForReading } from './schema.ts'
+
+const HEAVIEST = 64_000
+/** kB: the log is read once, from its beginning to its end. */
+const CACHE = 2_000
+
+export class SqliteChangeFeed implements ChangeFeed {
+  readonly #db: DatabaseSync
+  readonly #changes
+  readonly #recent: RecentKeys
+  readonly #versions: VersionReader
+
+  constructor(file: string) {
+    this.#db = openForReading(file, { cache: CACHE })
+    this.#recent = new RecentKeys(this.#db)
+    this.#versions = new VersionReader(this.#db, this.#recent)
+    this.#changes = this.#db.prepare(
+      `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
+    )
+    this.#changes.setReturnArrays(true)
+  }
+
+  changes(after: number, limit: number): readonly Change[] {
+    const found: Change[] = []
+    let weight = 0
+    for (const row of this.#changes.iterate(after, limit) as unknown as Iterable<VersionRow>) {
+      const version = versionOf(row)
+      found.push({ position: row[0], version })
+      weight += version.body.length
+      if (weight > limit * HEAVIEST) break
+    }
+    return found
+  }
+
+  version(key: VersionKey): ResourceVersion | undefined {
+    return inSnapshot(this.#db, () => {
+      this.#recent.refresh()
+      return this.#versions.version(key)
+    })
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}

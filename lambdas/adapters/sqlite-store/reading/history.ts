@@ -1,0 +1,119 @@
+/** Histories from the version log: of one resource by its key, of types by the index on lastUpdated, merged. */
+import type { DatabaseSync } from 'node:sqlite'
+import type {
+  HistoryPage,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  ResourceKey,
+  ResourceVersion,
+} from '../../../ports/resource-store.ts'
+import type { RecentKeys } from '../keys/recent-keys.ts'
+import { COLUMNS, type VersionRow, versionOf } from '../rows.ts'
+import { type Place, Places, resumeIn } from './places.ts'
+
+/** Bytes after which a page ends early. */
+export const PAGE_WEIGHT = 16_000_000
+/** Index entries read of a type at first, so that a history of 150 types does not read 150 pages. */
+const STEP = 16
+
+type Kind = { readonly kind: number; readonly type: string }
+
+export class HistoryReader {
+  readonly #kinds
+  readonly #newest
+  readonly #stamp
+  readonly #head
+  readonly #bySeq
+  readonly #key
+  readonly #recent: RecentKeys
+  readonly #places: Places
+
+  constructor(db: DatabaseSync, recent: RecentKeys) {
+    this.#recent = recent
+    this.#places = new Places(db)
+    this.#kinds = db.prepare('SELECT kind, type FROM kind WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2)')
+    this.#newest = db.prepare('SELECT max((SELECT max(lastUpdated) FROM version v WHERE v.kind = t.kind)) AS newest FROM kind t')
+    this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
+    this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
+    this.#key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
+    this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
+    this.#bySeq.setReturnArrays(true)
+  }
+
+  /** The newest instant a version was stamped with; 0 when there is none. */
+  newest(): number {
+    return (this.#newest.get() as { readonly newest: number | null }).newest ?? 0
+  }
+
+  page(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): HistoryPage {
+    const kinds = this.#kinds.all(scope.tenant, scope.type ?? null) as unknown as Kind[]
+    return pageOf(
+      scope.id === undefined ? this.#ofKinds(kinds, window, after, limit) : this.#ofResource(kinds, scope, window, after),
+      limit,
+    )
+  }
+
+  /** Instants rise from version to version, so a window is a run of version numbers. */
+  *#ofResource(kinds: readonly Kind[], { id }: ResourceKey, window: HistoryWindow, after?: HistoryPosition): Generator<VersionRow> {
+    const kind = kinds[0]?.kind
+    if (kind === undefined) return
+    const head = (this.#recent.head(kind, id) ?? (this.#head.get(kind, id) as { readonly vid: number | null })).vid ?? 0
+    const firstFrom = (instant: number) => this.#firstFrom(kind, id, head, instant)
+    const { since, before, currentAt } = window
+    const low = Math.max(1, since === undefined ? 1 : firstFrom(since), currentAt === undefined ? 1 : firstFrom(currentAt + 1) - 1)
+    const high = Math.min(head, before === undefined ? head : firstFrom(before) - 1, (after?.versionId ?? head + 1) - 1)
+    for (let vid = high; vid >= low; vid--) yield this.#bySeq.get(this.#seqOf(kind, id, vid)) as unknown as VersionRow
+  }
+
+  #seqOf(kind: number, id: string, vid: number): number {
+    return this.#recent.seqOf(kind, id, vid) ?? (this.#key.get(kind, id, vid) as { readonly seq: number }).seq
+  }
+
+  /** The lowest version stamped at or after an instant; one more than the head when there is none. */
+  #firstFrom(kind: number, id: string, head: number, instant: number): number {
+    let [low, high] = [1, head + 1]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const { lastUpdated } = this.#stamp.get(this.#seqOf(kind, id, middle)) as { readonly lastUpdated: number }
+      if (lastUpdated >= instant) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  *#ofKinds(kinds: readonly Kind[], window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Generator<VersionRow> {
+    const step = kinds.length === 1 ? limit + 1 : STEP
+    const sources = kinds.toSorted(byType).map(({ kind, type }) => {
+      const places = this.#places.after(kind, window, after && resumeIn(type, after), step)
+      return { places, next: places.next().value }
+    })
+    for (;;) {
+      const first = sources.reduce<Place | undefined>(
+        (best, { next }) => (next !== undefined && isBefore(next, best) ? next : best),
+        undefined,
+      )
+      if (first === undefined) return
+      const source = sources.find(({ next }) => next === first)!
+      yield this.#bySeq.get(first.seq) as unknown as VersionRow
+      source.next = source.places.next().value
+    }
+  }
+}
+
+/** Sources are in the order of their types: of one instant, the first has the first. */
+const isBefore = (place: Place, best: Place | undefined): boolean => best === undefined || place.lastUpdated > best.lastUpdated
+
+const byType = (a: Kind, b: Kind): number => (a.type < b.type ? -1 : 1)
+
+function pageOf(rows: Iterable<VersionRow>, limit: number): HistoryPage {
+  const versions: ResourceVersion[] = []
+  let weight = 0
+  for (const row of rows) {
+    if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
+    const version = versionOf(row)
+    versions.push(version)
+    weight += version.body.length
+  }
+  return { versions, more: false }
+}

@@ -1,0 +1,56 @@
+/** Where versions stand in the order of histories, read from the index alone: newest first. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { HistoryPosition, HistoryWindow } from '../../../ports/resource-store.ts'
+import { nextOf } from '../keys/recent-keys.ts'
+import { isThere } from '../rows.ts'
+
+export type Place = { readonly lastUpdated: number; readonly id: string; readonly vid: number; readonly seq: number }
+
+const FOREVER = Number.MAX_SAFE_INTEGER
+const AFTER_ALL_IDS = '\u{10ffff}'
+
+/** The version after this one was stamped after the instant, or there is none. */
+const NOT_SUPERSEDED = `(?1 < 0 OR NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.lastUpdated <= ?1))`
+
+const placesWhere = (condition: string): string =>
+  `SELECT v.lastUpdated, v.id, v.vid, v.seq FROM version v INDEXED BY history
+   WHERE v.kind = ?2 AND ${condition} AND ${isThere('v')} AND ${NOT_SUPERSEDED} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC LIMIT ?3`
+
+export class Places {
+  readonly #ofInstant
+  readonly #upTo
+
+  constructor(db: DatabaseSync) {
+    this.#ofInstant = db.prepare(placesWhere('v.lastUpdated = ?4 AND v.id >= ?5 AND (v.id > ?5 OR v.vid < ?6)'))
+    this.#upTo = db.prepare(placesWhere('v.lastUpdated >= ?4 AND v.lastUpdated <= ?5'))
+  }
+
+  /** The versions of a kind after a place, read `step` at a time, then twice as many, and so on. */
+  *after(kind: number, window: HistoryWindow, after: Omit<Place, 'seq'> | undefined, step: number): Generator<Place, undefined> {
+    let last = after
+    for (let size = step; ; size *= 2) {
+      const rows = this.#read(kind, window, last, size)
+      yield* rows
+      if (rows.length < size) return
+      last = rows.at(-1)
+    }
+  }
+
+  #read(kind: number, window: HistoryWindow, last: Omit<Place, 'seq'> | undefined, size: number): readonly Place[] {
+    const { since = 0, before = FOREVER, currentAt = -1 } = window
+    const isInside = last !== undefined && last.lastUpdated >= since && last.lastUpdated < before
+    const rows = isInside ? this.#ofInstant.all(currentAt, kind, size, last.lastUpdated, last.id, last.vid) : []
+    if (rows.length < size) {
+      const newest = Math.min(before - 1, last === undefined ? FOREVER : last.lastUpdated - 1)
+      rows.push(...this.#upTo.all(currentAt, kind, size - rows.length, since, newest))
+    }
+    return rows as unknown as Place[]
+  }
+}
+
+/** The place after which a type goes on: types before the position's have given all of its instant, types after it nothing of it. */
+export function resumeIn(type: string, after: HistoryPosition): Omit<Place, 'seq'> {
+  const { lastUpdated, id, versionId } = after
+  if (type === after.type) return { lastUpdated, id, vid: versionId }
+  return { lastUpdated, id: type > after.type ? '' : AFTER_ALL_IDS, vid: 0 }
+}

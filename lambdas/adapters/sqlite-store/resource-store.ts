@@ -1,0 +1,144 @@
+/** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
+import type { DatabaseSync } from 'node:sqlite'
+import { checkDistinct } from '../../ports/check-distinct.ts'
+import type {
+  CommitResult,
+  Guard,
+  HistoryPage,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  ResourceKey,
+  ResourceReader,
+  ResourceVersion,
+  ResourceWriter,
+  ScanPage,
+  ScanRequest,
+  VersionKey,
+  Write,
+} from '../../ports/resource-store.ts'
+import { backupStoreFile } from './backup.ts'
+import { KeyFilter } from './keys/key-filter.ts'
+import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'
+import { HistoryReader } from './reading/history.ts'
+import { Scanner } from './reading/scan.ts'
+import { VersionReader } from './reading/version-reader.ts'
+import { inSnapshot } from './rows.ts'
+import { openForReading, openForWriting, reasonOf } from './schema.ts'
+import { Writer } from './writing/writer.ts'
+import type { WriterData } from './writing/writer-thread.ts'
+
+/** Positions after which recent keys are looked at without being asked for, so that nobody who asks waits for many. */
+const MOST_UNKNOWN = 2_000
+
+export type SqliteStoreOptions = WriterData & {
+  /** Told when versions were acknowledged: the change feed has more. */
+  readonly onCommit?: () => void
+}
+
+export class SqliteResourceStore implements ResourceReader, ResourceWriter {
+  readonly #file: string
+  readonly #db: DatabaseSync
+  readonly #writer: Writer
+  readonly #history: HistoryReader
+  readonly #scanner: Scanner
+  readonly #versions: VersionReader
+  readonly #recent: RecentKeys
+  /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
+  #isUnsure = false
+
+  private constructor({ onCommit, ...data }: SqliteStoreOptions) {
+    const { file } = data
+    // Makes the file and recovers its log before anybody reads.
+    openForWriting(file).close()
+    this.#file = file
+    this.#db = openForReading(file)
+    this.#recent = tellRecentKeys(this.#db)
+    this.#history = new HistoryReader(this.#db, this.#recent)
+    this.#scanner = new Scanner(this.#db)
+    const old = new KeyFilter()
+    this.#versions = new VersionReader(this.#db, this.#recent, old)
+    const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
+    this.#writer = new Writer(data, seq ?? 0, old, onCommit)
+  }
+
+  /** `file`: made when missing. StoreFileError where it is something else. */
+  static async open(options: SqliteStoreOptions): Promise<SqliteResourceStore> {
+    try {
+      return new SqliteResourceStore(options)
+    } catch (error) {
+      throw reasonOf(error, options.file)
+    }
+  }
+
+  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.head(key))
+  }
+
+  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.version(key))
+  }
+
+  async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
+    return this.#inSnapshot(() => this.#history.page(scope, window, after, limit))
+  }
+
+  async scan(request: ScanRequest): Promise<ScanPage> {
+    return this.#inSnapshot(() => this.#scanner.page(request))
+  }
+
+  async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+    checkDistinct(writes, guards)
+    const result = await this.#committed(writes, guards)
+    if (this.#writer.position - this.#recent.upTo > MOST_UNKNOWN) this.#recent.refresh(this.#writer.position)
+    if (result.kind !== 'conflict') return result
+    const [current] = await this.current([writes[result.index]!])
+    return current === undefined ? result : { ...result, current }
+  }
+
+  /** The position of the last acknowledged version in the change feed. */
+  lastPosition(): number {
+    return this.#writer.position
+  }
+
+  /** The newest instant a version was stamped with; 0 when there is none. */
+  newest(): number {
+    return this.#history.newest()
+  }
+
+  /** A consistent copy, while everything goes on. */
+  async backup(file: string): Promise<void> {
+    await backupStoreFile(this.#file, file)
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close()
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  async #committed(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+    try {
+      const result = await this.#writer.commit(writes, guards)
+      this.#isUnsure ||= result.kind !== 'committed'
+      return result
+    } catch (error) {
+      this.#isUnsure = true
+      throw error
+    }
+  }
+
+  /** One that is found needs no snapshot. Others may have been told of what is committed, but not acknowledged yet. */
+  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found | undefined): readonly (Found | undefined)[] {
+    const isSure = !this.#isUnsure && this.#recent.upTo >= this.#writer.position
+    const found = isSure && keys.length === 1 ? read(keys[0]!) : undefined
+    return found === undefined ? this.#inSnapshot(() => keys.map(read)) : [found]
+  }
+
+  #inSnapshot<T>(read: () => T): T {
+    return inSnapshot(this.#db, () => {
+      this.#recent.refresh(this.#writer.position)
+      this.#isUnsure = false
+      return read()
+    })
+  }
+}

@@ -1,0 +1,61 @@
+/** A commit on its way to the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
+import type { Guard, Write } from '../../../ports/resource-store.ts'
+
+export type PackedWrite = {
+  readonly type: string
+  readonly id: string
+  readonly expected: number
+  readonly lastUpdated: number
+  readonly deleted: boolean
+  readonly compartments: string
+  readonly body: Uint8Array
+}
+
+export type PackedGuard = Omit<Guard, 'tenant'>
+
+export type CommitMessage = { readonly number: number; readonly header: string; readonly bodies: ArrayBuffer }
+
+/** A message unpacked. `bytes`: of all bodies. */
+export type Commit = {
+  readonly number: number
+  readonly tenant: string
+  readonly writes: readonly PackedWrite[]
+  readonly guards: readonly PackedGuard[]
+  readonly bytes: number
+}
+
+/** Neither `write` nor `guard`: committed. `failed`: the machine broke, nothing of it was written. */
+export type CommitReply = {
+  readonly number: number
+  readonly write?: number
+  readonly guard?: number
+  readonly holder?: Guard['holder']
+  readonly failed?: string
+}
+
+export type BatchReply = { readonly replies: readonly CommitReply[]; readonly position: number }
+
+export function pack(number: number, writes: readonly Write[], guards: readonly Guard[]): CommitMessage {
+  const bodies = new Uint8Array(writes.reduce((sum, { body }) => sum + body.length, 0))
+  let at = 0
+  const rows = writes.map(({ type, id, expected, lastUpdated, deleted, compartments, body }) => {
+    bodies.set(body, at)
+    at += body.length
+    return [type, id, expected, lastUpdated, deleted ? 1 : 0, compartments.join(' '), body.length]
+  })
+  const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, rows, guards])
+  return { number, header, bodies: bodies.buffer }
+}
+
+type Row = readonly [type: string, id: string, expected: number, lastUpdated: number, deleted: number, compartments: string, length: number]
+
+export function unpack({ number, header, bodies }: CommitMessage): Commit {
+  const [tenant, rows, guards] = JSON.parse(header) as [string, Row[], PackedGuard[]]
+  let at = 0
+  const writes = rows.map(([type, id, expected, lastUpdated, deleted, compartments, length]) => {
+    const body = new Uint8Array(bodies, at, length)
+    at += length
+    return { type, id, expected, lastUpdated, deleted: deleted === 1, compartments, body }
+  })
+  return { number, tenant, writes, guards, bytes: bodies.byteLength }
+}

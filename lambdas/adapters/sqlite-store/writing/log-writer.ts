@@ -1,0 +1,165 @@
+/** What commits look at and add to the version log, on the writing connection. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { Guard } from '../../../ports/resource-store.ts'
+import type { KeyFilter } from '../keys/key-filter.ts'
+import { type Key, type KeyRow, RecentKeys } from '../keys/recent-keys.ts'
+import type { PackedGuard, PackedWrite } from './commit-message.ts'
+
+const MINUTE = 60 * 1000
+const HOUR = 60 * MINUTE
+
+/** Where a commit is stopped: a write that expects another head, or a guard somebody holds. */
+export type Stop = { readonly write: number } | { readonly guard: number; readonly holder: Guard['holder'] }
+
+/** A version to be, and its place in the log. */
+export type Row = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
+
+export class LogWriter {
+  /** Of the last version readers see, or will with the transaction that is open. */
+  position: number
+  /** What was added since this was set to nothing: keys to their table, and bytes of bodies. */
+  written = { keys: 0, bytes: 0 }
+  readonly recent: RecentKeys
+  readonly #db: DatabaseSync
+  readonly #old: KeyFilter
+  readonly #statements
+  readonly #kinds = new Map<string, number>()
+  /** Of the transaction that is open, and the position of the first of them. */
+  #keys: KeyRow = []
+  #first = 0
+  #newest = 0
+  #forgotten = 0
+
+  /** `old`: what the table of keys may have; it is told of what comes into it. */
+  constructor(db: DatabaseSync, old: KeyFilter) {
+    this.#db = db
+    this.#old = old
+    this.recent = new RecentKeys(db)
+    this.recent.refresh()
+    this.#statements = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      rollback: db.prepare('ROLLBACK'),
+      head: db.prepare('SELECT vid FROM key WHERE kind = ? AND id = ? ORDER BY vid DESC LIMIT 1'),
+      kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
+      addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
+      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+      recent: db.prepare('INSERT INTO recent VALUES (?, ?)'),
+      key: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, ?, ?)'),
+      taken: db.prepare('DELETE FROM recent WHERE seq <= ?'),
+      upTo: db.prepare('INSERT INTO recent VALUES (0, ?)'),
+      guard: db.prepare('SELECT type, id FROM guard WHERE tenant = ? AND guard = ?'),
+      bind: db.prepare('INSERT OR REPLACE INTO guard VALUES (?, ?, ?, ?, ?)'),
+      forget: db.prepare('DELETE FROM guard WHERE bound < ?'),
+      stage: db.prepare('INSERT OR IGNORE INTO staged VALUES (?)'),
+      show: db.prepare('DELETE FROM staged'),
+    }
+    this.position = (db.prepare('SELECT max(seq) AS seq FROM version').get() as { seq: number | null }).seq ?? 0
+  }
+
+  /** All of what is written, or nothing. */
+  atomically<T>(write: () => T): T {
+    try {
+      this.begin()
+      const result = write()
+      this.commit()
+      return result
+    } catch (error) {
+      this.rollback()
+      throw error
+    }
+  }
+
+  begin(): void {
+    this.#statements.begin.run()
+  }
+
+  commit(): void {
+    if (this.#keys.length > 0) this.#statements.recent.run(this.#first, JSON.stringify(this.#keys))
+    this.#statements.commit.run()
+    this.#keys = []
+  }
+
+  rollback(): void {
+    this.#kinds.clear()
+    for (let i = this.#keys.length - 3; i >= 0; i -= 3) this.recent.takeBack(this.#keys[i] as number, this.#keys[i + 1] as string)
+    this.#keys = []
+    if (this.#db.isTransaction) this.#statements.rollback.run()
+  }
+
+  kindOf(tenant: string, type: string): number {
+    const name = `${tenant}\n${type}`
+    let kind = this.#kinds.get(name)
+    if (kind === undefined) {
+      const row = this.#statements.kind.get(tenant, type) as { readonly kind: number } | undefined
+      kind = row?.kind ?? Number(this.#statements.addKind.run(tenant, type).lastInsertRowid)
+      this.#kinds.set(name, kind)
+    }
+    return kind
+  }
+
+  /** Whether the write is about the newest version. */
+  isNext({ kind, write: { id, expected } }: Row): boolean {
+    return (this.recent.head(kind, id)?.vid ?? this.#oldHead(kind, id)) === expected
+  }
+
+  /** The newest version the table of keys has, or 0. */
+  #oldHead(kind: number, id: string): number {
+    if (!this.#old.mayHave(kind, id)) return 0
+    return (this.#statements.head.get(kind, id) as { readonly vid: number } | undefined)?.vid ?? 0
+  }
+
+  /** The holder that keeps others from binding the guard. */
+  holderInTheWay(tenant: string, { guard, holder, replaces }: PackedGuard): Guard['holder'] | undefined {
+    const row = this.#statements.guard.get(tenant, guard) as { readonly type: string; readonly id: string } | undefined
+    const isFree = row === undefined || [holder, replaces].some((mine) => mine?.type === row.type && mine.id === row.id)
+    return isFree ? undefined : { tenant, type: row.type, id: row.id }
+  }
+
+  addVersion({ seq, kind, write }: Row): void {
+    const { id, expected, lastUpdated, deleted, compartments, body } = write
+    this.#newest = Math.max(this.#newest, lastUpdated)
+    this.written.bytes += body.length
+    this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
+  }
+
+  /** Of versions that follow each other, in one transaction. */
+  addKey({ seq, kind, write: { id, expected } }: Row): void {
+    if (this.#keys.length === 0) this.#first = seq
+    this.#keys.push(kind, id, expected + 1)
+    this.recent.add(kind, id, expected + 1, seq)
+  }
+
+  /** Puts a recent key into the table, where it may be already. */
+  takeOver(key: Key): void {
+    this.written.keys += 1
+    this.#old.add(key[0], key[1])
+    this.#statements.key.run(...key)
+  }
+
+  /** All keys up to a position are in the table. */
+  haveTakenOver(position: number): void {
+    this.#statements.taken.run(position)
+    this.#statements.upTo.run(String(position))
+  }
+
+  bind(tenant: string, guards: readonly PackedGuard[]): void {
+    for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, this.#newest)
+  }
+
+  /** Forgets the guards bound an hour before the newest version; looks for them once a minute. */
+  forgetGuards(): void {
+    if (this.#newest < this.#forgotten + MINUTE) return
+    this.#forgotten = this.#newest
+    this.#statements.forget.run(this.#newest - HOUR)
+  }
+
+  /** Hides the versions from this one on: see staging.ts. */
+  hideFrom(seq: number): void {
+    this.#statements.stage.run(seq)
+  }
+
+  showAll(): void {
+    this.#statements.show.run()
+  }
+}

@@ -1,0 +1,119 @@
+/** The writer thread as seen from the thread that serves: a commit goes out, its result comes back. */
+import { Worker } from 'node:worker_threads'
+import { Overloaded } from '../../../ports/overloaded.ts'
+import type { CommitResult, Guard, Write } from '../../../ports/resource-store.ts'
+import type { KeyFilter } from '../keys/key-filter.ts'
+import { type BatchReply, type CommitReply, pack } from './commit-message.ts'
+import type { ThreadData, WriterData, WriterMessage } from './writer-thread.ts'
+
+const MOST_WRITES = 20_000
+const MOST_BYTES = 256_000_000
+/** Megabytes: what the thread makes of a commit is gone with the next one. */
+const YOUNG_GENERATION = 6
+
+type Waiting = {
+  readonly resolve: (result: CommitResult) => void
+  readonly reject: (error: Error) => void
+  readonly writes: number
+  readonly bytes: number
+}
+
+export class Writer {
+  readonly #data: ThreadData
+  readonly #waiting = new Map<number, Waiting>()
+  #worker: Worker | undefined
+  #number = 0
+  #writes = 0
+  #bytes = 0
+  #position = 0
+  #closed = false
+  readonly #onCommit: () => void
+
+  /** `old`: is kept up to date by the thread. */
+  constructor(data: WriterData, position: number, old: KeyFilter, onCommit: () => void = () => undefined) {
+    this.#data = { ...data, keys: old.shared }
+    this.#onCommit = onCommit
+    this.#position = position
+    this.#worker = this.#start()
+  }
+
+  /** The position up to which commits were acknowledged. */
+  get position(): number {
+    return this.#position
+  }
+
+  commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
+    if (this.#closed) return Promise.reject(new Error('the store is closed'))
+    if (this.#writes > MOST_WRITES || this.#bytes > MOST_BYTES) return Promise.reject(new Overloaded('too many writes are waiting'))
+    const message = pack(++this.#number, writes, guards)
+    const bytes = message.bodies.byteLength
+    this.#writes += writes.length
+    this.#bytes += bytes
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(message.number, { resolve, reject, writes: writes.length, bytes })
+      this.#worker ??= this.#start()
+      this.#worker.ref()
+      this.#worker.postMessage(message satisfies WriterMessage, [message.bodies])
+    })
+  }
+
+  /** Finishes what is waiting. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const worker = this.#worker
+    if (worker === undefined) return
+    // An unreferenced thread would let the process end before it has.
+    worker.ref()
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    worker.ref()
+    worker.postMessage('close' satisfies WriterMessage)
+    await ended
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+      name: 'fhir-store',
+      workerData: this.#data,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION },
+    })
+    worker.on('message', (reply: BatchReply) => this.#acknowledge(reply))
+    worker.on('error', (error) => this.#broken(worker, error as Error))
+    worker.on('exit', () => this.#broken(worker, new Error('the writer thread ended')))
+    worker.unref()
+    return worker
+  }
+
+  #acknowledge({ replies, position }: BatchReply): void {
+    this.#position = position
+    for (const reply of replies) {
+      const waiting = this.#take(reply.number)
+      if (reply.failed === undefined) waiting?.resolve(resultOf(reply))
+      else waiting?.reject(new Error(`the commit failed: ${reply.failed}`))
+    }
+    this.#onCommit()
+  }
+
+  #take(number: number): Waiting | undefined {
+    const waiting = this.#waiting.get(number)
+    if (waiting === undefined) return undefined
+    this.#waiting.delete(number)
+    this.#writes -= waiting.writes
+    this.#bytes -= waiting.bytes
+    if (this.#waiting.size === 0 && !this.#closed) this.#worker?.unref()
+    return waiting
+  }
+
+  /** What was not acknowledged may have been written or not: the callers learn that it failed. The next commit starts a new thread. */
+  #broken(worker: Worker, error: Error): void {
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(error)
+  }
+}
+
+function resultOf({ write, guard, holder }: CommitReply): CommitResult {
+  if (write !== undefined) return { kind: 'conflict', index: write }
+  if (guard !== undefined && holder !== undefined) return { kind: 'guarded', index: guard, holder }
+  return { kind: 'committed' }
+}
