@@ -1,4 +1,4 @@
-/** Figures for the README, measured on the deployment. */
+/** Figures for lib/README.md, measured on the deployment. */
 import type { Cloud } from './cloud.ts'
 import { coldStarts } from './cold-starts.ts'
 import { consumption } from './consumption.ts'

@@ -3,7 +3,7 @@
  *   api    the files of test/api tagged @cloud, on the stacks deployed on MiniStack
  *   here   the same on the bundled functions in processes of their own, behind a gateway with the limits of the real one; their calls are recorded
  *   rules  the tests of this folder: limits, faults of the stream, permissions of what `here` recorded
- *   figures  what goes into the README
+ *   figures  what goes into lib/README.md
  * Without a part: all, in this order. Files: instead of those a part tests.
  */
 import { spawn } from 'node:child_process'

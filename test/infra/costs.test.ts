@@ -1,9 +1,9 @@
-/** The costs the README tells, computed. */
+/** The costs lib/README.md tells, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { ofMillion, ofMonth, type Use, WORK } from './costs.ts'
 
-const README = readFileSync('README.md', 'utf8')
+const README = readFileSync('lib/README.md', 'utf8')
 
 describe('a million requests', () => {
   it.each<[keyof typeof WORK, string]>([

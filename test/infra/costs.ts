@@ -41,7 +41,7 @@ type Work = {
   readonly indexed?: true
 }
 
-/** Of a resource of 1.5 KB, which is kept in less than 1; a search finds 20. Units as the README tells them. */
+/** Of a resource of 1.5 KB, which is kept in less than 1; a search finds 20. Units as lib/README.md tells them. */
 export const WORK = {
   read: { gigabytes: 0.5, ms: 8, writes: 0, reads: 1, answer: 1.5 },
   search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },

@@ -672,7 +672,7 @@ describe('a deployment', () => {
   it('watches what can go wrong, with what is then to be done', () => {
     const alarms = Object.values(ofType(demo.service, 'AWS::CloudWatch::Alarm'))
     const watched = new Set(alarms.map(({ AlarmDescription }) => /^\w+/.exec(AlarmDescription)![0]))
-    const runbook = readFileSync('README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
+    const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
     expect([...watched].sort()).toEqual(
       [...runbook.matchAll(/^\| (\w+) \|/gm)]
         .map(([, name]) => name!)
