@@ -1,4 +1,5 @@
 /** Feeds an index from a stream of versions that come at least once, those of a resource in order: what it could not take is named, to come again. */
+import { nameOf, newestOf } from '../ports/newest-of.ts'
 import { NotApplied } from '../ports/not-applied.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
@@ -10,22 +11,17 @@ export type StreamChange = { readonly sequence: string; readonly version: Resour
 
 export type StreamParts = { readonly index: Pick<SearchIndex, 'apply'>; readonly reading: Reading; readonly onPoison: OnPoison }
 
-type Key = { readonly tenant: string; readonly type: string; readonly id: string }
-
-const nameOf = ({ tenant, type, id }: Key): string => JSON.stringify([tenant, type, id])
-
 /**
  * The sequences that must be delivered again. Of each resource only the highest version is indexed; where that fails, all records of the
  * resource count as failed, since the index may have seen none of them.
  */
 export async function indexStream(changes: readonly StreamChange[], { index, reading, onPoison }: StreamParts): Promise<readonly string[]> {
-  const newest = new Map<string, ResourceVersion>()
-  for (const { version } of changes) {
-    const before = newest.get(nameOf(version))
-    if (before === undefined || before.versionId < version.versionId) newest.set(nameOf(version), version)
-  }
+  const newest = newestOf(
+    changes.map(({ version }) => version),
+    ({ versionId }) => versionId,
+  )
   try {
-    await index.apply(documentsOf([...newest.values()], reading, onPoison))
+    await index.apply(documentsOf(newest, reading, onPoison))
     return []
   } catch (error) {
     const failed = error instanceof NotApplied ? new Set(error.documents.map(nameOf)) : undefined

@@ -77,6 +77,8 @@ export type GroupPlan = Matching & {
 
 export const all = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
 export const some = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })
+/** The conditions that must all hold. */
+export const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
 export const not = (of: Predicate): Predicate => ({ kind: 'not', of })
 
 /** By code point, as indexes compare UTF-8. */

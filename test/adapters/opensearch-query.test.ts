@@ -1,9 +1,9 @@
 /** What the OpenSearch index asks for each form of a predicate. Needs no engine. */
 import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
-import { above, below, doubleText, textDouble } from '../../lambdas/adapters/opensearch/double-text.ts'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { sortText, sortValue } from '../../lambdas/adapters/opensearch/sort-values.ts'
+import { above, below, doubleText, textDouble } from '../../lambdas/search/doubles.ts'
 import { all, compareText, not, type Plan, type Predicate, some } from '../../lambdas/search/plan.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir' })

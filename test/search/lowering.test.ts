@@ -1,9 +1,9 @@
 /** What each form of a search becomes: the plan, then what is asked of the index of each home. */
 import { describe, expect, it } from '@jest/globals'
 import { Client } from '@opensearch-project/opensearch'
-import { above } from '../../lambdas/adapters/opensearch/double-text.ts'
 import { OpenSearchIndex } from '../../lambdas/adapters/opensearch/search-index.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
+import { above } from '../../lambdas/search/doubles.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'

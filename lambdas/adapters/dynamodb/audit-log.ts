@@ -1,7 +1,8 @@
 /** Audit records as items that expire: by minute, spread over partitions. */
 import type { AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import { hashOf } from '../../ports/segment-of.ts'
 import type { Dynamo, Item } from './dynamo.ts'
-import { EXPIRY, hashOf } from './table.ts'
+import { EXPIRY } from './table.ts'
 
 export type DynamoDbAuditLogOptions = {
   readonly dynamo: Dynamo

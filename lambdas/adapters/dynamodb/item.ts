@@ -1,9 +1,10 @@
 /** Versions as items and back. */
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../../ports/resource-store.ts'
+import { segmentOf } from '../../ports/segment-of.ts'
 import { type Packed, pack, unpack } from './body.ts'
 import type { Item } from './dynamo.ts'
-import { HEAD, hashOf, partition, place, primaryKey, shardOf, versionSort } from './table.ts'
+import { HEAD, partition, place, primaryKey, shardOf, versionSort } from './table.ts'
 
 /** One version, in the attribute v of its item, or p while it is staged. */
 export type Content = Packed & {
@@ -58,4 +59,4 @@ export const copyItem = ({ tenant, type, id }: ResourceKey, head: HeadItem, cont
   gsk: place(content.lu, id, content.vid),
 })
 
-export const shardFor = (id: string, shards: number): number => hashOf(id) % shards
+export const shardFor = (id: string, shards: number): number => segmentOf(id, shards)

@@ -2,13 +2,15 @@
  * The versions of a type that were current at an instant, shard by shard, newest first. Each stands in one place of the index: as a head,
  * or as a copy superseded since. So every place is visited once, and no resource comes twice.
  */
+
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
+import { segmentOf } from '../../ports/segment-of.ts'
 import { readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import type { Reader } from './reader.ts'
-import { behind, hashOf, instantPlace } from './table.ts'
+import { behind, instantPlace } from './table.ts'
 import type { Types } from './types.ts'
 import { distinct, type Entry, readSource, type Source } from './windows.ts'
 
@@ -34,7 +36,7 @@ export async function scanPage(options: ScanOptions, request: ScanRequest): Prom
   if (of === 0 || asOf < 0) return { versions: [] }
   const size = Math.min(ENTRIES, limit * segment.of)
   const { entries, end } = await window(options, { tenant, type, shard }, { from, to: behind(instantPlace(since + 1)) }, size)
-  const mine = entries.filter(({ id }) => hashOf(id) % segment.of === segment.index)
+  const mine = entries.filter(({ id }) => segmentOf(id, segment.of) === segment.index)
   const { versions, last } = await read(options.reader, mine, asOf, limit)
   const next = nextOf(last === undefined ? end : behind(last.gsk), shard, of, start)
   return { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }

@@ -58,13 +58,6 @@ export function shardOf(gpk: string): number {
   return Number(gpk.slice(gpk.lastIndexOf('#') + 1))
 }
 
-/** FNV-1a: the same in every process. http://www.isthe.com/chongo/tech/comp/fnv/ */
-export function hashOf(id: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193)
-  return hash >>> 0
-}
-
 const LATEST = 9_999_999_999_999
 
 /** The place of a version in its partition: the order of HistoryPosition within a type, ascending. */

@@ -4,6 +4,7 @@
  * https://docs.opensearch.org/latest/api-reference/document-apis/bulk/
  */
 
+import { newestOf } from '../../ports/newest-of.ts'
 import { NotApplied } from '../../ports/not-applied.ts'
 import type { IndexDocument } from '../../ports/search-index.ts'
 import { type Cluster, Failed, passes } from './cluster.ts'
@@ -51,7 +52,7 @@ export class Bulk {
   async apply(documents: readonly IndexDocument[], targets: Targets): Promise<void> {
     const failed = new Set<string>()
     let cause: unknown
-    const batches = this.#batches(this.#writes(await this.#addressable(newest(documents)), targets))
+    const batches = this.#batches(this.#writes(await this.#addressable(newestOf(documents, ({ version }) => version)), targets))
     const worker = async (): Promise<void> => {
       for (const batch of batches) {
         const rest = await this.#write(batch, targets)
@@ -182,13 +183,3 @@ type BulkAnswer = {
 const SHOWN = 'errors,items.*.status,items.*.error.type'
 
 const restOf = (later: readonly Write[], cause: unknown): Rest => ({ again: [], later, cause })
-
-/** The newest of each resource. */
-function newest(documents: readonly IndexDocument[]): readonly IndexDocument[] {
-  const found = new Map<string, IndexDocument>()
-  for (const each of documents) {
-    const id = idOf(each)
-    if (each.version > (found.get(id)?.version ?? -1)) found.set(id, each)
-  }
-  return [...found.values()]
-}

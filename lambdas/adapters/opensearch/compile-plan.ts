@@ -1,5 +1,5 @@
 /** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (resolve.ts). */
-import type { Matching, Predicate } from '../../search/plan.ts'
+import { conjuncts, type Matching, type Predicate } from '../../search/plan.ts'
 import { MOST_RANGES, ofTuple } from './index-definition.ts'
 import { allOf, NOTHING, noneOf, oneOf, type Query, someOf } from './query.ts'
 import { rangeQuery } from './ranges.ts'
@@ -16,9 +16,6 @@ export const scopeOf = ({ tenant, types }: Pick<Matching, 'tenant' | 'types'>): 
 
 export const matchesOf = (matching: Matching, resolved: Resolved): Query =>
   allOf([...scopeOf(matching), ...conjuncts(matching.where).map((each) => queryOf(each, resolved))])
-
-/** The conjuncts of a predicate, flattened. */
-const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
 
 function queryOf(p: Predicate, resolved: Resolved): Query {
   const found = resolved.get(p)

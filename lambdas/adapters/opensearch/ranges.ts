@@ -2,8 +2,9 @@
  * Tests on intervals. An interval is indexed as it is, closed: what makes it half-open is in the query.
  * Bounds at infinity are left out, for infinity is no JSON. https://docs.opensearch.org/latest/field-types/supported-field-types/range/
  */
+
+import { above, below } from '../../search/doubles.ts'
 import type { RangeTest } from '../../search/plan.ts'
-import { above, below } from './double-text.ts'
 import { NOTHING, type Query } from './query.ts'
 
 export type Bounds = { readonly gte?: number; readonly lte?: number }

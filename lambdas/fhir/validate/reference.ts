@@ -1,8 +1,8 @@
 /** What a Reference may say: its type is one the element allows, and `#id` is contained. https://hl7.org/fhir/R4/references.html */
 import { typeOfUrl } from '../path/refers.ts'
 import type { Element } from '../resource.ts'
+import { isResourceType } from '../resource-types.ts'
 import type { Findings } from './findings.ts'
-import { isResourceType } from './shape.ts'
 
 /** `targets`: the types the element allows, or undefined for any. `contained`: the resources `#id` names. */
 export function checkReference(value: Element, targets: ReadonlySet<string> | undefined, contained: Contained, findings: Findings): void {

@@ -4,6 +4,7 @@ import { R4 } from '../definitions/r4.ts'
 import type { Scope } from '../path/branch.ts'
 import type { ElementShape } from '../path/definitions.ts'
 import { prepareTest } from '../path/steps.ts'
+import { isResourceType } from '../resource-types.ts'
 import { type Codes, codesOf } from './codes.ts'
 import type { Invariant } from './invariant.ts'
 import { type PrimitiveCheck, primitiveCheck } from './primitive.ts'
@@ -43,10 +44,6 @@ export type LiveShape = {
 
 const LIVE = new Map<string, LiveShape>()
 
-const RESOURCES: ReadonlySet<string> = new Set(R4.resourceTypes)
-
-export const isResourceType = (type: string): boolean => RESOURCES.has(type)
-
 export function shapeOf(type: string): LiveShape {
   let shape = LIVE.get(type)
   if (shape === undefined) {
@@ -68,7 +65,7 @@ function enliven(type: string): LiveShape {
     if (member.primitive !== undefined) members.set(`_${key}`, { ...member, companionOf: key })
   }
   const { required, names } = bits
-  const isResource = RESOURCES.has(type)
+  const isResource = isResourceType(type)
   return {
     type,
     isResource,

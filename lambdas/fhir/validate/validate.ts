@@ -2,10 +2,11 @@
 import type { Issue } from '../outcome.ts'
 import { type Scope, TooCostly } from '../path/branch.ts'
 import { type Element, isElement } from '../resource.ts'
+import { isResourceType } from '../resource-types.ts'
 import { codingFault, isMimeType } from './codes.ts'
 import { Findings, named } from './findings.ts'
 import { checkReference } from './reference.ts'
-import { isResourceType, type LiveShape, type Member, shapeOf } from './shape.ts'
+import { type LiveShape, type Member, shapeOf } from './shape.ts'
 
 export type Options = {
   /** Whether references must be to the types their elements allow. Default true. */

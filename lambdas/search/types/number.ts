@@ -1,6 +1,7 @@
 /** Number parameters. https://hl7.org/fhir/R4/search.html#number */
 import { decimalText, isDecimal } from '../../fhir/json.ts'
 import { type Element, isElement } from '../../fhir/resource.ts'
+import { above } from '../doubles.ts'
 import { namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
 import { all, not, type Predicate, type RangeTest } from '../plan.ts'
@@ -104,15 +105,4 @@ export function impliedRange(text: string): readonly [low: number, high: number]
   const high = Number(`${tenths + 5n}e${power - 1}`)
   // Finer than a double: the number itself.
   return low < high ? [low, high] : [Number(text), above(Number(text))]
-}
-
-const BITS = new DataView(new ArrayBuffer(8))
-
-/** The next double above. */
-export function above(x: number): number {
-  if (!Number.isFinite(x)) return x
-  if (x === 0) return Number.MIN_VALUE
-  BITS.setFloat64(0, x)
-  BITS.setBigInt64(0, BITS.getBigInt64(0) + (x > 0 ? 1n : -1n))
-  return BITS.getFloat64(0)
 }

@@ -1,10 +1,11 @@
 /** Quantity parameters. https://hl7.org/fhir/R4/search.html#quantity */
 import { type Element, isElement } from '../../fhir/resource.ts'
+import { doubleText } from '../doubles.ts'
 import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../plan.ts'
 import { remembered, rememberedOfResource, rememberedPair } from '../remembered.ts'
 import { boundsOf, compareWith, numberAfterPrefix, numberOf, numberTest, type Precise } from './number.ts'
-import { orderedKey, orderedRange } from './ordered-key.ts'
+import { orderedRange } from './ordered-key.ts'
 import { malformed, type SearchType, splitValue, unescapeValue } from './search-type.ts'
 import { textOf } from './tokens.ts'
 import { canonicalOf, UCUM } from './ucum.ts'
@@ -64,7 +65,7 @@ function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
 }
 
 function formOf(range: Interval, units: readonly Unit[]): QuantityForm {
-  const number = range[0] === range[1] ? orderedKey(range[0]) : undefined
+  const number = range[0] === range[1] ? doubleText(range[0]) : undefined
   return { range, units, keys: number === undefined ? [] : units.map(({ unit }) => unit + number) }
 }
 

@@ -1,4 +1,5 @@
 /** What a predicate asks of single intervals of one field, or of the ranges of a tuple. */
+import { above } from '../../../search/doubles.ts'
 import type { Predicate, RangeTest } from '../../../search/plan.ts'
 
 /** The ends of an interval, each from one number to another, these among them. NaN: no interval passes. */
@@ -51,16 +52,6 @@ function boundsOf({ kind, relation, low, high }: RangeTest): Bounds {
   return { lowFrom: low, lowTo: EVER, highFrom: NEVER, highTo: kind === 'number' ? end : high }
 }
 
-const number = new Float64Array(1)
-const bits = new BigInt64Array(number.buffer)
-
-/** The next number of double precision; NaN: there is none. */
-function after(value: number): number {
-  if (value === EVER) return Number.NaN
-  if (value === 0) return Number.MIN_VALUE
-  number[0] = value
-  bits[0] = bits[0]! + (value > 0 ? 1n : -1n)
-  return number[0]!
-}
-
+/** NaN: there is none, and no interval passes. */
+const after = (value: number): number => (value === EVER ? Number.NaN : value === NEVER ? -Number.MAX_VALUE : above(value))
 const before = (value: number): number => -after(-value)

@@ -1,5 +1,5 @@
 /** The documents of one kind that match a predicate: sets read from the index, the smallest first, each narrowed by the next. */
-import type { Predicate } from '../../../search/plan.ts'
+import { conjuncts, type Predicate } from '../../../search/plan.ts'
 import { type DocSet, difference, intersection, NO_DOCS, union } from '../lists/docs.ts'
 import { ID } from '../schema.ts'
 import { intervalsOf, type Leaf, presenceOf, type Reading, readingOf, type Sources } from './compile-plan.ts'
@@ -14,9 +14,6 @@ export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: St
 
 /** All documents of the kind, of which there are so many. */
 export const kindSize = (sources: Sources): number => presenceOf(ID, sources)?.estimate() ?? 0
-
-/** The conjuncts of a predicate, flattened. */
-const conjuncts = (p: Predicate): readonly Predicate[] => (p.kind === 'all' ? p.of.flatMap(conjuncts) : [p])
 
 /** `docs`: those it is about; undefined for all of the kind. */
 function all(conditions: readonly Predicate[], docs: DocSet | undefined, sources: Sources, onStep?: (step: Step) => void): DocSet {

@@ -1,5 +1,6 @@
 /** Puts documents into the index and takes old ones out. Rows of a batch are sorted, so that neighbours land on one page. */
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import { newestOf } from '../../../ports/newest-of.ts'
 import type { IndexDocument, Tuple } from '../../../ports/search-index.ts'
 import { type Held, inRows, NOTHING_HELD, ownGroups, type Point, readHeld } from '../held.ts'
 import type { FieldNumbers, FieldSet, IndexNumbers } from '../index-numbers.ts'
@@ -51,7 +52,7 @@ export class IndexWriter {
 
   /** Within the caller's transaction. `again`: documents of versions it has are put anew. */
   apply(documents: readonly IndexDocument[], again = false): void {
-    for (const document of newestOf(documents)) this.#put(document, again)
+    for (const document of newestOf(documents, ({ version }) => version)) this.#put(document, again)
     this.#places.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
     this.#insert('document', 6, this.#documents)
     this.#insert('place', 4, this.#places)
@@ -208,15 +209,3 @@ const isSameTuple = (a: Tuple, b: Tuple): boolean =>
   a.ranges.every(([low, high], i) => low === b.ranges[i]![0] && high === b.ranges[i]![1]) &&
   a.labels.length === b.labels.length &&
   a.labels.every((label, i) => label === b.labels[i])
-
-/** Of several versions of a resource in one batch only the highest. */
-function newestOf(documents: readonly IndexDocument[]): Iterable<IndexDocument> {
-  if (new Set(documents.map(({ id }) => id)).size === documents.length) return documents
-  const newest = new Map<string, IndexDocument>()
-  for (const document of documents) {
-    const key = `${document.tenant} ${document.type}/${document.id}`
-    const before = newest.get(key)
-    if (before === undefined || before.version < document.version) newest.set(key, document)
-  }
-  return newest.values()
-}

@@ -1,6 +1,7 @@
 /** The versions of a type that were current at an instant, segment by segment, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
+import { segmentOf } from '../../../ports/segment-of.ts'
 import { nextOf } from '../keys/recent-keys.ts'
 import { COLUMNS, isThere, type VersionRow, versionOf } from '../rows.ts'
 import { PAGE_WEIGHT } from './history.ts'
@@ -56,11 +57,4 @@ const cursorAt = (end: number, { lastUpdated, id, vid }: Place): string => JSON.
 function parseCursor(text: string): { readonly end: number; readonly after: Omit<Place, 'seq'> } {
   const [end, lastUpdated, id, vid] = JSON.parse(text) as Cursor
   return { end, after: { lastUpdated, id, vid } }
-}
-
-/** FNV-1a of the id: the same in every process. http://www.isthe.com/chongo/tech/comp/fnv/ */
-function segmentOf(id: string, of: number): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193)
-  return (hash >>> 0) % of
 }

@@ -1,4 +1,4 @@
-/** Doubles: as text whose order is theirs, and their neighbours. */
+/** Numbers of double precision: their neighbours, and as text that is compared like them. */
 const view = new DataView(new ArrayBuffer(8))
 const SIGN = 1n << 63n
 const ALL = (1n << 64n) - 1n

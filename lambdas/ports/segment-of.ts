@@ -1,0 +1,9 @@
+/** FNV-1a: the same in every process. http://www.isthe.com/chongo/tech/comp/fnv/ */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash >>> 0
+}
+
+/** The segment of a scan that reads a resource. */
+export const segmentOf = (id: string, of: number): number => hashOf(id) % of
