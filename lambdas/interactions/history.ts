@@ -3,10 +3,12 @@ import type { BundleEntry, Link } from '../fhir/bundle.ts'
 import { dateRange } from '../fhir/date-range.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { etag, instant } from '../fhir/version.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
+import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
 import type { Reading } from '../search/reading.ts'
-import { openCursor, sealCursor } from './cursor.ts'
+import { mustPage, openCursor, type Paged, pagedOf, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
@@ -19,14 +21,15 @@ export const history =
   async (request) => {
     const scope = scopeOf(request)
     const asked = parametersOf(request)
-    const after = asked.cursor === undefined ? undefined : openCursor<HistoryPosition>(seal, clock, asked.cursor, pathOf(request))
+    const paged = pagedOf(request, pathOf(request), asked.window)
+    const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
     if (scope.id !== undefined && (await resources.current([scope]))[0] === undefined) throw notFound(scope)
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
     const page = await resources.history(scope, window, after, asked.count)
     const versions = lightEnough(page.versions)
     const last = versions.at(-1)
     const more = last !== undefined && (page.more || versions.length < page.versions.length)
-    const next = more ? sealCursor(seal, clock, positionOf(last), pathOf(request)) : undefined
+    const next = more ? sealCursor(seal, clock, positionOf(last), paged) : undefined
     return {
       status: 200,
       body: {
@@ -37,6 +40,12 @@ export const history =
       },
     }
   }
+
+function positionAsked(seal: Seal, clock: Clock, text: string, paged: Paged): HistoryPosition {
+  const cursor = openCursor<HistoryPosition>(seal, clock, text)
+  mustPage(cursor, paged)
+  return cursor.position
+}
 
 const scopeOf = (request: FhirRequest): HistoryScope =>
   request.id !== undefined

@@ -2,8 +2,8 @@
 import type { Link } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
-import type { Pairs, SearchRequest } from '../search/query.ts'
-import { openCursor, sealCursor } from './cursor.ts'
+import { type Pairs, parseSearch, type SearchRequest } from '../search/query.ts'
+import { mustPage, openCursor, type Paged, pagedOf, sealCursor } from './cursor.ts'
 import type { FhirRequest } from './interaction.ts'
 import { queryText } from './page.ts'
 import type { SearchPorts } from './search-entries.ts'
@@ -12,25 +12,45 @@ import { keepQuery, keptQuery } from './stored-query.ts'
 /** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */
 type Cursor = { readonly after?: Position | GroupPosition; readonly query?: string; readonly offset?: Pairs }
 
-/** `query`: see Cursor. */
-export type Asked = { readonly pairs: Pairs; readonly after?: Position | GroupPosition; readonly query?: string }
+export type Asked = {
+  readonly search: SearchRequest
+  readonly paged: Paged
+  readonly after?: Position | GroupPosition
+  /** The links must not show the parameters. */
+  readonly isHidden: boolean
+  /** See Cursor. */
+  readonly query?: string
+}
 
 /** Longer queries are kept, and their links carry a key. */
 const LONGEST_QUERY = 4_000
 
-export async function pageAsked({ seal, clock, blobs }: SearchPorts, request: FhirRequest): Promise<Asked> {
+/** FhirError 400: what the search cannot mean, and a cursor that is not of this search. */
+export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promise<Asked> {
   const [, text] = request.parameters.findLast(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
-  if (text === undefined) return { pairs: given }
-  const { after, query, offset = [] } = openCursor<Cursor>(seal, clock, text, pathOf(request))
-  const pairs = query === undefined ? given : await keptQuery(blobs, query)
-  if (pairs === undefined)
+  if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
+  const cursor = openCursor<Cursor>(ports.seal, ports.clock, text)
+  const { after, query, offset = [] } = cursor.position
+  const kept = query === undefined ? [] : await keptQuery(ports.blobs, query)
+  if (kept === undefined)
     throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
-  return {
-    pairs: [...pairs.filter(([name]) => !offset.some(([other]) => other === name)), ...offset],
+  const asked = askedOf(ports, request, [...kept.filter(([name]) => !offset.some(([other]) => other === name)), ...offset, ...given], {
+    isHidden: request.posted || query !== undefined,
     ...(after === undefined ? {} : { after }),
-    ...(query === undefined ? {} : { query }),
-  }
+    ...(query === undefined || given.length > 0 ? {} : { query }),
+  })
+  mustPage(cursor, asked.paged)
+  if (after !== undefined && asked.search.offset !== undefined)
+    throw fhirError(400, 'invalid', 'A cursor goes on where its page ended: it takes no offset beside it')
+  return asked
+}
+
+function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, more: Omit<Asked, 'search' | 'paged'>): Asked {
+  const search = parseSearch(request.type, pairs, { ...request.preferences, now: clock.now(), ...request.reading })
+  const { criteria, order, group } = search
+  const filters = criteria.map((pair) => JSON.stringify(pair)).sort()
+  return { search, paged: pagedOf(request, pathOf(request), [filters, order, group?.field, group?.order]), ...more }
 }
 
 /** The path below the base. */
@@ -40,8 +60,7 @@ export const pathOf = ({ compartment, type }: FhirRequest): string =>
 export async function linksOf(
   ports: SearchPorts,
   request: FhirRequest,
-  asked: SearchRequest,
-  { query: known }: Asked,
+  { search: asked, paged, isHidden: mustHide, query: known }: Asked,
   next: Position | GroupPosition | undefined,
 ): Promise<readonly Link[]> {
   const { seal, clock, blobs } = ports
@@ -50,7 +69,7 @@ export async function linksOf(
     const query = queryText(pairs)
     return `${request.baseUrl}${path}${query === '' ? '' : `?${query}`}`
   }
-  const isHidden = request.posted || known !== undefined || queryText(asked.used).length > LONGEST_QUERY
+  const isHidden = mustHide || queryText(asked.used).length > LONGEST_QUERY
   const shown = isHidden ? [] : asked.used
   const self: Link = { relation: 'self', url: url(shown) }
   const others = pagesFrom(asked, next)
@@ -63,7 +82,7 @@ export async function linksOf(
       ...(query === undefined ? {} : { query }),
       ...(offset === undefined ? {} : { offset }),
     }
-    return { relation, url: url([...shown, ['_cursor', sealCursor(seal, clock, cursor, path)]]) }
+    return { relation, url: url([...shown, ['_cursor', sealCursor(seal, clock, cursor, paged)]]) }
   }
   return [self, ...others.map(link)]
 }

@@ -3,7 +3,7 @@ import type { BundleEntry } from '../fhir/bundle.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { resolved } from '../search/condition.ts'
 import type { Matching, Plan, Position } from '../search/plan.ts'
-import { parseSearch, type SearchRequest } from '../search/query.ts'
+import type { SearchRequest } from '../search/query.ts'
 import { compartmentOf, typesOf } from './compartment-search.ts'
 import { explanation } from './explain.ts'
 import { groupEntries } from './grouped.ts'
@@ -18,7 +18,7 @@ export const search =
   (ports: SearchPorts): Interaction =>
   async (request) => {
     const page = await pageAsked(ports, request)
-    const asked = parseSearch(request.type, page.pairs, { ...request.preferences, now: ports.clock.now(), ...request.reading })
+    const asked = page.search
     const matching: Matching = {
       tenant: request.tenant,
       types: typesOf(request, asked.types),
@@ -35,7 +35,7 @@ export const search =
         kind: 'bundle',
         type: 'searchset',
         ...(total === undefined ? {} : { total }),
-        link: await linksOf(ports, request, asked, page, next),
+        link: await linksOf(ports, request, page, next),
         entries: [...entries, ...explained],
       },
     }

@@ -1,6 +1,7 @@
 /** One criterion of a search: a name with its modifier or chain, and a value. https://hl7.org/fhir/R4/search.html */
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
+import { type Budget, spendTypes, spendValues } from './budget.ts'
 import type { Condition } from './condition.ts'
 import { type SearchParameter, searchParameter } from './parameters.ts'
 import { not, type Predicate, some } from './plan.ts'
@@ -11,35 +12,33 @@ import { SEARCH_TYPES } from './types/search-types.ts'
 const MOST_RANGES = 100
 /** Links of a chain. */
 const DEEPEST = 4
-/** Types a criterion may follow chains through. */
-const MOST_TYPES = 1_000
 
-type Way = { readonly depth: number; readonly types: { left: number } }
+/** Where a chain has come to. */
+type Way = { readonly depth: number; readonly left: Budget }
 
-const start = (): Way => ({ depth: 0, types: { left: MOST_TYPES } })
-
-function further({ depth, types }: Way, count: number): Way {
-  types.left -= count
-  if (types.left < 0) throw fhirError(400, 'too-costly', 'The chain leads through too many types: name them, as in subject:Patient.name')
-  return { depth: depth + 1, types }
+function further({ depth, left }: Way, types: number): Way {
+  spendTypes(left, types)
+  return { depth: depth + 1, left }
 }
 
-/** undefined for a parameter the type does not have. FhirError 400: malformed value, unsupported modifier, a chain too long. */
-export function criterionOf(
+/** undefined for a parameter the type does not have. FhirError 400: malformed value, unsupported modifier, a chain too long, more than is left. */
+export const criterionOf = (
   type: string | undefined,
   name: string,
   value: string,
   context: QueryContext,
-  way = start(),
-): Condition | undefined {
+  left: Budget,
+): Condition | undefined => at({ depth: 0, left }, type, name, value, context)
+
+function at(way: Way, type: string | undefined, name: string, value: string, context: QueryContext): Condition | undefined {
   if (way.depth > DEEPEST) throw fhirError(400, 'too-costly', `Chains have at most ${DEEPEST} links`)
-  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(type, name, value, context, way)
+  if (name.startsWith('_has:')) return type === undefined ? undefined : reverseChain(way, type, name, value, context)
   const dot = name.indexOf('.')
-  if (dot !== -1) return chain(type, name.slice(0, dot), name.slice(dot + 1), value, context, way)
+  if (dot !== -1) return chain(way, type, name.slice(0, dot), name.slice(dot + 1), value, context)
   const [code = '', ...modifiers] = name.split(':')
   const parameter = searchParameter(type ?? 'Resource', code, context.custom)
   if (parameter === undefined || !isSearchable(parameter)) return undefined
-  return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context)
+  return lower(parameter, modifiers.length === 0 ? undefined : modifiers.join(':'), value, context, way.left)
 }
 
 /** The server can search by it. */
@@ -47,12 +46,12 @@ export const isSearchable = ({ type }: SearchParameter): boolean => SEARCH_TYPES
 
 /** `subject.name`, `subject:Patient.name`: of the types the reference may be to, those that have the parameter. */
 function chain(
+  way: Way,
   type: string | undefined,
   head: string,
   rest: string,
   value: string,
   context: QueryContext,
-  way: Way,
 ): Condition | undefined {
   const [code = '', target, ...more] = head.split(':')
   const parameter = searchParameter(type ?? 'Resource', code, context.custom)
@@ -64,14 +63,14 @@ function chain(
   const types = target === undefined ? parameter.targets : [target]
   const next = further(way, types.length)
   const to = types.flatMap((type) => {
-    const where = criterionOf(type, rest, value, context, next)
+    const where = at(next, type, rest, value, context)
     return where === undefined ? [] : [{ type, where }]
   })
   return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, to }
 }
 
 /** `_has:Observation:patient:code`. */
-function reverseChain(type: string, name: string, value: string, context: QueryContext, way: Way): Condition | undefined {
+function reverseChain(way: Way, type: string, name: string, value: string, context: QueryContext): Condition | undefined {
   const [, by = '', code = '', ...rest] = name.split(':')
   if (!isResourceType(by) || rest.length === 0)
     throw fhirError(400, 'value', 'A reverse chain is of the form _has:Type:reference parameter:parameter')
@@ -79,23 +78,29 @@ function reverseChain(type: string, name: string, value: string, context: QueryC
   if (parameter === undefined) return undefined
   if (parameter.type !== 'reference' || !parameter.targets.includes(type))
     throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
-  const where = criterionOf(by, rest.join(':'), value, context, further(way, 1))
+  const where = at(further(way, 1), by, rest.join(':'), value, context)
   return where === undefined ? undefined : { kind: 'referredBy', type, by, field: parameter.field, where }
 }
 
 /** Any of its values; `:not=a,b` means neither. */
-function lower(parameter: SearchParameter, modifier: string | undefined, value: string, context: QueryContext): Predicate {
+function lower(parameter: SearchParameter, modifier: string | undefined, value: string, context: QueryContext, left: Budget): Predicate {
   const { code, type } = parameter
   const searchType = SEARCH_TYPES[type]!
   if (modifier === 'missing') return missing(parameter, value)
   const isTarget = type === 'reference' && modifier !== undefined && parameter.targets.includes(modifier)
   if (modifier !== undefined && !isTarget && !searchType.modifiers.includes(modifier))
     throw fhirError(400, 'not-supported', `The modifier :${modifier.slice(0, 50)} is not supported on the parameter ${code}`)
-  const values = splitValue(value, ',')
-  if (values.every((each) => each.trim() === '')) throw fhirError(400, 'value', `The parameter ${code} has no value`)
-  const each = values.filter((each) => each.trim() !== '').map((each) => searchType.lower(parameter, each, modifier, context))
-  if (each.filter(({ kind }) => kind !== 'key').length > MOST_RANGES)
-    throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MOST_RANGES} such values`)
+  const values = splitValue(value, ',').filter((each) => each.trim() !== '')
+  if (values.length === 0) throw fhirError(400, 'value', `The parameter ${code} has no value`)
+  spendValues(left, values.length)
+  const each: Predicate[] = []
+  let ranges = 0
+  for (const text of values) {
+    const predicate = searchType.lower(parameter, text, modifier, context)
+    if (predicate.kind !== 'key' && ++ranges > MOST_RANGES)
+      throw fhirError(400, 'too-costly', `The parameter ${code} takes at most ${MOST_RANGES} such values`)
+    each.push(predicate)
+  }
   return modifier === 'not' ? not(merged(each)) : merged(each)
 }
 

@@ -1,6 +1,7 @@
 /** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
 import { fhirError } from '../fhir/outcome.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
+import { type Budget, spendValues, wholeBudget } from './budget.ts'
 import type { Condition } from './condition.ts'
 import { criterionOf, isSearchable, wrong } from './criterion.ts'
 import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
@@ -36,32 +37,41 @@ export type SearchRequest = {
   readonly types?: readonly string[]
   /** What was understood: the self link shows it. */
   readonly used: Pairs
+  /** Of these, the ones that decide what matches. */
+  readonly criteria: Pairs
 }
 
-/** FhirError 400: malformed value, unsupported modifier, and, strictly handled, an unknown parameter. */
+/** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
-  const state: State = { type, options, where: [], order: [], used: [], includes: [], count: pageSize(undefined), total: 'estimate' }
+  const state = stateOf(type, options)
   for (const [name, value] of pairs) {
-    if (!(readResult(state, name, value) || readCriterion(state, name, value))) {
+    const isResult = readResult(state, name, value)
+    if (!isResult && !readCriterion(state, name, value)) {
       if (options.handling === 'strict' || options.criteriaOnly)
         throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${type === undefined ? '' : ` of ${type}`}`)
       continue
     }
     state.used.push([name, value])
-    if (state.where.length > MOST_CRITERIA) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_CRITERIA} criteria`)
+    if (!isResult) state.criteria.push([name, value])
+    if (state.criteria.length > MOST_CRITERIA) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_CRITERIA} criteria`)
+    if (state.includes.length > MOST_INCLUDES) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_INCLUDES} includes`)
   }
   return requestOf(state)
 }
 
 const DEEPEST_SKIP = 10_000
 const MOST_CRITERIA = 200
+const MOST_INCLUDES = 50
+const MOST_SORT_KEYS = 10
 
 type State = {
   readonly type: string | undefined
   readonly options: SearchOptions
+  readonly left: Budget
   readonly where: Condition[]
   readonly includes: Include[]
   readonly used: (readonly [string, string])[]
+  readonly criteria: (readonly [string, string])[]
   order: readonly SortKey[]
   count: number
   total: SearchRequest['total']
@@ -72,8 +82,21 @@ type State = {
   types?: readonly string[]
 }
 
+const stateOf = (type: string | undefined, options: SearchOptions): State => ({
+  type,
+  options,
+  left: wholeBudget(),
+  where: [],
+  includes: [],
+  used: [],
+  criteria: [],
+  order: [],
+  count: pageSize(undefined),
+  total: 'estimate',
+})
+
 function requestOf(state: State): SearchRequest {
-  const { where, order, used, includes, total, offset, types, options } = state
+  const { where, order, used, criteria, includes, total, offset, types, options } = state
   const group = groupingOf(state)
   const count = group === undefined ? state.count : groupsOnPage(state.count, group.hits)
   const paged = options.pagination === 'offset-page' || used.some(([name]) => name === '_page')
@@ -91,6 +114,7 @@ function requestOf(state: State): SearchRequest {
     ...(offsets ? { skip, offset: { name: paged ? '_page' : '_skip', at: offset ?? 0, step: paged ? 1 : count } } : {}),
     ...(types === undefined ? {} : { types }),
     used,
+    criteria,
   }
 }
 
@@ -106,7 +130,7 @@ const RESULTS: Readonly<Record<string, Reader>> = {
     state.count = pageSize(value)
   },
   _sort(state, value) {
-    state.order = value.split(',').map((key) => sortKey(state, key))
+    state.order = sortKeys(state, '_sort', value)
   },
   _total(state, value) {
     if (value !== 'none' && value !== 'estimate' && value !== 'accurate') throw wrong('_total', 'none, estimate or accurate')
@@ -119,7 +143,7 @@ const RESULTS: Readonly<Record<string, Reader>> = {
     state.groupField = groupField(state.type, value, state.options.custom)
   },
   _groupSort(state, value) {
-    state.groupOrder = value.split(',').map((key) => sortKey(state, key, '_groupSort'))
+    state.groupOrder = sortKeys(state, '_groupSort', value)
   },
   _groupCount(state, value) {
     state.groupCount = groupCount(value)
@@ -138,7 +162,15 @@ function readOffset(name: string): Reader {
   }
 }
 
-function sortKey({ type, options }: State, key: string, name = '_sort'): SortKey {
+function sortKeys(state: State, name: string, value: string): readonly SortKey[] {
+  // One more than are allowed is enough to know.
+  const keys = value.split(',', MOST_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
+  if (keys.length > MOST_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MOST_SORT_KEYS} parameters`)
+  if (new Set(keys.map(({ param }) => param)).size < keys.length) throw wrong(name, 'a list in which each parameter stands once')
+  return keys
+}
+
+function sortKey({ type, options }: State, name: string, key: string): SortKey {
   const param = key.trim().replace(/^-/, '')
   const found = searchParameter(type ?? 'Resource', param, options.custom)
   if (found === undefined || !isSearchable(found))
@@ -157,17 +189,18 @@ function readResult(state: State, name: string, value: string): boolean {
 
 function readCriterion(state: State, name: string, value: string): boolean {
   if (name === '_type' && state.type === undefined) {
-    state.types = typesOf(value)
+    state.types = typesOf(value, state.left)
     return true
   }
-  const condition = criterionOf(state.type, name, value, state.options)
+  const condition = criterionOf(state.type, name, value, state.options, state.left)
   if (condition === undefined) return false
   state.where.push(condition)
   return true
 }
 
-function typesOf(value: string): readonly string[] {
+function typesOf(value: string, left: Budget): readonly string[] {
   const types = value.split(',')
+  spendValues(left, types.length)
   if (!types.every(isResourceType)) throw wrong('_type', 'a list of resource types')
   return resourceTypes.filter((type) => types.includes(type))
 }

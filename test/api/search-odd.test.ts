@@ -136,6 +136,19 @@ it.each<[string, string, number]>([
   ['20 reverse links', `/Patient?${'_has:Observation:patient:'.repeat(20)}code=x`, 400],
   ['a URL of 100 kB', `/Observation?code=${'x'.repeat(100_000)}`, 200],
   ['300 criteria', `/Observation?${Array.from({ length: 300 }, () => 'code=c').join('&')}`, 400],
+  ['10 sort keys', '/Observation?_sort=date,status,code,subject,patient,encounter,category,performer,_id,_lastUpdated', 200],
+  ['11 sort keys', '/Observation?_sort=date,status,code,subject,patient,encounter,category,performer,_id,_lastUpdated,device', 400],
+  ['a sort key twice', '/Observation?_sort=date,-date', 400],
+  ['2,000 sort keys', `/Observation?_sort=${Array.from({ length: 2_000 }, () => 'date').join(',')}`, 400],
+  ['2,000 sort keys of groups', `/Observation?_group=code&_groupSort=${Array.from({ length: 2_000 }, () => '-date').join(',')}`, 400],
+  ['a sort key of groups twice', '/Observation?_group=code&_groupSort=date,date', 400],
+  ['10,001 values', `/Observation?code=${Array.from({ length: 10_001 }, (_, i) => `c${i}`).join(',')}`, 400],
+  ['10,001 values in two parameters', `/Observation?code=${'c,'.repeat(5_000)}c&status=${'final,'.repeat(4_999)}final`, 400],
+  ['10,000 values that a chain asks of many types', `/Observation?subject.identifier=${'i,'.repeat(9_999)}i`, 400],
+  ['10,001 types', `/?_type=${'Patient,'.repeat(10_000)}Patient`, 400],
+  ['10 chains through every type', `/Observation?${Array.from({ length: 10 }, () => 'focus._id=x').join('&')}`, 400],
+  ['50 includes', `/Observation?_id=o${'&_include=Observation:patient'.repeat(50)}`, 200],
+  ['51 includes', `/Observation?_id=o${'&_include=Observation:patient'.repeat(51)}`, 400],
 ])('%s', async (_, query, expected) => {
   const { status, body } = await get(query)
   expect([status, body.resourceType]).toEqual([expected, expected === 200 ? 'Bundle' : 'OperationOutcome'])
@@ -149,7 +162,7 @@ it('wildcards and patterns are plain text', async () => {
 })
 
 it('a form of a megabyte', async () => {
-  const form = `code=${Array.from({ length: 100_000 }, (_, i) => `code${i}`).join(',')},c`
+  const form = `code=c,${'x'.repeat(1_000_000)}`
   const { status, body } = await post('/Observation/_search', form, { 'content-type': 'application/x-www-form-urlencoded' })
   expect([status, body.total]).toEqual([200, 1])
 })

@@ -437,7 +437,7 @@ it('answers whatever is asked with a result or a 4xx', async () => {
     )
     expect([name, statuses.filter((status) => status !== 200 && status !== 400 && status !== 414 && status !== 431)]).toEqual([name, []])
   }
-  const many = Array.from({ length: 10_000 }, (_, i) => `v${i}`).join(',')
+  const many = Array.from({ length: 9_999 }, (_, i) => `v${i}`).join(',')
   const answer = await post('/Patient/_search', `identifier=${many},ABC-1`, { 'content-type': 'application/x-www-form-urlencoded' })
   expect([answer.status, answer.body.total]).toEqual([200, 1])
 })

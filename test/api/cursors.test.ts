@@ -1,0 +1,102 @@
+/** Specification 4.2, paging: a cursor belongs to its path, filters and order; crossed with anything else it is refused. @cloud */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { type Tree, withServer } from './server.ts'
+
+const { get, put, post } = withServer()
+
+beforeAll(async () => {
+  await put('/Patient/p', { resourceType: 'Patient', id: 'p', name: [{ family: 'Mustermann' }] })
+  for (const [i, code] of ['a', 'b', 'c', 'a'].entries())
+    await put(`/Observation/o${i}`, {
+      resourceType: 'Observation',
+      id: `o${i}`,
+      status: 'final',
+      code: { coding: [{ system: 's', code }] },
+      subject: { reference: 'Patient/p' },
+      effectiveDateTime: `2020-01-0${i + 1}`,
+    })
+})
+
+const linkOf = ({ link }: Tree, wanted: string): string => link.find(({ relation }: Tree) => relation === wanted)?.url
+const cursorOf = (body: Tree): string => new URL(linkOf(body, 'next')).searchParams.get('_cursor')!
+const withCursor = (path: string, cursor: string) => `${path}${path.includes('?') ? '&' : '?'}_cursor=${cursor}`
+
+/** Each pages through something else. */
+const PAGED = [
+  '/Observation?_count=1',
+  '/Observation?_count=1&_sort=date',
+  '/Observation?_count=1&_sort=-date',
+  '/Observation?_count=1&_sort=date,status',
+  '/Observation?_count=1&_sort=status',
+  '/Observation?_count=1&status=final',
+  '/Observation?_count=1&status=final&patient=p',
+  '/Observation?_count=1&_id=o0,o1,o2,o3',
+  '/Observation?_count=1&_group=code:code',
+  '/Observation?_count=1&_group=code:system|code',
+  '/Observation?_count=1&_group=code:code&_groupSort=date',
+  '/Observation?_count=1&_group=code:code&status=final',
+  '/Patient/p/Observation?_count=1',
+  '/Patient/p/*?_count=1',
+  '/?_count=1',
+  '/?_count=1&_type=Observation',
+  '/_history?_count=1',
+  '/_history?_count=1&_since=2020',
+  '/Observation/_history?_count=1',
+  '/Observation/_history?_count=1&_since=2020',
+  '/Observation/_history?_count=1&_since=2021',
+]
+
+describe('a cursor', () => {
+  it(`of each of ${PAGED.length} pages fits that one alone`, async () => {
+    const cursors: string[] = []
+    for (const path of PAGED) {
+      const { status, body } = await get(path)
+      expect([path, status]).toEqual([path, 200])
+      cursors.push(cursorOf(body))
+    }
+    for (const [i, path] of PAGED.entries())
+      for (const [j, cursor] of cursors.entries()) {
+        const { status, body } = await get(withCursor(path, cursor))
+        expect([path, PAGED[j], status]).toEqual([path, PAGED[j], i === j ? 200 : 400])
+        if (i !== j) expect(body.resourceType).toBe('OperationOutcome')
+      }
+  })
+
+  it.each([
+    ['the size of pages', '_count=2&patient=p&status=final&_sort=date'],
+    ['the order of criteria', '_count=1&status=final&patient=p&_sort=date'],
+    ['what is shown', '_count=1&patient=p&status=final&_sort=date&_elements=id&_format=json&_pretty=true'],
+    ['what comes along', '_count=1&patient=p&status=final&_sort=date&_include=Observation:patient'],
+  ])('goes on when %s changes', async (_, query) => {
+    const { body } = await get('/Observation?patient=p&status=final&_sort=date&_count=1')
+    const page = await get(withCursor(`/Observation?${query}`, cursorOf(body)))
+    expect([page.status, page.body.entry[0].resource.id]).toEqual([200, 'o1'])
+  })
+
+  it('of a kept search goes on with that search, and takes no other criteria', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const { body } = await post('/Observation/_search', 'patient=p&_count=1&_sort=date', form)
+    const next = linkOf(body, 'next')
+    const ids = ({ body }: Tree) => body.entry.map(({ resource }: Tree) => resource.id)
+    expect(ids(await get(next))).toEqual(['o1'])
+    expect(ids(await get(`${next}&_format=json`))).toEqual(['o1'])
+    const larger = await get(`${next}&_count=2`)
+    expect(ids(larger)).toEqual(['o1', 'o2'])
+    expect(ids(await get(linkOf(larger.body, 'next')))).toEqual(['o3'])
+    for (const more of ['status=final', '_sort=-date', '_group=code', '_type=Patient&status=final'])
+      expect([more, (await get(`${next}&${more}`)).status]).toEqual([more, 400])
+    expect((await get(next.replace('/Observation?', '/Patient?'))).status).toBe(400)
+  })
+
+  it('takes no offset beside it', async () => {
+    const { body } = await get('/Observation?_count=1')
+    expect((await get(withCursor('/Observation?_count=1&_skip=1', cursorOf(body)))).status).toBe(400)
+    expect((await get(withCursor('/Observation?_count=1', cursorOf(body)), { prefer: 'pagination=offset-page' })).status).toBe(400)
+  })
+
+  it('stays short, and shows no text of the search', async () => {
+    const { body: page } = await get('/Observation?_count=1&_sort=-date')
+    expect(cursorOf(page).length).toBeLessThan(200)
+    expect(Buffer.from(cursorOf(page), 'base64url').toString('latin1')).not.toMatch(/2020|Observation|date/)
+  })
+})
