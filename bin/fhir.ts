@@ -1,5 +1,6 @@
 /** The command line of the embedded home. */
 import { Command } from 'commander'
+import { complain } from './output.ts'
 
 /** Only the command that is asked for is read: a load does not wait for the code of the server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -17,6 +18,6 @@ for (const command of asked === undefined ? Object.values(COMMANDS) : [asked])
 try {
   await program.parseAsync()
 } catch (error) {
-  process.stderr.write(`fhir: ${(error as Error).message}\n`)
+  complain(`fhir: ${(error as Error).message}\n`)
   process.exitCode = 1
 }

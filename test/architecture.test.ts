@@ -151,6 +151,14 @@ describe('the map', () => {
     expect(readers).toEqual(['lambdas/runtime/config.ts'])
   })
 
+  it('prints in one place of each home', () => {
+    const printers = sources.filter(
+      (path) =>
+        /^(?:bin|lambdas)\//.test(path) && /console\.\w+\(|process\.std(?:out|err)\.|print\w*Sync\(/.test(readFileSync(path, 'utf8')),
+    )
+    expect(printers).toEqual(['lambdas/runtime/aws-log.ts'])
+  })
+
   it('takes time and randomness from the clock', () => {
     const takers = sources.filter(
       (path) =>

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/backup.ts'
+import { say } from '../output.ts'
 
 export const backupCommand = new Command('backup')
   .description('copy all resources with their histories into one file; the server may go on running')
@@ -12,5 +13,5 @@ export const backupCommand = new Command('backup')
     if (existsSync(file)) throw new Error(`${file} exists already`)
     if (!existsSync(join(data, 'store.db'))) throw new Error(`There is no data in ${data}`)
     await backupStore(data, file)
-    process.stdout.write(`${data} is saved in ${file}\n`)
+    say(`${data} is saved in ${file}\n`)
   })

@@ -3,6 +3,7 @@ import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { complain, lenient, say } from '../output.ts'
 
 type Options = { readonly to: string; readonly concurrency: number }
 
@@ -28,7 +29,11 @@ const SHOWN = 20
 async function run(paths: readonly string[], { to, concurrency }: Options): Promise<void> {
   const sources = sourcesOf(paths)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
-  const bar = new SingleBar({ format: '{bar} {percentage}% | {resources} resources, {rate}/s | {eta_formatted} left', noTTYOutput: false })
+  const bar = new SingleBar({
+    stream: lenient(process.stderr),
+    format: '{bar} {percentage}% | {resources} resources, {rate}/s | {eta_formatted} left',
+    noTTYOutput: false,
+  })
   const began = performance.now()
   let sent = 0
   const rate = (): number => Math.round((sent * 1000) / (performance.now() - began))
@@ -41,8 +46,8 @@ async function run(paths: readonly string[], { to, concurrency }: Options): Prom
       bar.increment(progress.bytes, { resources: sent, rate: rate() })
     },
   }).finally(() => bar.stop())
-  process.stdout.write(`${resources} resources of ${sources.length} files loaded, ${rate()} a second\n`)
+  say(`${resources} resources of ${sources.length} files loaded, ${rate()} a second\n`)
   if (failures.length === 0) return
-  for (const { place, key, reason } of failures.slice(0, SHOWN)) process.stderr.write(`${[place, key].join(' ').trim()}: ${reason}\n`)
+  for (const { place, key, reason } of failures.slice(0, SHOWN)) complain(`${[place, key].join(' ').trim()}: ${reason}\n`)
   throw new Error(`${failures.length} failed${failures.length > SHOWN ? `, the first ${SHOWN} are shown` : ''}`)
 }

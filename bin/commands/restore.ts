@@ -1,6 +1,7 @@
 /** `fhir restore`: puts a backup in the place of a data folder's resources. */
 import { Command } from 'commander'
 import { restoreStore } from '../../lambdas/runtime/backup.ts'
+import { say } from '../output.ts'
 
 export const restoreCommand = new Command('restore')
   .description('replace all resources by those of a backup')
@@ -8,5 +9,5 @@ export const restoreCommand = new Command('restore')
   .option('--data <folder>', 'data folder of the server', '.data')
   .action(async (file: string, { data }: { readonly data: string }) => {
     const how = await restoreStore(data, file)
-    process.stdout.write(`${file} is restored in ${data}${how === 'running' ? '; its server goes on with it' : ''}\n`)
+    say(`${file} is restored in ${data}${how === 'running' ? '; its server goes on with it' : ''}\n`)
   })

@@ -7,6 +7,7 @@ import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { complain, say } from '../output.ts'
 
 type Options = {
   readonly port: number
@@ -45,7 +46,7 @@ async function start(options: Options): Promise<void> {
     config: readConfig(),
     baseUrl,
     ...(options.memory ? {} : { dataFolder: options.data }),
-    report: (error, requestId) => process.stderr.write(`${new Date().toISOString()} request ${requestId}: ${stackOf(error)}\n`),
+    report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${stackOf(error)}\n`),
   })
   try {
     await listen(embedded, options)
@@ -55,7 +56,7 @@ async function start(options: Options): Promise<void> {
     await embedded.close()
     throw error
   }
-  process.stdout.write(greeting(baseUrl, options))
+  say(greeting(baseUrl, options))
 }
 
 /** Where it failed, without the message, which may hold what was being worked on. */
@@ -94,7 +95,7 @@ function stopOnSignals(embedded: Embedded): void {
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
   process.on('SIGHUP', () => {
-    embedded.restore().catch((error: Error) => process.stderr.write(`fhir: the backup could not be restored: ${error.message}\n`))
+    embedded.restore().catch((error: Error) => complain(`fhir: the backup could not be restored: ${error.message}\n`))
   })
 }
 

@@ -26,19 +26,24 @@ export type Running = {
   readonly child: ChildProcess
   readonly base: string
   readonly out: () => string
+  readonly err: () => string
   readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
 /** `fhir start` on a free port; resolves when it has greeted. */
-export async function started(...args: readonly string[]): Promise<Running> {
+export const started = (...args: readonly string[]): Promise<Running> => startedUnder([], ...args)
+
+/** As `started`, by a command that gets the program and its arguments as its last ones. */
+export async function startedUnder(command: readonly string[], ...args: readonly string[]): Promise<Running> {
   const port = await freePort()
-  const child = spawn(process.execPath, ['bin/fhir.js', 'start', '--port', String(port), ...args])
+  const [program, ...rest] = [...command, process.execPath, 'bin/fhir.js', 'start', '--port', String(port), ...args]
+  const child = spawn(program!, rest)
   children.add(child)
   let out = ''
   let err = ''
-  child.stderr!.on('data', (data) => (err += data))
+  child.stderr.on('data', (data) => (err += data))
   await new Promise<void>((resolve, reject) => {
-    child.stdout!.on('data', (data) => {
+    child.stdout.on('data', (data) => {
       out += data
       if (out.includes('Stop it with')) resolve()
     })
@@ -50,7 +55,7 @@ export async function started(...args: readonly string[]): Promise<Running> {
       child.once('exit', (code) => resolve(code))
       child.kill(signal)
     })
-  return { child, base: `http://127.0.0.1:${port}/fhir`, out: () => out, stop }
+  return { child, base: `http://127.0.0.1:${port}/fhir`, out: () => out, err: () => err, stop }
 }
 
 const children = new Set<ChildProcess>()

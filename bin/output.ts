@@ -1,0 +1,15 @@
+/** What the command line prints. Nobody reads, the disk is full, the stream is closed: then it is not told, and nothing else happens. */
+
+/** For a person, or the next command: standard output. */
+export const say = (text: string): void => void lenient(process.stdout).write(text)
+
+/** What went wrong: standard error. */
+export const complain = (text: string): void => void lenient(process.stderr).write(text)
+
+/** A stream whose failures end nothing: unheard, they would end the process. It is written to again when it can be. */
+export function lenient(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)
+  return stream
+}
+
+const ignore = (): void => undefined
