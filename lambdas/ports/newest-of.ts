@@ -15,5 +15,5 @@ export function newestOf<T extends Key>(items: readonly T[], versionOf: (item: T
   return [...newest.values()]
 }
 
-/** Neither a tenant nor a type nor an id holds a space. */
+/** Neither a type nor an id holds a space. */
 export const nameOf = ({ tenant, type, id }: Key): string => `${tenant} ${type} ${id}`

@@ -1,7 +1,7 @@
 /** What the SQLite index remembers of a document, read in part: the same as read as a whole. */
 import { describe, expect, it } from '@jest/globals'
-import type { Held } from '../../lambdas/adapters/sqlite-index/held.ts'
-import { keysIn, ownKeys } from '../../lambdas/adapters/sqlite-index/held-keys.ts'
+import type { ForwardEntry } from '../../lambdas/adapters/sqlite-index/forward-entry.ts'
+import { keysIn, ownKeys } from '../../lambdas/adapters/sqlite-index/forward-keys.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 
 const PIECES = ['a', '"', '\\', ',', '[', ']', '12,"', '[7,["x"]]', '\u0001', 'é', '\u{1f600}', '\n', '']
@@ -16,8 +16,8 @@ describe('The keys of a document', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const pairs = Array.from({ length: random.below(6) }, () => [random.below(20), textOf()] as const)
       const own = random.below(2) === 0 ? [] : [[7 + random.below(3), [textOf()]] as const]
-      const held: Held = [pairs.flat(), [7, 8], [], own]
-      const text = JSON.stringify(held)
+      const entry: ForwardEntry = [pairs.flat(), [7, 8], [], own]
+      const text = JSON.stringify(entry)
       const wanted = pairs.filter(([combination]) => combination === 3 || combination === 12).map(([, value]) => value)
       expect({ seed, text, keys: keysIn(text, [3, 12]) }).toEqual({ seed, text, keys: wanted })
       expect({ seed, text, own: ownKeys(text, 7) }).toEqual({ seed, text, own: own.find(([field]) => field === 7)?.[1] })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, it } from '@jest/globals'
-import { readHeld } from '../../lambdas/adapters/sqlite-index/held.ts'
+import { readEntry } from '../../lambdas/adapters/sqlite-index/forward-entry.ts'
 import { unpack } from '../../lambdas/adapters/sqlite-index/lists/packing.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
@@ -44,10 +44,13 @@ function historyOf(random: Random): readonly IndexDocument[] {
   ).flat()
 }
 
-type Chunk = { readonly first: number; readonly last: number; readonly n: number; readonly docs: Uint8Array | null }
+type PackedBlock = { readonly first: number; readonly last: number; readonly n: number; readonly docs: Uint8Array | null }
 
 /** The documents of a list, chunk by chunk, with the broken rules of its form. `isTold`: the first is packed as well. */
-function documentsIn(chunks: readonly Chunk[], isTold: boolean): { readonly docs: readonly number[]; readonly broken: readonly string[] } {
+function documentsIn(
+  chunks: readonly PackedBlock[],
+  isTold: boolean,
+): { readonly docs: readonly number[]; readonly broken: readonly string[] } {
   const broken: string[] = []
   const docs = chunks.flatMap(({ first, last, n, docs }, i) => {
     const found = new Uint32Array(n).fill(first)
@@ -73,7 +76,7 @@ function listsOf(file: string): Lists {
   const all = <Row>(query: string): readonly Row[] => db.prepare(query).all() as unknown as Row[]
   const listed = new Set<string>()
   const broken: string[] = []
-  const read = (name: string, isTold: boolean, rows: readonly (Chunk & { readonly term: string })[]): number => {
+  const read = (name: string, isTold: boolean, rows: readonly (PackedBlock & { readonly term: string })[]): number => {
     for (const [term, chunks] of Map.groupBy(rows, ({ term }) => term)) {
       const list = documentsIn(chunks, isTold)
       for (const doc of list.docs) listed.add(`${name} ${term} ${doc}`)
@@ -101,7 +104,7 @@ function isWhole(file: string, seed: number): void {
 }
 
 function heldRows(doc: number, text: string): readonly string[] {
-  const [postings, fields, points] = readHeld(text)
+  const [postings, fields, points] = readEntry(text)
   const every = <T>(flat: readonly T[], size: number): readonly (readonly T[])[] =>
     Array.from({ length: flat.length / size }, (_, i) => flat.slice(i * size, i * size + size))
   return [

@@ -1,10 +1,10 @@
-/** What the index remembers of a document: where it stands, so that it can be taken out again, and the groups it belongs to. */
+/** The forward entry of a document, column `held` of its row: where it stands in the lists, so that it can be taken out again, and the groups it belongs to. */
 import type { IndexDocument } from '../../ports/search-index.ts'
 
 export type Point = readonly [field: number, latitude: number, longitude: number, doc: number]
 
 /** Rows one after the other, without the document's number. */
-export type Held = readonly [
+export type ForwardEntry = readonly [
   /** Combination and value. */
   postings: readonly (number | string)[],
   /** The fields, and the lists of tuples, it has intervals in. */
@@ -17,9 +17,9 @@ export type Held = readonly [
 /** The keys of a field's groups, where they are not what the postings tell. */
 export type Groups = readonly (readonly [field: number, keys: readonly string[]])[]
 
-export const NOTHING_HELD: Held = [[], [], [], []]
+export const EMPTY_ENTRY: ForwardEntry = [[], [], [], []]
 
-export const readHeld = (text: string): Held => (text === '' ? NOTHING_HELD : (JSON.parse(text) as Held))
+export const readEntry = (text: string): ForwardEntry => (text === '' ? EMPTY_ENTRY : (JSON.parse(text) as ForwardEntry))
 
 /** Lists in their parts of so many. */
 export function* inRows<Row>(flat: readonly unknown[], columns: number): Generator<Row> {

@@ -1,22 +1,22 @@
-/** Keys in what is remembered of a document (held.ts), found without parsing the rest: for groups it is asked of every match. */
-import { readHeld } from './held.ts'
+/** Keys in a document's forward entry, found without parsing the rest: for groups it is asked of every match. */
+import { readEntry } from './forward-entry.ts'
 
 /** Its keys in some of the combinations. */
-export function keysIn(held: string, combinations: readonly number[]): readonly string[] {
+export function keysIn(entry: string, combinations: readonly number[]): readonly string[] {
   const keys: string[] = []
-  for (let at = FIRST, more = held.charCodeAt(FIRST) !== CLOSING; more; ) {
-    const value = held.indexOf('"', at)
-    const end = endOf(held, value)
-    if (combinations.includes(numberIn(held, at, value - 1))) keys.push(JSON.parse(held.slice(value, end)) as string)
-    more = held.charCodeAt(end) === COMMA
+  for (let at = FIRST, more = entry.charCodeAt(FIRST) !== CLOSING; more; ) {
+    const value = entry.indexOf('"', at)
+    const end = endOf(entry, value)
+    if (combinations.includes(numberIn(entry, at, value - 1))) keys.push(JSON.parse(entry.slice(value, end)) as string)
+    more = entry.charCodeAt(end) === COMMA
     at = end + 1
   }
   return keys
 }
 
 /** Its groups of a field, where they are kept on their own account. */
-export const ownKeys = (held: string, field: number | undefined): readonly string[] | undefined =>
-  held.includes(`[${field},[`) ? readHeld(held)[3].find(([own]) => own === field)?.[1] : undefined
+export const ownKeys = (entry: string, field: number | undefined): readonly string[] | undefined =>
+  entry.includes(`[${field},[`) ? readEntry(entry)[3].find(([own]) => own === field)?.[1] : undefined
 
 /** Postings are the first list: `[[1,"a",2,"b"],…`. */
 const FIRST = 2

@@ -13,7 +13,7 @@ const MOST_KEPT = 18_000_000
 
 type IntervalBlock = Block<Parted> & { readonly lowest: number; readonly highest: number }
 /** `bounds`: all lower ones, then all upper ones, each 8 bytes. */
-type Row = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
+type BlockRow = [first: number, n: number, docs: Uint8Array, bounds: Uint8Array, field: number]
 
 type FieldBlocks = readonly [field: number, blocks: readonly Parted[]]
 
@@ -59,7 +59,7 @@ export class IntervalBlocks {
   *amongMany(fields: readonly number[], { anyOf }: IntervalTest, docs: DocSet | undefined): Generator<readonly [field: number, Entries]> {
     const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
     for (const { least, most } of anyOf.map(extremesOf)) {
-      const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, most, least, to, from) as unknown as readonly Row[]
+      const rows = this.#statements.ofMany.all(`[${fields.join(',')}]`, most, least, to, from) as unknown as readonly BlockRow[]
       for (const row of rows) yield [row[4], decoded(row)]
     }
   }
@@ -70,7 +70,7 @@ export class IntervalBlocks {
 
   /** The block that the document lies in, or the one before it. */
   holding(field: number, doc: number): { readonly first: number; readonly entries: Entries } | undefined {
-    const row = this.#statements.holding.get(field, doc) as unknown as Row | undefined
+    const row = this.#statements.holding.get(field, doc) as unknown as BlockRow | undefined
     return row === undefined ? undefined : { first: row[0], entries: decoded(row) }
   }
 
@@ -109,7 +109,7 @@ export class IntervalBlocks {
   #entriesOf(field: number, list: BlockList<IntervalBlock>, block: IntervalBlock): Parted {
     this.#budget.tick()
     if (block.entries !== undefined) return block.entries
-    const entries = parted(decoded(this.#statements.block.get(field, block.first) as unknown as Row))
+    const entries = parted(decoded(this.#statements.block.get(field, block.first) as unknown as BlockRow))
     this.#lists.keep(field, list, block, entries)
     return entries
   }
@@ -124,7 +124,7 @@ function touching({ anyOf }: IntervalTest): (block: IntervalBlock) => boolean {
 /** With the objects of a block. */
 const bytesOf = (block: Parted | undefined): number => (block === undefined ? 0 : 400 + INTERVAL_BYTES * block.entries.docs.length)
 
-function decoded([first, n, packedDocs, bytes]: Row): Entries {
+function decoded([first, n, packedDocs, bytes]: BlockRow): Entries {
   const docs = new Uint32Array(n)
   unpack(packedDocs, first, docs, 0)
   const { buffer, byteOffset } = bytes

@@ -1,11 +1,11 @@
 /**
- * The documents of each term: of a value in a combination of fields. On disk they stand in chunks, in memory those that came since the last
- * commit, so that a term that is met often is written once for all of them. A document is in one of the two, and in one chunk.
+ * The documents of each term: of a value in a combination of fields. On disk they stand in blocks, in memory those that came since the last
+ * commit, so that a term that is met often is written once for all of them. A document is in one of the two, and in one block.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Budget } from '../reading/budget.ts'
-import { CHUNK, type Chunk, docsOfChunk, packedChunk } from './chunks.ts'
 import { type DocSet, denseOf, docsOf, isIn, union } from './docs.ts'
+import { BLOCK_SIZE, docsOfBlock, type PackedBlock, packBlock } from './packed-blocks.ts'
 import { packed } from './packing.ts'
 import { TermLists, type Terms } from './term-lists.ts'
 import { ValueLists } from './value-lists.ts'
@@ -131,30 +131,30 @@ export class Postings {
     const last = this.#written.last(combination, value)
     if (added.length === 1 && last === undefined) return this.#written.begin(combination, value, added[0]!)
     const docs = isAscending(added) ? added : added.sort((a, b) => a - b)
-    if (last === undefined || (docs[0]! > last[1] && last[2] >= CHUNK)) return this.#putAll(combination, value, docs)
+    if (last === undefined || (docs[0]! > last[1] && last[2] >= BLOCK_SIZE)) return this.#putAll(combination, value, docs)
     if (docs[0]! > last[1]) return this.#append(combination, value, last, docs)
     this.#insert(combination, value, docs)
   }
 
-  /** As many as there is room for go to the last chunk. */
-  #append(combination: number, value: string, [first, last, n, before]: Chunk, docs: readonly number[]): void {
-    const fitting = Math.min(docs.length, CHUNK - n)
+  /** As many as there is room for go to the last block. */
+  #append(combination: number, value: string, [first, last, n, before]: PackedBlock, docs: readonly number[]): void {
+    const fitting = Math.min(docs.length, BLOCK_SIZE - n)
     const more = packed(docs, 0, fitting, last)
-    const chunk: Chunk = [first, docs[fitting - 1]!, n + fitting, before === null ? more : Buffer.concat([before, more])]
-    this.#written.put(combination, value, chunk)
+    const block: PackedBlock = [first, docs[fitting - 1]!, n + fitting, before === null ? more : Buffer.concat([before, more])]
+    this.#written.put(combination, value, block)
     if (fitting < docs.length) this.#putAll(combination, value, docs, fitting)
   }
 
-  /** Each goes to the chunk it lies in, or to the one before it. */
+  /** Each goes to the block it lies in, or to the one before it. */
   #insert(combination: number, value: string, docs: readonly number[]): void {
     for (let end = docs.length; end > 0; ) {
-      const chunk = this.#written.holding(combination, value, docs[end - 1]!)
-      if (chunk === undefined) return this.#putAll(combination, value, docs.slice(0, end))
+      const block = this.#written.holding(combination, value, docs[end - 1]!)
+      if (block === undefined) return this.#putAll(combination, value, docs.slice(0, end))
       let start = end - 1
-      while (start > 0 && docs[start - 1]! >= chunk[0]) start--
-      const both = new Uint32Array(chunk[2] + end - start)
-      both.set(docsOfChunk(chunk))
-      both.set(docs.slice(start, end), chunk[2])
+      while (start > 0 && docs[start - 1]! >= block[0]) start--
+      const both = new Uint32Array(block[2] + end - start)
+      both.set(docsOfBlock(block))
+      both.set(docs.slice(start, end), block[2])
       this.#putAll(combination, value, both.sort())
       end = start
     }
@@ -162,19 +162,19 @@ export class Postings {
 
   #removeWritten(combination: number, value: string, doc: number): void {
     this.#values.forget(combination)
-    const chunk = this.#written.holding(combination, value, doc)
-    if (chunk === undefined) return
-    if (doc === chunk[0]) this.#written.drop(combination, value, doc)
+    const block = this.#written.holding(combination, value, doc)
+    if (block === undefined) return
+    if (doc === block[0]) this.#written.drop(combination, value, doc)
     this.#putAll(
       combination,
       value,
-      docsOfChunk(chunk).filter((each) => each !== doc),
+      docsOfBlock(block).filter((each) => each !== doc),
     )
   }
 
   #putAll(combination: number, value: string, docs: ArrayLike<number>, from = 0): void {
-    for (let start = from; start < docs.length; start += CHUNK)
-      this.#written.put(combination, value, packedChunk(docs, start, Math.min(start + CHUNK, docs.length)))
+    for (let start = from; start < docs.length; start += BLOCK_SIZE)
+      this.#written.put(combination, value, packBlock(docs, start, Math.min(start + BLOCK_SIZE, docs.length)))
   }
 }
 

@@ -1,11 +1,11 @@
-/** The lists of documents of terms on disk, in chunks. What was read lately of terms that are asked for by their value is kept decoded. */
+/** The lists of documents of terms on disk, in blocks. What was read lately of terms that are asked for by their value is kept decoded. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Budget, TICK } from '../reading/budget.ts'
 import type { Sql } from '../reading/sql.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists, blocksAmong } from './block-lists.ts'
-import { bytesOf, CHUNK, type Chunk, docsOfChunk, docsOfChunks } from './chunks.ts'
 import { ALL, compact, type DocSet, firstOf, intersection, lastOf } from './docs.ts'
+import { BLOCK_SIZE, bytesOf, docsOfBlock, docsOfBlocks, type PackedBlock } from './packed-blocks.ts'
 
 /** Terms that are asked for. */
 export type Terms = {
@@ -16,7 +16,7 @@ export type Terms = {
   readonly values: readonly string[] | ((value: string) => boolean)
 }
 
-/** Chunks that are looked at to tell the number of documents. */
+/** Blocks that are looked at to tell the number of documents. */
 const MOST_ESTIMATED = 1_000
 /** Terms of one search that are kept. */
 const MOST_SINGLE = 500
@@ -27,22 +27,22 @@ const TOGETHER = 16
 /** A set that is so many times as large as another is cut with it before it is united with others. */
 const MUCH_LARGER = 8
 
-type TermChunk = [...Chunk, combination: number, value: string]
-type ChunkDocs = Block<DocSet>
+type TermRow = [...PackedBlock, combination: number, value: string]
+type DocsBlock = Block<DocSet>
 type Term = { readonly combination: number; readonly value: string; readonly key: string }
-type TermList = Term & { readonly list: BlockList<ChunkDocs> }
+type TermList = Term & { readonly list: BlockList<DocsBlock> }
 
 export class TermLists {
   readonly #statements: Statements
   readonly #budget: Budget
-  readonly #lists = new BlockLists<string, ChunkDocs>(MOST_KEPT, bytesOf)
+  readonly #lists = new BlockLists<string, DocsBlock>(MOST_KEPT, bytesOf)
   readonly #put
   readonly #begin
   #begun: (number | string)[] = []
   readonly #drop
   readonly #last
   readonly #holding
-  readonly #chunk
+  readonly #block
   readonly #all
 
   constructor(db: DatabaseSync, budget: Budget) {
@@ -56,17 +56,17 @@ export class TermLists {
     this.#drop = db.prepare('DELETE FROM posting WHERE combination = ? AND value = ? AND first = ?')
     this.#last = this.#statements.lists(`${ofTerm} ORDER BY first DESC LIMIT 1`)
     this.#holding = this.#statements.lists(`${ofTerm} AND first <= ? ORDER BY first DESC LIMIT 1`)
-    this.#chunk = this.#statements.lists(`${ofTerm} AND first = ?`)
+    this.#block = this.#statements.lists(`${ofTerm} AND first = ?`)
     // Of short lists the documents come along.
     this.#all = this.#statements.lists(
-      `SELECT first, last, n, iif(n < ${CHUNK}, docs, NULL), combination, value FROM posting WHERE ${inLists} ORDER BY first`,
+      `SELECT first, last, n, iif(n < ${BLOCK_SIZE}, docs, NULL), combination, value FROM posting WHERE ${inLists} ORDER BY first`,
     )
   }
 
   /** Sets of documents in terms, which together hold at least those of the given ones; undefined: all. */
   among(terms: Terms, docs: DocSet | undefined): readonly DocSet[] {
     const lists = this.#listsOf(terms)
-    const sets = lists === undefined ? [docsOfChunks(this.#chunks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
+    const sets = lists === undefined ? [docsOfBlocks(this.#blocks(terms, docs))] : lists.flatMap((each) => this.#docsOf(each, docs))
     if (docs === undefined || sets.reduce((sum, { length }) => sum + length, 0) < docs.length * MUCH_LARGER) return sets
     return sets.map((set) => intersection(docs, set))
   }
@@ -99,16 +99,16 @@ export class TermLists {
     this.#begun = []
   }
 
-  last(combination: number, value: string): Chunk | undefined {
-    return this.#last.get(combination, value) as unknown as Chunk | undefined
+  last(combination: number, value: string): PackedBlock | undefined {
+    return this.#last.get(combination, value) as unknown as PackedBlock | undefined
   }
 
-  /** The chunk that the document lies in, or the one before it. */
-  holding(combination: number, value: string, doc: number): Chunk | undefined {
-    return this.#holding.get(combination, value, doc) as unknown as Chunk | undefined
+  /** The block that the document lies in, or the one before it. */
+  holding(combination: number, value: string, doc: number): PackedBlock | undefined {
+    return this.#holding.get(combination, value, doc) as unknown as PackedBlock | undefined
   }
 
-  put(combination: number, value: string, [first, last, n, docs]: Chunk): void {
+  put(combination: number, value: string, [first, last, n, docs]: PackedBlock): void {
     this.#put.run(combination, value, first, last, n, docs)
     if (!this.#lists.isEmpty) this.#lists.put(keyOf(combination, value), { first, last, n, entries: undefined })
   }
@@ -136,8 +136,8 @@ export class TermLists {
 
   #read(terms: readonly Term[]): readonly TermList[] {
     const columns = [terms.map(({ combination }) => combination), terms.map(({ value }) => value)]
-    const chunks = this.#all.all(...columns.map((column) => JSON.stringify(column))) as unknown as readonly TermChunk[]
-    const ofKeys = Map.groupBy(chunks, ([, , , , combination, value]) => keyOf(combination, value))
+    const rows = this.#all.all(...columns.map((column) => JSON.stringify(column))) as unknown as readonly TermRow[]
+    const ofKeys = Map.groupBy(rows, ([, , , , combination, value]) => keyOf(combination, value))
     return terms.map((term) => ({ ...term, list: this.#lists.add(term.key, (ofKeys.get(term.key) ?? []).map(blockOf)) }))
   }
 
@@ -145,19 +145,19 @@ export class TermLists {
     return blocksAmong(list, among).map((block) => {
       this.#budget.tick()
       if (block.entries !== undefined) return block.entries
-      const docs = compact(docsOfChunk(this.#chunk.get(combination, value, block.first) as unknown as Chunk))
+      const docs = compact(docsOfBlock(this.#block.get(combination, value, block.first) as unknown as PackedBlock))
       this.#lists.keep(key, list, block, docs)
       return docs
     })
   }
 
-  #chunks(terms: Terms, docs: DocSet | undefined): readonly Chunk[] {
+  #blocks(terms: Terms, docs: DocSet | undefined): readonly PackedBlock[] {
     const { text, values } = whereOf(terms)
     const statement = this.#statements.lists(
       `SELECT first, last, n, docs FROM posting WHERE ${text} AND first <= ? AND last >= ? AND ${TICK.text}`,
     )
     const [from, to] = docs === undefined ? [0, ALL] : [firstOf(docs), lastOf(docs)]
-    return statement.all(...values, to, from) as unknown as readonly Chunk[]
+    return statement.all(...values, to, from) as unknown as readonly PackedBlock[]
   }
 }
 
@@ -168,6 +168,6 @@ const whereOf = ({ combinations, condition: { text, values } }: Terms): Sql => (
   values,
 })
 
-function blockOf([first, last, n, docs]: TermChunk): ChunkDocs {
-  return { first, last, n, entries: n === 1 || docs !== null ? compact(docsOfChunk([first, last, n, docs])) : undefined }
+function blockOf([first, last, n, docs]: TermRow): DocsBlock {
+  return { first, last, n, entries: n === 1 || docs !== null ? compact(docsOfBlock([first, last, n, docs])) : undefined }
 }

@@ -3,31 +3,31 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Budget, TICK } from '../reading/budget.ts'
 import { Statements } from '../statements.ts'
 import { type Block, type BlockList, BlockLists } from './block-lists.ts'
-import { bytesOf, CHUNK, type Chunk, docsOfChunk, unpackChunk } from './chunks.ts'
 import { compact, type Dense, type DocSet, denseOf, isIn, meets } from './docs.ts'
+import { BLOCK_SIZE, bytesOf, docsOfBlock, type PackedBlock, unpackBlock } from './packed-blocks.ts'
 
 /** Bytes of what is kept decoded. */
 const MOST_KEPT = 5_000_000
-/** Chunks of a combination that is kept. */
-const MOST_CHUNKS = 5_000
-/** Chunks that are read, or looked at where they are decoded, in the time in which what is remembered of a document is. */
+/** Blocks of a combination that is kept. */
+const MOST_BLOCKS = 5_000
+/** Blocks that are read, or looked at where they are decoded, in the time in which what is remembered of a document is. */
 const READ = 4
 const LOOKED_AT = 100
 
-type ValueChunk = Block<DocSet> & { readonly value: string }
-type Row = [...Chunk, value: string]
+type ValueBlock = Block<DocSet> & { readonly value: string }
+type ValueRow = [...PackedBlock, value: string]
 
 export class ValueLists {
-  readonly #lists = new BlockLists<number, ValueChunk>(MOST_KEPT, bytesOf)
+  readonly #lists = new BlockLists<number, ValueBlock>(MOST_KEPT, bytesOf)
   readonly #budget: Budget
   readonly #count
-  readonly #chunks
+  readonly #blocks
 
   constructor(db: DatabaseSync, budget: Budget) {
     const statements = new Statements(db)
     this.#budget = budget
     this.#count = statements.lists('SELECT count(*) FROM (SELECT 1 FROM posting WHERE combination = ? LIMIT ?)')
-    this.#chunks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${TICK.text}`)
+    this.#blocks = statements.lists(`SELECT first, last, n, docs, value FROM posting WHERE combination = ? AND ${TICK.text}`)
   }
 
   /** Whether finding the values of so many documents takes less than looking at each of them. */
@@ -40,7 +40,7 @@ export class ValueLists {
     return cost < docs
   }
 
-  /** Each value once in each of its chunks with some of the documents. */
+  /** Each value once in each of its blocks with some of the documents. */
   *among(combinations: readonly number[], docs: DocSet): Generator<string> {
     const bits = denseOf(docs)
     for (const combination of combinations) {
@@ -68,21 +68,21 @@ export class ValueLists {
     return n
   }
 
-  /** Undefined for one of many chunks. */
-  #read(combination: number): BlockList<ValueChunk> | undefined {
-    if (this.#sizeOf(combination, MOST_CHUNKS + 1) > MOST_CHUNKS) return undefined
-    const rows = this.#chunks.all(combination) as unknown as readonly Row[]
+  /** Undefined for one of many blocks. */
+  #read(combination: number): BlockList<ValueBlock> | undefined {
+    if (this.#sizeOf(combination, MOST_BLOCKS + 1) > MOST_BLOCKS) return undefined
+    const rows = this.#blocks.all(combination) as unknown as readonly ValueRow[]
     return this.#lists.add(
       combination,
-      rows.map(([first, last, n, docs, value]) => ({ first, last, n, value, entries: compact(docsOfChunk([first, last, n, docs])) })),
+      rows.map(([first, last, n, docs, value]) => ({ first, last, n, value, entries: compact(docsOfBlock([first, last, n, docs])) })),
     )
   }
 
   *#reading(combination: number, bits: Dense): Generator<string> {
-    const members = new Uint32Array(CHUNK)
-    for (const row of this.#chunks.iterate(combination)) {
-      const [first, last, n, docs, value] = row as unknown as Row
-      unpackChunk([first, last, n, docs], members, 0)
+    const members = new Uint32Array(BLOCK_SIZE)
+    for (const row of this.#blocks.iterate(combination)) {
+      const [first, last, n, docs, value] = row as unknown as ValueRow
+      unpackBlock([first, last, n, docs], members, 0)
       if (members.subarray(0, n).some((doc) => isIn(bits, doc))) yield value
     }
   }

@@ -31,12 +31,12 @@ export type Sources = {
 }
 
 /** `estimate`: at most so many documents; infinitely many where only reading tells. `read`: at least those of the given documents; undefined: all. */
-export type Reading = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
+export type AccessPath = { readonly estimate: () => number; readonly read: (among: DocSet | undefined) => DocSet }
 
 export type Leaf = Exclude<Predicate, { kind: 'all' | 'some' | 'not' }>
 
 /** Undefined when no document meets the condition. */
-export function readingOf(p: Leaf, sources: Sources): Reading | undefined {
+export function accessPathOf(p: Leaf, sources: Sources): AccessPath | undefined {
   const { numbers } = sources
   switch (p.kind) {
     case 'key':
@@ -59,17 +59,17 @@ export function readingOf(p: Leaf, sources: Sources): Reading | undefined {
 }
 
 /** Of a condition on single intervals of one field; undefined for others. */
-export function intervalsOf(p: Predicate, { numbers, intervals }: Sources): Reading | undefined {
+export function intervalsOf(p: Predicate, { numbers, intervals }: Sources): AccessPath | undefined {
   const test = intervalTestOf(p)
   const field = test === undefined ? undefined : numbers.field(test.field)
   if (test === undefined || field === undefined) return undefined
   return { estimate: () => intervals.estimate([field], test), read: (among) => intervals.read([field], test, among) }
 }
 
-export const presenceOf = (field: string, sources: Sources): Reading | undefined =>
+export const presenceOf = (field: string, sources: Sources): AccessPath | undefined =>
   ofTerms(sources.numbers.presence(field), { kind: 'compartment', oneOf: [PRESENT] }, sources)
 
-function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, intervals }: Sources): Reading | undefined {
+function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, intervals }: Sources): AccessPath | undefined {
   const alike = tuples.passing(p, numbers.combinations(p.field)).map(({ ranges, lists }) => ({
     fields: lists.map((list) => -list),
     test: rangesTestOf(p.ranges, ranges),
@@ -83,7 +83,7 @@ function tuplesOf(p: Extract<Leaf, { kind: 'tuple' }>, { numbers, tuples, interv
 
 type OfKeys = Extract<Leaf, { kind: 'key' | 'keyRange' | 'contains' | 'compartment' }>
 
-function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: Sources): Reading | undefined {
+function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: Sources): AccessPath | undefined {
   if (combinations.length === 0) return undefined
   const terms: Terms = { combinations, condition: keyCondition('value', p), values: 'oneOf' in p ? p.oneOf : keyTest(p) }
   // Every key must be looked at, which is left to the last.
@@ -91,7 +91,7 @@ function ofTerms(combinations: readonly number[], p: OfKeys, { postings }: Sourc
   return { estimate, read: (among) => postings.read(terms, among) }
 }
 
-const ofRows = (query: Sql | undefined, { rows }: Sources, most = Number.POSITIVE_INFINITY): Reading | undefined =>
+const ofRows = (query: Sql | undefined, { rows }: Sources, most = Number.POSITIVE_INFINITY): AccessPath | undefined =>
   query === undefined ? undefined : { estimate: () => most, read: () => rows(query) }
 
 function keyCondition(column: string, p: OfKeys): Sql {

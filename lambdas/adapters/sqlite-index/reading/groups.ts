@@ -2,13 +2,13 @@
 import type { Group, GroupPage, Hit } from '../../../ports/search-index.ts'
 import { MOST_GROUPS, TooManyGroups } from '../../../ports/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../../search/plan.ts'
-import { keyFieldsOf } from '../held.ts'
-import { keysIn, ownKeys } from '../held-keys.ts'
+import { keyFieldsOf } from '../forward-entry.ts'
+import { keysIn, ownKeys } from '../forward-keys.ts'
 import { ID } from '../schema.ts'
 import type { Numbers } from './compile-plan.ts'
 
 /** `numbers`: of the match's kind. */
-export type Match = { readonly hit: Hit; readonly held: string; readonly numbers: Numbers }
+export type Match = { readonly hit: Hit; readonly entry: string; readonly numbers: Numbers }
 
 type Growing = { readonly key: string; size: number; hits: Hit[] }
 
@@ -49,7 +49,7 @@ const compareGroups = (a: GroupPosition, b: GroupPosition, order: readonly SortK
   comparePositions(a.position, b.position, order) || compareText(a.key, b.key)
 
 function groupKeys(match: Match, name: string): readonly string[] {
-  const own = ownKeys(match.held, match.numbers.field(name))
+  const own = ownKeys(match.entry, match.numbers.field(name))
   if (own !== undefined) return own
   for (const source of keyFieldsOf(name)) {
     const keys = keysOf(match, source)
@@ -58,5 +58,5 @@ function groupKeys(match: Match, name: string): readonly string[] {
   return []
 }
 
-export const keysOf = ({ hit, held, numbers }: Match, name: string): readonly string[] =>
-  name === ID ? [hit.id] : keysIn(held, numbers.combinations(name))
+export const keysOf = ({ hit, entry, numbers }: Match, name: string): readonly string[] =>
+  name === ID ? [hit.id] : keysIn(entry, numbers.combinations(name))

@@ -40,15 +40,15 @@ export type ReaderParts = {
 }
 
 /** With its sort values, and what else is asked for. */
-type Row = readonly [id: string, version: number, ...values: (string | number | null)[]]
-type Found = Kind & { readonly docs: DocSet; readonly sources: Sources }
+type HitRow = readonly [id: string, version: number, ...values: (string | number | null)[]]
+type KindMatches = Kind & { readonly docs: DocSet; readonly sources: Sources }
 
 export class IndexReader {
   readonly #parts: ReaderParts
   readonly #gathered: number
   readonly #statements: Statements
   readonly #numbers: NumbersOf
-  readonly #latest = new LatestMatches<readonly Found[]>()
+  readonly #latest = new LatestMatches<readonly KindMatches[]>()
   /** What the function `is_match` looks at. */
   #matching: Dense = denseOf(NO_DOCS)
 
@@ -117,7 +117,7 @@ export class IndexReader {
       })
   }
 
-  #found(matching: Matching): readonly Found[] {
+  #found(matching: Matching): readonly KindMatches[] {
     this.#parts.budget.begin()
     return this.#latest.of(matching, () =>
       this.#kindsOf(matching).flatMap((kind) => {
@@ -143,14 +143,18 @@ export class IndexReader {
     return docsOf(Uint32Array.from(rows, ([doc]) => doc))
   }
 
-  *#shown(found: Found, order: readonly SortKey[]): Generator<Match> {
+  *#shown(found: KindMatches, order: readonly SortKey[]): Generator<Match> {
     const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
     for (const row of this.#statements.lists(text).iterate(jsonOf(found.docs), ...values) as Iterable<unknown>)
-      yield { hit: hitOf(row as unknown as Row, found, { order }), held: String((row as Row).at(-1)), numbers: found.sources.numbers }
+      yield {
+        hit: hitOf(row as unknown as HitRow, found, { order }),
+        entry: String((row as HitRow).at(-1)),
+        numbers: found.sources.numbers,
+      }
   }
 
   /** From the lists of the field's keys where there are few of them, else from what is remembered of each match. */
-  *#keysAmong(found: Found, field: string): Generator<string> {
+  *#keysAmong(found: KindMatches, field: string): Generator<string> {
     const { docs, sources } = found
     const { postings } = this.#parts
     const combinations = sources.numbers.combinations(field)
@@ -159,7 +163,7 @@ export class IndexReader {
     for (const match of this.#shown(found, [])) yield* keysOf(match, field)
   }
 
-  #page(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+  #page(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const matches = found.docs.length
     if (plan.order.length === 0) {
       const walked = matches <= this.#gathered ? (wanted * kindSize(found.sources)) / matches : 0
@@ -170,31 +174,31 @@ export class IndexReader {
   }
 
   /** Sorts all matches. */
-  #sorted(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+  #sorted(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const { text, values } = this.#sorting(found, plan)
     const rows = this.#statements.lists(text).all(...values, wanted)
-    return rows.map((row) => hitOf(row as unknown as Row, found, plan))
+    return rows.map((row) => hitOf(row as unknown as HitRow, found, plan))
   }
 
   /** Takes the number of hits as its last variable. */
-  #sorting(found: Found, plan: Plan): Sql {
+  #sorting(found: KindMatches, plan: Plan): Sql {
     const { text, values } = this.#query(found, plan, GIVEN, [sql('d.doc = c.value'), TICK])
     const keys = plan.order.map(({ descending }, i) => `k${i} ${descending ? 'DESC' : 'ASC'} NULLS LAST`)
     return { text: `${text} ORDER BY ${[...keys, 'd.id'].join(', ')} LIMIT ?`, values: [jsonOf(found.docs), ...values] }
   }
 
   /** Looks at the documents in the order of their ids until there are enough. */
-  #walkedById(found: Found, { after }: Plan, wanted: number): readonly Hit[] {
+  #walkedById(found: KindMatches, { after }: Plan, wanted: number): readonly Hit[] {
     this.#matching = denseOf(found.docs)
     const from = after?.type === found.type ? after.id : ''
     const text = `SELECT c.id, d.version FROM place c CROSS JOIN document d
       WHERE c.kind = ? AND c.id > ? AND is_match(c.doc) AND d.doc = c.doc ORDER BY c.id LIMIT ?`
     const rows = this.#statements.lists(text).all(found.kind, from, wanted)
-    return rows.map((row) => hitOf(row as unknown as Row, found, { order: [] }))
+    return rows.map((row) => hitOf(row as unknown as HitRow, found, { order: [] }))
   }
 
   /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
-  #walkedInOrder(found: Found, plan: Plan, wanted: number): readonly Hit[] {
+  #walkedInOrder(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
     const { param, descending } = plan.order[0]!
     const field = found.sources.numbers.field(param)
     const first = plan.after?.values[0]
@@ -208,7 +212,7 @@ export class IndexReader {
     const hits: Hit[] = []
     const rows = this.#statements.lists(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)
     for (const row of rows) {
-      const hit = hitOf(row as unknown as Row, found, plan)
+      const hit = hitOf(row as unknown as HitRow, found, plan)
       if (hits.length >= wanted && hit.position.values[0] !== hits.at(-1)!.position.values[0]) break
       hits.push(hit)
     }
@@ -216,7 +220,7 @@ export class IndexReader {
   }
 
   #query(
-    { type, sources }: Found,
+    { type, sources }: KindMatches,
     { order, after }: Pick<Plan, 'order' | 'after'>,
     from: string,
     conditions: readonly Sql[],
@@ -253,7 +257,7 @@ const textOf = ({ kind, ...rest }: Plan['where']): string =>
     MOST_SHOWN,
   )
 
-const hitOf = ([id, version, ...values]: Row, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
+const hitOf = ([id, version, ...values]: HitRow, { type }: Kind, { order }: Pick<Plan, 'order'>): Hit => ({
   type,
   id,
   version,

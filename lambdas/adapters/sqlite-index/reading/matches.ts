@@ -2,13 +2,13 @@
 import { conjuncts, type Predicate } from '../../../search/plan.ts'
 import { type DocSet, difference, intersection, NO_DOCS, union } from '../lists/docs.ts'
 import { ID } from '../schema.ts'
-import { intervalsOf, type Leaf, presenceOf, type Reading, readingOf, type Sources } from './compile-plan.ts'
+import { type AccessPath, accessPathOf, intervalsOf, type Leaf, presenceOf, type Sources } from './compile-plan.ts'
 
 /** A condition of those that must all be met. `most`: at most so many documents meet it. `left`: so many meet it and those before it. */
-export type Step = { readonly condition: Predicate; readonly most: number; readonly left: number }
+export type ReadCondition = { readonly condition: Predicate; readonly most: number; readonly left: number }
 
 /** `onStep` is told of each condition, in the order in which they are read. */
-export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: Step) => void): DocSet {
+export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: ReadCondition) => void): DocSet {
   return all(conjuncts(where), undefined, sources, onStep)
 }
 
@@ -16,7 +16,7 @@ export function matchesOf(where: Predicate, sources: Sources, onStep?: (step: St
 export const kindSize = (sources: Sources): number => presenceOf(ID, sources)?.estimate() ?? 0
 
 /** `docs`: those it is about; undefined for all of the kind. */
-function all(conditions: readonly Predicate[], docs: DocSet | undefined, sources: Sources, onStep?: (step: Step) => void): DocSet {
+function all(conditions: readonly Predicate[], docs: DocSet | undefined, sources: Sources, onStep?: (step: ReadCondition) => void): DocSet {
   if (conditions.length === 1 && onStep === undefined) return meeting(conditions[0]!, docs, sources)
   const sized = conditions.map((condition) => ({ condition, most: estimate(condition, sources) })).sort((a, b) => order(a.most, b.most))
   let left = docs
@@ -46,11 +46,11 @@ function meeting(p: Predicate, docs: DocSet | undefined, sources: Sources): DocS
       return difference(among, meeting(p.of, among, sources))
     }
     default:
-      return readAmong(readingOf(p, sources), docs)
+      return readAmong(accessPathOf(p, sources), docs)
   }
 }
 
-function readAmong(reading: Reading | undefined, docs: DocSet | undefined): DocSet {
+function readAmong(reading: AccessPath | undefined, docs: DocSet | undefined): DocSet {
   if (reading === undefined) return NO_DOCS
   const read = reading.read(docs)
   return docs === undefined ? read : intersection(docs, read)
@@ -67,6 +67,6 @@ function estimate(p: Predicate, sources: Sources): number {
     case 'not':
       return Number.POSITIVE_INFINITY
     default:
-      return readingOf(p satisfies Leaf, sources)?.estimate() ?? 0
+      return accessPathOf(p satisfies Leaf, sources)?.estimate() ?? 0
   }
 }

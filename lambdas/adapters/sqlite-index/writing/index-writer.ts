@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { newestOf } from '../../../ports/newest-of.ts'
 import type { IndexDocument, Tuple } from '../../../ports/search-index.ts'
-import { type Held, inRows, NOTHING_HELD, ownGroups, type Point, readHeld } from '../held.ts'
+import { EMPTY_ENTRY, type ForwardEntry, inRows, ownGroups, type Point, readEntry } from '../forward-entry.ts'
 import type { FieldNumbers, FieldSet, IndexNumbers } from '../index-numbers.ts'
 import type { Interval, Intervals } from '../intervals/intervals.ts'
 import type { Postings } from '../lists/postings.ts'
@@ -12,11 +12,11 @@ import { NO_SORTING, writeSorting } from '../sorting.ts'
 
 type Lists = { readonly numbers: IndexNumbers; readonly postings: Postings; readonly intervals: Intervals; readonly tuples: TupleLists }
 
-type Row = { readonly doc: number; readonly version: number; readonly held: string }
-type NewDocument = [doc: number, kind: number, id: string, version: number, sorting: string, held: string]
+type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
+type NewDocument = [doc: number, kind: number, id: string, version: number, sorting: string, entry: string]
 /** A tuple with the fields in which it stands. */
 type Placed = { readonly tuple: Tuple; fields: FieldSet }
-type Place = [kind: number, id: string, doc: number, deleted: number]
+type IdRow = [kind: number, id: string, doc: number, deleted: number]
 
 const ROWS_AT_ONCE = 16
 /** Where a document has more tuples or lists of them, the same may be put or remembered twice. */
@@ -32,7 +32,7 @@ export class IndexWriter {
   readonly #statements
   #nextDoc: number
   readonly #documents: NewDocument[] = []
-  readonly #places: Place[] = []
+  readonly #places: IdRow[] = []
   readonly #points: Point[] = []
 
   constructor(db: DatabaseSync, { numbers, postings, intervals, tuples }: Lists) {
@@ -69,27 +69,27 @@ export class IndexWriter {
   #put(document: IndexDocument, again: boolean): void {
     const { tenant, type, id, version, deleted } = document
     const kind = this.#numbers.kindOf(tenant, type)
-    const known = this.#statements.known.get(kind, id) as Row | undefined
+    const known = this.#statements.known.get(kind, id) as KnownDocument | undefined
     if (known !== undefined && (known.version > version || (known.version === version && !again))) return
     const doc = known?.doc ?? this.#nextDoc++
-    const before = readHeld(known?.held ?? '')
-    if (before !== NOTHING_HELD) this.#removeRows(doc, before)
+    const before = readEntry(known?.held ?? '')
+    if (before !== EMPTY_ENTRY) this.#removeRows(doc, before)
     const fieldOf = this.#numbers.fieldsOf(kind)
-    const now = deleted ? NOTHING_HELD : this.#collect(kind, doc, document, fieldOf)
+    const now = deleted ? EMPTY_ENTRY : this.#collect(kind, doc, document, fieldOf)
     this.#exchangePostings(doc, before[0], now[0])
     const sorting = deleted ? NO_SORTING : writeSorting(document.present, document.order, fieldOf)
-    const held = deleted ? '' : JSON.stringify(now)
+    const entry = deleted ? '' : JSON.stringify(now)
     if (known === undefined) {
-      this.#documents.push([doc, kind, id, version, sorting, held])
+      this.#documents.push([doc, kind, id, version, sorting, entry])
       this.#places.push([kind, id, doc, Number(deleted)])
     } else {
-      this.#statements.document.run(version, sorting, held, doc)
+      this.#statements.document.run(version, sorting, entry, doc)
       if (deleted !== (known.held === '')) this.#statements.place.run(Number(deleted), kind, id)
     }
   }
 
   /** Adds the document's rows to those of the batch, and its intervals; what to remember of them. */
-  #collect(kind: number, doc: number, document: IndexDocument, fieldOf: FieldNumbers): Held {
+  #collect(kind: number, doc: number, document: IndexDocument, fieldOf: FieldNumbers): ForwardEntry {
     return [
       this.#postingsOf(kind, document, fieldOf),
       this.#addIntervals(kind, doc, document, fieldOf),
@@ -99,7 +99,7 @@ export class IndexWriter {
   }
 
   /** Each value under the combination of the fields in which it stands. That a field has values is told by its number below zero. */
-  #postingsOf(kind: number, { keys, compartments, present }: IndexDocument, fieldOf: FieldNumbers): Held[0] {
+  #postingsOf(kind: number, { keys, compartments, present }: IndexDocument, fieldOf: FieldNumbers): ForwardEntry[0] {
     const fieldsOf = new Map<string, FieldSet>()
     const add = (name: string, values: readonly string[]): void => {
       const field = fieldOf(name)
@@ -118,18 +118,18 @@ export class IndexWriter {
     return postings
   }
 
-  #addIntervals(kind: number, doc: number, { spans, numbers, tuples }: IndexDocument, fieldOf: FieldNumbers): Held[1] {
-    const held: number[] = []
+  #addIntervals(kind: number, doc: number, { spans, numbers, tuples }: IndexDocument, fieldOf: FieldNumbers): ForwardEntry[1] {
+    const listed: number[] = []
     const add = (field: number, intervals: readonly Interval[]): void => {
       this.#intervals.add(field, doc, intervals)
-      if (held.length >= MOST_COMPARED || !held.includes(field)) held.push(field)
+      if (listed.length >= MOST_COMPARED || !listed.includes(field)) listed.push(field)
     }
     for (const name in spans) add(fieldOf(name), spans[name]!)
     for (const name in numbers) add(fieldOf(name), numbers[name]!)
     for (const { tuple, fields } of this.#tuplesOf(tuples, fieldOf))
       for (const combination of this.#numbers.combinationsOf(kind, fields))
         add(-this.#tuples.listOf(combination, tuple), tuple.ranges.length === 0 ? NO_RANGES : tuple.ranges)
-    return held
+    return listed
   }
 
   /** Each tuple once, with the fields in which it stands. */
@@ -146,24 +146,24 @@ export class IndexWriter {
     return found
   }
 
-  #addPoints(doc: number, { points }: IndexDocument, fieldOf: FieldNumbers): Held[2] {
-    const held: number[] = []
+  #addPoints(doc: number, { points }: IndexDocument, fieldOf: FieldNumbers): ForwardEntry[2] {
+    const listed: number[] = []
     for (const name in points)
       for (const [latitude, longitude] of points[name]!) {
         this.#points.push([fieldOf(name), latitude, longitude, doc])
-        held.push(fieldOf(name), latitude, longitude)
+        listed.push(fieldOf(name), latitude, longitude)
       }
-    return held
+    return listed
   }
 
-  #removeRows(doc: number, [, intervals, points]: Held): void {
+  #removeRows(doc: number, [, intervals, points]: ForwardEntry): void {
     for (const field of intervals) this.#intervals.remove(field, doc)
     for (const [field, latitude, longitude] of inRows<[number, number, number]>(points, 3))
       this.#statements.point.run(field, latitude, longitude, doc)
   }
 
   /** Only what has changed is touched. */
-  #exchangePostings(doc: number, before: Held[0], now: Held[0]): void {
+  #exchangePostings(doc: number, before: ForwardEntry[0], now: ForwardEntry[0]): void {
     const left = new Map<string, readonly [number, string]>()
     for (const posting of inRows<[number, string]>(before, 2)) left.set(posting.join(' '), posting)
     for (let i = 0; i < now.length; i += 2)
