@@ -1,11 +1,14 @@
 /**
- * Replaces references in a resource: what a transaction does with fullUrls and conditional references.
+ * References in a resource: those to this server, those by search, and how they are replaced.
  * https://hl7.org/fhir/R4/http.html#trules
  */
 import { isElement, type Resource } from './resource.ts'
 import { isResourceType } from './resource-types.ts'
 
-/** The resource with every reference `replace` knows another text for; the same object where there is none. */
+/**
+ * The resource with every reference `replace` knows another text for; the same object where there is none. The entries of a Bundle stay
+ * as they are: what they refer to is that Bundle's affair. https://hl7.org/fhir/R4/bundle.html#references
+ */
 export const replaceReferences = (resource: Resource, replace: (reference: string) => string | undefined): Resource =>
   walk(resource, replace, true) as Resource
 
@@ -14,11 +17,13 @@ export function conditionalReferences(resource: Resource | undefined): readonly 
   const found: string[] = []
   if (resource !== undefined)
     replaceReferences(resource, (reference) => {
-      if (reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)) found.push(reference)
+      if (isConditional(reference)) found.push(reference)
       return undefined
     })
   return found
 }
+
+export const isConditional = (reference: string): boolean => reference.includes('?') && /^[A-Z][A-Za-z]*\?/.test(reference)
 
 /** `Type/id` of every reference to a resource of this server, with its place. `baseUrl` without a slash at the end. */
 export function localReferences(
@@ -26,17 +31,29 @@ export function localReferences(
   baseUrl: string | undefined,
 ): readonly { readonly reference: string; readonly path: string }[] {
   const found: { readonly reference: string; readonly path: string }[] = []
-  const visit = (tree: unknown, path: string): void => {
-    if (Array.isArray(tree)) for (const [i, item] of tree.entries()) visit(item, `${path}[${i}]`)
-    else if (isElement(tree))
-      for (const [name, value] of Object.entries(tree)) {
-        const reference = name === 'reference' && typeof value === 'string' ? localReference(value, baseUrl) : undefined
-        if (reference !== undefined) found.push({ reference, path: `${path}.${name}` })
-        else visit(value, `${path}.${name}`)
-      }
-  }
-  visit(resource, resource.resourceType)
+  visitTexts(resource, resource.resourceType, (name, text, path) => {
+    const reference = name === 'reference' ? localReference(text, baseUrl) : undefined
+    if (reference !== undefined) found.push({ reference, path })
+  })
   return found
+}
+
+/** The first element that says this text, `Observation.subject.reference`. */
+export function placeOf(resource: Resource, reference: string): string | undefined {
+  let place: string | undefined
+  visitTexts(resource, resource.resourceType, (_, text, path) => {
+    if (text === reference) place ??= path
+  })
+  return place
+}
+
+function visitTexts(tree: unknown, path: string, visit: (name: string, text: string, path: string) => void): void {
+  if (Array.isArray(tree)) for (const [i, item] of tree.entries()) visitTexts(item, `${path}[${i}]`, visit)
+  else if (isElement(tree))
+    for (const [name, value] of Object.entries(tree)) {
+      if (typeof value === 'string') visit(name, value, `${path}.${name}`)
+      else visitTexts(value, `${path}.${name}`, visit)
+    }
 }
 
 /** `Type/id`, perhaps with a version. */
@@ -58,6 +75,7 @@ function walk(tree: unknown, replace: (reference: string) => string | undefined,
   let copy: Record<string, unknown> | undefined
   for (const name in tree) {
     const before = (tree as Record<string, unknown>)[name]
+    if (name === 'entry' && (tree as Partial<Resource>).resourceType === 'Bundle') continue
     const after =
       typeof before === 'string'
         ? replaced(name, before, isResource, replace)

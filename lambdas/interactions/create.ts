@@ -7,7 +7,7 @@ import type { FhirRequest, Interaction } from './interaction.ts'
 import { malformedId, typeOf } from './key.ts'
 import { save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
-import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { andThen, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const creation: WriteInteraction = {
   async locate(ports, request, held) {
@@ -22,10 +22,10 @@ export const creation: WriteInteraction = {
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: guardOf(criteria, key, held) }
   },
-  change({ clock }, request, target, head) {
+  change({ clock, resolve }, request, target, head) {
     const { type, id } = target.key
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
-    return save(clock, request, target, head, bodyOf(request))
+    return andThen(resolve(bodyOf(request)), (resource) => save(clock, request, target, head, resource))
   },
 }
 

@@ -21,12 +21,13 @@ export const patching: WriteInteraction = {
     const { versionId, ...key } = match
     return { kind: 'target', key, matched: versionId }
   },
-  async change({ clock }, request, target, head) {
+  async change({ clock, resolve }, request, target, head) {
     if (head === undefined) throw notFound(target.key)
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
     const current = parseJsonBytes(head.body) as Resource
-    return save(clock, request, target, head, checked(current, await patched(current, request.patch)))
+    const after = checked(current, await patched(current, request.patch))
+    return save(clock, request, target, head, await resolve(after))
   },
 }
 

@@ -1,18 +1,18 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
-import { conditionalReferences, replaceReferences } from '../fhir/references.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
 import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
-import { criteriaOf, matchesOf, pairsOf } from './conditional.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 import { patching } from './patch.ts'
 import { BrokenReference } from './referential-integrity.ts'
+import { resolving } from './resolve-references.ts'
 import { updating } from './update.ts'
 import {
   type Answer,
   ATTEMPTS,
+  type Awaitable,
   type Change,
   lostTooManyRaces,
   movedOn,
@@ -25,8 +25,6 @@ type Step = {
   readonly entry: EntryRequest
   readonly request: FhirRequest
   readonly interaction: WriteInteraction
-  /** By search; perhaps some twice. */
-  readonly references: readonly string[]
 }
 type Located = Step & { readonly target: Target | Answer }
 type Changed = { readonly entry: EntryRequest; readonly change: Change | Answer }
@@ -45,7 +43,7 @@ export const transaction =
     )
     for (const entry of reads.filter(isOfOthers(writes))) await forEntry(entry, () => perform.run(entry, request))
     const responses: FhirResponse[] = []
-    for (const { entry, change } of await commit(ports, writes)) responses[entry.index] = change.response
+    for (const { entry, change } of await commit(ports, writes, request)) responses[entry.index] = change.response
     for (const entry of reads) responses[entry.index] = await readAfter(perform, entry, request)
     return responses
   }
@@ -54,13 +52,13 @@ function stepOf(entry: EntryRequest, request: FhirRequest): Step {
   const interaction = WRITES[request.interaction]
   if (interaction === undefined)
     throw fhirError(400, 'not-supported', `${entry.method} ${request.interaction} cannot be part of a transaction`)
-  return { entry, request, interaction, references: conditionalReferences(request.resource) }
+  return { entry, request, interaction }
 }
 
-async function commit(ports: WritePorts, steps: readonly Step[]): Promise<readonly Changed[]> {
+async function commit(ports: WritePorts, steps: readonly Step[], outer: FhirRequest): Promise<readonly Changed[]> {
   const held = new Map<number, ResourceKey>()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const changed = await plan(ports, steps, held)
+    const changed = await plan(ports, steps, held, outer)
     if (changed === 'moved on') continue
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
@@ -98,21 +96,30 @@ async function plan(
   ports: WritePorts,
   steps: readonly Step[],
   held: ReadonlyMap<number, ResourceKey>,
+  outer: FhirRequest,
 ): Promise<readonly Changed[] | 'moved on'> {
   const located = await locate(ports, steps, held)
   refuseTwice(located)
-  const resolved = await withReferences(ports, located)
-  const targets = resolved.map(({ target }) => target).filter((target) => target.kind === 'target')
+  const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.resources.current(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
-  const changed: Changed[] = []
+  const changing = { ...ports, resolve: resolving(ports, outer, meaningOfUrls(located)) }
   let next = 0
-  for (const { entry, request, interaction, target } of resolved) {
-    const head = target.kind === 'target' ? heads[next++] : undefined
-    const change = target.kind === 'answer' ? target : forEntry(entry, () => interaction.change(ports, request, target, head))
-    changed.push({ entry, change: change instanceof Promise ? await change : change })
-  }
-  return changed
+  const changes = located.map(({ entry, request, interaction, target }) => {
+    if (target.kind === 'answer') return target
+    const head = heads[next++]
+    return forEntry(entry, () => interaction.change(changing, request, target, head))
+  })
+  const made = await allOf(changes)
+  return steps.map(({ entry }, i) => ({ entry, change: made[i]! }))
+}
+
+/** They are waited for together; of several that reject the first one counts. */
+async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> {
+  const waiting = values.filter((value) => value instanceof Promise)
+  if (waiting.length === 0) return values as readonly T[]
+  await Promise.allSettled(waiting)
+  return Promise.all(values)
 }
 
 /** Searches of several entries go to the index at once. */
@@ -120,7 +127,7 @@ async function locate(ports: WritePorts, steps: readonly Step[], held: ReadonlyM
   const targets = steps.map(({ entry, request, interaction }) =>
     forEntry(entry, () => interaction.locate(ports, request, held.get(entry.index))),
   )
-  const found = targets.some((target) => target instanceof Promise) ? await Promise.all(targets) : (targets as (Target | Answer)[])
+  const found = await allOf(targets)
   return steps.map((step, i) => ({ ...step, target: found[i]! }))
 }
 
@@ -138,38 +145,12 @@ function refuseTwice(located: readonly Located[]): void {
   }
 }
 
-/** The steps with fullUrls of the Bundle and conditional references replaced by the resources they mean. */
-async function withReferences(ports: WritePorts, located: readonly Located[]): Promise<readonly Located[]> {
+/** What the fullUrls of the Bundle mean. */
+function meaningOfUrls(located: readonly Located[]): ReadonlyMap<string, string> {
   const known = new Map<string, string>()
   for (const { entry, target } of located)
     if (entry.fullUrl !== undefined && target.key !== undefined) known.set(entry.fullUrl, `${target.key.type}/${target.key.id}`)
-  for (const { entry, request, references } of located)
-    for (const reference of references)
-      if (!known.has(reference)) known.set(reference, await forEntry(entry, () => referenced(ports, request, reference)))
-  return known.size === 0 ? located : located.map((step) => withKnown(step, (reference) => known.get(reference)))
-}
-
-function withKnown(step: Located, known: (reference: string) => string | undefined): Located {
-  const { request } = step
-  const resource = request.resource === undefined ? undefined : replaceReferences(request.resource, known)
-  const patch = request.patch === undefined ? undefined : replaceReferences(request.patch as never, known)
-  if (resource === request.resource && patch === request.patch) return step
-  return {
-    ...step,
-    request: { ...request, ...(resource === undefined ? {} : { resource }), ...(patch === undefined ? {} : { patch }) },
-  }
-}
-
-async function referenced(ports: WritePorts, request: FhirRequest, reference: string): Promise<string> {
-  const [type = '', query = ''] = reference.split('?', 2)
-  const matches = await matchesOf(ports, criteriaOf(request, type, pairsOf(query)))
-  if (matches.length !== 1)
-    throw fhirError(
-      412,
-      matches.length === 0 ? 'not-found' : 'multiple-matches',
-      `A conditional reference to ${type} has ${matches.length === 0 ? 'no match' : 'several matches'}`,
-    )
-  return `${type}/${matches[0]!.id}`
+  return known
 }
 
 /** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */

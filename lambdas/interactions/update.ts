@@ -10,7 +10,7 @@ import type { FhirRequest, Interaction } from './interaction.ts'
 import { keyOf, malformedId, typeOf } from './key.ts'
 import { checkIfMatch, save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
-import { type Answer, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { type Answer, andThen, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const updating: WriteInteraction = {
   locate(ports, request, held) {
@@ -21,7 +21,7 @@ export const updating: WriteInteraction = {
     if (resource.id !== key.id) throw fhirError(400, 'invalid', 'The id of the body is not the id of the URL', `${key.type}.id`)
     return { kind: 'target', key }
   },
-  change({ clock, choices }, request, target, head) {
+  change({ clock, choices, resolve }, request, target, head) {
     checkIfMatch(request, head)
     const live = head !== undefined && !head.deleted
     if (live && isConditional(request) && target.matched === undefined)
@@ -34,10 +34,11 @@ export const updating: WriteInteraction = {
           text: `If-None-Match: * asks for a new resource, but ${target.key.type}/${target.key.id} exists`,
         },
       ])
-    const resource = bodyOf(request)
-    if (live && choices.noOpUpdates === 'ignore' && sameContent(head, resource))
-      return { kind: 'answer', response: unchanged(request, head), key: head }
-    return save(clock, request, target, head, resource)
+    return andThen(resolve(bodyOf(request)), (resource) =>
+      live && choices.noOpUpdates === 'ignore' && sameContent(head, resource)
+        ? { kind: 'answer', response: unchanged(request, head), key: head }
+        : save(clock, request, target, head, resource),
+    )
   },
 }
 

@@ -5,6 +5,7 @@
 import { fhirError } from '../fhir/outcome.ts'
 import type { Guard, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
 import type { FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
+import { type Resolve, resolving } from './resolve-references.ts'
 
 export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'index' | 'clock' | 'choices'>
 
@@ -26,12 +27,19 @@ export type Change = { readonly kind: 'change'; readonly write: Write; readonly 
 /** Most have nothing to wait for, and a promise for each of thousands of entries is dear. */
 export type Awaitable<T> = T | Promise<T>
 
+/** Goes on at once where there is nothing to wait for. */
+export const andThen = <T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> =>
+  value instanceof Promise ? value.then(next) : next(value)
+
+/** `resolve`: for whatever is to be stored. */
+export type ChangePorts = WritePorts & { readonly resolve: Resolve }
+
 /** The two halves of a writing interaction; a transaction runs them for all its entries before it commits once. */
 export type WriteInteraction = {
   /** `held`: the resource that holds the guard of these criteria, when a commit just met it. */
   readonly locate: (ports: WritePorts, request: FhirRequest, held?: ResourceKey) => Awaitable<Target | Answer>
   readonly change: (
-    ports: WritePorts,
+    ports: ChangePorts,
     request: FhirRequest,
     target: Target,
     head: ResourceVersion | undefined,
@@ -50,7 +58,7 @@ export const writing =
       if (target.kind === 'answer') return target.response
       const [head] = await ports.resources.current([target.key])
       if (movedOn(target, head)) continue
-      const changed = await change(ports, request, target, head)
+      const changed = await change({ ...ports, resolve: resolving(ports, request) }, request, target, head)
       if (changed.kind === 'answer') return changed.response
       const result = await ports.writer.commit([changed.write], changed.guards)
       if (result.kind === 'committed') return changed.response

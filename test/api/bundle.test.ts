@@ -119,7 +119,7 @@ describe('transaction', () => {
         request: { method: 'POST', url: 'Observation' },
       }),
     )
-    expect([dangling.status, issues(dangling)]).toEqual([412, ['error not-found Bundle.entry[0]']])
+    expect([dangling.status, issues(dangling)]).toEqual([412, ['error not-found Bundle.entry[0].resource.subject.reference']])
   })
   it('follows ifMatch', async () => {
     const id = newId()

@@ -1,0 +1,68 @@
+/** How often a write that resolves references searches. */
+import { describe, expect, it } from '@jest/globals'
+import { limited } from '../../lambdas/interactions/limited.ts'
+import { type Resolve, resolving } from '../../lambdas/interactions/resolve-references.ts'
+import type { Plan } from '../../lambdas/search/plan.ts'
+
+const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
+
+function counted(fullUrls?: ReadonlyMap<string, string>): {
+  readonly resolve: Resolve
+  readonly plans: Plan[]
+  readonly most: () => number
+} {
+  const plans: Plan[] = []
+  let [running, most] = [0, 0]
+  const index = {
+    async find(plan: Plan) {
+      plans.push(plan)
+      most = Math.max(most, ++running)
+      await new Promise(setImmediate)
+      running--
+      return { hits: [{ type: 'Organization', id: 'o', version: 1, position: [] }], more: false }
+    },
+  }
+  const reading = { timeZone: 'UTC', baseUrl: 'http://a.example/fhir' }
+  const resolve = resolving({ index, resources: {} } as never, { tenant: 'default', reading } as never, fullUrls)
+  return { resolve, plans, most: () => most }
+}
+
+describe('resolving', () => {
+  it('neither searches nor waits for a resource that has no conditional reference', () => {
+    const { resolve, plans } = counted(new Map([['urn:uuid:1', 'Patient/1']]))
+    const plain = { resourceType: 'Observation', subject: { reference: 'Patient/1' } }
+    expect(resolve(plain)).toBe(plain)
+    expect(resolve({ ...plain, subject: { reference: 'urn:uuid:1' } })).toEqual(plain)
+    expect(plans).toEqual([])
+  })
+  it('searches once for what the resources of a request refer to', async () => {
+    const { resolve, plans } = counted()
+    const resource = { resourceType: 'Encounter', serviceProvider: reference(1), participant: [{ individual: reference(1) }] }
+    const resolved = await Promise.all([resolve(resource), resolve(resource), resolve(resource)])
+    expect(resolved[2]).toEqual({
+      resourceType: 'Encounter',
+      serviceProvider: { reference: 'Organization/o' },
+      participant: [{ individual: { reference: 'Organization/o' } }],
+    })
+    expect(plans).toHaveLength(1)
+  })
+  it('makes at most 32 searches at once, and 10,000 in all', async () => {
+    const { resolve, plans, most } = counted()
+    const referring = (from: number, to: number) => ({
+      resourceType: 'List',
+      entry: Array.from({ length: to - from }, (_, i) => ({ item: reference(from + i) })),
+    })
+    await resolve(referring(0, 10_000))
+    expect([plans.length, most()]).toEqual([10_000, 32])
+    await expect(resolve(referring(9_990, 10_001))).rejects.toMatchObject({ status: 413 })
+    expect(plans).toHaveLength(10_000)
+  })
+})
+
+describe('limited', () => {
+  it('gives a turn to the next one after a failure, too', async () => {
+    const takeTurn = limited(1)
+    const results = await Promise.allSettled([takeTurn(() => Promise.reject(new Error('no'))), takeTurn(async () => 'yes')])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+  })
+})
