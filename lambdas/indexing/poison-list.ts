@@ -6,7 +6,7 @@ type Found = Pick<IndexDocument, 'tenant' | 'type' | 'id'> & { readonly versionI
 
 export class PoisonList {
   readonly #state: Pick<SharedState, 'change'>
-  #found: { readonly version: Found; readonly reason: string }[] = []
+  readonly #found: { readonly version: Found; readonly reason: string }[] = []
 
   constructor(state: Pick<SharedState, 'change'>) {
     this.#state = state
@@ -23,9 +23,9 @@ export class PoisonList {
   }
 
   async save(): Promise<void> {
-    const found = this.#found
+    const found = [...this.#found]
     if (found.length === 0) return
     await this.#state.change((state) => found.reduce((now, { version, reason }) => afterPoison(now, version, reason), state))
-    this.#found = this.#found.slice(found.length)
+    this.#found.splice(0, found.length)
   }
 }

@@ -1,0 +1,67 @@
+/** Which versions are listed as unreadable: what failed, until the same version or a later one is read. */
+import { describe, expect, it } from '@jest/globals'
+import { afterPoison, afterTry, type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
+import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
+import type { Kept } from '../../lambdas/ports/kept-state.ts'
+import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+
+const version = (versionId: number, key: Partial<ResourceVersion> = {}): ResourceVersion => ({
+  ...{ tenant: 'a', type: 'Patient', id: 'p', versionId, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array() },
+  ...key,
+})
+
+/** `meanwhile`: while a change is under way. */
+function shared(meanwhile = () => {}) {
+  let kept: Kept<IndexState> = { number: 0, value: NO_STATE }
+  return {
+    names: () => kept.value.poisoned.map(({ id, versionId, reason }) => `${id} ${versionId} ${reason}`),
+    change: async (change: (state: IndexState) => IndexState) => {
+      kept = { number: kept.number + 1, value: change(kept.value) }
+      meanwhile()
+      return kept
+    },
+  }
+}
+
+describe('A version that could not be read', () => {
+  const listed = (...read: readonly ResourceVersion[]) => read.reduce(afterTry, afterPoison(NO_STATE, version(2), 'TypeError')).poisoned
+
+  it('is listed until that version is read after all, or a later one', () => {
+    expect(listed()).toMatchObject([{ id: 'p', versionId: 2, reason: 'TypeError' }])
+    expect(listed(version(2))).toEqual([])
+    expect(listed(version(3))).toEqual([])
+  })
+
+  it('stays listed when an older one is read, or another resource', () => {
+    for (const other of [version(1), version(2, { id: 'q' }), version(2, { type: 'Person' }), version(2, { tenant: 'b' })])
+      expect(listed(other)).toHaveLength(1)
+  })
+})
+
+describe('The list', () => {
+  it('tells of a failure once: what was read since does not come back', async () => {
+    const state = shared()
+    const list = new PoisonList(state)
+    list.addVersion(version(1), new TypeError('content'))
+    await list.save()
+    expect(state.names()).toEqual(['p 1 TypeError'])
+    await state.change((before) => afterTry(before, version(2)))
+    await list.save()
+    list.addVersion(version(1, { id: 'q' }), 'text')
+    await list.save()
+    expect(state.names()).toEqual(['q 1 string'])
+  })
+
+  it('keeps what is found while it is saved', async () => {
+    let later = () => list.addVersion(version(5, { id: 'later' }), new RangeError())
+    const state = shared(() => {
+      later()
+      later = () => {}
+    })
+    const list = new PoisonList(state)
+    list.addVersion(version(1), new TypeError())
+    await list.save()
+    await list.save()
+    expect(state.names()).toEqual(['p 1 TypeError', 'later 5 RangeError'])
+  })
+})
