@@ -1,5 +1,5 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
-import type { ResourceReader } from '../ports/resource-store.ts'
+import type { ResourceReader, ScanPage } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
@@ -78,7 +78,7 @@ async function take({ state, now, wait }: RebuildParts, execution: string) {
 async function open({ resources, index, tenants, now, wait }: RebuildParts, { type, attempt }: OfType) {
   const one = { type, asOf: now(), segment: { index: 0, of: 1 }, limit: 1 }
   const firsts = await Promise.all(tenants.map((tenant) => resources.scan({ ...one, tenant })))
-  if (firsts.every(({ versions }) => versions.length === 0)) return { type, attempt, isEmpty: true, next: '', wait, segments: [] }
+  if (firsts.every(isNothing)) return { type, attempt, isEmpty: true, next: '', wait, segments: [] }
   await (await index.rebuild(type)).discard()
   const { name: next } = await index.rebuild(type)
   const segments = tenants.flatMap((tenant) =>
@@ -86,6 +86,9 @@ async function open({ resources, index, tenants, now, wait }: RebuildParts, { ty
   )
   return { type, attempt, isEmpty: false, next, wait, segments }
 }
+
+/** Nothing at all: a page of deletions has no versions either, but goes on. */
+const isNothing = ({ versions, cursor }: ScanPage): boolean => versions.length === 0 && cursor === undefined
 
 /** As many pages as there is time for. What is written meanwhile the function that follows the stream applies to both indices. */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {

@@ -60,6 +60,7 @@ export type HistoryWindow = {
 /** The place of a version in the order of a history: descending by lastUpdated, then ascending by type and id (code units), then descending by versionId. */
 export type HistoryPosition = { readonly lastUpdated: number; readonly type: string; readonly id: string; readonly versionId: number }
 
+/** `more` only of a page that has versions. */
 export type HistoryPage = { readonly versions: readonly ResourceVersion[]; readonly more: boolean }
 
 export type ScanRequest = {
@@ -75,7 +76,10 @@ export type ScanRequest = {
   readonly limit: number
 }
 
-/** Live versions only, in no promised order, each resource at most once over all pages. No `cursor`: this was the last page. */
+/**
+ * Live versions only, in no promised order, each resource at most once over all pages. No `cursor`: this was the last page; one that is empty,
+ * as where deletions stand, need not be.
+ */
 export type ScanPage = { readonly versions: readonly ResourceVersion[]; readonly cursor?: string }
 
 export interface ResourceReader {

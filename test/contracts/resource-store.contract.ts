@@ -454,6 +454,21 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         }
     })
 
+    it('goes on where deletions stand: only a page without a cursor is the last', async () => {
+      const own = newTenant()
+      const keys = numbers(8).map((n) => patient(own, `p${n}`))
+      await commit(...keys.map((key, n) => writeOf(key, { lastUpdated: at(n) })))
+      await commit(...keys.slice(3).map((key, n) => deletionOf(key, { expected: 1, lastUpdated: at(10 + n) })))
+      for (const segments of [1, 3]) {
+        const found = await Promise.all(
+          numbers(segments).map((index) =>
+            scanAll({ tenant: own, type: 'Patient', segment: { index, of: segments }, asOf: at(400), limit: 1 }),
+          ),
+        )
+        expect(found.flat().map(nameOf).toSorted()).toEqual(['Patient/p0/1', 'Patient/p1/1', 'Patient/p2/1'])
+      }
+    })
+
     it('gives each resource once, as it was, while it is written on', async () => {
       const own = newTenant()
       const keys = numbers(40).map((n) => patient(own, `p${n}`))

@@ -67,6 +67,8 @@ class World {
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
   readonly steps: string[] = []
+  /** Segment → the instants it was read as of. */
+  readonly instants = new Map<number, Set<number>>()
   readonly #random: Random
   #now = 1_000
 
@@ -79,10 +81,17 @@ class World {
     return this.writeText(id, JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
   }
 
-  async writeText(id: string, text: string): Promise<void> {
+  writeText(id: string, text: string): Promise<void> {
+    return this.#follow(id, { deleted: false, body: new TextEncoder().encode(text) })
+  }
+
+  delete(id: string): Promise<void> {
+    return this.#follow(id, { deleted: true, body: new Uint8Array() })
+  }
+
+  async #follow(id: string, content: Pick<ResourceVersion, 'deleted' | 'body'>): Promise<void> {
     const versionId = (this.heads.get(id)?.versionId ?? 0) + 1
-    const body = new TextEncoder().encode(text)
-    const version = { tenant: TENANT, type: 'Patient', id, versionId, lastUpdated: ++this.#now, deleted: false, compartments: [], body }
+    const version = { tenant: TENANT, type: 'Patient', id, versionId, lastUpdated: ++this.#now, compartments: [], ...content }
     this.heads.set(id, version)
     const reading = readingOfDocuments({}, (await this.state.read()).value)
     const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(documents) }
@@ -107,13 +116,16 @@ class World {
       budget: -1,
       poisoned: new PoisonList(this.state),
       resources: {
-        scan: async ({ type, segment, asOf, cursor = '' }) => {
+        // Newest first, and looks at no more places than may be given: pages where deletions stand have fewer versions, or none.
+        scan: async ({ type, segment, asOf, cursor = Number.POSITIVE_INFINITY, limit }) => {
+          if (segment.of > 1) this.instants.set(segment.index, (this.instants.get(segment.index) ?? new Set()).add(asOf))
           const mine = [...this.heads.values()]
-            .filter((head) => head.type === type && head.lastUpdated <= asOf && head.id > cursor)
+            .filter((head) => head.type === type && head.lastUpdated <= asOf && head.lastUpdated < Number(cursor))
             .filter(({ id }) => id.charCodeAt(id.length - 1) % segment.of === segment.index)
-            .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-          const versions = mine.slice(0, 5)
-          return mine.length > 5 ? { versions, cursor: versions[4]!.id } : { versions }
+            .toSorted((a, b) => b.lastUpdated - a.lastUpdated)
+          const places = mine.slice(0, Math.min(limit, 5))
+          const versions = places.filter(({ deleted }) => !deleted)
+          return mine.length > places.length ? { versions, cursor: String(places.at(-1)!.lastUpdated) } : { versions }
         },
       },
     }
@@ -146,12 +158,14 @@ class World {
     const { definitions, rebuilds, worker } = (await this.state.read()).value
     expect(definitions.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(parameters.map((id) => `${id} active`).toSorted())
     expect([rebuilds, worker]).toEqual([[], undefined])
-    for (const { id, versionId } of this.heads.values()) {
+    const living = [...this.heads.values()].filter(({ deleted }) => !deleted)
+    for (const { id, versionId } of living) {
       const document = this.indices.live.documents.get(id)
       expect([id, document?.version]).toEqual([id, versionId])
       for (const { mapping } of definitions) expect(document?.present).toContain(mapping.field)
     }
-    expect(this.indices.live.documents.size).toBe(this.heads.size)
+    const found = [...this.indices.live.documents.values()].filter(({ deleted }) => !deleted)
+    expect(found.map(({ id }) => id).toSorted()).toEqual(living.map(({ id }) => id).toSorted())
   }
 
   below(n: number): number {
@@ -192,6 +206,17 @@ describe('the rebuild', () => {
     await it.expectWhole()
   })
 
+  it('of a type whose latest versions are deletions is none of a type without resources', async () => {
+    for (const deletions of [1, 7]) {
+      const it = await world(2, 12)
+      for (let i = 0; i < deletions; i++) await it.delete(`p${i}`)
+      await it.define('nick', 'Patient.name.family')
+      await it.run('a')
+      expect(it.indices.live.name).not.toBe('v1')
+      await it.expectWhole('nick')
+    }
+  })
+
   it('loses no write that comes while it runs, whatever fails and is repeated', async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const it = await world(seed)
@@ -203,6 +228,35 @@ describe('the rebuild', () => {
       })
       await it.expectWhole('nick')
     }
+  })
+
+  it('reads each segment as of one instant, though writes go on between its pages', async () => {
+    const it = await world(7)
+    await it.define('nick', 'Patient.name.family')
+    let fills = 0
+    await it.run('a', async ({ action }, isDone) => {
+      if (action === 'fill' && isDone) await it.write(`p${fills++}`, 'later')
+    })
+    expect(fills).toBeGreaterThan(it.instants.size)
+    expect([...it.instants.values()].map(({ size }) => size)).toEqual([1, 1, 1, 1])
+    await it.expectWhole('nick')
+  })
+
+  it('of an attempt that was overtaken swaps nothing in, and activates nothing', async () => {
+    const it = await world(8)
+    await it.define('nick', 'Patient.name.family')
+    const live = it.indices.live.name
+    const afterSwaps: unknown[] = []
+    await it.run('a', async ({ action }, isDone) => {
+      if (action !== 'swap') return
+      if (!isDone && afterSwaps.length === 0) await it.define('second', 'Patient.name.family')
+      if (isDone) afterSwaps.push([it.indices.live.name, ...(await it.state.read()).value.definitions.map(({ state }) => state)])
+    })
+    expect(afterSwaps).toEqual([
+      [live, 'building', 'building'],
+      [expect.not.stringMatching(`^${live}$`), 'active', 'active'],
+    ])
+    await it.expectWhole('nick', 'second')
   })
 
   it('takes up what is defined meanwhile, and never searches by what is half made', async () => {
