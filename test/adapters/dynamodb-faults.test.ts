@@ -5,11 +5,20 @@ import { describe, expect, it } from '@jest/globals'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { CommitResult, ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
-import { type Call, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
+import { type Call, type Fault, faulty, type Keys } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
+
+/** The first call counts. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let done: Promise<T> | undefined
+  return () => {
+    done ??= work()
+    return done
+  }
+}
 
 await onTable(suite)
 
@@ -159,17 +168,23 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   })
 
   describe('A reading that others write into', () => {
+    const readOneByOne = async (keys: Keys) => {
+      const found: unknown[] = []
+      for (const Key of keys) {
+        const { Item } = await engine.client.send(new GetCommand({ TableName: table.name, Key, ConsistentRead: true }))
+        if (Item !== undefined) found.push(Item)
+      }
+      return found
+    }
+
     /** Reads the keys of a batch one after the other, and lets others write after the first `n`. */
     const slowly = (n: number, meanwhile: () => Promise<unknown>, isFirst: (sk: string) => boolean = () => true) => {
       let interrupted = false
-      const oneByOne = async (keys: readonly { readonly pk: string; readonly sk: string }[]) => {
-        const found: unknown[] = []
-        for (const [i, Key] of keys.toSorted((a, b) => Number(isFirst(b.sk)) - Number(isFirst(a.sk))).entries()) {
-          if (i === n) await meanwhile()
-          const { Item } = await engine.client.send(new GetCommand({ TableName: table.name, Key, ConsistentRead: true }))
-          if (Item !== undefined) found.push(Item)
-        }
-        return { Responses: { [table.name]: found } }
+      const oneByOne = async (keys: Keys) => {
+        const ordered = keys.toSorted((a, b) => Number(isFirst(b.sk)) - Number(isFirst(a.sk)))
+        const found = await readOneByOne(ordered.slice(0, n))
+        await meanwhile()
+        return { Responses: { [table.name]: [...found, ...(await readOneByOne(ordered.slice(n)))] } }
       }
       return storeWith(({ name, input }) => {
         if (name !== 'BatchGet' || interrupted) return undefined
@@ -188,6 +203,33 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       )
       const found = await reader.versions([{ ...key, versionId: 1 }])
       expect(found.map((version) => text(version?.body))).toEqual(['one'])
+    })
+
+    it('of what names a large body misses none that moves from head to copy meanwhile', async () => {
+      const large = randomBytes(400_000)
+      for (const [when, isCopyFirst] of [
+        ['in one batch, the copies first', true],
+        ['between two readings', false],
+      ] as const) {
+        const key = patient(newTenant(), 'a')
+        await table.store().commit([writeOf(key, 0, large)], [])
+        const move = once(() => table.store().commit([writeOf(key, 1, 'small')], []))
+        const copiesFirst = async (keys: Keys) => {
+          const found = [await readOneByOne(keys.filter(({ sk }) => sk.startsWith('V#')))]
+          await move()
+          return { Responses: { [table.name]: [...found, await readOneByOne(keys.filter(({ sk }) => sk === 'H'))].flat() } }
+        }
+        const sweeper = storeWith(({ name, input }) => {
+          if (name !== 'BatchGet' && name !== 'Get') return undefined
+          return name === 'BatchGet' && isCopyFirst
+            ? { instead: () => copiesFirst(input.RequestItems![table.name]!.Keys) }
+            : { after: move }
+        })
+        await sweeper.sweepBodies(Number.MAX_SAFE_INTEGER)
+        const [version] = await table.store().versions([{ ...key, versionId: 1 }])
+        expect([when, version?.body.length]).toEqual([when, large.length])
+        expect((await table.store().current([key]))[0]?.versionId).toBe(2)
+      }
     })
 
     it('of several heads shows one moment, whatever the size of the commit', async () => {
@@ -269,6 +311,28 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(mine()).toHaveLength(4)
       expect(await table.store().sweepBodies(1_001)).toBe(2)
       expect(mine()).toEqual(named)
+    })
+
+    it('are kept while a transaction has staged them, decided or not', async () => {
+      for (const isDecided of [false, true]) {
+        const tenant = newTenant()
+        const keys = [...Array(TestTable.most + 1).keys()].map((n) => patient(tenant, `p${n}`))
+        const dies = storeWith(({ text }) => (text.includes(isDecided ? 'SET v = p' : 'COMMITTED') ? 'crash' : undefined))
+        const result = dies.commit(
+          keys.map((key) => writeOf(key, 0, large)),
+          [],
+        )
+        await (isDecided ? expect(result).resolves.toEqual(COMMITTED) : expect(result).rejects.toThrow('crashed'))
+        const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`))
+        await table.store().sweepBodies(Number.MAX_SAFE_INTEGER)
+        expect(mine()).toHaveLength(keys.length)
+        table.clock.ahead += 31_000
+        await table.store().sweep()
+        await table.store().sweepBodies(Number.MAX_SAFE_INTEGER)
+        const lengths = (await table.store().current(keys)).map((version) => version?.body.length)
+        expect(lengths).toEqual(keys.map(() => (isDecided ? large.length : undefined)))
+        expect(mine()).toHaveLength(isDecided ? keys.length : 0)
+      }
     })
 
     it('may be in any number of compartments', async () => {

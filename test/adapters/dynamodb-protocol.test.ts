@@ -137,6 +137,46 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(await table.store().settleTransaction(tenant, id)).toBe(true)
     })
 
+    it('that is staged, decided or settled while a writer is between its reading and its writing loses nothing to it', async () => {
+      for (const dying of ['COMMITTED', 'SET v = p', undefined])
+        for (const others of [0, 2]) {
+          const { keys, writes } = await sixOf(newTenant())
+          const plan = ({ text }: Call): Fault | undefined => (dying !== undefined && text.includes(dying) ? 'crash' : undefined)
+          let came = 0
+          const large = async () => {
+            if (came++ === 0) await ended(table.store({ client: clientWith(plan) }).commit(writes, []))
+          }
+          const writer = ({ name, text }: Call): Fault | undefined =>
+            (name === 'Put' || name === 'TransactWrite') && text.includes('"sk":"H"') ? { before: large } : undefined
+          const more = [...Array(others).keys()].map((n) => writeOf(patient(keys[0]!.tenant, `more${n}`), 0, 'plain', at(2)))
+          const written = table.store({ client: clientWith(writer) }).commit([writeOf(keys[0]!, 1, 'plain', at(2)), ...more], [])
+          if (dying === 'COMMITTED') setTimeout(() => (table.clock.ahead += 31_000), 50)
+          expect(await written).toMatchObject(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0, current: { versionId: 2 } })
+          expect(await bodies(keys)).toEqual(dying === 'COMMITTED' ? ['plain', ...BEFORE.slice(1)] : AFTER)
+          expect(came).toBeGreaterThan(0)
+        }
+    })
+
+    it('leaves guards that expire, those it bound and those it had to leave', async () => {
+      const { keys, guards, writes } = await sixOf(newTenant())
+      const { tenant } = keys[0]!
+      const hours = async () => {
+        const items = await table.items(tenant)
+        const now = table.clock.now() / 1000
+        return items.filter(({ sk }) => sk === 'U').map(({ expires }) => Math.round((Number(expires) - now) / 3600))
+      }
+      expect(await table.store().commit(writes, guards)).toEqual(COMMITTED)
+      expect(await hours()).toEqual([2, 2])
+      expect(await table.store().commit(writes, guards)).toMatchObject({ kind: 'conflict' })
+      const again = writes.map((write, n) => ({ ...write, expected: n < 3 ? 2 : 1, lastUpdated: at(3) }))
+      const dies = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
+      await ended(table.store({ client: clientWith(dies) }).commit(again, guards))
+      expect(await hours()).toEqual([Number.NaN, Number.NaN])
+      table.clock.ahead += 31_000
+      await table.store().sweep()
+      expect(await hours()).toEqual([2, 2])
+    })
+
     it('that is under way is left alone by the sweeper and the settler', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
       let id = ''

@@ -26,20 +26,22 @@ export async function sweepBodies(dynamo: Dynamo, blobs: BlobStore, before: numb
   return removed
 }
 
-/** A version stands at the head, staged there, or in a copy. */
+/**
+ * A version stands at the head, staged there, or in a copy. Heads first, copies after, as a batch is no snapshot: a head that has moved on
+ * in between has left its copy before.
+ */
 async function namedBlobs(dynamo: Dynamo, blobs: readonly string[]): Promise<ReadonlySet<string>> {
-  const items = await dynamo.getAll(blobs.flatMap(placesOf))
-  return new Set(items.flatMap((item) => (item === undefined ? [] : blobsOf(item))))
+  const places = blobs.map(placesOf)
+  const heads = await dynamo.getAll(places.map(({ head }) => head))
+  const copies = await dynamo.getAll(places.map(({ copy }) => copy))
+  return new Set([...heads, ...copies].flatMap((item) => (item === undefined ? [] : blobsOf(item))))
 }
 
-function placesOf(blob: string): readonly Key[] {
+function placesOf(blob: string): { readonly head: Key; readonly copy: Key } {
   const [tenant, type, rest = ''] = blob.slice(OVERFLOW.length).split('/')
   const [id, version] = rest.split('~')
   const pk = `${tenant}#${type}#${id}`
-  return [
-    { pk, sk: HEAD },
-    { pk, sk: versionSort(Number(version)) },
-  ]
+  return { head: { pk, sk: HEAD }, copy: { pk, sk: versionSort(Number(version)) } }
 }
 
 const blobsOf = ({ v, p }: Item): readonly string[] =>
