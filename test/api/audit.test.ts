@@ -20,6 +20,8 @@ it('every request leaves one record, those too that were refused', async () => {
   await get('/Patient/b', id('missing'))
   await get('/Patient?family=Secret', id('search'))
   await post('/Patient', '{', id('broken'))
+  await get('/Patient/Secret Name HIV', id('no-id'))
+  await get('/SecretName/1', id('no-type'))
   await get('/Nothing/1/2/3/4', id('no-route'))
   await send('OPTIONS', '/Patient', undefined, id('options'))
   await fetch(base.replace('/fhir', '/other'), { headers: id('other-base') })
@@ -41,13 +43,15 @@ it('every request leaves one record, those too that were refused', async () => {
     .split('\n')
     .map((line) => JSON.parse(line) as Written)
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
-  expect(records).toHaveLength(10)
+  expect(records).toHaveLength(12)
   expect(told).toMatchObject({
     put: ['update', 'Patient/a', 201],
     read: ['read', 'Patient/a', 200],
     missing: ['read', 'Patient/b', 404],
     search: ['search-type', undefined, 200],
     broken: ['create', undefined, 400],
+    'no-id': ['read', undefined, 400],
+    'no-type': ['read', undefined, 404],
     'no-route': ['fallback', undefined, 404],
     options: ['fallback', undefined, 204],
     'other-base': ['fallback', undefined, 404],

@@ -1,4 +1,6 @@
 /** One audit record per request, whatever its outcome; every answer names its request. */
+import { isId } from '../../fhir/resource.ts'
+import { isResourceType } from '../../fhir/resource-types.ts'
 import type { AuditLog } from '../../ports/audit-log.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { HttpResponse, Step } from '../exchange.ts'
@@ -15,7 +17,7 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
       requestId: exchange.requestId,
       tenant,
       interaction: exchange.interaction,
-      ...(type === undefined || id === undefined ? {} : { key: `${type}/${id}` }),
+      ...keyOf(type, id),
       status: response.status,
       duration: clock.now() - at,
     })
@@ -29,3 +31,7 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
     onError: record,
   }
 }
+
+/** A URL may hold anything: what is neither a type nor an id is not written down. */
+const keyOf = (type: string | undefined, id: string | undefined): { readonly key?: string } =>
+  type !== undefined && id !== undefined && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}
