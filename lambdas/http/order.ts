@@ -1,14 +1,44 @@
-/** The order of every request: step names × interactions, read top to bottom. Pipelines bind the names to steps. */
+/**
+ * The order of every request: step names × interactions, read top to bottom. Pipelines bind the names to steps. Every code stands in one
+ * column, and the steps that keep the server safe stand on every code whatever its column.
+ */
 import type { Code } from './exchange.ts'
 
-const READ: readonly Code[] = ['read', 'vread', 'history-instance', 'history-type', 'history-system']
-const SAVE: readonly Code[] = ['create', 'update']
-const WRITE: readonly Code[] = [...SAVE, 'patch', 'delete']
-const SEARCH: readonly Code[] = ['search-type', 'search-system']
-const BUNDLE: readonly Code[] = ['bundle']
-const METADATA: readonly Code[] = ['capabilities', 'reindex-status']
-const REINDEX: readonly Code[] = ['reindex']
-const FALLBACK: readonly Code[] = ['fallback']
+type Column = 'READ' | 'SAVE' | 'PATCH' | 'DELETE' | 'SEARCH' | 'BUNDLE' | 'OPERATION' | 'METADATA' | 'FALLBACK'
+
+/** A code without a column does not compile. */
+const COLUMN: Readonly<Record<Code, Column>> = {
+  read: 'READ',
+  vread: 'READ',
+  'history-instance': 'READ',
+  'history-type': 'READ',
+  'history-system': 'READ',
+  create: 'SAVE',
+  update: 'SAVE',
+  patch: 'PATCH',
+  delete: 'DELETE',
+  'search-type': 'SEARCH',
+  'search-system': 'SEARCH',
+  bundle: 'BUNDLE',
+  reindex: 'OPERATION',
+  'reindex-status': 'OPERATION',
+  capabilities: 'METADATA',
+  fallback: 'FALLBACK',
+}
+
+type Columns = readonly Column[]
+
+/** Every code there is, and will be. */
+const EVERY: Columns = Object.values(COLUMN)
+/** Every code that a route leads to. */
+const ROUTED: Columns = EVERY.filter((column) => column !== 'FALLBACK')
+const READ: Columns = ['READ']
+const SAVE: Columns = ['SAVE']
+const PATCH: Columns = ['PATCH']
+const WRITE: Columns = [...SAVE, ...PATCH, 'DELETE']
+const SEARCH: Columns = ['SEARCH']
+const BUNDLE: Columns = ['BUNDLE']
+const FALLBACK: Columns = ['FALLBACK']
 
 export type StepName =
   | 'recordAudit'
@@ -31,39 +61,40 @@ export type StepName =
   | 'tellIndexToken'
   | 'awaitIndexToken'
 
-type Row = { readonly step: StepName; readonly on: ReadonlySet<Code>; readonly entries: boolean }
+type Row = { readonly step: StepName; readonly on: ReadonlySet<Column>; readonly entries: boolean }
 
-const rows: Row[] = []
-const use = (step: StepName, ...on: readonly (readonly Code[])[]): void => void rows.push({ step, on: new Set(on.flat()), entries: false })
+const use = (step: StepName, ...on: readonly Columns[]): Row => ({ step, on: new Set(on.flat()), entries: false })
 /** These steps an entry of a Bundle passes too, each entry for itself. */
-const each = (step: StepName, ...on: readonly (readonly Code[])[]): void => void rows.push({ step, on: new Set(on.flat()), entries: true })
+const each = (step: StepName, ...on: readonly Columns[]): Row => ({ ...use(step, ...on), entries: true })
 
 // biome-ignore format: a table
-{
-  use('recordAudit',         READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
-  use('allowOrigins',        READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
-  use('writeResponse',       READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
-  use('describeErrors',      READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
-  use('checkHost',           READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA, FALLBACK)
-  use('refuse',                                                        FALLBACK)
-  use('negotiateFormat',     READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
-  use('limitBody',                 WRITE, SEARCH, BUNDLE                             )
-  use('resolveTenant',       READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
-  each('checkType',          READ, WRITE, SEARCH                                     )
-  each('parsePreferences',   READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
-  use('parseForm',                        SEARCH                                     )
-  use('parseResource',             SAVE,          BUNDLE                             )
-  use('parsePatch',                ['patch']                                         )
-  each('validateResource',         SAVE                                              )
-  each('parsePreconditions', READ, WRITE                                             )
-  use('tellIndexToken',            WRITE,         BUNDLE                             )
-  use('awaitIndexToken',                  SEARCH                                     )
-  use('shapeBody',           READ, WRITE, SEARCH, BUNDLE, REINDEX, METADATA          )
-}
+const ROWS: readonly Row[] = [
+  use('recordAudit',         EVERY                                ),
+  use('allowOrigins',        EVERY                                ),
+  use('writeResponse',       EVERY                                ),
+  use('describeErrors',      EVERY                                ),
+  use('checkHost',           EVERY                                ),
+  use('refuse',                                           FALLBACK),
+  use('negotiateFormat',     ROUTED                               ),
+  use('limitBody',                 WRITE, SEARCH, BUNDLE          ),
+  // Who asks, before anything of what was sent is read.
+  use('resolveTenant',       ROUTED                               ),
+  each('checkType',          READ, WRITE, SEARCH                  ),
+  each('parsePreferences',   ROUTED                               ),
+  use('parseForm',                        SEARCH                  ),
+  use('parseResource',             SAVE,          BUNDLE          ),
+  use('parsePatch',                PATCH                          ),
+  each('validateResource',         SAVE                           ),
+  each('parsePreconditions', READ, WRITE                          ),
+  use('tellIndexToken',            WRITE,         BUNDLE          ),
+  use('awaitIndexToken',                  SEARCH                  ),
+  use('shapeBody',           ROUTED                               ),
+]
 
 /** The steps of an interaction, in order. */
-export const stepsOf = (interaction: Code): readonly StepName[] => rows.filter(({ on }) => on.has(interaction)).map(({ step }) => step)
+export const stepsOf = (interaction: Code): readonly StepName[] =>
+  ROWS.filter(({ on }) => on.has(COLUMN[interaction])).map(({ step }) => step)
 
 /** The steps of an interaction that is an entry of a Bundle. */
 export const entryStepsOf = (interaction: Code): readonly StepName[] =>
-  rows.filter(({ on, entries }) => entries && on.has(interaction)).map(({ step }) => step)
+  ROWS.filter(({ on, entries }) => entries && on.has(COLUMN[interaction])).map(({ step }) => step)

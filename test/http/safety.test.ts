@@ -1,0 +1,153 @@
+/**
+ * What keeps the server safe stands on every route there is: each is asked over HTTP from another site, by a broken machine, and as it
+ * should be. A new route is walked too; a new kind of safety is one more row of SAFETY.
+ */
+import { once } from 'node:events'
+import { type IncomingHttpHeaders, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { nodeServer } from '../../lambdas/http/node-server.ts'
+import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
+import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
+import { server } from '../../lambdas/http/server.ts'
+import type { FhirRequest, FhirResponse, Interaction } from '../../lambdas/interactions/interaction.ts'
+import { type InteractionCode, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+
+const audited: AuditRecord[] = []
+const reported: unknown[] = []
+/** What came to an interaction. */
+const reached: FhirRequest[] = []
+
+const clock = { now: () => 0, newId: () => 'new-id' }
+const parts = {
+  audit: { record: (entry: AuditRecord) => void audited.push(entry), close: async () => undefined },
+  clock,
+  origins: '*' as const,
+  maxBody: 1_000,
+  loopbackOnly: true,
+  report: (error: unknown) => void reported.push(error),
+  tokens: {
+    seal: { seal: () => '', open: () => undefined },
+    clock,
+    index: { caughtUp: async () => true },
+    blobs: { get: async () => undefined, put: async () => undefined },
+    tokensOf: () => [],
+  },
+}
+
+const SECRET = 'the secret of a broken machine'
+
+async function answer(asked: FhirRequest): Promise<FhirResponse> {
+  reached.push(asked)
+  if (asked.parameters.some(([name]) => name === 'break')) throw new TypeError(SECRET)
+  return { status: 200 }
+}
+
+const interactions: Readonly<Record<InteractionCode, Interaction>> = {
+  read: answer,
+  vread: answer,
+  update: answer,
+  patch: answer,
+  delete: answer,
+  create: answer,
+  'history-instance': answer,
+  'history-type': answer,
+  'history-system': answer,
+  'search-type': answer,
+  'search-system': answer,
+  bundle: answer,
+  capabilities: answer,
+  reindex: answer,
+  'reindex-status': answer,
+}
+
+let http: Server
+
+beforeAll(async () => {
+  const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
+  const serve = server({ interactions, steps, place: { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never } })
+  http = nodeServer(serve, { basePath: '', maxBody: 1_000, maxRequests: 10, newRequestId: () => 'made-id' })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+})
+
+afterAll(() => void http.close())
+
+type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string }
+
+const JSON_BODY = (resource: object) => ({ type: 'application/fhir+json', text: JSON.stringify(resource) })
+
+/** A body each route takes, where it takes one. */
+const bodyOf = ({ path, interaction }: Route): { readonly type: string; readonly text: string } | undefined => {
+  if (path.endsWith('/_search')) return { type: 'application/x-www-form-urlencoded', text: 'a=b' }
+  if (interaction === 'create' || interaction === 'update') return JSON_BODY({ resourceType: 'Patient', id: '1' })
+  if (interaction === 'patch') return { type: 'application/json-patch+json', text: '[]' }
+  return interaction === 'bundle' ? JSON_BODY({ resourceType: 'Bundle', type: 'batch' }) : undefined
+}
+
+const pathOf = ({ path }: Route): string => path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
+
+async function ask(route: Route, headers: Readonly<Record<string, string>> = {}, query = ''): Promise<Answer> {
+  audited.length = reported.length = reached.length = 0
+  const body = bodyOf(route)
+  const sent = request({
+    port: (http.address() as AddressInfo).port,
+    method: route.method,
+    path: pathOf(route) + query,
+    headers: { 'x-request-id': 'given-id', ...(body === undefined ? {} : { 'content-type': body.type }), ...headers },
+  })
+  sent.end(body?.text)
+  const [response] = await once(sent, 'response')
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  return { status: response.statusCode, headers: response.headers, text }
+}
+
+/** From another site: refused before anything is done, and recorded all the same. */
+async function refuses(route: Route, headers: Readonly<Record<string, string>>): Promise<void> {
+  const { status, text } = await ask(route, headers)
+  expect([status, JSON.parse(text).issue[0].code, reached.length]).toEqual([403, 'security', 0])
+  expect(audited).toMatchObject([{ interaction: route.interaction, status: 403, requestId: 'given-id' }])
+}
+
+const SAFETY: Readonly<Record<string, (route: Route) => Promise<void>>> = {
+  'a foreign Host is refused': (route) => refuses(route, { host: 'evil.example' }),
+  'a foreign Origin is refused': (route) => refuses(route, { origin: 'http://evil.example' }),
+  'one audit record is left': async (route) => {
+    const { status, headers } = await ask(route)
+    expect([status, headers['x-request-id']]).toEqual([200, 'given-id'])
+    expect(audited).toMatchObject([{ interaction: route.interaction, status: 200, requestId: 'given-id' }])
+  },
+  'a broken machine says a request id and nothing more': async (route) => {
+    const { status, text } = await ask(route, {}, '?break')
+    expect([status, JSON.parse(text).resourceType]).toEqual([500, 'OperationOutcome'])
+    expect(text).toContain('given-id')
+    expect(text).not.toContain(SECRET)
+    expect(reported).toMatchObject([{ message: SECRET }])
+    expect(audited).toMatchObject([{ interaction: route.interaction, status: 500, requestId: 'given-id' }])
+  },
+  'the data of one tenant is asked for': async (route) => {
+    await ask(route)
+    expect([reached.map(({ tenant }) => tenant), audited.map(({ tenant }) => tenant)]).toEqual([['default'], ['default']])
+  },
+}
+
+describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  it.each(Object.keys(SAFETY))('%s', (name) => SAFETY[name]!(route))
+})
+
+/** What no route leads to, or nobody here answers. */
+const ELSEWHERE: readonly Route[] = [
+  { method: 'GET', path: '/Patient/1/2/3/4', interaction: 'read' },
+  { method: 'DELETE', path: '/metadata', interaction: 'read' },
+  { method: 'OPTIONS', path: '/Patient', interaction: 'read' },
+]
+
+describe.each(ELSEWHERE.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  it.each([{ host: 'evil.example' }, { origin: 'http://evil.example' }])('is refused to %j', async (headers) => {
+    const { status, text } = await ask(route, headers as unknown as Record<string, string>)
+    expect([status, JSON.parse(text).issue[0].code]).toEqual([403, 'security'])
+    expect(audited).toMatchObject([{ interaction: 'fallback', status: 403 }])
+  })
+})
