@@ -7,7 +7,7 @@ import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
-import { acceptedInData } from './accepted.ts'
+import { suppressInData } from './nag-suppressions.ts'
 import { Network } from './network.ts'
 import { resourceTable, stateTable } from './resource-table.ts'
 import { searchDomain } from './search-domain.ts'
@@ -60,7 +60,7 @@ export class DataStack extends Stack {
     new CfnOutput(this, 'ResourceTableName', { value: this.resourceTable.tableName })
     new CfnOutput(this, 'StateTableName', { value: this.stateTable.tableName })
     new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName })
-    acceptedInData(this, settings)
+    suppressInData(this, settings)
   }
 
   #key(): Key {

@@ -7,7 +7,7 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { FUNCTIONS, type FunctionName, type HttpFunction, type Worker } from '../lambdas/functions/functions.ts'
 import type { Bundle } from './bundle.ts'
-import { type Grounds, granted } from './grants.ts'
+import { type AwsResources, granted } from './grants.ts'
 import { rolePath } from './search-domain.ts'
 import { KINDS, type Settings, serviceEnvironment } from './settings.ts'
 
@@ -15,7 +15,7 @@ export type FhirFunctionProps = {
   readonly name: FunctionName
   readonly bundle: Bundle
   readonly settings: Settings
-  readonly grounds: Grounds
+  readonly aws: AwsResources
   /** Besides those of its ports. */
   readonly statements?: readonly PolicyStatement[]
   readonly environment?: Readonly<Record<string, string>>
@@ -35,14 +35,14 @@ export class FhirFunction extends Construct {
   readonly name: FunctionName
   readonly function: LambdaFunction
 
-  constructor(scope: Construct, { name, bundle, settings, grounds, statements = [], environment = {}, network }: FhirFunctionProps) {
+  constructor(scope: Construct, { name, bundle, settings, aws, statements = [], environment = {}, network }: FhirFunctionProps) {
     super(scope, constructId(name))
     this.name = name
-    const ports = granted(FUNCTIONS[name], grounds)
+    const ports = granted(FUNCTIONS[name], aws)
     const { stage, memory, concurrency, logRetentionDays } = settings
     const logGroup = new LogGroup(this, 'Log', {
       retention: logRetentionDays as RetentionDays,
-      encryptionKey: grounds.key,
+      encryptionKey: aws.key,
       removalPolicy: RemovalPolicy.DESTROY,
     })
     const writesLog = new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroup.logGroupArn] })

@@ -10,7 +10,7 @@ import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { PortName } from '../lambdas/functions/functions.ts'
 import { INDEX } from './resource-table.ts'
 
-export type Grounds = {
+export type AwsResources = {
   readonly key: IKey
   readonly resourceTable: TableV2
   readonly stateTable: TableV2
@@ -24,7 +24,7 @@ export type Grounds = {
 
 export type Granted = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
 
-type Grant = (grounds: Grounds) => Granted
+type Grant = (aws: AwsResources) => Granted
 
 const READ_ITEMS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
 const WRITE_ITEMS = [
@@ -45,74 +45,63 @@ const DEFINITIONS = 'DEFINITIONS'
 const AUDIT = 'AUDIT#*'
 
 const GRANTS: Readonly<Record<PortName, Grant>> = {
-  resources: (grounds) => ({
-    environment: { ...resources(grounds), ...blobs(grounds) },
+  resources: (aws) => ({
+    environment: { ...resources(aws), ...blobs(aws) },
+    statements: [onTable(aws, READ_ITEMS), onIndex(aws), onObjects(aws, ['s3:GetObject'], [OVERFLOW]), onBucket(aws), decrypts(aws)],
+  }),
+  writer: (aws) => ({
+    environment: { ...resources(aws), ...blobs(aws) },
+    statements: [onTable(aws, WRITE_ITEMS), onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW]), decrypts(aws), encrypts(aws)],
+  }),
+  settler: (aws) => ({
+    environment: { ...resources(aws), ...blobs(aws) },
     statements: [
-      onTable(grounds, READ_ITEMS),
-      onIndex(grounds),
-      onObjects(grounds, ['s3:GetObject'], [OVERFLOW]),
-      onBucket(grounds),
-      decrypts(grounds),
+      onTable(aws, [...READ_ITEMS, ...WRITE_ITEMS]),
+      onIndex(aws),
+      onObjects(aws, ['s3:DeleteObject'], [OVERFLOW]),
+      onBucket(aws),
+      decrypts(aws),
+      encrypts(aws),
     ],
   }),
-  writer: (grounds) => ({
-    environment: { ...resources(grounds), ...blobs(grounds) },
+  index: (aws) => ({
+    environment: search(aws),
+    statements: onSearch(aws, { Post: ['fhir-*/_search', '_msearch', '_mget', 'fhir-*/_refresh'] }),
+  }),
+  documents: (aws) => ({
+    environment: { ...search(aws), ...blobs(aws) },
     statements: [
-      onTable(grounds, WRITE_ITEMS),
-      onObjects(grounds, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW]),
-      decrypts(grounds),
-      encrypts(grounds),
+      ...onSearch(aws, { Post: ['_bulk'], Get: ['_alias/fhir-*'], Put: ['fhir-*'] }),
+      onObjects(aws, ['s3:GetObject'], [OVERFLOW]),
+      onBucket(aws),
+      decrypts(aws),
     ],
   }),
-  settler: (grounds) => ({
-    environment: { ...resources(grounds), ...blobs(grounds) },
-    statements: [
-      onTable(grounds, [...READ_ITEMS, ...WRITE_ITEMS]),
-      onIndex(grounds),
-      onObjects(grounds, ['s3:DeleteObject'], [OVERFLOW]),
-      onBucket(grounds),
-      decrypts(grounds),
-      encrypts(grounds),
-    ],
-  }),
-  index: (grounds) => ({
-    environment: search(grounds),
-    statements: onSearch(grounds, { Post: ['fhir-*/_search', '_msearch', '_mget', 'fhir-*/_refresh'] }),
-  }),
-  documents: (grounds) => ({
-    environment: { ...search(grounds), ...blobs(grounds) },
-    statements: [
-      ...onSearch(grounds, { Post: ['_bulk'], Get: ['_alias/fhir-*'], Put: ['fhir-*'] }),
-      onObjects(grounds, ['s3:GetObject'], [OVERFLOW]),
-      onBucket(grounds),
-      decrypts(grounds),
-    ],
-  }),
-  rebuilding: (grounds) => ({
-    environment: search(grounds),
-    statements: onSearch(grounds, {
+  rebuilding: (aws) => ({
+    environment: search(aws),
+    statements: onSearch(aws, {
       Post: ['_bulk', '_aliases', 'fhir-*/_refresh'],
       Get: ['_alias/fhir-*'],
       Put: ['fhir-*'],
       Delete: ['fhir-*'],
     }),
   }),
-  blobs: (grounds) => ({
-    environment: blobs(grounds),
-    statements: [onObjects(grounds, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(grounds), decrypts(grounds), encrypts(grounds)],
+  blobs: (aws) => ({
+    environment: blobs(aws),
+    statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), decrypts(aws), encrypts(aws)],
   }),
-  progress: (grounds) => onState(grounds, ['dynamodb:GetItem'], DEFINITIONS),
-  definitions: (grounds) => onState(grounds, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
-  seal: (grounds) => onState(grounds, ['dynamodb:GetItem'], SEAL),
-  audit: (grounds) => onState(grounds, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT),
+  progress: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
+  definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
+  seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
+  audit: (aws) => onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT),
   workflow: ({ rebuildWorkflow = '' }) => ({
     environment: { FHIR_REBUILD_WORKFLOW: rebuildWorkflow },
     statements: [allow(['states:StartExecution'], [rebuildWorkflow])],
   }),
 }
 
-export function granted(ports: readonly PortName[], grounds: Grounds): Granted {
-  const all = ports.map((port) => GRANTS[port](grounds))
+export function granted(ports: readonly PortName[], aws: AwsResources): Granted {
+  const all = ports.map((port) => GRANTS[port](aws))
   return {
     environment: Object.assign({}, ...all.map(({ environment }) => environment)),
     statements: all.flatMap(({ statements }) => statements),
@@ -120,19 +109,19 @@ export function granted(ports: readonly PortName[], grounds: Grounds): Granted {
 }
 
 /** The function that makes the key of seals: once, and for all. */
-export const makesSeal = (grounds: Grounds): readonly PolicyStatement[] => onState(grounds, ['dynamodb:PutItem'], SEAL).statements
+export const makesSeal = (aws: AwsResources): readonly PolicyStatement[] => onState(aws, ['dynamodb:PutItem'], SEAL).statements
 
 /** The stream of the table, and the place for what no function could take. */
-export const follows = (grounds: Grounds): readonly PolicyStatement[] => {
-  const { resourceTable } = grounds
+export const follows = (aws: AwsResources): readonly PolicyStatement[] => {
+  const { resourceTable } = aws
   const read = ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator']
   return [
     allow(read, [resourceTable.tableStreamArn!]),
     allow(['dynamodb:ListStreams'], [`${resourceTable.tableArn}/stream/*`]),
-    onObjects(grounds, ['s3:PutObject'], ['aws/lambda/*']),
-    onBucket(grounds),
-    decrypts(grounds),
-    encrypts(grounds),
+    onObjects(aws, ['s3:PutObject'], ['aws/lambda/*']),
+    onBucket(aws),
+    decrypts(aws),
+    encrypts(aws),
   ]
 }
 
@@ -142,40 +131,43 @@ export const allow = (
   conditions?: Record<string, Record<string, string | string[]>>,
 ): PolicyStatement => new PolicyStatement({ actions, resources, ...(conditions === undefined ? {} : { conditions }) })
 
-const resources = ({ resourceTable }: Grounds) => ({ FHIR_TABLE: resourceTable.tableName })
-const blobs = ({ bucket }: Grounds) => ({ FHIR_BUCKET: bucket.bucketName })
-const search = ({ searchEndpoint, searchDomainArn }: Grounds) => ({
+const resources = ({ resourceTable }: AwsResources) => ({ FHIR_TABLE: resourceTable.tableName })
+const blobs = ({ bucket }: AwsResources) => ({ FHIR_BUCKET: bucket.bucketName })
+const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
   FHIR_SEARCH_ENDPOINT: searchEndpoint,
   FHIR_SEARCH_SIGNING: searchDomainArn === undefined ? 'none' : 'sigv4',
 })
 
-const onTable = ({ resourceTable }: Grounds, actions: string[]) => allow(actions, [resourceTable.tableArn])
-const onIndex = ({ resourceTable }: Grounds) => allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX}`])
-const onObjects = ({ bucket }: Grounds, actions: string[], prefixes: readonly string[]) =>
+const onTable = ({ resourceTable }: AwsResources, actions: string[]) => allow(actions, [resourceTable.tableArn])
+const onIndex = ({ resourceTable }: AwsResources) => allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX}`])
+const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readonly string[]) =>
   allow(
     actions,
     prefixes.map((prefix) => bucket.arnForObjects(prefix)),
   )
 
 /** Without it an object that is missing would be forbidden instead of not found. A condition on prefixes does not go with that. */
-const onBucket = ({ bucket }: Grounds) => allow(['s3:ListBucket'], [bucket.bucketArn])
+const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
 
 /** Items of the table of state whose partition key is, or begins with, this. */
-const onState = (grounds: Grounds, actions: string[], leading: string): Granted => ({
-  environment: { FHIR_STATE_TABLE: grounds.stateTable.tableName },
+const onState = (aws: AwsResources, actions: string[], leading: string): Granted => ({
+  environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
   statements: [
-    allow(actions, [grounds.stateTable.tableArn], {
+    allow(actions, [aws.stateTable.tableArn], {
       [leading.endsWith('*') ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: { 'dynamodb:LeadingKeys': [leading] },
     }),
-    decrypts(grounds),
-    ...(actions.some((action) => action !== 'dynamodb:GetItem') ? [encrypts(grounds)] : []),
+    decrypts(aws),
+    ...(actions.some((action) => action !== 'dynamodb:GetItem') ? [encrypts(aws)] : []),
   ],
 })
 
 type Method = 'Get' | 'Post' | 'Put' | 'Delete'
 
 /** Paths below the domain. What a bulk request or a search of several says in its body no permission sees. */
-const onSearch = ({ searchDomainArn }: Grounds, paths: Readonly<Partial<Record<Method, readonly string[]>>>): readonly PolicyStatement[] =>
+const onSearch = (
+  { searchDomainArn }: AwsResources,
+  paths: Readonly<Partial<Record<Method, readonly string[]>>>,
+): readonly PolicyStatement[] =>
   searchDomainArn === undefined
     ? []
     : Object.entries(paths).map(([method, some]) =>
@@ -186,11 +178,11 @@ const onSearch = ({ searchDomainArn }: Grounds, paths: Readonly<Partial<Record<M
       )
 
 /** The key is used by tables and bucket on behalf of a function, never by the function itself. */
-const decrypts = (grounds: Grounds) => allow(['kms:Decrypt', 'kms:DescribeKey'], [grounds.key.keyArn], byServices(grounds))
-const encrypts = (grounds: Grounds) =>
-  allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [grounds.key.keyArn], byServices(grounds))
+const decrypts = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
+const encrypts = (aws: AwsResources) =>
+  allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], byServices(aws))
 
-const byServices = ({ resourceTable }: Grounds) => {
+const byServices = ({ resourceTable }: AwsResources) => {
   const { region } = Stack.of(resourceTable)
   return { StringEquals: { 'kms:ViaService': [`dynamodb.${region}.amazonaws.com`, `s3.${region}.amazonaws.com`] } }
 }

@@ -7,14 +7,14 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 import type { FunctionName, HttpFunction } from '../lambdas/functions/functions.ts'
-import { acceptedInService } from './accepted.ts'
 import type { Bundles } from './bundle.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
 import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, HTTP_FUNCTIONS } from './fhir-function.ts'
 import { Firewall } from './firewall.ts'
-import { follows, type Grounds, makesSeal } from './grants.ts'
+import { type AwsResources, follows, makesSeal } from './grants.ts'
+import { suppressInService } from './nag-suppressions.ts'
 import { Observability } from './observability.ts'
 import { RebuildWorkflow } from './rebuild-workflow.ts'
 import { type Settings, serviceEnvironment } from './settings.ts'
@@ -42,22 +42,22 @@ export class ServiceStack extends Stack {
     const { baseUrl, distribution } = new FhirDistribution(this, 'Front', fhirApi.api, settings)
     const told = { FHIR_BASE_URL: baseUrl }
 
-    const step = this.#function('rebuild-step', this.#grounds(), {
+    const step = this.#function('rebuild-step', this.#aws(), {
       environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
     })
     const { machine } = new RebuildWorkflow(this, 'Rebuild', step.function, key, settings)
-    const grounds = { ...this.#grounds(), rebuildWorkflow: machine.stateMachineArn }
+    const aws = { ...this.#aws(), rebuildWorkflow: machine.stateMachineArn }
 
-    const indexer = this.#function('indexer', grounds, {
+    const indexer = this.#function('indexer', aws, {
       environment: { ...told, FHIR_STAGE: settings.stage },
-      statements: follows(grounds),
+      statements: follows(aws),
     })
-    const settler = this.#function('settle-transactions', grounds, { environment: told, statements: follows(grounds) })
+    const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws) })
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
     this.#sweep(settler.function)
 
-    const migration = this.#migration(grounds, told, [indexer, settler, step])
-    const functions = this.#httpFunctions(grounds, told, migration)
+    const migration = this.#migration(aws, told, [indexer, settler, step])
+    const functions = this.#httpFunctions(aws, told, migration)
     fhirApi.addRoutes(functions)
     new Firewall(this, 'Firewall', fhirApi.api.deploymentStage.stageArn, settings)
 
@@ -78,10 +78,10 @@ export class ServiceStack extends Stack {
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
     })
-    acceptedInService(this, data, settings)
+    suppressInService(this, data, settings)
   }
 
-  #grounds(): Grounds {
+  #aws(): AwsResources {
     const { key, resourceTable, stateTable, bucket, domain } = this.#data
     const { search } = this.#settings
     const place =
@@ -91,9 +91,9 @@ export class ServiceStack extends Stack {
     return { key, resourceTable, stateTable, bucket, ...place }
   }
 
-  #function(name: FunctionName, grounds: Grounds, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
+  #function(name: FunctionName, aws: AwsResources, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
     const { network } = this.#data
-    const props = { name, bundle: this.#bundles[name], settings: this.#settings, grounds, ...rest }
+    const props = { name, bundle: this.#bundles[name], settings: this.#settings, aws, ...rest }
     return new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
   }
 
@@ -115,8 +115,8 @@ export class ServiceStack extends Stack {
   }
 
   /** Once the functions that work on the index are the new ones, and before those that answer are. */
-  #migration(grounds: Grounds, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
-    const migrate = this.#function('migrate', grounds, { environment: told, statements: makesSeal(grounds) })
+  #migration(aws: AwsResources, told: Record<string, string>, before: readonly FhirFunction[]): CustomResource {
+    const migrate = this.#function('migrate', aws, { environment: told, statements: makesSeal(aws) })
     const resource = new CustomResource(this, 'Migration', {
       resourceType: 'Custom::FhirMigration',
       serviceToken: migrate.function.functionArn,
@@ -135,9 +135,9 @@ export class ServiceStack extends Stack {
     return createHash('sha256').update(JSON.stringify(all)).digest('hex')
   }
 
-  #httpFunctions(grounds: Grounds, told: Record<string, string>, migration: CustomResource): Functions {
+  #httpFunctions(aws: AwsResources, told: Record<string, string>, migration: CustomResource): Functions {
     const made = HTTP_FUNCTIONS.map((name): [HttpFunction, IFunction] => {
-      const { function: each } = this.#function(name, grounds, { environment: told })
+      const { function: each } = this.#function(name, aws, { environment: told })
       each.node.addDependency(migration)
       return [name, each as IFunction]
     })

@@ -42,6 +42,9 @@ export type LiveShape = {
   readonly valueBit: number
 }
 
+/** Read as this loads: what a function does before its first request has more of a processor. */
+const { shapes } = R4
+
 const LIVE = new Map<string, LiveShape>()
 
 export function shapeOf(type: string): LiveShape {
@@ -54,7 +57,7 @@ export function shapeOf(type: string): LiveShape {
 }
 
 function enliven(type: string): LiveShape {
-  const { elements, required: requiredChoices = [] } = R4.shapes[type]!
+  const { elements, required: requiredChoices = [] } = shapes[type]!
   const bits = new Bits()
   const members = new Map<string, Member>()
   for (const [key, element] of Object.entries(elements)) {
@@ -107,7 +110,7 @@ function memberOf(owner: string, key: string, { type, list = false, choice, code
     choice,
     codes: typeof codes === 'number' ? codesOf(R4.codeSets[codes]!) : codes,
     targets: targets === undefined ? undefined : new Set(R4.targets[targets]),
-    rules: R4.shapes[`${owner}.${key}`] === undefined ? rulesAt(`${owner}.${key}`) : [],
+    rules: shapes[`${owner}.${key}`] === undefined ? rulesAt(`${owner}.${key}`) : [],
     companionOf: undefined,
   }
 }

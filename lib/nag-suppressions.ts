@@ -1,8 +1,6 @@
 /** Findings of cdk-nag that are accepted, where, and why. Whatever is not in here fails a test. https://github.com/cdklabs/cdk-nag */
 import { type CfnElement, Stack, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
-import type { DataStack } from './data-stack.ts'
-import type { ServiceStack } from './service-stack.ts'
 import type { Settings } from './settings.ts'
 
 type Accepted = {
@@ -132,11 +130,11 @@ const WITHOUT_NAME: readonly Accepted[] = [
   },
 ]
 
-export function acceptedInData(stack: DataStack, { search, vpc }: Settings): void {
+export function suppressInData(stack: Stack, { search, vpc }: Settings): void {
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }
 
-export function acceptedInService(stack: ServiceStack, data: DataStack, { vpc, customDomain, search }: Settings): void {
+export function suppressInService(stack: Stack, data: Parents, { vpc, customDomain, search }: Settings): void {
   accept(stack, [
     ...IN_SERVICE,
     ...(vpc === undefined ? SERVICE_WITHOUT_VPC : SERVICE_WITH_VPC),
@@ -149,8 +147,11 @@ export function acceptedInService(stack: ServiceStack, data: DataStack, { vpc, c
   ])
 }
 
+/** Whose parts functions may be granted. */
+type Parents = { readonly bucket: IConstruct; readonly resourceTable: IConstruct; readonly domain?: IConstruct }
+
 /** Below the bucket, the domain and the table: keys, indices, streams. */
-function partsOf({ bucket, domain, resourceTable }: DataStack, search: Settings['search']): readonly string[] {
+function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['search']): readonly string[] {
   const arnOf = (construct: IConstruct) => `<${Stack.of(construct).getLogicalId(construct.node.defaultChild as CfnElement)}.Arn>`
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
