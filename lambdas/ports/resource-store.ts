@@ -7,7 +7,7 @@
  * - `commit` is all or nothing for 1 to 5,000 writes, durable when it resolves, and linearizable: of racing commits that expect the
  *   same head one wins, the others get the conflict. A crash leaves all of a commit or none.
  * - A reader sees a commit that resolved before the read began, and never a part of one.
- * - Bodies are 0 bytes to 20 MB and come back byte for byte. Tenants never see each other's versions.
+ * - Bodies are 0 bytes to 20 MB and come back byte for byte, or what was asked is Damaged. Tenants never see each other's versions.
  */
 
 export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }

@@ -2,9 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
+import { HEAD, primaryKey } from '../../lambdas/adapters/dynamodb/table.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
+import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
@@ -16,9 +20,10 @@ await onDynamo((engine) =>
     'DynamoDB',
     async () => {
       const folder = mkdtempSync(join(tmpdir(), 'fhir-blobs-'))
+      const table = await engine.newTable()
       const store = new DynamoDbResourceStore({
         client: engine.client,
-        table: await engine.newTable(),
+        table,
         blobs: new FilesystemBlobStore(folder),
         clock: new SystemClock(),
         patience: 60_000,
@@ -28,8 +33,19 @@ await onDynamo((engine) =>
         await engine.stop()
         rmSync(folder, { recursive: true, force: true })
       }
-      return { reader: store, writer: store, close }
+      return { reader: store, writer: store, close, damage: (key) => damageBody(engine.client, table, key) }
     },
     isThorough ? { largestCommit: given === undefined ? 300 : 5000 } : { largestCommit: 150, racers: 8, largestBody: 2_000_000 },
   ),
 )
+
+/** Of the head: its last byte becomes another, in what still inflates. */
+async function damageBody(client: DynamoDBDocumentClient, TableName: string, key: ResourceKey): Promise<void> {
+  const place = { TableName, Key: { pk: primaryKey(key), sk: HEAD } }
+  const { Item: item } = await client.send(new GetCommand(place))
+  const [format, ...deflated] = item!.v.z
+  const whole = inflateRawSync(Uint8Array.from(deflated))
+  whole[whole.length - 1]! ^= 1
+  const z = Buffer.concat([Buffer.of(format), deflateRawSync(whole)])
+  await client.send(new PutCommand({ TableName, Item: { ...item, v: { ...item!.v, z } } }))
+}

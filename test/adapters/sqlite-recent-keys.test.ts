@@ -106,7 +106,7 @@ class Reader {
     this.#db = openForReading(file)
     this.recent = new RecentKeys(this.#db)
     this.recent.refresh()
-    this.#reader = new VersionReader(this.#db, this.recent, new KeyFilter(filter.shared))
+    this.#reader = new VersionReader(this.#db, this.recent, { old: new KeyFilter(filter.shared) })
   }
 
   /** What it finds of the versions there are, and of one more. */

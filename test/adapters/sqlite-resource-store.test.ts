@@ -12,8 +12,9 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import { Writer } from '../../lambdas/adapters/sqlite-store/writing/writer.ts'
 import type { Change } from '../../lambdas/ports/change-feed.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
-import type { Write } from '../../lambdas/ports/resource-store.ts'
+import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'fhir-store-'))
@@ -24,8 +25,9 @@ const newFile = (): string => join(folder, `${++files}.db`)
 
 for (const [name, options] of Object.entries({ SQLite: {}, 'SQLite whose keys are taken over all the time': { mostRecent: 1 } }))
   resourceStoreContract(name, async () => {
-    const store = await SqliteResourceStore.open({ file: newFile(), ...options })
-    return { reader: store, writer: store, close: () => store.close() }
+    const file = newFile()
+    const store = await SqliteResourceStore.open({ file, ...options })
+    return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
   })
 
 describe('A reading of several resources in SQLite', () => {
@@ -119,6 +121,27 @@ describe('A store of SQLite that is opened again', () => {
     await store.close()
     expect(await Promise.all(asked)).toEqual(asked.map(() => ({ kind: 'committed' })))
     await expect(store.commit(writesOf(['late'], 0), [])).rejects.toThrow('closed')
+    await store.close()
+  })
+})
+
+describe('A store of SQLite from before there were checksums', () => {
+  it('opens without its rows being read; its versions are served as they are, those that follow are checked', async () => {
+    const file = newFile()
+    const first = await SqliteResourceStore.open({ file })
+    await first.commit(writesOf(['a', 'b'], 0), [])
+    await first.close()
+    const db = new DatabaseSync(file)
+    db.exec('ALTER TABLE version DROP COLUMN sum; PRAGMA user_version = 3')
+    db.close()
+    checkStoreFile(file)
+    await backupStoreFile(file, `${file}.backup`)
+    const store = await SqliteResourceStore.open({ file })
+    await store.commit(writesOf(['a'], 1), [])
+    const key = { tenant: 't', type: 'Patient', id: 'a' }
+    for (const versionId of [1, 2]) damageBody(file, { ...key, versionId })
+    expect(await store.versions([{ ...key, versionId: 1 }])).toMatchObject([{ versionId: 1 }])
+    await expect(store.versions([{ ...key, versionId: 2 }])).rejects.toThrow(Damaged)
     await store.close()
   })
 })
@@ -251,6 +274,18 @@ describe('A broken machine under SQLite', () => {
     await store.close()
   })
 })
+
+/** The last of its bytes becomes another. */
+function damageBody(file: string, { id, versionId }: VersionKey): void {
+  const db = new DatabaseSync(file)
+  db.exec('PRAGMA busy_timeout = 5000')
+  const changed = db.prepare(
+    `UPDATE version SET body = CAST(substr(body, 1, length(body) - 1) || x'7c' AS BLOB)
+     WHERE id = ? AND vid = ? AND length(body) > 0 AND substr(body, -1) <> x'7c'`,
+  )
+  expect(changed.run(id, versionId).changes).toBe(1)
+  db.close()
+}
 
 function writesOf(ids: readonly string[], expected: number, body = new Uint8Array(300).fill(expected)): readonly Write[] {
   const common = { tenant: 't', type: 'Patient', expected, lastUpdated: expected + 1, deleted: false, compartments: [], body }

@@ -207,7 +207,8 @@ describe('A store of SQLite of the first version', () => {
     await store.commit([writeOf('old')], [])
     await store.close()
     const db = new DatabaseSync(file)
-    db.exec('INSERT INTO key SELECT kind, id, vid, seq FROM version; DROP TABLE recent; DROP TABLE staged; PRAGMA user_version = 1')
+    db.exec(`INSERT INTO key SELECT kind, id, vid, seq FROM version; DROP TABLE recent; DROP TABLE staged;
+      ALTER TABLE version DROP COLUMN sum; PRAGMA user_version = 1`)
     db.close()
     checkStoreFile(file)
     const again = await SqliteResourceStore.open({ file })

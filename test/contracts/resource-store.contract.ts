@@ -2,6 +2,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type {
   CommitResult,
   Guard,
@@ -21,6 +22,8 @@ export type ResourceStoreUnderTest = {
   readonly reader: ResourceReader
   readonly writer: ResourceWriter
   readonly close: () => Promise<void>
+  /** Changes a bit of a stored body, as a disk may. */
+  readonly damage: (key: VersionKey) => Promise<void>
 }
 
 export type ResourceStoreSizes = {
@@ -39,12 +42,14 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   let reader: ResourceReader
   let writer: ResourceWriter
   let close = async () => {}
+  let damage: ResourceStoreUnderTest['damage']
 
   beforeAll(async () => {
     const created = await create()
     reader = created.reader
     writer = created.writer
     close = created.close
+    damage = created.damage
   }, timeout)
   afterAll(() => close(), timeout)
 
@@ -572,6 +577,27 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       },
       timeout,
     )
+
+    it('that were changed where they are stored are refused, not served; other versions are', async () => {
+      const tenant = newTenant()
+      const key = patient(tenant, 'changed')
+      const body = bytes(JSON.stringify({ resourceType: 'Patient', birthDate: '1970-01-01' }))
+      await commit(writeOf(key, { body }), writeOf(patient(tenant, 'sound'), { body }))
+      await commit(writeOf(key, { body, expected: 1 }))
+      await damage({ ...key, versionId: 2 })
+      const past = { tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 10 }
+      for (const read of [
+        () => reader.current([key]),
+        () => reader.versions([{ ...key, versionId: 2 }]),
+        () => reader.history(key, {}, undefined, 10),
+        () => reader.history({ tenant, type: 'Patient' }, {}, undefined, 10),
+        () => reader.scan(past),
+      ])
+        await expect(read()).rejects.toThrow(Damaged)
+      expect(same((await head(patient(tenant, 'sound')))?.body, body)).toBe(true)
+      expect(same((await reader.versions([{ ...key, versionId: 1 }]))[0]?.body, body)).toBe(true)
+      expect(await commit(writeOf(patient(tenant, 'later')))).toEqual({ kind: 'committed' })
+    })
 
     it('that are large go into one commit', async () => {
       const tenant = newTenant()

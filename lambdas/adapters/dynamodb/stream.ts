@@ -3,9 +3,9 @@
  * a resource are in order. https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
  */
 import type { BlobStore } from '../../ports/blob-store.ts'
+import { Damaged } from '../../ports/damaged.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import { type EventValue, plainItem } from './attributes.ts'
-import { Damaged } from './body.ts'
 import { type HeadItem, versionOf } from './item.ts'
 import { HEAD, tenantOf } from './table.ts'
 import { RECORD, type Transaction } from './transaction-record.ts'

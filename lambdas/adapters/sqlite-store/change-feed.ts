@@ -2,9 +2,10 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Change, ChangeFeed } from '../../ports/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import { reading } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
 import { VersionReader } from './reading/version-reader.ts'
-import { COLUMNS, inSnapshot, isThere, type VersionRow, versionOf } from './rows.ts'
+import { COLUMNS, inSnapshot, isThere, type VersionRow, versionForIndex, versionOf } from './rows.ts'
 import { openForReading } from './schema.ts'
 
 const HEAVIEST = 64_000
@@ -20,7 +21,7 @@ export class SqliteChangeFeed implements ChangeFeed {
   constructor(file: string) {
     this.#db = openForReading(file, { cache: CACHE })
     this.#recent = new RecentKeys(this.#db)
-    this.#versions = new VersionReader(this.#db, this.#recent)
+    this.#versions = new VersionReader(this.#db, this.#recent, { as: versionForIndex })
     this.#changes = this.#db.prepare(
       `SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?`,
     )
@@ -28,25 +29,31 @@ export class SqliteChangeFeed implements ChangeFeed {
   }
 
   changes(after: number, limit: number): readonly Change[] {
+    return reading(() => this.#changesAfter(after, limit))
+  }
+
+  version(key: VersionKey): ResourceVersion | undefined {
+    return reading(() =>
+      inSnapshot(this.#db, () => {
+        this.#recent.refresh()
+        return this.#versions.version(key)
+      }),
+    )
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #changesAfter(after: number, limit: number): readonly Change[] {
     const found: Change[] = []
     let weight = 0
     for (const row of this.#changes.iterate(after, limit) as unknown as Iterable<VersionRow>) {
-      const version = versionOf(row)
+      const version = versionOf(row, versionForIndex)
       found.push({ position: row[0], version })
       weight += version.body.length
       if (weight > limit * HEAVIEST) break
     }
     return found
-  }
-
-  version(key: VersionKey): ResourceVersion | undefined {
-    return inSnapshot(this.#db, () => {
-      this.#recent.refresh()
-      return this.#versions.version(key)
-    })
-  }
-
-  close(): void {
-    this.#db.close()
   }
 }

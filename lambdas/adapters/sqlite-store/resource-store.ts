@@ -18,6 +18,7 @@ import type {
   Write,
 } from '../../ports/resource-store.ts'
 import { backupStoreFile } from './backup.ts'
+import { reading } from './damage.ts'
 import { KeyFilter } from './keys/key-filter.ts'
 import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'
 import { HistoryReader } from './reading/history.ts'
@@ -57,7 +58,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     this.#history = new HistoryReader(this.#db, this.#recent)
     this.#scanner = new Scanner(this.#db)
     const old = new KeyFilter()
-    this.#versions = new VersionReader(this.#db, this.#recent, old)
+    this.#versions = new VersionReader(this.#db, this.#recent, { old })
     const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
     this.#writer = new Writer(data, seq ?? 0, old, onCommit)
   }
@@ -90,7 +91,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
     const result = await this.#committed(writes, guards)
-    if (this.#writer.position - this.#recent.upTo > MOST_UNKNOWN) this.#recent.refresh(this.#writer.position)
+    this.#lookAtRecentKeys()
     if (result.kind !== 'conflict') return result
     const [current] = await this.current([writes[result.index]!])
     return current === undefined ? result : { ...result, current }
@@ -116,6 +117,15 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     if (this.#db.isOpen) this.#db.close()
   }
 
+  #lookAtRecentKeys(): void {
+    if (this.#writer.position - this.#recent.upTo <= MOST_UNKNOWN) return
+    try {
+      this.#recent.refresh(this.#writer.position)
+    } catch {
+      // A damaged file, for instance: the next reading tells. What was committed is.
+    }
+  }
+
   async #committed(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     try {
       const result = await this.#writer.commit(writes, guards)
@@ -130,15 +140,17 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   /** One that is found needs no snapshot. Others may have been told of what is committed, but not acknowledged yet. */
   #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found | undefined): readonly (Found | undefined)[] {
     const isSure = !this.#isUnsure && this.#recent.upTo >= this.#writer.position
-    const found = isSure && keys.length === 1 ? read(keys[0]!) : undefined
+    const found = isSure && keys.length === 1 ? reading(() => read(keys[0]!)) : undefined
     return found === undefined ? this.#inSnapshot(() => keys.map(read)) : [found]
   }
 
   #inSnapshot<T>(read: () => T): T {
-    return inSnapshot(this.#db, () => {
-      this.#recent.refresh(this.#writer.position)
-      this.#isUnsure = false
-      return read()
-    })
+    return reading(() =>
+      inSnapshot(this.#db, () => {
+        this.#recent.refresh(this.#writer.position)
+        this.#isUnsure = false
+        return read()
+      }),
+    )
   }
 }

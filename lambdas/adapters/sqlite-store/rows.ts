@@ -1,6 +1,7 @@
 /** Rows of the version log as versions of the port. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { ResourceVersion } from '../../ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
+import { checksumOf, damaged } from './damage.ts'
 
 /** COLUMNS in their order. As lists rows take two thirds of the time to make that objects do: statements have `setReturnArrays`. */
 export type VersionRow = readonly [
@@ -13,24 +14,57 @@ export type VersionRow = readonly [
   deleted: number,
   compartments: string,
   body: Uint8Array,
+  sum: number | null,
 ]
 
 /** Of a version: it is not part of a commit that is still being written. */
 export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT first FROM staged), ${Number.MAX_SAFE_INTEGER})`
 
 /** Columns of a VersionRow from `version v JOIN kind t`. */
-export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body'
+export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum'
 
-export const versionOf = ([, tenant, type, id, vid, lastUpdated, deleted, compartments, body]: VersionRow): ResourceVersion => ({
+/** What a row says of a version whose key is known. */
+export type ContentRow = readonly [
+  vid: number,
+  lastUpdated: number,
+  deleted: number,
+  compartments: string,
+  body: Uint8Array,
+  sum: number | null,
+]
+
+/** Damaged where it is not what was written for that key. */
+export function versionWith(key: ResourceKey, row: ContentRow): ResourceVersion {
+  if (!isSound(key, row)) throw damaged('a version has another checksum than when it was written')
+  return unchecked(key, row)
+}
+
+/** For an index, which goes on without what it cannot know: a version that is damaged comes without body and compartments. */
+export const versionForIndex = (key: ResourceKey, row: ContentRow): ResourceVersion =>
+  isSound(key, row) ? unchecked(key, row) : { ...unchecked(key, row), compartments: [], body: new Uint8Array() }
+
+/** Versions of a store that had no checksums yet have none. */
+function isSound({ type, id }: ResourceKey, [versionId, lastUpdated, deleted, compartments, body, sum]: ContentRow): boolean {
+  return sum === null || sum === checksumOf({ type, id, versionId, lastUpdated, deleted, compartments, body })
+}
+
+const unchecked = (
+  { tenant, type, id }: ResourceKey,
+  [versionId, lastUpdated, deleted, compartments, body]: ContentRow,
+): ResourceVersion => ({
   tenant,
   type,
   id,
-  versionId: vid,
+  versionId,
   lastUpdated,
   deleted: deleted === 1,
   compartments: compartments === '' ? [] : compartments.split(' '),
   body,
 })
+
+/** `as`: what becomes of a version that is damaged. */
+export const versionOf = ([, tenant, type, id, ...content]: VersionRow, as: typeof versionWith = versionWith): ResourceVersion =>
+  as({ tenant, type, id }, content)
 
 /** Runs a reading of several statements on one state of the store: it sees no commit that ends meanwhile. */
 export function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
@@ -38,6 +72,7 @@ export function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
   try {
     return read()
   } finally {
-    db.exec('COMMIT')
+    // Some errors have ended it.
+    if (db.isTransaction) db.exec('COMMIT')
   }
 }

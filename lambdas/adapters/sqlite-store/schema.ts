@@ -4,8 +4,11 @@
  */
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { Damaged } from '../../ports/damaged.ts'
 
-const SCHEMA_VERSION = 3
+const SCHEMA_VERSION = 4
+/** From which on versions have checksums. */
+const SUMMED = 4
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x46484952
 
@@ -13,7 +16,7 @@ const SCHEMA = `
   CREATE TABLE kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type));
   CREATE TABLE version (
     seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, vid INTEGER NOT NULL, lastUpdated INTEGER NOT NULL,
-    deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL);
+    deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER);
   CREATE TABLE key (kind INTEGER, id TEXT, vid INTEGER, seq INTEGER NOT NULL, PRIMARY KEY (kind, id, vid)) WITHOUT ROWID;
   CREATE INDEX history ON version (kind, lastUpdated, id DESC, vid);
   CREATE TABLE guard (tenant TEXT, guard TEXT, type TEXT NOT NULL, id TEXT NOT NULL, bound INTEGER NOT NULL, PRIMARY KEY (tenant, guard)) WITHOUT ROWID;
@@ -22,11 +25,14 @@ const SCHEMA = `
 /**
  * Since version 2: the row of `staged`, where there is one, is the position from which on versions are not there yet (staging.ts).
  * Since version 3: `recent` has the keys of a commit, or of several at once, in a row (recent-keys.ts).
+ * Since version 4: versions have a checksum (damage.ts); those from before have none, for a column is added without reading the rows.
  */
 const LATER = `
   CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY);
   CREATE TABLE IF NOT EXISTS recent (seq INTEGER PRIMARY KEY, keys TEXT NOT NULL);
   PRAGMA user_version = ${SCHEMA_VERSION};`
+
+const ADD_CHECKSUMS = 'ALTER TABLE version ADD COLUMN sum INTEGER;'
 
 /** What a commit that was under way left; until version 2 it had keys. */
 const UNSTAGE = `
@@ -48,7 +54,9 @@ export function openForWriting(file: string): DatabaseSync {
     const isNew = pragma(db, 'application_id') === 0 && pragma(db, 'schema_version') === 0
     if (!isNew) checked(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')
-    if (isNew || pragma(db, 'user_version') !== SCHEMA_VERSION) db.exec(`BEGIN IMMEDIATE; ${isNew ? SCHEMA : ''} ${LATER} COMMIT`)
+    const version = Number(pragma(db, 'user_version'))
+    const first = isNew ? SCHEMA : version < SUMMED ? ADD_CHECKSUMS : ''
+    if (version !== SCHEMA_VERSION) db.exec(`BEGIN IMMEDIATE; ${first} ${LATER} COMMIT`)
     if (db.prepare('SELECT first FROM staged').get() !== undefined) db.exec(`BEGIN IMMEDIATE; ${UNSTAGE} COMMIT`)
     if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)
     return db
@@ -84,7 +92,8 @@ const CORRUPT = 11
 
 /** StoreFileError for what SQLite cannot make sense of, the error itself otherwise. */
 export function reasonOf(error: unknown, file: string): unknown {
-  const code = (error as { readonly errcode?: number }).errcode
+  if (error instanceof Damaged) return new StoreFileError(`${file} is damaged`, { cause: error })
+  const code = ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
   if (code === NOT_A_DATABASE) return new StoreFileError(`${file} is not a store of this server`)
   return code === CORRUPT ? new StoreFileError(`${file} is damaged`) : error
 }

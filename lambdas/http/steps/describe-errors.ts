@@ -1,6 +1,7 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and nothing more. */
 import { FhirError, outcome } from '../../fhir/outcome.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
+import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 import { TooCostly } from '../../ports/too-costly.ts'
 import type { Step } from '../exchange.ts'
@@ -27,5 +28,12 @@ export function describe(error: unknown, requestId: string, report: (error: unkn
       body: outcome([{ severity: 'error', code: 'too-costly', text: 'The search took too long: ask for less' }]),
     }
   report(error, requestId)
+  if (error instanceof Damaged)
+    return {
+      status: 500,
+      body: outcome([
+        { severity: 'fatal', code: 'exception', text: `The ${error.part} is damaged where this is kept. Request id: ${requestId}` },
+      ]),
+    }
   return { status: 500, body: outcome([{ severity: 'fatal', code: 'exception', text: `The server failed. Request id: ${requestId}` }]) }
 }

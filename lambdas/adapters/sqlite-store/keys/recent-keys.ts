@@ -4,6 +4,7 @@
  * the table, each of whose pages is then written once for several.
  */
 import type { DatabaseSync } from 'node:sqlite'
+import { damaged } from '../damage.ts'
 
 export type Recent = {
   readonly vid: number
@@ -32,6 +33,14 @@ export function tellRecentKeys(db: DatabaseSync): RecentKeys {
   return recent
 }
 
+function parseKeys(keys: string): KeyRow {
+  try {
+    return JSON.parse(keys) as KeyRow
+  } catch (error) {
+    throw damaged('keys are not what was written', error)
+  }
+}
+
 const NONE: number[] = []
 
 /** Knows none before the first refresh. */
@@ -53,7 +62,7 @@ export class RecentKeys {
   refresh(acknowledged = 0): void {
     for (const [first, keys] of this.#news.all(this.upTo) as unknown as [number, string][]) {
       if (first === 0) this.#forgetUpTo(Number(keys))
-      else this.#addRow(first, JSON.parse(keys) as KeyRow)
+      else this.#addRow(first, parseKeys(keys))
     }
     this.upTo = Math.max(this.upTo, acknowledged)
   }

@@ -8,6 +8,7 @@ import type {
   ResourceKey,
   ResourceVersion,
 } from '../../../ports/resource-store.ts'
+import { promised } from '../damage.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
 import { COLUMNS, type VersionRow, versionOf } from '../rows.ts'
 import { type Place, Places, resumeIn } from './places.ts'
@@ -63,11 +64,15 @@ export class HistoryReader {
     const { since, before, currentAt } = window
     const low = Math.max(1, since === undefined ? 1 : firstFrom(since), currentAt === undefined ? 1 : firstFrom(currentAt + 1) - 1)
     const high = Math.min(head, before === undefined ? head : firstFrom(before) - 1, (after?.versionId ?? head + 1) - 1)
-    for (let vid = high; vid >= low; vid--) yield this.#bySeq.get(this.#seqOf(kind, id, vid)) as unknown as VersionRow
+    for (let vid = high; vid >= low; vid--) yield this.#rowAt(this.#seqOf(kind, id, vid))
   }
 
   #seqOf(kind: number, id: string, vid: number): number {
-    return this.#recent.seqOf(kind, id, vid) ?? (this.#key.get(kind, id, vid) as { readonly seq: number }).seq
+    return this.#recent.seqOf(kind, id, vid) ?? (promised(this.#key.get(kind, id, vid)) as { readonly seq: number }).seq
+  }
+
+  #rowAt(seq: number): VersionRow {
+    return promised(this.#bySeq.get(seq) as unknown as VersionRow | undefined)
   }
 
   /** The lowest version stamped at or after an instant; one more than the head when there is none. */
@@ -75,7 +80,7 @@ export class HistoryReader {
     let [low, high] = [1, head + 1]
     while (low < high) {
       const middle = (low + high) >>> 1
-      const { lastUpdated } = this.#stamp.get(this.#seqOf(kind, id, middle)) as { readonly lastUpdated: number }
+      const { lastUpdated } = promised(this.#stamp.get(this.#seqOf(kind, id, middle))) as { readonly lastUpdated: number }
       if (lastUpdated >= instant) high = middle
       else low = middle + 1
     }
@@ -95,7 +100,7 @@ export class HistoryReader {
       )
       if (first === undefined) return
       const source = sources.find(({ next }) => next === first)!
-      yield this.#bySeq.get(first.seq) as unknown as VersionRow
+      yield this.#rowAt(first.seq)
       source.next = source.places.next().value
     }
   }

@@ -1,26 +1,30 @@
 /** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceKey, ResourceVersion, VersionKey } from '../../../ports/resource-store.ts'
+import { promised } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
+import { type ContentRow, versionWith } from '../rows.ts'
 
-type Row = readonly [vid: number, lastUpdated: number, deleted: number, compartments: string, body: Uint8Array]
+export type VersionReaderOptions = { readonly old?: KeyFilter; readonly as?: typeof versionWith }
 
 export class VersionReader {
   readonly #recent: RecentKeys
   readonly #old: KeyFilter | undefined
+  readonly #as: typeof versionWith
   readonly #kind
   readonly #head
   readonly #version
   readonly #bySeq
   readonly #kinds = new Map<string, Map<string, number>>()
 
-  /** Finds what `recent` and the table of keys know. `old`: what the table may have. */
-  constructor(db: DatabaseSync, recent: RecentKeys, old?: KeyFilter) {
+  /** Finds what `recent` and the table of keys know. `old`: what the table may have. `as`: what becomes of a version that is damaged. */
+  constructor(db: DatabaseSync, recent: RecentKeys, { old, as = versionWith }: VersionReaderOptions = {}) {
     this.#recent = recent
     this.#old = old
-    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body FROM'
-    const byKey = `${selected} key k JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
+    this.#as = as
+    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum FROM'
+    const byKey = `${selected} key k LEFT JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#head = db.prepare(`${byKey} ORDER BY k.vid DESC LIMIT 1`)
     this.#version = db.prepare(`${byKey} AND k.vid = ?`)
@@ -32,16 +36,18 @@ export class VersionReader {
     const kind = this.#kindOf(key)
     if (kind === undefined) return undefined
     const recent = this.#recent.head(kind, key.id)
-    if (recent !== undefined) return versionOf(key, this.#bySeq.get(recent.seq))
-    return this.#isOld(kind, key) ? versionOf(key, this.#head.get(kind, key.id)) : undefined
+    if (recent !== undefined) return this.#versionOf(key, promised(this.#bySeq.get(recent.seq)))
+    const row = this.#isOld(kind, key) ? this.#head.get(kind, key.id) : undefined
+    return row && this.#versionOf(key, row)
   }
 
   version(key: VersionKey): ResourceVersion | undefined {
     const kind = this.#kindOf(key)
     if (kind === undefined) return undefined
     const seq = this.#recent.seqOf(kind, key.id, key.versionId)
-    if (seq !== undefined) return versionOf(key, this.#bySeq.get(seq))
-    return this.#isOld(kind, key) ? versionOf(key, this.#version.get(kind, key.id, key.versionId)) : undefined
+    if (seq !== undefined) return this.#versionOf(key, promised(this.#bySeq.get(seq)))
+    const row = this.#isOld(kind, key) ? this.#version.get(kind, key.id, key.versionId) : undefined
+    return row && this.#versionOf(key, row)
   }
 
   #isOld(kind: number, { id }: ResourceKey): boolean {
@@ -58,19 +64,11 @@ export class VersionReader {
     this.#kinds.set(tenant, ofTenant.set(type, kind))
     return kind
   }
-}
 
-function versionOf({ tenant, type, id }: ResourceKey, row: unknown): ResourceVersion | undefined {
-  if (row === undefined) return undefined
-  const [versionId, lastUpdated, deleted, compartments, body] = row as Row
-  return {
-    tenant,
-    type,
-    id,
-    versionId,
-    lastUpdated,
-    deleted: deleted === 1,
-    compartments: compartments === '' ? [] : compartments.split(' '),
-    body,
+  /** The columns are null where the log has no row for the key. */
+  #versionOf(key: ResourceKey, row: unknown): ResourceVersion {
+    const content = row as ContentRow
+    promised(content[0] ?? undefined)
+    return this.#as(key, content)
   }
 }

@@ -31,6 +31,8 @@ export type CommitReply = {
   readonly guard?: number
   readonly holder?: Guard['holder']
   readonly failed?: string
+  /** It failed because the store is damaged. */
+  readonly damaged?: true
 }
 
 export type BatchReply = { readonly replies: readonly CommitReply[]; readonly position: number }

@@ -1,4 +1,6 @@
 /** Applies commits, many of them in one transaction of SQLite. */
+import { Damaged } from '../../../ports/damaged.ts'
+import { damageOf } from '../damage.ts'
 import type { Commit, CommitReply, PackedGuard } from './commit-message.ts'
 import type { LogWriter, Stop } from './log-writer.ts'
 
@@ -16,9 +18,14 @@ export function commitAll(log: LogWriter, commits: readonly Commit[]): readonly 
     log.position = before
     log.rollback()
     if (hasBegun && commits.length > 1) return commits.flatMap((commit) => commitAll(log, [commit]))
-    const failed = error instanceof Error ? error.message : String(error)
-    return commits.map(({ number }) => ({ number, failed }))
+    return commits.map(({ number }) => ({ number, ...failureOf(error) }))
   }
+}
+
+function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'damaged'> {
+  const cause = damageOf(error)
+  const failed = cause instanceof Error ? cause.message : String(cause)
+  return cause instanceof Damaged ? { failed, damaged: true } : { failed }
 }
 
 function apply(log: LogWriter, { tenant, writes, guards }: Commit): Stop | undefined {

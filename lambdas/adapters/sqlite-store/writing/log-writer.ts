@@ -1,6 +1,7 @@
 /** What commits look at and add to the version log, on the writing connection. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Guard } from '../../../ports/resource-store.ts'
+import { checksumOf } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import { type Key, type KeyRow, RecentKeys } from '../keys/recent-keys.ts'
 import type { PackedGuard, PackedWrite } from './commit-message.ts'
@@ -43,7 +44,7 @@ export class LogWriter {
       head: db.prepare('SELECT vid FROM key WHERE kind = ? AND id = ? ORDER BY vid DESC LIMIT 1'),
       kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
-      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?)'),
+      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
       recent: db.prepare('INSERT INTO recent VALUES (?, ?)'),
       key: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, ?, ?)'),
       taken: db.prepare('DELETE FROM recent WHERE seq <= ?'),
@@ -117,10 +118,13 @@ export class LogWriter {
   }
 
   addVersion({ seq, kind, write }: Row): void {
-    const { id, expected, lastUpdated, deleted, compartments, body } = write
+    const { type, id, expected, lastUpdated, compartments, body } = write
+    const versionId = expected + 1
+    const deleted = write.deleted ? 1 : 0
+    const sum = checksumOf({ type, id, versionId, lastUpdated, deleted, compartments, body })
     this.#newest = Math.max(this.#newest, lastUpdated)
     this.written.bytes += body.length
-    this.#statements.version.run(seq, kind, id, expected + 1, lastUpdated, deleted ? 1 : 0, compartments, body)
+    this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, compartments, body, sum)
   }
 
   /** Of versions that follow each other, in one transaction. */

@@ -1,5 +1,6 @@
 /** The writer thread as seen from the thread that serves: a commit goes out, its result comes back. */
 import { Worker } from 'node:worker_threads'
+import { Damaged } from '../../../ports/damaged.ts'
 import { Overloaded } from '../../../ports/overloaded.ts'
 import type { CommitResult, Guard, Write } from '../../../ports/resource-store.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
@@ -89,7 +90,7 @@ export class Writer {
     for (const reply of replies) {
       const waiting = this.#take(reply.number)
       if (reply.failed === undefined) waiting?.resolve(resultOf(reply))
-      else waiting?.reject(new Error(`the commit failed: ${reply.failed}`))
+      else waiting?.reject(reply.damaged ? new Damaged('store', reply.failed) : new Error(`the commit failed: ${reply.failed}`))
     }
     this.#onCommit()
   }

@@ -1,0 +1,48 @@
+/** What tells a damaged store from a sound one: SQLite's own errors, a checksum per version, and rows that are missing. */
+import { crc32 } from 'node:zlib'
+import { Damaged } from '../../ports/damaged.ts'
+
+/** The primary codes of https://www.sqlite.org/rescode.html: what is more than 255 says more of the same. */
+const CODES: Readonly<Record<number, string>> = {
+  10: 'the disk does not read or write it',
+  11: 'it is malformed',
+  26: 'it is not a database any more',
+}
+
+/** Damaged for what SQLite says of a file that it cannot read or make sense of; the error itself otherwise. */
+export function damageOf(error: unknown): unknown {
+  const reason = CODES[((error as { readonly errcode?: number }).errcode ?? 0) & 0xff]
+  return reason === undefined ? error : damaged(reason, error)
+}
+
+export const damaged = (reason: string, cause?: unknown): Damaged => new Damaged('store', `the store is damaged: ${reason}`, { cause })
+
+/** Reads, and tells damage from other errors. */
+export function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw damageOf(error)
+  }
+}
+
+/** A row that another one promises. */
+export function promised<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw damaged('a version is missing')
+  return row
+}
+
+/** What a version's row and its checksum are about. `compartments`: as they are stored. */
+export type Summed = {
+  readonly type: string
+  readonly id: string
+  readonly versionId: number
+  readonly lastUpdated: number
+  readonly deleted: number
+  readonly compartments: string
+  readonly body: Uint8Array
+}
+
+/** CRC-32 of what a version is and of its body. Signed: SQLite keeps that in four bytes. */
+export const checksumOf = ({ type, id, versionId, lastUpdated, deleted, compartments, body }: Summed): number =>
+  crc32(body, crc32(`${type}/${id}/${versionId} ${lastUpdated} ${deleted} ${compartments}`)) | 0

@@ -1,0 +1,12 @@
+/**
+ * What was stored cannot be read as it was written: bytes on the disk have changed, or the disk does not give them. Nothing was made up in
+ * their place. The message has no content of resources.
+ */
+export class Damaged extends Error {
+  readonly part: 'store' | 'index'
+
+  constructor(part: 'store' | 'index', message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.part = part
+  }
+}
