@@ -1,7 +1,4 @@
 /** The resource store of the cloud home, on an emulator. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
@@ -10,6 +7,7 @@ import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-stor
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
 const given = process.env.DYNAMODB_ENDPOINT
@@ -19,21 +17,16 @@ await onDynamo((engine) =>
   resourceStoreContract(
     'DynamoDB',
     async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'fhir-blobs-'))
       const table = await engine.newTable()
       const store = new DynamoDbResourceStore({
         client: engine.client,
         table,
-        blobs: new FilesystemBlobStore(folder),
+        blobs: new FilesystemBlobStore(newFolder()),
         clock: new SystemClock(),
         patience: 60_000,
         settle: 0,
       })
-      const close = async () => {
-        await engine.stop()
-        rmSync(folder, { recursive: true, force: true })
-      }
-      return { reader: store, writer: store, close, damage: (key) => damageBody(engine.client, table, key) }
+      return { reader: store, writer: store, close: () => engine.stop(), damage: (key) => damageBody(engine.client, table, key) }
     },
     isThorough ? { largestCommit: given === undefined ? 300 : 5000 } : { largestCommit: 150, racers: 8, largestBody: 2_000_000 },
   ),

@@ -1,14 +1,13 @@
 /** The blob store of the embedded home: the contract, and what only a folder can go through. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
 import { blobStoreContract } from '../contracts/blob-store.contract.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'fhir-blobs-'))
-afterAll(() => rmSync(root, { recursive: true }))
+const root = newFolder()
 
 blobStoreContract('files', async () => ({ store: new FilesystemBlobStore(join(root, 'contract')), close: async () => {} }))
 

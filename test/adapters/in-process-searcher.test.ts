@@ -1,19 +1,18 @@
 /** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, existsSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterAll, afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it } from '@jest/globals'
 import { Searcher } from '../../lambdas/adapters/in-process/searcher.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../lambdas/indexing/custom-definitions.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { TooCostly } from '../../lambdas/ports/too-costly.ts'
 import type { Plan, Predicate } from '../../lambdas/search/plan.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-searcher-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 let homes = 0
 const open: (() => Promise<void>)[] = []

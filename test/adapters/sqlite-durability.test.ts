@@ -1,21 +1,20 @@
 /** What the store of the embedded home keeps when the process dies, the disk is full, or the log is torn. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { appendFileSync, copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { openForWriting } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
 const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-durability-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 const program = (name: string): string => fileURLToPath(new URL(`../fixtures/crash/${name}`, import.meta.url))
 

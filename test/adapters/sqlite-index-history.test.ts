@@ -1,9 +1,8 @@
 /** The SQLite index after many updates, deletions and kills: the same answers as one made freshly, and nothing left behind in its tables. */
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { readEntry } from '../../lambdas/adapters/sqlite-index/forward-entry.ts'
 import { unpack } from '../../lambdas/adapters/sqlite-index/lists/packing.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
@@ -11,6 +10,7 @@ import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { all } from '../../lambdas/search/plan.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf } from '../contracts/generated-search.ts'
 import { document } from '../contracts/index-document.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 1
 /** A key of many of them fills several chunks. */
@@ -20,8 +20,7 @@ const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 15
 /** Plans that are asked again and again. */
 const USUAL = Array.from({ length: 4 }, (_, i) => planOf(randomOf(i)))
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-index-history-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 /** Versions of the same documents again and again; in some rounds many are deleted. */
 function historyOf(random: Random): readonly IndexDocument[] {

@@ -1,18 +1,16 @@
 /** The filter of keys: it never misses one, seldom names one too many, and until it is whole says nothing. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import { randomOf } from '../contracts/generated-search.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-filter-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 const keyOf = (id: string): ResourceKey => ({ tenant: 't', type: 'Patient', id })
 

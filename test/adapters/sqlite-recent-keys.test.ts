@@ -1,10 +1,8 @@
 /** Keys of the newest versions: found wherever they are, by threads that look often or seldom, whatever became of the taking over. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { RecentKeys } from '../../lambdas/adapters/sqlite-store/keys/recent-keys.ts'
 import { VersionReader } from '../../lambdas/adapters/sqlite-store/reading/version-reader.ts'
@@ -14,9 +12,9 @@ import { openForReading, openForWriting } from '../../lambdas/adapters/sqlite-st
 import { KeyMerge } from '../../lambdas/adapters/sqlite-store/writing/key-merge.ts'
 import { LogWriter } from '../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { randomOf } from '../contracts/generated-search.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-recent-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)

@@ -1,10 +1,9 @@
 /** The resource store of the embedded home: the contract, and what only a file can go through. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
@@ -16,9 +15,9 @@ import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-store-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)

@@ -1,24 +1,23 @@
 /** Large commits in the store of the embedded home: written in slices, while others pass, and seen all at once. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { CommitResult, Guard, ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
 /** Writes of a large commit. */
 const LARGE = 3000
 const committed: CommitResult = { kind: 'committed' }
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-staging-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = newFolder()
 
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)

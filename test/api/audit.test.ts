@@ -1,17 +1,17 @@
 /** One audit record per request, whatever became of it: who, what, how it ended, and nothing of the content. */
 
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
+import { newFolder } from '../fixtures/at-end.ts'
 import { clientOf, startServer } from './server.ts'
 
 type Written = { readonly interaction: string; readonly key?: string; readonly status: number; readonly requestId: string }
 
 it('every request leaves one record, those too that were refused', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'fhir-audit-'))
+  const folder = newFolder()
   const { embedded, base } = await startServer({ FHIR_MAX_REQUESTS: '1' }, folder)
   const { put, get, post, send } = clientOf(() => base)
   const id = (name: string) => ({ 'x-request-id': name })

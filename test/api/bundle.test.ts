@@ -1,6 +1,7 @@
 /** FHIR batch and transaction. https://hl7.org/fhir/R4/http.html#transaction @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { isElsewhere, issues, newId, patient, type Tree, withServer } from './server.ts'
+import { observation, patient } from '../fixtures/resources.ts'
+import { isElsewhere, issues, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
 
@@ -9,13 +10,6 @@ const putEntry = (resource: Tree, more = {}): Tree => ({
   resource,
   request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` },
   ...more,
-})
-const observation = (id: string, subject: string): Tree => ({
-  resourceType: 'Observation',
-  id,
-  status: 'final',
-  code: { text: 'x' },
-  subject: { reference: subject },
 })
 const statuses = (answer: { body: Tree }): string[] => answer.body.entry.map(({ response }: Tree) => response.status)
 
@@ -85,7 +79,7 @@ describe('transaction', () => {
       '/',
       bundle(
         'transaction',
-        { resource: observation(o, `urn:uuid:${id}`), request: { method: 'POST', url: 'Observation' } },
+        { resource: observation(o, { subject: `urn:uuid:${id}` }), request: { method: 'POST', url: 'Observation' } },
         {
           fullUrl: `urn:uuid:${id}`,
           resource: { resourceType: 'Patient', active: true, link: [{ other: { reference: `urn:uuid:${id}` }, type: 'seealso' }] },
@@ -105,9 +99,9 @@ describe('transaction', () => {
       '/',
       bundle(
         'transaction',
-        { resource: observation(o, `Patient?identifier=urn:test|${value}`), request: { method: 'POST', url: 'Observation' } },
+        { resource: observation(o, { subject: `Patient?identifier=urn:test|${value}` }), request: { method: 'POST', url: 'Observation' } },
         { fullUrl, resource: patient(newId()), request: { method: 'POST', url: 'Patient', ifNoneExist: `identifier=urn:test|${value}` } },
-        { resource: observation(newId(), fullUrl), request: { method: 'POST', url: 'Observation' } },
+        { resource: observation(newId(), { subject: fullUrl }), request: { method: 'POST', url: 'Observation' } },
       ),
     )
     expect(statuses(answer)).toEqual(['201 Created', '200 OK', '201 Created'])
@@ -115,7 +109,7 @@ describe('transaction', () => {
     const dangling = await post(
       '/',
       bundle('transaction', {
-        resource: observation(newId(), 'Patient?identifier=urn:test|nobody'),
+        resource: observation(newId(), { subject: 'Patient?identifier=urn:test|nobody' }),
         request: { method: 'POST', url: 'Observation' },
       }),
     )

@@ -1,6 +1,7 @@
 /** Specification 4.1: conditional create, update, patch and delete. @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { issues, newId, patient, withServer } from './server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { issues, newId, withServer } from './server.ts'
 
 const { get, put, post, patch, delete: remove } = withServer()
 

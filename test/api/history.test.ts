@@ -1,6 +1,7 @@
 /** FHIR history: of a resource, a type and everything; windows and pages. Specification 3.2, 4.1, 9. @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { isElsewhere, newId, patient, type Tree, withServer } from './server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { isElsewhere, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, delete: remove } = withServer()
 

@@ -1,6 +1,7 @@
 /** The protocol: formats, limits, errors, CORS, bad input. Specification 2.5, 7; never a 500, never a partial write. @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { isElsewhere, issues, itOfEmbedded, newId, patient, withServer } from './server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { isElsewhere, issues, itOfEmbedded, newId, withServer } from './server.ts'
 
 const { base, get, put, post, send } = withServer({ FHIR_MAX_BODY_BYTES: '100000' })
 

@@ -1,6 +1,7 @@
 /** Specification 4.1, 3.2, 7: read, vread, create, update, delete of one resource. @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { isElsewhere, issues, newId, patient, withServer } from './server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { isElsewhere, issues, newId, withServer } from './server.ts'
 
 const { get, put, post, send, delete: remove } = withServer()
 

@@ -1,6 +1,7 @@
 /** Specification 4.1: PATCH by JSON Patch and by FHIRPath Patch. @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { issues, newId, patient, type Tree, withServer } from './server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { issues, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, patch, send, delete: remove } = withServer()
 

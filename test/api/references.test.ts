@@ -1,6 +1,7 @@
 /** Conditional references, on every write. https://hl7.org/fhir/R4/http.html#trules @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { type Answer, issues, newId, patient, type Tree, withServer } from './server.ts'
+import { patient } from '../fixtures/resources.ts'
+import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post, patch } = withServer()
 

@@ -1,26 +1,26 @@
 /** Specification 4.2, grouping; and the links, weights and explanations of pages. @cloud */
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { observation } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post, base } = withServer()
 
-const observation = (id: string, codes: readonly string[], day: string, more: object = {}): Tree => ({
-  resourceType: 'Observation',
-  id,
-  status: 'final',
-  code: { coding: codes.map((code) => ({ system: code < 'm' ? 's1' : 's2', code })) },
-  subject: { reference: `Patient/${id.slice(0, 1)}` },
-  effectiveDateTime: day,
-  ...more,
-})
+/** The first letter of the id is the patient. */
+const measured = (id: string, codes: readonly string[], date: string, more: object = {}): Tree =>
+  observation(id, {
+    code: { coding: codes.map((code) => ({ system: code < 'm' ? 's1' : 's2', code })) },
+    subject: `Patient/${id.slice(0, 1)}`,
+    date,
+    ...more,
+  })
 
 const OBSERVATIONS: readonly Tree[] = [
-  observation('p1', ['a'], '2020-01-01'),
-  observation('p2', ['a'], '2020-03-01', { status: 'amended' }),
-  observation('p3', ['b', 'z'], '2020-02-01'),
-  observation('p4', ['b'], '2020-05-01'),
-  observation('q1', ['z'], '2020-04-01'),
-  observation('q2', ['Z'], '2019-01-01', { identifier: [{ system: 'urn:i', value: 'One' }, { system: 'urn:i', value: 'one' }] }),
+  measured('p1', ['a'], '2020-01-01'),
+  measured('p2', ['a'], '2020-03-01', { status: 'amended' }),
+  measured('p3', ['b', 'z'], '2020-02-01'),
+  measured('p4', ['b'], '2020-05-01'),
+  measured('q1', ['z'], '2020-04-01'),
+  measured('q2', ['Z'], '2019-01-01', { identifier: [{ system: 'urn:i', value: 'One' }, { system: 'urn:i', value: 'one' }] }),
   { resourceType: 'Observation', id: 'q3', status: 'final', code: { text: 'no code' }, effectiveDateTime: '2021-01-01' },
 ] // biome-ignore format: a table
 
@@ -149,7 +149,7 @@ describe('links', () => {
 
 it('a search that carries the token of a write sees it; a foreign token is refused', async () => {
   const id = 'token'
-  const written = await put(`/Observation/${id}`, observation(id, ['t'], '2020-01-01'))
+  const written = await put(`/Observation/${id}`, measured(id, ['t'], '2020-01-01'))
   const token = written.headers.get('x-index-token') ?? ''
   expect(token.length).toBeGreaterThan(10)
   expect(token.length).toBeLessThanOrEqual(200)

@@ -1,15 +1,14 @@
 /** Search parameters somebody defines: built while searches and writes go on, searched by once they are complete, kept over restarts. */
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { patient } from '../fixtures/resources.ts'
 import { type Client, clientOf, startServer, type Tree } from './server.ts'
 
 let embedded: Embedded
 let client: Client
 const reports: string[] = []
-const folder = mkdtempSync(join(tmpdir(), 'fhir-parameters-'))
+const folder = newFolder()
 
 async function open(): Promise<void> {
   const started = await startServer({}, folder, (error) => reports.push(String(error)))
@@ -54,28 +53,27 @@ const found = async (query: string): Promise<string | number> => {
     .map(({ resource }: Tree) => resource.id)
     .join(' ')
 }
-const patient = (id: string, nick: string, more: object = {}): Tree => ({
-  resourceType: 'Patient',
-  id,
-  name: [
-    { use: 'nickname', given: [nick] },
-    { use: 'official', given: ['Formal'] },
-  ],
-  ...more,
-})
+const nicknamed = (id: string, nick: string, more: object = {}): Tree =>
+  patient(id, {
+    name: [
+      { use: 'nickname', given: [nick] },
+      { use: 'official', given: ['Formal'] },
+    ],
+    ...more,
+  })
 
 beforeAll(async () => {
   await open()
   await put({ resourceType: 'Organization', id: 'club', name: 'Chess Club' })
-  for (let i = 0; i < 300; i++) await put(patient(`p${i}`, `Nick${i % 3}`))
+  for (let i = 0; i < 300; i++) await put(nicknamed(`p${i}`, `Nick${i % 3}`))
   const extension = [
     { url: 'http://example.org/club', valueReference: { reference: 'Organization/club' } },
     { url: 'http://example.org/since', valueDate: '2020-05-14' },
     { url: 'http://example.org/colour', valueCodeableConcept: { coding: [{ system: 'urn:c', code: 'red' }] } },
   ]
-  await put(patient('member', 'Zed', { extension }))
+  await put(nicknamed('member', 'Zed', { extension }))
 })
-afterAll(() => embedded.close())
+atEnd(() => embedded.close())
 afterEach(() => expect(reports.splice(0)).toEqual([]))
 
 const NICKNAME = parameter('nickname', { expression: "Patient.name.where(use = 'nickname').given" })
@@ -101,8 +99,8 @@ describe('a new parameter', () => {
   it('finds what is written while it is built, and what is written after', async () => {
     const writes: Promise<unknown>[] = []
     await put(parameter('second', { expression: 'Patient.name.given' }))
-    for (let i = 0; i < 50; i++) writes.push(put(patient(`late${i}`, 'Late')))
-    for (let i = 0; i < 50; i++) writes.push(put(patient(`p${i}`, 'Changed')))
+    for (let i = 0; i < 50; i++) writes.push(put(nicknamed(`late${i}`, 'Late')))
+    for (let i = 0; i < 50; i++) writes.push(put(nicknamed(`p${i}`, 'Changed')))
     await Promise.all(writes)
     await settled()
     const count = async (query: string) => (await client.get(`/Patient?${query}&_summary=count`)).body.total

@@ -1,18 +1,9 @@
 /** Specification 4.2: chains, reverse chains, what is included, and compartments. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { observation, ref } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
-
-const ref = (reference: string) => ({ reference })
-const observation = (id: string, subject: string, code: string, more: object = {}): Tree => ({
-  resourceType: 'Observation',
-  id,
-  status: 'final',
-  code: { coding: [{ system: 's', code }] },
-  subject: ref(subject),
-  ...more,
-})
 
 const RESOURCES: readonly Tree[] = [
   { resourceType: 'Organization', id: 'root', name: 'Root' },
@@ -24,11 +15,11 @@ const RESOURCES: readonly Tree[] = [
   { resourceType: 'Patient', id: 'carl', name: [{ family: 'Carlsen' }], birthDate: '1990' },
   { resourceType: 'Group', id: 'anders', type: 'person', actual: true, name: 'Anders' },
   { resourceType: 'Encounter', id: 'e1', status: 'finished', class: { code: 'AMB' }, subject: ref('Patient/anna') },
-  observation('o1', 'Patient/anna', 'x', { encounter: ref('Encounter/e1'), performer: [ref('Practitioner/doc')], effectiveDateTime: '2020-01-01' }),
-  observation('o2', 'Patient/anna', 'y', { effectiveDateTime: '2021-01-01' }),
-  observation('o3', 'Patient/bert', 'x', { effectiveDateTime: '2022-01-01', performer: [ref('Patient/carl'), ref('Patient/anna')] }),
-  observation('o4', 'Group/anders', 'x', { hasMember: [ref('Observation/o1')] }),
-  observation('o5', 'Patient/unknown', 'z', { derivedFrom: [ref('Observation/o4')] }),
+  observation('o1', { subject: 'Patient/anna', code: 'x', encounter: ref('Encounter/e1'), performer: [ref('Practitioner/doc')], date: '2020-01-01' }),
+  observation('o2', { subject: 'Patient/anna', code: 'y', date: '2021-01-01' }),
+  observation('o3', { subject: 'Patient/bert', code: 'x', date: '2022-01-01', performer: [ref('Patient/carl'), ref('Patient/anna')] }),
+  observation('o4', { subject: 'Group/anders', code: 'x', hasMember: [ref('Observation/o1')] }),
+  observation('o5', { subject: 'Patient/unknown', code: 'z', derivedFrom: [ref('Observation/o4')] }),
   { resourceType: 'Provenance', id: 'prov', recorded: '2020-01-01T00:00:00Z', target: [ref('Observation/o1')], agent: [{ who: ref('Practitioner/doc') }] },
   { resourceType: 'Condition', id: 'c1', subject: ref('Patient/anna'), code: { coding: [{ code: 'flu' }] } },
 ] // biome-ignore format: a table

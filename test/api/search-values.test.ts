@@ -1,13 +1,13 @@
 /** Specification 4.2: quantities with their units, composites, positions. Rows of query → ids. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { coded, observation } from '../fixtures/resources.ts'
 import { issues, type Tree, withServer } from './server.ts'
 
 const { get, put } = withServer()
 
 const UCUM = 'http://unitsofmeasure.org'
-const code = (code: string, system = 'http://loinc.org') => ({ coding: [{ system, code }] })
+const code = (code: string, system = 'http://loinc.org') => coded(code, system)
 const quantity = (value: number, unit: string, coded = true) => ({ value, unit, ...(coded ? { system: UCUM, code: unit } : {}) })
-const observation = (id: string, more: object): Tree => ({ resourceType: 'Observation', id, status: 'final', code: code('x'), ...more })
 
 const RESOURCES: readonly Tree[] = [
   observation('g5', { code: code('29463-7'), valueQuantity: quantity(5, 'g') }),

@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import type { Tree } from '../fixtures/resources.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads what it expects to be there
-export type Tree = any
+export type { Tree }
 
 export type Answer = { readonly status: number; readonly headers: Headers; readonly body: Tree; readonly text: string }
 
@@ -115,8 +115,6 @@ export function clientOf(base: () => string): Client {
 let counter = 0
 /** An id no other test uses. */
 export const newId = (): string => `t-${process.pid}-${Date.now().toString(36)}-${++counter}`
-
-export const patient = (id: string, more: Record<string, unknown> = {}): Tree => ({ resourceType: 'Patient', id, ...more })
 
 /** The codes of an OperationOutcome, `severity code expression`. */
 export const issues = ({ body }: Answer): readonly string[] =>

@@ -2,17 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { dateRange } from '../../lambdas/fhir/date-range.ts'
+import { observation, patient, ref } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
 
-const patient = (id: string, more: object = {}) => ({ resourceType: 'Patient', id, active: true, ...more })
-const observation = (id: string, subject: string, more: object = {}) => ({
-  resourceType: 'Observation',
-  id,
-  status: 'final',
-  code: { text: 'x' },
-  subject: { reference: subject },
-  ...more,
-})
 const transaction = (...entry: readonly object[]) => ({ resourceType: 'Bundle', type: 'transaction', entry })
 const putEntry = (resource: { resourceType: string; id: string }) => ({
   resource,
@@ -25,9 +17,9 @@ describe('timeZone', () => {
 
   it('is that of dates without an offset, in resources and in searches, in winter and in summer', async () => {
     const ids = async (query: string) => (await get(`/Observation?${query}`)).body.entry?.map(({ resource }: Tree) => resource.id) ?? []
-    await put('/Observation/winter', observation('winter', 'Patient/1', { effectiveDateTime: '2023-01-15T23:30:00Z' }))
-    await put('/Observation/summer', observation('summer', 'Patient/1', { effectiveDateTime: '2023-07-15T22:30:00Z' }))
-    await put('/Observation/day', observation('day', 'Patient/1', { effectiveDateTime: '2023-10-29' }))
+    await put('/Observation/winter', observation('winter', { subject: 'Patient/1', date: '2023-01-15T23:30:00Z' }))
+    await put('/Observation/summer', observation('summer', { subject: 'Patient/1', date: '2023-07-15T22:30:00Z' }))
+    await put('/Observation/day', observation('day', { subject: 'Patient/1', date: '2023-10-29' }))
     expect(await ids('date=2023-01-16')).toEqual(['winter'])
     expect(await ids('date=2023-01-15')).toEqual([])
     expect(await ids('date=2023-07-16')).toEqual(['summer'])
@@ -56,23 +48,23 @@ describe('referentialIntegrity', () => {
 
   it('refuses a reference to what is not there, with its place, and writes nothing', async () => {
     const id = randomUUID()
-    const refused = await put(`/Observation/${id}`, observation(id, 'Patient/nobody', { performer: [{ reference: 'Practitioner/none' }] }))
+    const refused = await put(`/Observation/${id}`, observation(id, { subject: 'Patient/nobody', performer: [ref('Practitioner/none')] }))
     expect(refused.status).toBe(422)
     expect(refused.body.issue.map(({ code, expression }: Tree) => [code, expression])).toEqual([
       ['business-rule', ['Observation.subject.reference']],
       ['business-rule', ['Observation.performer[0].reference']],
     ])
     expect((await get(`/Observation/${id}`)).status).toBe(404)
-    expect((await put(`/Observation/${id}`, observation(id, 'http://elsewhere.org/Patient/nobody'))).status).toBe(201)
+    expect((await put(`/Observation/${id}`, observation(id, { subject: 'http://elsewhere.org/Patient/nobody' }))).status).toBe(201)
   })
 
   it('takes references to what is there, or comes with the same transaction', async () => {
     const [p, o, q] = [randomUUID(), randomUUID(), randomUUID()]
     await put(`/Patient/${p}`, patient(p))
-    expect((await put(`/Observation/${o}`, observation(o, `Patient/${p}`))).status).toBe(201)
-    const both = await post('/', transaction(putEntry(observation(`${o}-2`, `Patient/${q}`)), putEntry(patient(q))))
+    expect((await put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` }))).status).toBe(201)
+    const both = await post('/', transaction(putEntry(observation(`${o}-2`, { subject: `Patient/${q}` })), putEntry(patient(q))))
     expect(both.status).toBe(200)
-    const torn = await post('/', transaction(putEntry(patient(`${q}-2`)), putEntry(observation(`${o}-3`, 'Patient/nobody'))))
+    const torn = await post('/', transaction(putEntry(patient(`${q}-2`)), putEntry(observation(`${o}-3`, { subject: 'Patient/nobody' }))))
     expect([torn.status, torn.body.issue[0].expression]).toEqual([422, ['Bundle.entry[1].resource.subject.reference']])
     expect((await get(`/Patient/${q}-2`)).status).toBe(404)
     const patched = await patch(`/Observation/${o}`, [{ op: 'replace', path: '/subject/reference', value: 'Patient/nobody' }])
@@ -83,14 +75,14 @@ describe('referentialIntegrity', () => {
     const [p, o] = [randomUUID(), randomUUID()]
     await put(`/Patient/${p}`, patient(p))
     await put(`/Observation/${o}`, {
-      ...observation(o, `Patient/${p}`),
-      note: [{ text: 'x', authorReference: { reference: `Patient/${p}` } }],
+      ...observation(o, { subject: `Patient/${p}` }),
+      note: [{ text: 'x', authorReference: ref(`Patient/${p}`) }],
     })
     const refused = await remove(`/Patient/${p}`)
     expect([refused.status, refused.body.issue[0].code]).toEqual([409, 'conflict'])
     await patch(`/Observation/${o}`, [{ op: 'remove', path: '/subject' }])
     expect((await remove(`/Patient/${p}`)).status).toBe(409)
-    const refusedBoth = await post('/', transaction(deleteEntry(`Patient/${p}`), putEntry(observation(o, `Patient/${p}`))))
+    const refusedBoth = await post('/', transaction(deleteEntry(`Patient/${p}`), putEntry(observation(o, { subject: `Patient/${p}` }))))
     expect(refusedBoth.status).toBe(422)
     expect((await post('/', transaction(deleteEntry(`Patient/${p}`), deleteEntry(`Observation/${o}`)))).status).toBe(200)
     expect((await get(`/Patient/${p}`)).status).toBe(404)
@@ -100,7 +92,10 @@ describe('referentialIntegrity', () => {
     for (let round = 0; round < 10; round++) {
       const [p, o] = [randomUUID(), randomUUID()]
       await put(`/Patient/${p}`, patient(p))
-      const [written, deleted] = await Promise.all([put(`/Observation/${o}`, observation(o, `Patient/${p}`)), remove(`/Patient/${p}`)])
+      const [written, deleted] = await Promise.all([
+        put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` })),
+        remove(`/Patient/${p}`),
+      ])
       expect([[201, 409], [422, 204]]).toContainEqual([written.status, deleted.status]) // biome-ignore format: pairs
     }
   })

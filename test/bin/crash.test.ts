@@ -2,7 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
-import { newFolder, started } from './process.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { started } from './process.ts'
 
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
 const ENTRIES = 25

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { fhir, newFolder, type Running, started, startedUnder } from './process.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { fhir, type Running, started, startedUnder } from './process.ts'
 
 const basic = (id: string): string => JSON.stringify({ resourceType: 'Basic', id, code: { text: 'x' } })
 

@@ -1,10 +1,7 @@
 /** The command line as a process: started, read, ended. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll } from '@jest/globals'
 import { freePort } from '../engines/engine.ts'
+import { atEnd } from '../fixtures/at-end.ts'
 
 export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
 
@@ -38,7 +35,7 @@ export async function startedUnder(command: readonly string[], ...args: readonly
   const port = await freePort()
   const [program, ...rest] = [...command, process.execPath, 'bin/fhir.js', 'start', '--port', String(port), ...args]
   const child = spawn(program!, rest)
-  children.add(child)
+  atEnd(() => child.kill('SIGKILL'))
   let out = ''
   let err = ''
   child.stderr.on('data', (data) => (err += data))
@@ -57,17 +54,3 @@ export async function startedUnder(command: readonly string[], ...args: readonly
     })
   return { child, base: `http://127.0.0.1:${port}/fhir`, out: () => out, err: () => err, stop }
 }
-
-const children = new Set<ChildProcess>()
-const folders: string[] = []
-
-export function newFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'fhir-test-'))
-  folders.push(folder)
-  return folder
-}
-
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL')
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
-})

@@ -7,7 +7,8 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
-import { fhir, newFolder, started } from './process.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { fhir, started } from './process.ts'
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
 

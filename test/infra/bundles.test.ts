@@ -1,24 +1,22 @@
 /** The code of the functions as it is deployed: what is in it, how large it is, that it starts, and how fast. From `bin/app.ts`, as `cdk synth` runs it. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { build } from 'esbuild'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
 import { OPTIONS } from '../../lib/bundle.ts'
 import { synthesize } from '../cloud/assembly.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 import { functionsOf, type Tree } from './assembly.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-bundles-'))
+const folder = newFolder()
 const assembly = await synthesize({ folder, settings: {} })
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
 
 const isFull = process.env.FHIR_TEST_FULL === '1'
-
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const filesOf = (name: string): readonly string[] => readdirSync(join(assembly, 'bundles', name)).filter((file) => file.endsWith('.js'))
 const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name, `${name}.js`)).size

@@ -1,16 +1,14 @@
 /** The files of the index after an upgrade: which one answers, and that one is there wherever the process ends while they are exchanged. */
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { takeRestored } from '../../lambdas/runtime/backup.ts'
 import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../lambdas/runtime/index-files.ts'
 import { extract } from '../../lambdas/search/extract.ts'
-
-const top = mkdtempSync(join(tmpdir(), 'fhir-index-files-'))
-afterAll(() => rmSync(top, { recursive: true }))
+import { newFolder } from '../fixtures/at-end.ts'
+import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const partsIn = (folder: string): FileParts => ({
   file: join(folder, 'index.db'),
@@ -18,21 +16,10 @@ const partsIn = (folder: string): FileParts => ({
   reading: { baseUrl: 'http://127.0.0.1/fhir' },
   isKnown: () => true,
 })
-const newFolder = (): string => mkdtempSync(join(top, 'home-'))
 
 /** A document of this id, in a log that is not in the file yet. */
 function put(index: SqliteSearchIndex, id: string): void {
-  const version = {
-    tenant: 't',
-    type: 'Patient',
-    id,
-    versionId: 1,
-    lastUpdated: 1,
-    deleted: false,
-    compartments: [],
-    body: new Uint8Array(),
-  }
-  index.applyNow([extract(version, { resourceType: 'Patient', id })])
+  index.applyNow([extract(versionOf(writeOf(patientOf(id))), { resourceType: 'Patient', id })])
   index.commit()
 }
 

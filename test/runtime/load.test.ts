@@ -1,25 +1,23 @@
 /** What a load sends to a server, and what it makes of the answers. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
 type Answer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object }
 type Seen = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly text: string }
 
 let server: Server | undefined
-let folder: string | undefined
 
 afterEach(() => {
   server?.close()
   server?.closeAllConnections()
-  if (folder !== undefined) rmSync(folder, { recursive: true })
-  server = folder = undefined
+  server = undefined
 })
 
 /** Loads files into a server that answers as it is told; what it was sent, and what the load says. */
@@ -37,11 +35,11 @@ async function loaded(
     response.writeHead(status, headers).end(JSON.stringify(body))
   })
   await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
-  folder = mkdtempSync(join(tmpdir(), 'fhir-load-'))
+  const folder = newFolder()
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   const result = await load(sourcesOf([folder]), { base, concurrency: 1, onProgress: () => undefined })
-  const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder!.length + 1), ...rest }))
+  const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder.length + 1), ...rest }))
   return { seen, resources: result.resources, failures }
 }
 

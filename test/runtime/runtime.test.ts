@@ -1,9 +1,8 @@
 /** The parts a home is made of: settings, the gate, paced writes, sealed texts, the audit log, the data folder. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterAll, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
 import { DataFolderError, lockedBy, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
@@ -11,9 +10,9 @@ import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { Gate } from '../../lambdas/runtime/gate.ts'
 import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'fhir-runtime-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = newFolder()
 
 describe('settings', () => {
   it('have their defaults', () =>

@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
-import { newFolder, type Running, started } from '../bin/process.ts'
+import { type Running, started } from '../bin/process.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 
 const KILLS = process.env.FHIR_TEST_FULL === '1' ? 40 : 4
 const PATIENTS = 2_000

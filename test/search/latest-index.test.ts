@@ -5,18 +5,12 @@ import { latestIndex } from '../../lambdas/interactions/latest-index.ts'
 import type { ResourceReader, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
+import { patient } from '../fixtures/resources.ts'
+import { deletionOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const NOW = 1_000_000
-const patient = (id: string, family: string, versionId = 1, lastUpdated = NOW - 1_000, deleted = false): ResourceVersion => ({
-  tenant: 'a',
-  type: 'Patient',
-  id,
-  versionId,
-  lastUpdated,
-  deleted,
-  compartments: [],
-  body: deleted ? new Uint8Array() : new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] })),
-})
+const named = (id: string, family: string, versionId = 1, lastUpdated = NOW - 1_000): ResourceVersion =>
+  versionOf(writeOf(patientOf(id, 'a'), { expected: versionId - 1, lastUpdated, body: patient(id, { family }) }))
 const treeOf = ({ body, deleted }: ResourceVersion) => (deleted ? undefined : JSON.parse(new TextDecoder().decode(body)))
 
 /** `indexed`: what the index knows; `written`: all versions of the store. */
@@ -48,26 +42,26 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
 
 describe('the latest writes', () => {
   it('are found before they are indexed', async () => {
-    expect(await (await world([], [patient('p', 'Adams')])).find()).toEqual(['p/1'])
-    expect(await (await world([patient('o', 'Abel')], [patient('p', 'Adams')])).find()).toEqual(['o/1', 'p/1'])
+    expect(await (await world([], [named('p', 'Adams')])).find()).toEqual(['p/1'])
+    expect(await (await world([named('o', 'Abel')], [named('p', 'Adams')])).find()).toEqual(['o/1', 'p/1'])
   })
 
   it('take the place of what the index still knows', async () => {
-    const known = [patient('p', 'Adams'), patient('q', 'Abel'), patient('r', 'Baker')]
-    const renamed = patient('p', 'Baker', 2)
-    const gone = patient('q', '', 2, NOW - 500, true)
-    const married = patient('r', 'Adams', 2)
+    const known = [named('p', 'Adams'), named('q', 'Abel'), named('r', 'Baker')]
+    const renamed = named('p', 'Baker', 2)
+    const gone = versionOf(deletionOf(patientOf('q', 'a'), { expected: 1, lastUpdated: NOW - 500 }))
+    const married = named('r', 'Adams', 2)
     expect(await (await world(known, [...known, renamed, gone, married])).find()).toEqual(['r/2'])
   })
 
   it('do not hide that there are more matches than were asked for', async () => {
-    const known = ['o', 'p', 'q', 'r'].map((id) => patient(id, 'Abel'))
-    expect(await (await world(known, [patient('p', 'Baker', 2)])).find()).toEqual(['o/1', 'q/1', '…'])
+    const known = ['o', 'p', 'q', 'r'].map((id) => named(id, 'Abel'))
+    expect(await (await world(known, [named('p', 'Baker', 2)])).find()).toEqual(['o/1', 'q/1', '…'])
   })
 
   it('are those of a minute: what is older is left to the index, and not read', async () => {
-    const older = Array.from({ length: 500 }, (_, i) => patient(`old${i}`, 'Adams', 1, NOW - 61_000 - i))
-    const { find, pages } = await world([], [...older, patient('p', 'Adams')])
+    const older = Array.from({ length: 500 }, (_, i) => named(`old${i}`, 'Adams', 1, NOW - 61_000 - i))
+    const { find, pages } = await world([], [...older, named('p', 'Adams')])
     expect(await find()).toEqual(['p/1'])
     expect(pages).toHaveLength(1)
   })

@@ -7,6 +7,8 @@ import { above } from '../../lambdas/search/doubles.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
+import { coded, observation } from '../fixtures/resources.ts'
+import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const NOW = Date.UTC(2020, 0, 11)
 const day = (text: string): number => Date.parse(text)
@@ -126,24 +128,21 @@ describe('number: eq and ne take the precision of the text, the others the numbe
 describe('what is asked of the indexes: sets of documents, the smallest first, and the query language of OpenSearch', () => {
   const small = new SqliteSearchIndex(':memory:')
   const large = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir' })
-  const observation = (id: string, code: string, text: string, date?: string) =>
+  const measured = (id: string, code: string, text: string, date?: string) =>
     extract(
-      { tenant: 'a', type: 'Observation', id, versionId: 1, lastUpdated: NOW, deleted: false, compartments: [], body: new Uint8Array() },
-      {
-        resourceType: 'Observation',
-        id,
-        status: 'final',
-        code: { coding: [{ system: 's', code }], text },
-        subject: { reference: 'Patient/1' },
+      versionOf(writeOf(keyOf('a', 'Observation', id), { lastUpdated: NOW })),
+      observation(id, {
+        code: { ...coded(code), text },
+        subject: 'Patient/1',
         valueQuantity: { value: Number(id) },
-        ...(date === undefined ? {} : { effectiveDateTime: date }),
-      },
+        ...(date && { date }),
+      }),
     )
   small.applyNow([
-    observation('1', 'a', 'Head', '2020-05-01'),
-    observation('2', 'a', 'Heart', '2019'),
-    observation('3', 'b', 'Heel', '2020-05-02'),
-    observation('4', 'c', 'Hand'),
+    measured('1', 'a', 'Head', '2020-05-01'),
+    measured('2', 'a', 'Heart', '2019'),
+    measured('3', 'b', 'Heel', '2020-05-02'),
+    measured('4', 'c', 'Hand'),
   ])
 
   const code = (...oneOf: readonly string[]): string => `key {"field":"code:code","oneOf":${JSON.stringify(oneOf)}}`
