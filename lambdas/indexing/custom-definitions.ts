@@ -3,7 +3,7 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { customMappings } from '../search/custom.ts'
-import type { CustomMapping } from '../search/parameters.ts'
+import type { CustomMapping } from '../search/custom-mapping.ts'
 import { failureOf } from './index-changes.ts'
 
 /** `id`: of the SearchParameter resource. */

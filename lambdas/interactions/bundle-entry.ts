@@ -4,8 +4,7 @@ import { type BundleEntry, bundleTree, isBundlePage } from '../fhir/bundle.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
 import { instantOf } from '../fhir/version.ts'
-import type { FhirRequest, FhirResponse } from './interaction.ts'
-import type { Awaitable } from './writing.ts'
+import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
 
 export type EntryRequest = {
   readonly index: number

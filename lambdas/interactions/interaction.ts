@@ -63,6 +63,9 @@ export type FhirResponse = {
   readonly written?: readonly VersionKey[]
 }
 
+/** Most entries of a Bundle have nothing to wait for, and a promise for each of thousands is dear. */
+export type Awaitable<T> = T | Promise<T>
+
 export type Interaction = (request: FhirRequest) => Promise<FhirResponse>
 
 /** How this server answers where the specification leaves a choice; runtime/config.ts documents each. */

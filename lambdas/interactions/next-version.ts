@@ -10,8 +10,8 @@ import { checkDefinition, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
-import type { FhirRequest, FhirResponse } from './interaction.ts'
-import type { Awaitable, Change, Target } from './writing.ts'
+import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { Change, Target } from './writing.ts'
 
 const LARGEST_BODY = 20_000_000
 

@@ -4,10 +4,9 @@ import { conditionalReferences, placeOf, replaceReferences } from '../fhir/refer
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import { criteriaOf, matchesOf, pairsOf } from './conditional.ts'
-import type { FhirRequest, Ports } from './interaction.ts'
+import type { Awaitable, FhirRequest, Ports } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { limited } from './limited.ts'
-import type { Awaitable } from './writing.ts'
 
 /** FhirError with the element: 412 where a search has no match, or several; 400 where it is none; 413 for too many. */
 export type Resolve = (resource: Resource) => Awaitable<Resource>

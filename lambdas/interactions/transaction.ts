@@ -4,7 +4,7 @@ import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.t
 import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
-import type { FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
 import { patching } from './patch.ts'
 import { BrokenReference } from './referential-integrity.ts'
 import { resolving } from './resolve-references.ts'
@@ -12,7 +12,6 @@ import { updating } from './update.ts'
 import {
   type Answer,
   ATTEMPTS,
-  type Awaitable,
   type Change,
   lostTooManyRaces,
   movedOn,

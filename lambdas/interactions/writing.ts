@@ -4,7 +4,7 @@
  */
 import { fhirError } from '../fhir/outcome.ts'
 import type { Guard, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
-import type { FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { type Resolve, resolving } from './resolve-references.ts'
 
 export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'index' | 'clock' | 'choices'>
@@ -23,9 +23,6 @@ export type Target = {
 }
 
 export type Change = { readonly kind: 'change'; readonly write: Write; readonly guards: readonly Guard[]; readonly response: FhirResponse }
-
-/** Most have nothing to wait for, and a promise for each of thousands of entries is dear. */
-export type Awaitable<T> = T | Promise<T>
 
 /** Goes on at once where there is nothing to wait for. */
 export const andThen = <T, U>(value: Awaitable<T>, next: (value: T) => Awaitable<U>): Awaitable<U> =>

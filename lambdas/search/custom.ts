@@ -13,7 +13,8 @@ import { checkInterpreted } from '../fhir/path/interpreter.ts'
 import { Unsupported } from '../fhir/path/tokens.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
-import { type CustomMapping, mappingOfR4, searchParameter } from './parameters.ts'
+import type { CustomMapping } from './custom-mapping.ts'
+import { mappingOfR4, searchParameter } from './parameters.ts'
 
 /** What is searched by, by itself and as a component. */
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])

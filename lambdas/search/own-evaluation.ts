@@ -7,7 +7,7 @@ import { type Evaluation, isInterpreterLoaded, loadInterpreter } from '../fhir/p
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import { eachWithin, type Outcome, TookTooLong } from '../fhir/path/within.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
-import type { CustomMapping } from './parameters.ts'
+import type { CustomMapping } from './custom-mapping.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void

@@ -6,6 +6,7 @@ import resourceTypes from '../fhir/definitions/resource-types.json' with { type:
 import { interpreted as interpretedOn } from '../fhir/path/interpreter.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
+import type { CustomMapping } from './custom-mapping.ts'
 import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './own-evaluation.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
@@ -47,9 +48,6 @@ export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO
 
 export const searchParameter = (type: string, code: string, custom: readonly CustomMapping[] = NO_CUSTOM): SearchParameter | undefined =>
   registered(type).byCode.get(code) ?? (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code))
-
-/** A parameter somebody defined, for one resource type. `interpreted`: its expressions are not compiled. */
-export type CustomMapping = Mapping & { readonly base: string; readonly field: string; readonly interpreted?: true }
 
 /** A parameter of R4 by its canonical URL. */
 export const mappingOfR4 = (url: string): Mapping | undefined => {

@@ -1,5 +1,5 @@
 /** How texts of resources and of queries are read here: the same on both sides of a match. */
-import type { CustomMapping } from './parameters.ts'
+import type { CustomMapping } from './custom-mapping.ts'
 
 export type Reading = {
   /** Of this server, without a slash at the end: references to it count as relative. */
