@@ -9,6 +9,7 @@ import type { Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
 import { matchRoute } from './route-table.ts'
 import { exchangeOf } from './server.ts'
+import { refusalOf } from './steps/describe-errors.ts'
 
 export function performer(interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>, steps: Steps): Perform {
   const running = new Map<InteractionCode, ReturnType<typeof entryPipeline<Awaited<ReturnType<Interaction>>>>>()
@@ -28,12 +29,17 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     const exchange = exchangeOfEntry(entry, outer)
     const chain = chains.get(exchange.fhir.interaction)
     if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
-    return chain(exchange)
+    return chain(exchange).catch(refuseEntry)
   }
   return {
     run: (entry, outer) => through(running, entry, outer),
     prepare: (entry, outer) => through(preparing, entry, outer),
   }
+}
+
+/** A machine that is too busy for one entry is no reason to fail the others, some of which are done. */
+function refuseEntry(error: unknown): never {
+  throw refusalOf(error) ?? error
 }
 
 const NO_BODY = new Uint8Array()

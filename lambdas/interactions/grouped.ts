@@ -1,8 +1,5 @@
 /** The entries of a grouped search: the first resources of each group, each told its group's key and size. */
 import type { BundleEntry } from '../fhir/bundle.ts'
-import { fhirError } from '../fhir/outcome.ts'
-import type { GroupPage } from '../ports/search-index.ts'
-import { TooManyGroups } from '../ports/too-costly.ts'
 import type { Grouping } from '../search/group.ts'
 import type { GroupPlan, GroupPosition, Matching } from '../search/plan.ts'
 import type { SearchRequest } from '../search/query.ts'
@@ -27,7 +24,7 @@ export async function groupEntries(
     ...(after === undefined ? {} : { after: after as GroupPosition }),
     ...(skip === undefined ? {} : { skip }),
   }
-  const { groups, more, total } = await groupsOf(ports, plan)
+  const { groups, more, total } = await ports.index.groups(plan)
   const versions = await versionsOf(
     ports,
     request,
@@ -48,13 +45,4 @@ export async function groupEntries(
   })
   const last = groups.at(-1)
   return { entries, total, ...(more && last !== undefined ? { next: { position: last.hits[0]!.position, key: last.key } } : {}) }
-}
-
-async function groupsOf({ index }: SearchPorts, plan: GroupPlan): Promise<GroupPage> {
-  try {
-    return await index.groups(plan)
-  } catch (error) {
-    if (error instanceof TooManyGroups) throw fhirError(403, 'too-costly', 'The search has more than 65,535 groups: ask for less')
-    throw error
-  }
 }

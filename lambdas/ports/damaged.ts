@@ -1,12 +1,16 @@
+import { MachineError } from './machine-error.ts'
+
 /**
  * What was stored cannot be read as it was written: bytes on the disk have changed, or the disk does not give them. Nothing was made up in
  * their place. The message has no content of resources.
  */
-export class Damaged extends Error {
+export class Damaged extends MachineError {
+  override readonly fault: 'store-damaged' | 'index-damaged'
   readonly part: 'store' | 'index'
 
   constructor(part: 'store' | 'index', message: string, options?: ErrorOptions) {
     super(message, options)
     this.part = part
+    this.fault = `${part}-damaged`
   }
 }

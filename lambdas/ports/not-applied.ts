@@ -1,9 +1,11 @@
 /** Some documents could not be indexed for now; all others given with them are. They are named, so that they can be given again. */
+import { MachineError } from './machine-error.ts'
 import type { IndexDocument } from './search-index.ts'
 
 export type DocumentKey = Pick<IndexDocument, 'tenant' | 'type' | 'id' | 'version'>
 
-export class NotApplied extends Error {
+export class NotApplied extends MachineError {
+  override readonly fault = 'not-applied'
   /** Their keys: what prints an error must not print resources. */
   readonly documents: readonly DocumentKey[]
 

@@ -1,2 +1,6 @@
+import { MachineError } from './machine-error.ts'
+
 /** More work is waiting than the machine takes on: nothing was done, the caller may try again. */
-export class Overloaded extends Error {}
+export class Overloaded extends MachineError {
+  override readonly fault = 'overloaded'
+}

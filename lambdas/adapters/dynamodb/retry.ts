@@ -1,5 +1,6 @@
 /** Which failures pass, and how long to wait for it. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { MachineError } from '../../ports/machine-error.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 
 /** Nothing was done. */
@@ -12,7 +13,9 @@ const REFUSED = new Set([
 ])
 
 /** As those: nothing was done, and the next attempt may be. */
-export class Refused extends Error {}
+export class Refused extends MachineError {
+  override readonly fault = 'refused'
+}
 
 /** It may have been done or not. */
 const UNKNOWN = new Set([

@@ -1,6 +1,7 @@
 /** Requests to OpenSearch: repeated while it is overloaded, unreachable or silent, and a failure says which it was. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Client } from '@opensearch-project/opensearch'
+import { MachineError } from '../../ports/machine-error.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 
 /** How often a request is tried, how long one try may take (ms), and the first pause between two (ms). */
@@ -18,7 +19,8 @@ export type Request = {
 }
 
 /** An answer that is none. It is printed without what was sent and answered, for both may tell of resources. */
-export class Failed extends Error {
+export class Failed extends MachineError {
+  override readonly fault = 'failed'
   /** Undefined where nothing was answered: it may have been done or not. */
   readonly status: number | undefined
   /** OpenSearch's name of the error. */

@@ -1,39 +1,56 @@
-/** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and nothing more. */
-import { FhirError, outcome } from '../../fhir/outcome.ts'
+/** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
+import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { Damaged } from '../../ports/damaged.ts'
-import { Overloaded } from '../../ports/overloaded.ts'
-import { TooCostly } from '../../ports/too-costly.ts'
+import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
+import { MOST_GROUPS } from '../../ports/too-costly.ts'
 import type { Step } from '../exchange.ts'
 
+type Report = (error: unknown, requestId: string) => void
+
 /** `report` gets what a person must look at; `requestId` finds it again. */
-export const describeErrors = (report: (error: unknown, requestId: string) => void): Step => ({
+export const describeErrors = (report: Report): Step => ({
   onError(request) {
     request.response = describe(request.error, request.event.requestId, report)
   },
 })
 
-export function describe(error: unknown, requestId: string, report: (error: unknown, requestId: string) => void): FhirResponse {
-  if (error instanceof FhirError) return { status: error.status, headers: error.headers, body: outcome(error.issues) }
-  if (error instanceof Overloaded)
-    return {
-      status: 503,
-      headers: { 'retry-after': '1' },
-      body: outcome([{ severity: 'error', code: 'throttled', text: 'The server is busy: nothing was done, try again' }]),
-    }
-  if (error instanceof TooCostly)
-    return {
-      status: 503,
-      headers: { 'retry-after': '5' },
-      body: outcome([{ severity: 'error', code: 'too-costly', text: 'The search took too long: ask for less' }]),
-    }
+export function describe(error: unknown, requestId: string, report: Report): FhirResponse {
+  const refused = refusalOf(error)
+  if (refused !== undefined) return { status: refused.status, headers: refused.headers, body: outcome(refused.issues) }
   report(error, requestId)
-  if (error instanceof Damaged)
-    return {
-      status: 500,
-      body: outcome([
-        { severity: 'fatal', code: 'exception', text: `The ${error.part} is damaged where this is kept. Request id: ${requestId}` },
-      ]),
-    }
-  return { status: 500, body: outcome([{ severity: 'fatal', code: 'exception', text: `The server failed. Request id: ${requestId}` }]) }
+  const text = `${error instanceof MachineError ? ANSWERS[error.fault].text : BROKEN.text}. Request id: ${requestId}`
+  return { status: 500, body: outcome([{ severity: 'fatal', code: 'exception', text }]) }
+}
+
+/** What the client is told to do otherwise, or later; undefined where a person must look at the machine. */
+export function refusalOf(error: unknown): FhirError | undefined {
+  if (error instanceof FhirError) return error
+  if (!(error instanceof MachineError)) return undefined
+  const answer: Answer = ANSWERS[error.fault]
+  if (answer.status === 500) return undefined
+  const { status, code, text, retryAfter } = answer
+  return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
+}
+
+/** `retryAfter`: seconds. */
+type Answer =
+  | { readonly status: 403 | 503; readonly code: IssueCode; readonly text: string; readonly retryAfter?: number }
+  | { readonly status: 500; readonly text: string }
+
+const BUSY = { status: 503, code: 'throttled', text: 'The server is busy: nothing was done, try again', retryAfter: 1 } as const
+const BROKEN = { status: 500, text: 'The server failed' } as const
+
+const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
+  overloaded: BUSY,
+  refused: BUSY,
+  'too-costly': { status: 503, code: 'too-costly', text: 'The search took too long: ask for less', retryAfter: 5 },
+  'too-many-groups': {
+    status: 403,
+    code: 'too-costly',
+    text: `The search has more than ${MOST_GROUPS.toLocaleString('en')} groups: ask for less`,
+  },
+  'not-applied': BROKEN,
+  failed: BROKEN,
+  'store-damaged': { status: 500, text: 'The store is damaged where this is kept' },
+  'index-damaged': { status: 500, text: 'The index is damaged where this is kept' },
 }

@@ -1,0 +1,24 @@
+/**
+ * What may be wrong with the machine, as one closed list: who answers requests has an answer for each, or does not compile. Anything else
+ * that is thrown, but a broken request, is a fault of the program.
+ */
+export type MachineFault =
+  /** More work is waiting than is taken on: nothing was done, the caller may try again. */
+  | 'overloaded'
+  /** As that, of one attempt: the next may be let in. */
+  | 'refused'
+  /** A search used up its budget: nothing was found out. */
+  | 'too-costly'
+  /** A search has more groups than are counted. */
+  | 'too-many-groups'
+  /** Some documents are not indexed yet. */
+  | 'not-applied'
+  /** An engine answered what is no answer, or nothing. */
+  | 'failed'
+  /** What was kept cannot be read as it was written. */
+  | 'store-damaged'
+  | 'index-damaged'
+
+export abstract class MachineError extends Error {
+  abstract readonly fault: MachineFault
+}

@@ -1,0 +1,104 @@
+/** What a client is told when the machine cannot do what it asks, and what a person is told. */
+import { describe as about, expect, it } from '@jest/globals'
+import { Refused } from '../../lambdas/adapters/dynamodb/retry.ts'
+import { Failed } from '../../lambdas/adapters/opensearch/cluster.ts'
+import { fhirError } from '../../lambdas/fhir/outcome.ts'
+import { performer } from '../../lambdas/http/perform.ts'
+import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
+import { describe } from '../../lambdas/http/steps/describe-errors.ts'
+import { batch } from '../../lambdas/interactions/batch.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
+import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
+import { NotApplied } from '../../lambdas/ports/not-applied.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { TooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
+
+const SECRET = 'Erika Mustermann'
+
+const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
+  overloaded: new Overloaded(SECRET),
+  refused: new Refused(SECRET),
+  'too-costly': new TooCostly(SECRET),
+  'too-many-groups': new TooManyGroups(SECRET),
+  'not-applied': new NotApplied([], new Error(SECRET)),
+  failed: new Failed(500, SECRET, SECRET),
+  'store-damaged': new Damaged('store', SECRET),
+  'index-damaged': new Damaged('index', SECRET),
+}
+
+type Told = { readonly severity: string; readonly code: string; readonly details: { readonly text: string } }
+
+const described = (error: unknown) => {
+  const reported: unknown[] = []
+  const { status, headers, body } = describe(error, 'id-1', (...told) => void reported.push(told))
+  const { severity, code, details } = (body as unknown as { issue: Told[] }).issue[0]!
+  return { status, retryAfter: headers?.['retry-after'], severity, code, text: details.text, reported }
+}
+
+about('a machine that cannot', () => {
+  it.each([
+    ['overloaded', 503, '1', 'throttled', /nothing was done/],
+    ['refused', 503, '1', 'throttled', /nothing was done/],
+    ['too-costly', 503, '5', 'too-costly', /ask for less/],
+    ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
+  ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {
+    const { text: told, ...answer } = described(ERRORS[fault])
+    expect(answer).toEqual({ status, retryAfter, severity: 'error', code, reported: [] })
+    expect(told).toMatch(text)
+    expect(told).not.toContain(SECRET)
+  })
+  it.each([
+    ['not-applied', 'The server failed. Request id: id-1'],
+    ['failed', 'The server failed. Request id: id-1'],
+    ['store-damaged', 'The store is damaged where this is kept. Request id: id-1'],
+    ['index-damaged', 'The index is damaged where this is kept. Request id: id-1'],
+  ] as const)('%s: somebody is told, and the client by what name', (fault, text) => {
+    const error = ERRORS[fault]
+    const reported = [[error, 'id-1']]
+    expect(described(error)).toEqual({ status: 500, retryAfter: undefined, severity: 'fatal', code: 'exception', text, reported })
+  })
+  it('knows each by its fault', () => {
+    for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineError, error.fault]).toEqual([true, fault])
+  })
+})
+
+it.each([new TypeError(SECRET), SECRET, undefined])('what nobody foresaw is a 500 of which the client learns nothing: %p', (thrown) => {
+  expect(described(thrown)).toMatchObject({ status: 500, text: 'The server failed. Request id: id-1', reported: [[thrown, 'id-1']] })
+})
+
+it('a broken request is described as it is', () => {
+  expect(described(fhirError(410, 'not-found', 'gone'))).toMatchObject({ status: 410, code: 'not-found', text: 'gone', reported: [] })
+})
+
+about('a batch', () => {
+  const clock = { now: () => 0, newId: () => 'id' }
+  const steps = searchingSteps({
+    audit: { record: () => undefined, close: async () => undefined },
+    clock,
+    origins: '*',
+    maxBody: 1,
+    loopbackOnly: true,
+    report: () => undefined,
+    tokens: {
+      seal: { seal: () => '', open: () => undefined },
+      clock,
+      index: { caughtUp: async () => true },
+      blobs: { get: async () => undefined, put: async () => undefined },
+      tokensOf: () => [],
+    },
+  })
+  const outer = { tenant: 'default', baseUrl: 'http://x', reading: {}, preferences: {} } as unknown as FhirRequest
+  const answers = (thrown: unknown) => {
+    const perform = performer({ read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }, steps)
+    const entries = ['Patient/1', 'Patient?name=a'].map((url, index) => ({ index, method: 'GET' as const, url: `/${url}`, headers: {} }))
+    return batch(perform)(entries as never, outer)
+  }
+  it('answers the entries a busy machine had time for', async () => {
+    expect((await answers(ERRORS.overloaded)).map(({ status }) => status)).toEqual([200, 503])
+    expect((await answers(ERRORS['too-costly'])).map(({ status }) => status)).toEqual([200, 503])
+  })
+  it('of a machine that is broken is no answer', async () => {
+    await expect(answers(ERRORS['store-damaged'])).rejects.toBe(ERRORS['store-damaged'])
+  })
+})
