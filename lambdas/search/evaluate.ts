@@ -50,7 +50,7 @@ const below = (value: number, high: number): boolean => value < high || high ===
 
 /** The sort values of a document, and its place among equals. */
 export const positionOf = ({ type, id, order }: IndexDocument, keys: readonly SortKey[]): Position => ({
-  values: keys.map(({ param, descending }) => order[param]?.[descending ? 'high' : 'low'] ?? null),
+  values: keys.map(({ field, descending }) => order[field]?.[descending ? 'high' : 'low'] ?? null),
   type,
   id,
 })

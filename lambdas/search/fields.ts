@@ -71,11 +71,11 @@ export class Fields {
   }
 
   /** Widens the sort values of a parameter: the lowest is its low, the highest its high. */
-  sort(param: string, low: string | number, high: string | number = low): void {
-    const before = this.order[param]
-    if (before === undefined) this.order[param] = { low, high }
+  sort(field: string, low: string | number, high: string | number = low): void {
+    const before = this.order[field]
+    if (before === undefined) this.order[field] = { low, high }
     else if (low < before.low || high > before.high)
-      this.order[param] = { low: low < before.low ? low : before.low, high: high > before.high ? high : before.high }
+      this.order[field] = { low: low < before.low ? low : before.low, high: high > before.high ? high : before.high }
   }
 }
 

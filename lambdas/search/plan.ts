@@ -38,7 +38,7 @@ export type RangeTest = {
   readonly high: number
 }
 
-export type SortKey = { readonly param: string; readonly descending: boolean }
+export type SortKey = { readonly field: string; readonly descending: boolean }
 
 /** The sort values of the last hit of a page, then its type and id. */
 export type Position = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }

@@ -119,7 +119,7 @@ function requestOf(state: State): SearchRequest {
 }
 
 function groupingOf({ groupField: field, groupOrder, groupCount: hits = 1 }: State): Grouping | undefined {
-  return field === undefined ? undefined : { field, order: groupOrder ?? [{ param: '_lastUpdated', descending: true }], hits }
+  return field === undefined ? undefined : { field, order: groupOrder ?? [{ field: '_lastUpdated', descending: true }], hits }
 }
 
 type Reader = (state: State, value: string) => void
@@ -166,16 +166,16 @@ function sortKeys(state: State, name: string, value: string): readonly SortKey[]
   // One more than are allowed is enough to know.
   const keys = value.split(',', MOST_SORT_KEYS + 1).map((key) => sortKey(state, name, key))
   if (keys.length > MOST_SORT_KEYS) throw fhirError(400, 'too-costly', `${name} takes at most ${MOST_SORT_KEYS} parameters`)
-  if (new Set(keys.map(({ param }) => param)).size < keys.length) throw wrong(name, 'a list in which each parameter stands once')
+  if (new Set(keys.map(({ field }) => field)).size < keys.length) throw wrong(name, 'a list in which each parameter stands once')
   return keys
 }
 
 function sortKey({ type, options }: State, name: string, key: string): SortKey {
-  const param = key.trim().replace(/^-/, '')
-  const found = searchParameter(type ?? 'Resource', param, options.custom)
+  const code = key.trim().replace(/^-/, '')
+  const found = searchParameter(type ?? 'Resource', code, options.custom)
   if (found === undefined || !isSearchable(found))
     throw wrong(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
-  return { param: found.field, descending: key.trim().startsWith('-') }
+  return { field: found.field, descending: key.trim().startsWith('-') }
 }
 
 function readResult(state: State, name: string, value: string): boolean {

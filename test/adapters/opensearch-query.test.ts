@@ -89,7 +89,7 @@ describe('The OpenSearch index asks for', () => {
     const [line, request] = await index.explain({
       ...PLAN,
       types: ['Observation', 'Patient'],
-      order: [{ param: 'date', descending: true }],
+      order: [{ field: 'date', descending: true }],
     })
     expect(line).toBe('POST /fhir-observation,fhir-patient/_search')
     expect(JSON.parse(request!)).toMatchObject({

@@ -43,7 +43,7 @@ function atItsLimits(endpoint: string): void {
     expect(await found({ skip: 10_020, limit: 10 })).toEqual([10, '110020', '110029', false, undefined])
     expect(await found({ skip: 20_000, limit: 10, total: 'accurate' })).toEqual([0, undefined, undefined, false, 10_030])
     expect(await found({ limit: 10_029 })).toEqual([10_029, '100000', '110028', true, undefined])
-    expect(await found({ limit: 20_000, order: [{ param: 'p', descending: false }] })).toEqual([
+    expect(await found({ limit: 20_000, order: [{ field: 'p', descending: false }] })).toEqual([
       10_030,
       '110029',
       '100000',
@@ -129,7 +129,7 @@ function atItsLimits(endpoint: string): void {
       sorted('5', 0.3),
       sorted('6', -1e-320),
     ])
-    const found = await open.index.find(plan('List', { order: [{ param: 'p', descending: false }] }))
+    const found = await open.index.find(plan('List', { order: [{ field: 'p', descending: false }] }))
     expect(found.hits.map(({ id, position }) => [id, position.values[0]])).toEqual([
       ['1', Number.NEGATIVE_INFINITY],
       ['6', -1e-320],

@@ -64,10 +64,10 @@ function contentOf(random: Random): Partial<IndexDocument> {
     return random.below(3) > 0 ? [low, low] : [low, Math.max(low, random.pick(NUMBERS))]
   }
   const order = Object.fromEntries(
-    ['p', 'q', 'r'].flatMap((param) => {
+    ['p', 'q', 'r'].flatMap((field) => {
       if (random.below(3) === 0) return []
-      const [low, high] = param === 'q' ? span().map((x) => Math.max(-9e15, Math.min(9e15, x))) : [random.pick(KEYS), random.pick(KEYS)]
-      return [[param, { low: low!, high: high! }]]
+      const [low, high] = field === 'q' ? span().map((x) => Math.max(-9e15, Math.min(9e15, x))) : [random.pick(KEYS), random.pick(KEYS)]
+      return [[field, { low: low!, high: high! }]]
     }),
   )
   const tuple = (): Tuple => ({
@@ -145,7 +145,7 @@ export function predicateOf(random: Random, depth = 3): Predicate {
 export function planOf(random: Random): Plan {
   const order: readonly SortKey[] = ['p', 'q', 'u']
     .filter(() => random.below(3) === 0)
-    .map((param) => ({ param, descending: random.below(2) === 0 }))
+    .map((field) => ({ field, descending: random.below(2) === 0 }))
   return {
     tenant: random.pick(TENANTS),
     types: random.below(3) === 0 ? TYPES : [random.pick(TYPES)],

@@ -178,7 +178,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
     describe('orders and pages', () => {
       const ordered = (id: string, low?: string | number, high = low): IndexDocument =>
         document({ id, ...(low === undefined ? {} : { order: { p: { low, high: high! } } }) })
-      const by = (descending = false) => ({ order: [{ param: 'p', descending }] })
+      const by = (descending = false) => ({ order: [{ field: 'p', descending }] })
 
       it('by id, by code unit, without an order', async () => {
         await apply(...['b', 'B', '10', '9', 'a-', 'a.'].map((id) => withKeys(id)))
@@ -208,16 +208,16 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(
           await ids({
             order: [
-              { param: 'p', descending: true },
-              { param: 'q', descending: false },
+              { field: 'p', descending: true },
+              { field: 'q', descending: false },
             ],
           }),
         ).toBe('2 1 3 4')
         expect(
           await ids({
             order: [
-              { param: 'q', descending: true },
-              { param: 'p', descending: true },
+              { field: 'q', descending: true },
+              { field: 'p', descending: true },
             ],
           }),
         ).toBe('4 3 2 1')
@@ -225,8 +225,8 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
 
       it('types among each other, ties by type and then id', async () => {
         const types = ['Observation', 'Patient']
-        const named = async (param: string) => {
-          const { hits } = await find({ types, order: [{ param, descending: false }] })
+        const named = async (field: string) => {
+          const { hits } = await find({ types, order: [{ field, descending: false }] })
           return hits.map(({ type, id }) => `${type[0]}${id}`).join(' ')
         }
         await apply(ordered('2', 1), ordered('1', 2), { ...ordered('1', 1), type: 'Patient' })
@@ -435,7 +435,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
           types: ['Observation'],
           where: key('x'),
           field: 'g:code',
-          order: [{ param: 'p', descending: true }],
+          order: [{ field: 'p', descending: true }],
           hits: 1,
           limit: 10,
           ...rest,
@@ -459,7 +459,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(shown(page)).toBe('A2:2 B2:5 \uffee1:5 \u{1f600}1:5 C1:3')
         expect([page.total, page.more]).toEqual([5, false])
         expect(shown(await groups({ hits: 5 }))).toBe('A2:2,1 B2:5,1 \uffee1:5 \u{1f600}1:5 C1:3')
-        expect(shown(await groups({ order: [{ param: 'p', descending: false }] }))).toBe('A2:1 B2:1 \uffee1:5 \u{1f600}1:5 C1:3')
+        expect(shown(await groups({ order: [{ field: 'p', descending: false }] }))).toBe('A2:1 B2:1 \uffee1:5 \u{1f600}1:5 C1:3')
         expect(shown(await groups({ order: [] }))).toBe('A2:1 B2:1 C1:3 \uffee1:5 \u{1f600}1:5')
         expect(await groups({ field: 'h:code' })).toEqual({ groups: [], more: false, total: 5 })
       })

@@ -4,14 +4,14 @@ import { MOST_GROUPS, TooManyGroups } from '../../ports/too-costly.ts'
 import { comparePositions, compareText, type GroupPlan, type GroupPosition, type SortKey } from '../../search/plan.ts'
 import { type Bucket, bucketsOf } from './distinct.ts'
 import { allOf, oneOf, type Query } from './query.ts'
-import { type Found, hitOf, type Searching, sortOf } from './searching.ts'
+import { hitOf, type SearchAnswer, type Searching, sortOf } from './searching.ts'
 
 const PAGE = 2_000
 /** Searches of one request. */
 const TOGETHER = 100
 
-type Place = GroupPosition & { readonly size: number; readonly first: Hit }
-type FirstOf = Bucket & { readonly first: Found }
+type GroupStart = GroupPosition & { readonly size: number; readonly first: Hit }
+type FirstOf = Bucket & { readonly first: SearchAnswer }
 
 /** `source`: what is read of each hit. TooManyGroups. */
 export async function findGroups(
@@ -22,8 +22,8 @@ export async function findGroups(
 ): Promise<GroupPage> {
   const { types, order, limit, skip = 0, after } = plan
   const counted = await searching.search(types, { query, size: 0, track_total_hits: true })
-  const all = (await placesOf(searching, plan, query)).toSorted((a, b) => comparePlaces(a, b, order))
-  const rest = after === undefined ? all : all.filter((place) => comparePlaces(place, after, order) > 0)
+  const all = (await startsOf(searching, plan, query)).toSorted((a, b) => comparePlaces(a, b, order))
+  const rest = after === undefined ? all : all.filter((start) => comparePlaces(start, after, order) > 0)
   const shown = rest.slice(skip, skip + limit)
   const needsHits = plan.hits > 1 || source !== false
   const groups = needsHits
@@ -32,15 +32,15 @@ export async function findGroups(
   return { groups, more: rest.length > skip + limit, total: counted.hits.total!.value }
 }
 
-async function placesOf(searching: Searching, { types, field, order }: GroupPlan, query: Query): Promise<readonly Place[]> {
-  const places: Place[] = []
+async function startsOf(searching: Searching, { types, field, order }: GroupPlan, query: Query): Promise<readonly GroupStart[]> {
+  const starts: GroupStart[] = []
   const first = { top_hits: { size: 1, sort: sortOf(order), version: true, _source: false } }
   for await (const bucket of bucketsOf<FirstOf>(searching, types, query, `groups.${field}`, PAGE, { first })) {
-    if (places.length === MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
+    if (starts.length === MOST_GROUPS) throw new TooManyGroups(`more than ${MOST_GROUPS} groups`)
     const hit = hitOf(bucket.first.hits.hits[0]!)
-    places.push({ key: bucket.key, size: bucket.doc_count, first: hit, position: hit.position })
+    starts.push({ key: bucket.key, size: bucket.doc_count, first: hit, position: hit.position })
   }
-  return places
+  return starts
 }
 
 const comparePlaces = (a: GroupPosition, b: GroupPosition, order: readonly SortKey[]): number =>
@@ -51,7 +51,7 @@ async function withHits(
   { types, field, order, hits }: GroupPlan,
   query: Query,
   source: readonly string[] | false,
-  shown: readonly Place[],
+  shown: readonly GroupStart[],
 ): Promise<readonly Group[]> {
   const groups: Group[] = []
   for (let at = 0; at < shown.length; at += TOGETHER) {

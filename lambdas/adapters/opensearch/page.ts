@@ -2,7 +2,7 @@
 import type { Hit, HitPage } from '../../ports/search-index.ts'
 import type { Plan } from '../../search/plan.ts'
 import type { Query } from './query.ts'
-import { type Found, type FoundHit, hitOf, type Searching, searchAfter, sortOf } from './searching.ts'
+import { type FoundHit, hitOf, type SearchAnswer, type Searching, searchAfter, sortOf } from './searching.ts'
 
 const WINDOW = 10_000
 /** Above so many matches the estimated total is absent. */
@@ -15,12 +15,12 @@ export async function findPage(searching: Searching, plan: Plan, query: Query, s
   const { types, order, limit } = plan
   const wanted = limit === 0 ? 0 : limit + 1
   const hits: Hit[] = []
-  let first: Found | undefined
+  let first: SearchAnswer | undefined
   let after: FoundHit['sort'] | undefined = plan.after === undefined ? undefined : searchAfter(plan.after, order)
   for (let skip = plan.skip ?? 0, isEnd = false; !isEnd; ) {
     const isSkipping = skip > 0 && (after !== undefined || skip + wanted > WINDOW)
     const size = Math.min(isSkipping ? skip : wanted - hits.length, WINDOW)
-    const found: Found = await searching.search(types, {
+    const found: SearchAnswer = await searching.search(types, {
       ...requestOf(plan, query, size),
       from: isSkipping ? 0 : skip,
       ...(after === undefined ? {} : { search_after: after }),
@@ -45,7 +45,7 @@ export const requestOf = ({ order, total, limit }: Plan, query: Query, size = li
   track_total_hits: TRACKED[total],
 })
 
-function totalOf(plan: Plan, { hits: { total } }: Found): { readonly total?: number } {
+function totalOf(plan: Plan, { hits: { total } }: SearchAnswer): { readonly total?: number } {
   if (total === undefined || (plan.total === 'estimate' && total.value > COUNTED)) return {}
   return { total: total.value }
 }

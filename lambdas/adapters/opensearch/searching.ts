@@ -13,7 +13,7 @@ export type FoundHit = {
   readonly sort: readonly (string | null)[]
 }
 
-export type Found<Aggregations = unknown> = {
+export type SearchAnswer<Aggregations = unknown> = {
   readonly timed_out: boolean
   readonly hits: {
     readonly total?: { readonly value: number; readonly relation: 'eq' | 'gte' }
@@ -45,7 +45,7 @@ export class Searching {
     this.#budget = budget
   }
 
-  async search<Aggregations>(types: readonly string[], body: Body): Promise<Found<Aggregations>> {
+  async search<Aggregations>(types: readonly string[], body: Body): Promise<SearchAnswer<Aggregations>> {
     const request = {
       method: 'POST',
       path: `/${this.#aliases.searched(types)}/_search`,
@@ -53,17 +53,21 @@ export class Searching {
       body: this.#limited(body),
       final: COSTLY,
     } as const
-    const found = await this.#cluster.send<Found<Aggregations>>(request).catch(explained)
+    const found = await this.#cluster.send<SearchAnswer<Aggregations>>(request).catch(explained)
     checkPart(found)
     return found
   }
 
   /** Several searches of the same types at once, answered in their order. */
-  async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly Found[]> {
+  async searchAll(types: readonly string[], bodies: readonly Body[]): Promise<readonly SearchAnswer[]> {
     if (bodies.length === 0) return []
     const header = JSON.stringify({ index: this.#aliases.searched(types).split(','), ...LENIENT })
     const lines = bodies.map((body) => `${header}\n${JSON.stringify(this.#limited(body))}\n`).join('')
-    const { responses } = await this.#cluster.send<{ readonly responses: readonly Found[] }>({ method: 'POST', path: '/_msearch', lines })
+    const { responses } = await this.#cluster.send<{ readonly responses: readonly SearchAnswer[] }>({
+      method: 'POST',
+      path: '/_msearch',
+      lines,
+    })
     for (const response of responses) checkPart(response)
     return responses
   }
@@ -73,7 +77,7 @@ export class Searching {
   }
 }
 
-function checkPart({ timed_out, error, status }: Found): void {
+function checkPart({ timed_out, error, status }: SearchAnswer): void {
   if (error !== undefined) explained(new Failed(status ?? 500, 'part of several searches', error))
   if (timed_out) throw new TooCostly('the search took too long')
 }
@@ -84,8 +88,8 @@ function explained(error: unknown): never {
 
 /** Missing values last, both ways. Ties by type, then id. */
 export const sortOf = (order: readonly SortKey[]): readonly Body[] => [
-  ...order.map(({ param, descending }) => ({
-    [`${descending ? 'high' : 'low'}.${param}`]: { order: descending ? 'desc' : 'asc', missing: '_last', unmapped_type: 'keyword' },
+  ...order.map(({ field, descending }) => ({
+    [`${descending ? 'high' : 'low'}.${field}`]: { order: descending ? 'desc' : 'asc', missing: '_last', unmapped_type: 'keyword' },
   })),
   { type: { order: 'asc', unmapped_type: 'keyword' } },
   { id: { order: 'asc', unmapped_type: 'keyword' } },

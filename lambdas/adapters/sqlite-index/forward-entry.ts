@@ -28,11 +28,11 @@ export function* inRows<Row>(flat: readonly unknown[], columns: number): Generat
 
 /** The key fields that mostly hold the groups of a field: the first that a document has does. */
 export const keyFieldsOf = remembered((field) => {
-  const param = field.slice(0, field.lastIndexOf(':'))
-  return [...(field.endsWith(':code') ? [field] : []), `${param}:exact`, param, `${param}:code`]
+  const parameter = field.slice(0, field.lastIndexOf(':'))
+  return [...(field.endsWith(':code') ? [field] : []), `${parameter}:exact`, parameter, `${parameter}:code`]
 })
 
-const groupFieldsOf = remembered((param) => [`${param}:code`, `${param}:system`])
+const groupFieldsOf = remembered((parameter) => [`${parameter}:code`, `${parameter}:system`])
 
 /** The groups that must be kept on their own account. */
 export function ownGroups({ keys, groups, present }: IndexDocument, fieldOf: (name: string) => number): Groups {
@@ -42,7 +42,7 @@ export function ownGroups({ keys, groups, present }: IndexDocument, fieldOf: (na
     if (kept !== source && !isSame(kept, source)) own.push([fieldOf(field), kept])
   }
   for (const field in groups) compare(field, groups[field]!)
-  for (const param of present) for (const field of groupFieldsOf(param)) if (groups[field] === undefined) compare(field, NONE)
+  for (const parameter of present) for (const field of groupFieldsOf(parameter)) if (groups[field] === undefined) compare(field, NONE)
   return own
 }
 

@@ -8,9 +8,9 @@ export function writeSorting(
   fieldOf: (name: string) => number,
 ): string {
   let text = ''
-  for (const param of present) {
-    const key = keys[param]
-    const field = fieldOf(param)
+  for (const parameter of present) {
+    const key = keys[parameter]
+    const field = fieldOf(parameter)
     text += text === '' ? '"l' : ',"l'
     if (key === undefined) text += `${field}":null`
     else if (key.high === key.low) text += `${field}":${scalar(key.low)}`

@@ -25,10 +25,10 @@ export const reference: SearchType = {
   },
   lower(parameter, value, modifier, { baseUrl }) {
     const text = relative(unescapeValue(value), baseUrl)
-    const { field: code } = parameter
-    if (modifier === 'identifier') return { kind: 'key', field: `${code}:identifier`, oneOf: [identifierKey(value)] }
+    const { field } = parameter
+    if (modifier === 'identifier') return { kind: 'key', field: `${field}:identifier`, oneOf: [identifierKey(value)] }
     if (modifier === undefined) return lowerReference(parameter, text)
-    if (isId(text)) return { kind: 'key', field: code, oneOf: [`${modifier}/${text}`] }
+    if (isId(text)) return { kind: 'key', field, oneOf: [`${modifier}/${text}`] }
     return text.startsWith(`${modifier}/`) ? lowerReference(parameter, text) : { kind: 'some', of: [] }
   },
 }
@@ -66,10 +66,10 @@ function identifierKey(value: string): string {
 
 /** An id may be that of any type the parameter points to. */
 function lowerReference(parameter: SearchParameter, text: string): Predicate {
-  const { field: code, targets } = parameter
-  if (isId(text) && targets.length > 0) return { kind: 'key', field: code, oneOf: targets.map((type) => `${type}/${text}`) }
+  const { field, targets } = parameter
+  if (isId(text) && targets.length > 0) return { kind: 'key', field, oneOf: targets.map((type) => `${type}/${text}`) }
   const [, type, id] = RELATIVE.exec(text) ?? []
-  if (type !== undefined && isResourceType(type)) return { kind: 'key', field: code, oneOf: [`${type}/${id}`] }
+  if (type !== undefined && isResourceType(type)) return { kind: 'key', field, oneOf: [`${type}/${id}`] }
   if (text === '') throw malformed(parameter, 'an id, Type/id or a URL')
-  return { kind: 'key', field: code, oneOf: [text] }
+  return { kind: 'key', field, oneOf: [text] }
 }

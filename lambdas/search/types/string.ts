@@ -27,14 +27,14 @@ export const string: SearchType = {
     }
   },
   lower(parameter, value, modifier) {
-    const { field: code } = parameter
+    const { code, field } = parameter
     const text = unescapeValue(value)
     if (modifier !== undefined && isAddress(parameter))
       throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :${modifier} is not supported`)
-    if (modifier === 'exact') return { kind: 'key', field: `${code}:exact`, oneOf: [text] }
-    if (modifier !== 'contains') return prefixed(code, fold(text))
+    if (modifier === 'exact') return { kind: 'key', field: `${field}:exact`, oneOf: [text] }
+    if (modifier !== 'contains') return prefixed(field, fold(text))
     if (text.length > LONGEST_CONTAINS) throw fhirError(400, 'too-long', `:contains takes at most ${LONGEST_CONTAINS} characters`)
-    return { kind: 'contains', field: code, text: fold(text) }
+    return { kind: 'contains', field, text: fold(text) }
   },
 }
 

@@ -20,13 +20,13 @@ export const token: SearchType = {
     }
   },
   lower(parameter, value, modifier) {
-    const { field: code } = parameter
-    if (modifier === 'text') return prefixed(`${code}:text`, fold(unescapeValue(value)))
+    const { field } = parameter
+    if (modifier === 'text') return prefixed(`${field}:text`, fold(unescapeValue(value)))
     // What :not excludes is said by the criterion, for all its values at once.
-    if (modifier !== 'of-type') return lowerToken(code, value)
+    if (modifier !== 'of-type') return lowerToken(field, value)
     const parts = splitValue(value, '|').map(unescapeValue)
     if (parts.length !== 3 || parts.some((part) => part === '')) throw malformed(parameter, 'of the form system|code|value')
-    return { kind: 'key', field: `${code}:of-type`, oneOf: [ofType(parts[0]!, parts[1]!, parts[2]!)] }
+    return { kind: 'key', field: `${field}:of-type`, oneOf: [ofType(parts[0]!, parts[1]!, parts[2]!)] }
   },
 }
 

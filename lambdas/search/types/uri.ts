@@ -21,12 +21,11 @@ export const uri: SearchType = {
     }
   },
   lower(parameter, value, modifier) {
-    const { field: code } = parameter
+    const { field } = parameter
     const text = unescapeValue(value)
     if (text === '') throw malformed(parameter, 'a URI')
-    if (modifier === 'below')
-      return some({ kind: 'key', field: code, oneOf: [text] }, prefixed(code, text.endsWith('/') ? text : `${text}/`))
-    return { kind: 'key', field: code, oneOf: modifier === 'above' ? ancestorsOf(text) : [text] }
+    if (modifier === 'below') return some({ kind: 'key', field, oneOf: [text] }, prefixed(field, text.endsWith('/') ? text : `${text}/`))
+    return { kind: 'key', field, oneOf: modifier === 'above' ? ancestorsOf(text) : [text] }
   },
 }
 

@@ -199,8 +199,8 @@ export class IndexReader {
 
   /** Looks at the documents in the order of the first sort key until there are enough and no more of the same value. Those without a value are left out. */
   #walkedInOrder(found: KindMatches, plan: Plan, wanted: number): readonly Hit[] {
-    const { param, descending } = plan.order[0]!
-    const field = found.sources.numbers.field(param)
+    const { field: name, descending } = plan.order[0]!
+    const field = found.sources.numbers.field(name)
     const first = plan.after?.values[0]
     if (field === undefined || first === null) return []
     this.#matching = denseOf(found.docs)

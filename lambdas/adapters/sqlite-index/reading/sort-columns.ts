@@ -5,8 +5,8 @@ import type { Numbers } from './compile-plan.ts'
 import { joined, type Sql, sql } from './sql.ts'
 
 /** A value of the document `d`. */
-export function sortColumn({ param, descending }: SortKey, field: Numbers['field']): string {
-  const number = field(param)
+export function sortColumn({ field, descending }: SortKey, numberOf: Numbers['field']): string {
+  const number = numberOf(field)
   return number === undefined ? 'NULL' : sideOf('d.', number, descending)
 }
 

@@ -113,7 +113,7 @@ export class IndexWriter {
     }
     fieldsOf.forEach(put)
     let fields = this.#numbers.together(undefined, -fieldOf(ID))
-    for (const param of present) fields = this.#numbers.together(fields, -fieldOf(param))
+    for (const parameter of present) fields = this.#numbers.together(fields, -fieldOf(parameter))
     put(fields, PRESENT)
     return postings
   }
