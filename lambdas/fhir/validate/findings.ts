@@ -3,6 +3,9 @@ import type { Issue, IssueCode } from '../outcome.ts'
 
 const MOST = 100
 
+/** Nobody reads more findings, and a body may have millions. */
+export class Enough extends Error {}
+
 /** Collects issues; the path is kept as a stack and written out only for a finding. */
 export class Findings {
   readonly issues: Issue[] = []
@@ -17,12 +20,11 @@ export class Findings {
     this.depth--
   }
 
-  /** `below`: an element that is not there. */
+  /** `below`: an element that is not there. Enough: one more than are listed, which ends the validation. */
   report(code: IssueCode, text: string, below?: string): void {
-    if (this.issues.length > MOST) return
-    if (this.issues.length === MOST)
-      this.issues.push({ severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` })
-    else this.issues.push({ severity: 'error', code, text, expression: this.expression(below) })
+    if (this.issues.length < MOST) return void this.issues.push({ severity: 'error', code, text, expression: this.expression(below) })
+    this.issues.push({ severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` })
+    throw new Enough()
   }
 
   private expression(below?: string): string {

@@ -4,7 +4,7 @@ import { type Scope, TooCostly } from '../path/branch.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { codingFault, isMimeType } from './codes.ts'
-import { Findings, named } from './findings.ts'
+import { Enough, Findings, named } from './findings.ts'
 import { checkReference } from './reference.ts'
 import { type LiveShape, type Member, shapeOf } from './shape.ts'
 
@@ -31,6 +31,7 @@ function bounded(findings: Findings, check: () => void): void {
   try {
     check()
   } catch (thrown) {
+    if (thrown instanceof Enough) return
     if (!(thrown instanceof TooCostly)) throw thrown
     findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')
   }
