@@ -10,11 +10,20 @@ const ofStart = scripts.start.split(' ').slice(1)
 /** `ready`: milliseconds until it answers. */
 export type Running = { readonly child: ChildProcess; readonly ready: number }
 
+/** The command that starts the server: node and its arguments. */
+export const startCommand = (port: number, data: string): readonly string[] => [
+  process.execPath,
+  ...ofStart,
+  '--port',
+  String(port),
+  '--data',
+  data,
+]
+
 /** `before`: a command the server is started by, with its arguments. */
 export function start(port: number, data: string, ...before: readonly string[]): Promise<Running> {
   const began = performance.now()
-  const server = [process.execPath, ...ofStart, '--port', String(port), '--data', data]
-  const [command, ...args] = [...before, ...server]
+  const [command, ...args] = [...before, ...startCommand(port, data)]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   return new Promise((resolve) => {
     child.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve({ child, ready: performance.now() - began }))
@@ -27,7 +36,12 @@ export const stop = (child: ChildProcess): Promise<void> =>
     child.kill('SIGTERM')
   })
 
-export type Asked = { readonly agent: Agent; readonly method?: string; readonly headers?: OutgoingHttpHeaders; readonly body?: string }
+export type Asked = {
+  readonly agent: Agent
+  readonly method?: string
+  readonly headers?: OutgoingHttpHeaders
+  readonly body?: string | Uint8Array
+}
 
 /** Status and body, when the last byte is there. */
 export function ask(url: string, { agent, method = 'GET', headers = {}, body }: Asked): Promise<readonly [status: number, body: Buffer]> {

@@ -1,0 +1,194 @@
+/**
+ * `npm run bench [-- FOLDER]`: what the server does against floors measured in the same run. FOLDER holds Synthea Bundles; without one the
+ * sample is used. Prints a table; asserts nothing: machines differ, ratios less.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { load } from '../../lambdas/runtime/load/load.ts'
+import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { ask, start, stop } from './served.ts'
+
+const HEADERS = { 'content-type': 'application/fhir+json' }
+const folder = process.argv[2] ?? 'test/fixtures/sample'
+const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
+const PORT = 18_080
+const base = `http://127.0.0.1:${PORT}/fhir`
+const rows: (readonly [what: string, figure: string, ratio: string])[] = []
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+async function send(url: string, method = 'GET', body?: string): Promise<number> {
+  const [status] = await ask(url, { agent, method, ...(body === undefined ? {} : { headers: HEADERS, body }) })
+  return status
+}
+
+/** Requests a second, `clients` at once, `total` in all, after a tenth of them to get warm. */
+async function throughput(clients: number, total: number, each: (i: number) => Promise<unknown>): Promise<number> {
+  const round = async (from: number, count: number): Promise<number> => {
+    let next = from
+    const began = performance.now()
+    await Promise.all(
+      Array.from({ length: clients }, async () => {
+        while (next < from + count) await each(next++)
+      }),
+    )
+    return (count * 1000) / (performance.now() - began)
+  }
+  await round(0, Math.ceil(total / 10))
+  return round(total, total)
+}
+
+const rss = (child: ChildProcess): number => {
+  const [, kb = '0'] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
+  return Math.round(Number(kb) / 1024)
+}
+
+async function benchRead(): Promise<void> {
+  const { child } = await start(PORT, join(scratch, 'read'))
+  const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
+  await send(`${base}/Patient/a`, 'PUT', patient)
+  const bytes = Buffer.from(await (await fetch(`${base}/Patient/a`)).arrayBuffer())
+  const bare = spawn(process.execPath, [
+    '-e',
+    `require('node:http').createServer((_, o) => { o.writeHead(200, { 'content-type': 'application/fhir+json; charset=utf-8', 'content-length': ${bytes.length} }); o.end(Buffer.alloc(${bytes.length}, 32)) }).listen(${PORT + 1}, '127.0.0.1')`,
+  ])
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const floor = await throughput(16, 20_000, () => send(`http://127.0.0.1:${PORT + 1}/`))
+  const read = await throughput(16, 20_000, () => send(`${base}/Patient/a`))
+  bare.kill()
+  rows.push([
+    'read over HTTP, 16 connections',
+    `${Math.round(read)}/s`,
+    `${(read / floor).toFixed(2)} of a bare node:http server (${Math.round(floor)}/s)`,
+  ])
+  await stop(child)
+}
+
+/** Counted where the kernel tells of nothing else: to stop at every call would slow the creates down to fewer a flush. */
+const ONLY_FLUSHES = ['-f', '-c', '--seccomp-bpf', '-e', 'trace=fdatasync,fsync']
+
+async function benchCreate(): Promise<void> {
+  if (spawnSync('strace', [...ONLY_FLUSHES, '-o', join(scratch, 'strace'), 'true']).status !== 0)
+    return void rows.push(['creates per flush', '–', 'not measured: strace does not work here'])
+  for (const clients of [1, 32]) {
+    const log = join(scratch, `strace-${clients}`)
+    const { child } = await start(PORT, join(scratch, `create-${clients}`), 'strace', ...ONLY_FLUSHES, '-o', log)
+    const total = clients === 1 ? 300 : 3_000
+    await throughput(clients, total, (i) => send(`${base}/Patient/c${i}`, 'PUT', `{"resourceType":"Patient","id":"c${i}","active":true}`))
+    const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ')[0])
+    process.kill(server, 'SIGTERM')
+    await new Promise((resolve) => child.once('exit', resolve))
+    const flushes = [...readFileSync(log, 'utf8').matchAll(/^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?f(?:data)?sync/gm)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    )
+    rows.push([
+      `creates per flush, ${clients} connection${clients === 1 ? '' : 's'}`,
+      ((total * 1.1) / flushes).toFixed(1),
+      `${flushes} flushes for ${Math.round(total * 1.1)} creates, checkpoints included`,
+    ])
+  }
+}
+
+/** Creates a second under random ids, 32 connections. */
+const createRate = (): Promise<number> =>
+  throughput(32, 2_000, () => {
+    const id = crypto.randomUUID()
+    return send(
+      `${base}/Observation/${id}`,
+      'PUT',
+      `{"resourceType":"Observation","id":"${id}","status":"final","code":{"coding":[{"system":"http://loinc.org","code":"8302-2"}]},"subject":{"reference":"Patient/${id}"},"effectiveDateTime":"2020-05-14"}`,
+    )
+  })
+
+/** Milliseconds of processor time that each thread of the process has had, by name; those of V8's helpers together. */
+function threadTimes({ pid }: ChildProcess): Map<string, number> {
+  const times = new Map<string, number>()
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const [, name = '', rest = ''] = /\((.*)\) (.*)/.exec(readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8')) ?? []
+    const [user = 0, system = 0] = rest.split(' ').slice(11, 13).map(Number)
+    times.set(name, (times.get(name) ?? 0) + (user + system) * 10)
+  }
+  return times
+}
+
+/** What the index costs of a create, which is durable and searchable at once. */
+function indexingRow(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): void {
+  const spent = new Map([...after].map(([name, ms]) => [name, ms - (before.get(name) ?? 0)]))
+  const all = [...spent.values()].reduce((sum, ms) => sum + ms, 0)
+  const share = (name: string): string => `${Math.round(((spent.get(name) ?? 0) * 100) / all)} %`
+  rows.push([
+    'indexing, of the processor time of a create',
+    share('fhir-index'),
+    `store ${share('fhir-store')}, serving ${share('MainThread')}`,
+  ])
+}
+
+async function benchLoad(): Promise<void> {
+  // The floor and the load both find the files in memory.
+  for (const { file } of sourcesOf([folder])) readFileSync(file)
+  const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
+  const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
+  const data = join(scratch, 'load')
+  const { child } = await start(PORT, data)
+  const small = await createRate()
+  const began = performance.now()
+  const tenths: number[] = []
+  let sent = 0
+  const { failures } = await load(sourcesOf([folder]), {
+    base,
+    concurrency: 4,
+    onProgress({ resources }) {
+      sent += resources
+      while (sent >= ((tenths.length + 1) * floor.resources) / 10) tenths.push(performance.now() - began)
+    },
+  })
+  const seconds = (performance.now() - began) / 1000
+  if (failures.length > 0) throw new Error(`the load failed: ${failures[0]!.reason}`)
+  while ((await send(`${base}/Patient?_summary=count`)) === 503) await new Promise((resolve) => setTimeout(resolve, 200))
+  const indexed = (performance.now() - began) / 1000
+  const rate = floor.resources / seconds
+  const floorRate = (floor.resources * 1000) / floor.ms
+  rows.push([
+    `load of ${floor.resources} resources`,
+    `${Math.round(rate)}/s`,
+    `${(rate / floorRate).toFixed(2)} of parsing and inserting the bodies (${Math.round(floorRate)}/s)`,
+  ])
+  rows.push([
+    '… until all of it is searchable',
+    `${indexed.toFixed(1)} s`,
+    `${(floor.resources / indexed / floorRate).toFixed(2)} of the same`,
+  ])
+  const [second = 0, fourth = 0, eighth = 0, tenth = seconds * 1000] = [1, 3, 7, 9].map((i) => tenths[i])
+  rows.push([
+    '… its speed at the end',
+    '',
+    `${((fourth - second) / (tenth - eighth)).toFixed(2)} of that at its start (second and last fifth)`,
+  ])
+  rows.push(['… memory of the server at most', `${rss(child)} MB`, ''])
+  const before = threadTimes(child)
+  const large = await createRate()
+  indexingRow(before, threadTimes(child))
+  rows.push([
+    `create, 32 connections, at ${floor.resources} resources`,
+    `${Math.round(large)}/s`,
+    `${(small / large).toFixed(2)} of the time at 2,000 (${Math.round(small)}/s)`,
+  ])
+  await stop(child)
+  const again = await start(PORT, data)
+  rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
+  await stop(again.child)
+}
+
+try {
+  await benchRead()
+  await benchCreate()
+  await benchLoad()
+} finally {
+  agent.destroy()
+  rmSync(scratch, { recursive: true, force: true })
+}
+console.log(['| what | figure | against |', '|---|---|---|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n'))
