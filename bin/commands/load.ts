@@ -1,17 +1,20 @@
 /** `fhir load`: fills a server from files. */
+import { writeFileSync } from 'node:fs'
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import type { Failure } from '../../lambdas/runtime/load/send.ts'
 import { complain, lenient, say } from '../output.ts'
 
-type Options = { readonly to: string; readonly concurrency: number }
+type Options = { readonly to: string; readonly concurrency: number; readonly failures?: string }
 
 export const loadCommand = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
   .option('--to <url>', 'base URL of the server', base, 'http://127.0.0.1:8080/fhir')
   .option('--concurrency <number>', 'Bundles under way at once', concurrency, 4)
+  .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
   .action(run)
 
 function base(text: string): string {
@@ -24,9 +27,7 @@ function concurrency(text: string): number {
   return Number(text)
 }
 
-const SHOWN = 20
-
-async function run(paths: readonly string[], { to, concurrency }: Options): Promise<void> {
+async function run(paths: readonly string[], { to, concurrency, failures: file }: Options): Promise<void> {
   const sources = sourcesOf(paths)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
@@ -38,16 +39,35 @@ async function run(paths: readonly string[], { to, concurrency }: Options): Prom
   let sent = 0
   const rate = (): number => Math.round((sent * 1000) / (performance.now() - began))
   bar.start(size, 0, { resources: 0, rate: 0 })
-  const { resources, failures } = await load(sources, {
+  const { resources, present, failures } = await load(sources, {
     base: to,
     concurrency,
     onProgress(progress) {
       sent += progress.resources
+      if (progress.again > 0) bar.setTotal(bar.getTotal() + progress.again)
       bar.increment(progress.bytes, { resources: sent, rate: rate() })
     },
   }).finally(() => bar.stop())
   say(`${resources} resources of ${sources.length} files loaded, ${rate()} a second\n`)
+  if (present > 0) say(`${present} more were there under another id, as their ifNoneExist says\n`)
   if (failures.length === 0) return
-  for (const { place, key, reason } of failures.slice(0, SHOWN)) complain(`${[place, key].join(' ').trim()}: ${reason}\n`)
-  throw new Error(`${failures.length} failed${failures.length > SHOWN ? `, the first ${SHOWN} are shown` : ''}`)
+  if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
+  throw new Error(tell(failures, file))
 }
+
+const SHOWN = 20
+
+/** Says of each file what is wrong in it, the same of many resources once; and how many failed. */
+function tell(failures: readonly Failure[], file: string | undefined): string {
+  const alike = Map.groupBy(failures, ({ place, reason }) => `${fileOf(place)} ${reason}`)
+  for (const { place, key, reason, others } of [...alike.values()].slice(0, SHOWN).map(firstOf))
+    complain(`${[place, key].join(' ').trim()}: ${reason}${others > 0 ? ` (and ${others} more of the file)` : ''}\n`)
+  const failed = new Set(failures.map(({ place, key }) => `${place} ${key}`)).size
+  if (alike.size <= SHOWN) return `${failed} failed`
+  return `${failed} failed, the first ${SHOWN} reasons of ${alike.size} are shown${file === undefined ? ': --failures FILE writes all of them' : ''}`
+}
+
+const firstOf = (alike: readonly Failure[]): Failure & { readonly others: number } => ({ ...alike[0]!, others: alike.length - 1 })
+
+/** Of `file#entry`, `file:line` and `file:line#entry`. */
+const fileOf = (place: string): string => place.replace(/(?::\d+)?(?:#\d+)?$/, '')

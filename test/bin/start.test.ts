@@ -150,13 +150,27 @@ describe('load', () => {
       '{"resourceType":"Basic","id":"ok","code":{"text":"x"}}\n{"resourceType":"Basic","id":"bad"}\n{"resourceType"\n{"resourceType":"Basic","id":"ok2","code":{"text":"x"}}\n',
     )
     writeFileSync(join(folder, 'broken.json'), '{"resourceType":')
-    const { code, err } = await fhir('load', folder, '--to', server.base)
+    const dangling = ['l1', 'l2'].map(
+      (id) => `{"resourceType":"Location","id":"${id}","managingOrganization":{"reference":"Organization?name=X"}}`,
+    )
+    writeFileSync(join(folder, 'dangling.ndjson'), dangling.join('\n'))
+    const list = join(newFolder(), 'failures')
+    const { code, err } = await fhir('load', folder, '--to', server.base, '--failures', list)
     expect(code).toBe(1)
+    expect(err).toContain('dangling.ndjson:1 Location/l1: Organization?name=X matches nothing (and 1 more of the file)')
+    const [first] = readFileSync(list, 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('Location/l2'))
+    expect(JSON.parse(first!)).toEqual({
+      place: join(folder, 'dangling.ndjson:2'),
+      key: 'Location/l2',
+      reason: 'Organization?name=X matches nothing',
+    })
     expect(err).toContain('wrong.ndjson:2 Basic/bad: 400')
     expect(err).toContain('wrong.ndjson:3: The body is not valid JSON')
     expect(err).toContain('Basic.code')
     expect(err).toContain('broken.json')
-    expect(err).toContain('3 failed')
+    expect(err).toContain('5 failed')
     expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
     await server.stop()
   })

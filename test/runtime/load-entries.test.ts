@@ -1,11 +1,15 @@
 /** What a load makes of the text of a file. */
 import { describe, expect, it } from '@jest/globals'
-import { entriesOf } from '../../lambdas/runtime/load/entries.ts'
-import { bytesOf } from '../../lambdas/runtime/load/patched.ts'
+import { open } from '../../lambdas/runtime/load/entries.ts'
+import { bytesOf, textOf } from '../../lambdas/runtime/load/patched.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 
 const entries = (text: string | Buffer) =>
-  [...entriesOf(Buffer.from(text), 'f')].map(({ key, place, resource }) => ({ key, place, text: bytesOf(resource).toString() }))
+  [...open(Buffer.from(text), 'f').entries(new Map())].map(({ key, place, resource }) => ({
+    key,
+    place,
+    text: bytesOf(resource).toString(),
+  }))
 
 const sent = (text: string) => entries(text).map(({ text, ...rest }) => ({ ...rest, resource: JSON.parse(text) }))
 
@@ -70,6 +74,74 @@ describe('entriesOf', () => {
       description: 'see "reference":"urn:uuid:p"',
     })
     expect(resolved[3]!.resource).toMatchObject({ extension: [{ valueUri: 'Patient/p' }], content: [{ attachment: { url: 'Patient/p' } }] })
+  })
+  it('names the references by search, wherever they stand', () => {
+    const search = 'Organization?identifier=urn:x|\\u00e9'
+    const text = `{"resourceType":"Basic","id":"b","subject":{"reference":"${search}"},"extension":[{"url":"urn:x","valueUri":"${search}"}]}`
+    const wanted = 'Organization?identifier=urn:x|é'
+    const searchesOf = (text: string) =>
+      [...open(Buffer.from(text), 'f').entries(new Map())].map(({ searches }) => searches.map(({ to }) => to))
+    expect(searchesOf(text)).toEqual([[wanted, wanted]])
+    const [entry] = open(Buffer.from(text), 'f').entries(new Map())
+    for (const each of entry!.searches) each.text = textOf('"Organization/1"')
+    expect(bytesOf(entry!.resource).toString()).toBe(text.replaceAll(search, 'Organization/1'))
+    const canonical = '{"resourceType":"Basic","id":"b","extension":[{"url":"Organization?x=1","valueCanonical":"Organization?x=1"}]}'
+    expect(searchesOf(canonical)).toEqual([[]])
+  })
+  it('names them also where urn: stands in an element url', () => {
+    const document = {
+      resourceType: 'DocumentReference',
+      id: 'd',
+      content: [{ attachment: { url: 'urn:uuid:b' } }],
+      custodian: { reference: 'Organization?identifier=1' },
+    }
+    const text = bundle({ fullUrl: 'urn:uuid:b', resource: { resourceType: 'Binary', id: 'b' } }, { resource: document })
+    const entry = [...open(Buffer.from(text), 'f').entries(new Map())][1]!
+    for (const each of entry.searches) each.text = textOf('"Organization/1"')
+    expect(JSON.parse(bytesOf(entry.resource).toString())).toEqual({
+      ...document,
+      content: [{ attachment: { url: 'Binary/b' } }],
+      custodian: { reference: 'Organization/1' },
+    })
+  })
+  it('leaves the references in the entries of a Bundle in a Bundle as they are', () => {
+    const inside = {
+      resourceType: 'Patient',
+      id: 'p',
+      managingOrganization: { reference: 'urn:uuid:o' },
+      generalPractitioner: [{ reference: 'Practitioner?x=1' }],
+    }
+    for (const document of [
+      { resourceType: 'Bundle', id: 'b', entry: [{ resource: inside }], signature: { who: { reference: 'urn:uuid:o' } } },
+      { id: 'b', entry: [{ resource: inside }], signature: { who: { reference: 'urn:uuid:o' } }, resourceType: 'Bundle' },
+    ]) {
+      const text = bundle({ fullUrl: 'urn:uuid:o', resource: { resourceType: 'Organization', id: 'o' } }, { resource: document })
+      const entry = [...open(Buffer.from(text), 'f').entries(new Map())][1]!
+      expect(entry.searches).toEqual([])
+      expect(JSON.parse(bytesOf(entry.resource).toString())).toEqual({ ...document, signature: { who: { reference: 'Organization/o' } } })
+    }
+    expect(
+      sent(bundle({ fullUrl: 'urn:uuid:o', resource: { resourceType: 'List', id: 'l', entry: [{ item: { reference: 'urn:uuid:o' } }] } })),
+    ).toMatchObject([{ resource: { entry: [{ item: { reference: 'List/l' } }] } }])
+  })
+  it('tells what is only to be made when a search finds nothing, and leaves out what has another in its place', () => {
+    const text = bundle(
+      {
+        fullUrl: 'urn:uuid:1',
+        resource: { resourceType: 'Patient', id: '1' },
+        request: { method: 'POST', url: 'Patient', ifNoneExist: '?identifier=1' },
+      },
+      {
+        resource: { resourceType: 'Basic', id: '2', subject: { reference: 'urn:uuid:1' } },
+        request: { method: 'POST', url: 'Basic', ifNoneExist: 5 },
+      },
+    )
+    const opened = open(Buffer.from(text), 'f')
+    expect(opened.unless).toEqual([{ key: 'Patient/1', search: 'Patient?identifier=1' }])
+    const left = [...opened.entries(new Map([['Patient/1', 'Patient/other']]))]
+    expect(left.map(({ place, resource }) => [place, JSON.parse(bytesOf(resource).toString()).subject])).toEqual([
+      ['f#1', { reference: 'Patient/other' }],
+    ])
   })
   it('sends a resource that cannot be read as it is', () => {
     const wrong = '{"resourceType":"Basic","id":"a","extension":[{"url":"urn:uuid:a","url":"x"}]}'

@@ -1,31 +1,61 @@
 /** What a load sends of a file: every resource under its own id, references between them resolved, so that loading twice is safe. */
 import { isUtf8 } from 'node:buffer'
 import { parseJson, parseJsonBytes, writeJson } from '../../fhir/json.ts'
-import { replaceReferences } from '../../fhir/references.ts'
+import { isConditional, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { CompactJson, namesOf } from './compact-json.ts'
 import { bytesOf, type Patched, type Text, textOf } from './patched.ts'
 
 /** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
-export type LoadEntry = { readonly key: string; readonly url: Text; readonly resource: Patched; readonly place: string }
+export type LoadEntry = {
+  readonly key: string
+  readonly url: Text
+  readonly resource: Patched
+  /** Conditional references, perhaps some twice: patches of the resource that wait for their text. */
+  readonly searches: readonly Reference[]
+  readonly place: string
+}
+
+/** The text of a file, or of a line. */
+export type Opened = {
+  /** Resources that are only to be made unless a search, `Type?criteria`, finds one already. */
+  readonly unless: readonly { readonly key: string; readonly search: string }[]
+  /** `others`: keys of resources that are there already, by the keys they take the place of. */
+  readonly entries: (others: ReadonlyMap<string, string>) => Iterable<LoadEntry>
+}
 
 /**
  * Bundles are opened, whatever their type; anything else is one entry. Error: not JSON, not a resource, a resource without an id.
  * `copy`: where the resources may stand, as long as the bytes.
  */
-export function entriesOf(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): Iterable<LoadEntry> {
+export function open(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): Opened {
   const found = read(bytes, copy)
   const keys = found.map(keyOf)
-  const urls = keys.map((key) => textOf(JSON.stringify(key)))
+  return {
+    unless: found.flatMap(({ unless, type }, i) => (unless === undefined ? [] : [{ key: keys[i]!, search: `${type}?${unless}` }])),
+    entries: (others) => entriesOf(found, keys, place, others),
+  }
+}
+
+function entriesOf(
+  found: readonly Found[],
+  keys: readonly string[],
+  place: string,
+  others: ReadonlyMap<string, string>,
+): Iterable<LoadEntry> {
+  const urls = keys.map((key) => textOf(JSON.stringify(others.get(key) ?? key)))
   const known = new Map<string, Text>()
   for (const [i, { fullUrl }] of found.entries()) if (fullUrl !== undefined) known.set(fullUrl, urls[i]!)
   // One after the other: most of it need not outlive a Bundle.
-  return found.values().map((each, i) => ({
-    key: keys[i]!,
-    url: urls[i]!,
-    place: each.isEntry ? `${place}#${i}` : place,
-    resource: resourceOf(each, keys[i]!, known),
-  }))
+  return found
+    .values()
+    .map((each, i) => ({
+      key: keys[i]!,
+      url: urls[i]!,
+      place: each.isEntry ? `${place}#${i}` : place,
+      ...resourceOf(each, keys[i]!, known),
+    }))
+    .filter(({ key }) => !others.has(key))
 }
 
 /** A resource of a file, and where it stands in the copy. */
@@ -36,6 +66,8 @@ type Found = {
   /** Where an id can be put. */
   afterType: number
   id: string | undefined
+  /** Criteria: a match takes the place of the resource. */
+  unless: string | undefined
   readonly bytes: Buffer
   readonly start: number
   end: number
@@ -46,9 +78,9 @@ type Found = {
 }
 
 /** The string between two places, quotes included, and what stands for it. */
-type Reference = { readonly start: number; readonly end: number; readonly to: string; text: Text | undefined }
+export type Reference = { readonly start: number; readonly end: number; readonly to: string; text: Text | undefined }
 
-const NAMES = namesOf(['resourceType', 'id', 'entry', 'fullUrl', 'resource', 'reference', 'url', 'valueUri', 'valueUrl'])
+const NAMES = namesOf(['resourceType', 'id', 'entry', 'fullUrl', 'resource', 'reference', 'url', 'valueUri', 'valueUrl', 'ifNoneExist'])
 
 function read(bytes: Uint8Array, copy: Buffer): readonly Found[] {
   const json = new CompactJson(bytes, copy, NAMES)
@@ -90,8 +122,10 @@ function resourcesOf(json: CompactJson): readonly Found[] {
 function entryAt(json: CompactJson): Found | undefined {
   let found: Found | undefined
   let fullUrl: string | undefined
+  let unless: string | undefined
   if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
   json.value((name, level) => {
+    if (name === 'ifNoneExist' && level === 2 && json.isAt(QUOTE)) unless = json.string().replace(/^\?/, '')
     if (level > 1) return
     if (name === 'fullUrl') fullUrl = json.string()
     else if (name === 'resource') {
@@ -99,27 +133,37 @@ function entryAt(json: CompactJson): Found | undefined {
       found = resourceAt(json)
     }
   })
-  return found && Object.assign(found, { isEntry: true, fullUrl })
+  return found && Object.assign(found, { isEntry: true, fullUrl, unless })
 }
 
 /** `atEntries` consumes the value of a property `entry`. */
 function resourceAt(json: CompactJson, atEntries?: () => void): Found {
   const found = foundAt(json)
-  json.value((name, level) => {
+  let ofEntries = NO_PATCHES
+  const visit = (name: string, level: number): void => {
     if (level === 1 && name === 'resourceType') {
       found.type = json.string()
       found.afterType = json.length
     } else if (level === 1 && name === 'id') found.id = json.string()
-    else if (level === 1 && name === 'entry') atEntries?.()
-    else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
+    else if (level === 1 && name === 'entry') {
+      const from = found.patches.length
+      if (atEntries === undefined) json.value((inside, depth) => visit(inside, depth + 1))
+      else atEntries()
+      ofEntries = { from, to: found.patches.length }
+    } else if (level > 1 && name === 'url') found.hasUrns ||= json.isAt(URN)
     else if ((name === 'reference' || name === 'valueUri' || name === 'valueUrl') && json.isAt(QUOTE)) {
       const start = json.length
       found.patches.push({ start, to: json.string(), end: json.length, text: undefined })
     }
-  })
+  }
+  json.value(visit)
+  // What the entries of a Bundle refer to is that Bundle's affair.
+  if (found.type === 'Bundle') found.patches.splice(ofEntries.from, ofEntries.to - ofEntries.from)
   found.end = json.length
   return found
 }
+
+const NO_PATCHES = { from: 0, to: 0 }
 
 const foundAt = ({ copy, length }: CompactJson): Found => ({
   isEntry: false,
@@ -127,6 +171,7 @@ const foundAt = ({ copy, length }: CompactJson): Found => ({
   type: undefined,
   afterType: length,
   id: undefined,
+  unless: undefined,
   bytes: copy,
   start: length,
   end: length,
@@ -147,7 +192,7 @@ function keyOf({ type, id, fullUrl }: Found): string {
 
 type Known = ReadonlyMap<string, Text>
 
-function resourceOf(found: Found, key: string, known: Known): Patched {
+function resourceOf(found: Found, key: string, known: Known): Pick<LoadEntry, 'resource' | 'searches'> {
   const { patches, afterType, id, hasUrns } = found
   for (const patch of patches) patch.text = known.get(patch.to)
   if (id === undefined) {
@@ -155,11 +200,12 @@ function resourceOf(found: Found, key: string, known: Known): Patched {
     patches.push({ start: afterType, end: afterType, to: '', text })
     patches.sort((a, b) => a.start - b.start)
   }
-  return hasUrns && known.size > 0 ? (resolved(found, known) ?? found) : found
+  const resource = hasUrns && known.size > 0 ? (resolved(found, known) ?? found) : found
+  return { resource, searches: resource.patches.filter(({ text, to }) => text === undefined && isConditional(to)) }
 }
 
 /** Nothing for one that cannot be read: the server says why when it is sent as it is. */
-function resolved(resource: Patched, known: Known): Patched | undefined {
+function resolved(resource: Found, known: Known): Found | undefined {
   const keyAt = (url: string): string | undefined => {
     const quoted = known.get(url)
     return quoted && (JSON.parse(quoted.text) as string)
@@ -167,7 +213,7 @@ function resolved(resource: Patched, known: Known): Patched | undefined {
   try {
     const tree = parseJson(bytesOf(resource).toString()) as Resource
     const bytes = Buffer.from(writeJson(replaceReferences(tree, keyAt)))
-    return { bytes, start: 0, end: bytes.length, patches: [] }
+    return resourceAt(new CompactJson(bytes, Buffer.allocUnsafe(bytes.length), NAMES))
   } catch {
     return undefined
   }

@@ -1,75 +1,149 @@
-/** Loads files into a server. */
-import { entriesOf, type LoadEntry } from './entries.ts'
+/**
+ * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
+ * what refers to others by search. So it does not matter which file is read first, and nothing is stored with a reference that means nothing.
+ */
+import { type Chunk, chunksOf } from './chunks.ts'
+import type { LoadEntry } from './entries.ts'
+import { type LookUp, lookUpAt } from './look-up.ts'
 import { Memory } from './memory.ts'
-import { sizeOf } from './patched.ts'
-import { type Memories, type Source, textsOf } from './read-files.ts'
-import { type Failure, senderTo } from './send.ts'
+import { textOf } from './patched.ts'
+import { postTo } from './post.ts'
+import type { Memories, Source } from './read-files.ts'
+import { type Failure, type Sender, senderBy } from './send.ts'
+import { type Replaced, replacing } from './unless.ts'
 
-export type LoadProgress = { readonly resources: number; readonly bytes: number }
+/** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */
+export type LoadProgress = { readonly resources: number; readonly bytes: number; readonly again: number }
 
 export type LoadOptions = {
+  /** Without a slash at the end. */
   readonly base: string
   /** Bundles under way at once. */
   readonly concurrency: number
-  /** Told after each Bundle what was sent since the last call. */
+  /** Told after each Bundle, and when there is more to read. */
   readonly onProgress: (progress: LoadProgress) => void
 }
 
-export type LoadResult = { readonly resources: number; readonly failures: readonly Failure[] }
-
-const MOST_ENTRIES = 200
-const MOST_BYTES = 4_000_000
+/** `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. */
+export type LoadResult = { readonly resources: number; readonly present: number; readonly failures: readonly Failure[] }
 
 /** Rejects when the server cannot be reached; what it refuses, and what cannot be read, is among the failures. */
-export async function load(sources: readonly Source[], { base, concurrency, onProgress }: LoadOptions): Promise<LoadResult> {
-  const failures: Failure[] = []
-  let resources = 0
+export async function load(sources: readonly Source[], options: LoadOptions): Promise<LoadResult> {
+  const run = begin(options)
+  let waiting: Waiting = await loadPlain(run, sources)
+  for (let before = -1; waiting.size > 0 && run.resources > before; ) {
+    before = run.resources
+    options.onProgress({ ...NO_PROGRESS, again: [...waiting.keys()].reduce((sum, { size }) => sum + size, 0) })
+    await run.lookUp.again([...run.tokens.values()])
+    waiting = await loadReferring(run, waiting)
+  }
+  for (const places of waiting.values()) for (const failures of places?.values() ?? []) run.failures.push(...failures)
+  return { resources: run.resources, present: run.present, failures: run.failures }
+}
+
+const NO_PROGRESS: LoadProgress = { resources: 0, bytes: 0, again: 0 }
+
+type Worker = { readonly send: Sender; readonly memories: Memories }
+
+type Run = Pick<LoadOptions, 'onProgress'> & {
+  readonly workers: readonly Worker[]
+  readonly lookUp: LookUp
+  readonly replaced: Replaced
+  /** The last X-Index-Token of each worker. */
+  readonly tokens: Map<number, string>
+  readonly failures: Failure[]
+  resources: number
+  present: number
+}
+
+function begin({ base, concurrency, onProgress }: LoadOptions): Run {
+  const tokens = new Map<number, string>()
+  const workerOf = (_: unknown, number: number): Worker => {
+    const post = postTo(base)
+    const send = senderBy(async (body) => {
+      const answer = await post(body)
+      const token = answer.headers['x-index-token']
+      if (typeof token === 'string') tokens.set(number, token)
+      return answer
+    })
+    return { send, memories: { bytes: new Memory(), copy: new Memory() } }
+  }
+  const workers = Array.from({ length: concurrency }, workerOf)
+  const lookUp = lookUpAt(postTo(base))
+  return { workers, lookUp, replaced: replacing(lookUp), tokens, failures: [], resources: 0, present: 0, onProgress }
+}
+
+/** What still refers to something that is not there, by its place in each file; nothing for all of a file. */
+type Waiting = ReadonlyMap<Source, ReadonlyMap<string, readonly Failure[]> | undefined>
+
+async function loadPlain(run: Run, sources: readonly Source[]): Promise<Waiting> {
+  const waiting = new Map<Source, undefined>()
+  const isMeant = ({ searches }: LoadEntry, source: Source): boolean => {
+    if (searches.length > 0) waiting.set(source, undefined)
+    return searches.length === 0
+  }
+  await eachChunk(run, sources, isMeant, async ({ entries, failures, present }) => {
+    run.failures.push(...failures)
+    run.present += present
+    return entries
+  })
+  return waiting
+}
+
+async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
+  const still = new Map<Source, Map<string, readonly Failure[]>>()
+  const isMeant = ({ searches, place }: LoadEntry, source: Source): boolean =>
+    searches.length > 0 && (waiting.get(source)?.has(place) ?? true)
+  const resolve = (entry: LoadEntry, source: Source, { missing, wrong }: Told): boolean => {
+    if (wrong.length > 0) run.failures.push(...wrong, ...missing)
+    else if (missing.length > 0) still.set(source, (still.get(source) ?? new Map()).set(entry.place, missing))
+    return wrong.length === 0 && missing.length === 0
+  }
+  await eachChunk(run, [...waiting.keys()], isMeant, async ({ entries }, source) => {
+    const told = await resolved(run.lookUp, entries)
+    return entries.filter((entry, i) => resolve(entry, source, told[i]!))
+  })
+  return still
+}
+
+/** Why references of an entry stay what they are: what they mean is not there, or not yet; what they say means nothing. */
+type Told = { readonly missing: readonly Failure[]; readonly wrong: readonly Failure[] }
+
+/** Puts what they mean into the references of the entries. */
+async function resolved(lookUp: LookUp, entries: readonly LoadEntry[]): Promise<readonly Told[]> {
+  const meaningOf = await lookUp.meanings(entries.flatMap(({ searches }) => searches.map(({ to }) => to)))
+  return entries.map(({ place, key, searches }) => {
+    const told = { missing: [] as Failure[], wrong: [] as Failure[] }
+    for (const search of searches) {
+      const { keys, fault } = meaningOf(search.to)
+      if (keys.length === 1) search.text = textOf(JSON.stringify(keys[0]))
+      else if (fault !== undefined) told.wrong.push({ place, key, reason: `${search.to}: ${fault}` })
+      else if (keys.length > 1) told.wrong.push({ place, key, reason: `${search.to} matches several resources` })
+      else told.missing.push({ place, key, reason: `${search.to} matches nothing` })
+    }
+    return told
+  })
+}
+
+/** Sends what `choose` leaves of the entries that are meant. */
+async function eachChunk(
+  run: Run,
+  sources: readonly Source[],
+  isMeant: (entry: LoadEntry, source: Source) => boolean,
+  choose: (chunk: Chunk, source: Source) => Promise<readonly LoadEntry[]>,
+): Promise<void> {
   const queue = sources.values()
-  const work = async (): Promise<void> => {
-    const send = senderTo(base)
-    const memories = { bytes: new Memory(), copy: new Memory() }
+  const work = async ({ send, memories }: Worker): Promise<void> => {
     for (const source of queue) {
-      for await (const entries of chunksOf(source, memories, failures)) {
-        const failed = await send(entries)
-        failures.push(...failed)
-        resources += entries.length - failed.length
-        onProgress({ resources: entries.length, bytes: 0 })
+      for await (const chunk of chunksOf(source, memories, run.replaced, (entry) => isMeant(entry, source))) {
+        const entries = await choose(chunk, source)
+        const failed = entries.length === 0 ? [] : await send(entries)
+        run.failures.push(...failed)
+        run.resources += entries.length - failed.length
+        run.onProgress({ ...NO_PROGRESS, resources: entries.length })
       }
-      onProgress({ resources: 0, bytes: source.size })
+      run.onProgress({ ...NO_PROGRESS, bytes: source.size })
     }
   }
-  await Promise.all(Array.from({ length: concurrency }, work))
-  return { resources, failures }
-}
-
-/** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-async function* chunksOf(source: Source, memories: Memories, failures: Failure[]): AsyncGenerator<readonly LoadEntry[]> {
-  let chunk = new Map<string, LoadEntry>()
-  let bytes = 0
-  const failed = (place: string, error: unknown): void => void failures.push({ place, key: '', reason: (error as Error).message })
-  try {
-    for await (const text of textsOf(source, memories))
-      for (const entry of orNothing(() => entriesOf(text.bytes, text.place, text.copy), failed.bind(undefined, text.place))) {
-        const size = sizeOf(entry.resource)
-        if (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES) {
-          if (chunk.size > 0) yield [...chunk.values()]
-          chunk = new Map()
-          bytes = 0
-        }
-        chunk.set(entry.key, entry)
-        bytes += size
-      }
-  } catch (error) {
-    failed(source.file, error)
-  }
-  if (chunk.size > 0) yield [...chunk.values()]
-}
-
-function orNothing<T>(attempt: () => Iterable<T>, failed: (error: unknown) => void): Iterable<T> {
-  try {
-    return attempt()
-  } catch (error) {
-    failed(error)
-    return []
-  }
+  await Promise.all(run.workers.map(work))
 }

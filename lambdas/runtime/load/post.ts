@@ -2,21 +2,19 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Answer } from './answer.ts'
 
-export type Answer = { readonly status: number; readonly headers: http.IncomingHttpHeaders; readonly body: Buffer }
-
-/** Rejects when the server cannot be reached, or stays busy. */
-export type Post = (body: Buffer) => Promise<Answer>
+/** `path`: below the base; without one, to the base itself. Rejects when the server cannot be reached, or stays busy. */
+export type Post = (body: Buffer, path?: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>
 
 /** How often a busy server is asked again, and one that cannot be reached. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
 export function postTo(base: string): Post {
-  const url = new URL(base)
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
-  return async (body) => {
+  return async (body, path = '', headers = {}) => {
     for (let attempt = 0; ; attempt++) {
-      const answer = await postOnce(url, body, agents).catch(() => undefined)
+      const answer = await postOnce(new URL(base + path), { body, headers }, agents).catch(() => undefined)
       if (answer !== undefined && answer.status !== 429 && answer.status !== 503) return answer
       if (attempt === PATIENCE[answer === undefined ? 'unreachable' : 'busy'])
         throw new Error(answer === undefined ? `${base} cannot be reached` : `${base} stays busy (${answer.status})`)
@@ -29,22 +27,25 @@ type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent }
 
 const MOST_REDIRECTS = 5
 
-async function postOnce(url: URL, body: Buffer, agents: Agents, redirects = 0): Promise<Answer> {
-  const answer = await exchange(url, body, agents)
+type Sent = { readonly body: Buffer; readonly headers: Readonly<Record<string, string>> }
+
+async function postOnce(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<Answer> {
+  const answer = await exchange(url, sent, agents)
   const { location } = answer.headers
   const isElsewhere = (answer.status === 307 || answer.status === 308) && location !== undefined && redirects < MOST_REDIRECTS
-  return isElsewhere ? postOnce(new URL(location, url), body, agents, redirects + 1) : answer
+  return isElsewhere ? postOnce(new URL(location, url), sent, agents, redirects + 1) : answer
 }
 
 const LONGEST = 300_000
 
-function exchange(url: URL, body: Buffer, agents: Agents): Promise<Answer> {
+function exchange(url: URL, { body, headers: more }: Sent, agents: Agents): Promise<Answer> {
   const [{ request }, agent] = url.protocol === 'https:' ? [https, agents['https:']] : [http, agents['http:']]
   const headers = {
     'content-type': 'application/fhir+json',
     'content-length': body.length,
     'accept-encoding': 'identity',
     prefer: 'return=minimal',
+    ...more,
   }
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method: 'POST', agent, headers, timeout: LONGEST }, (incoming) => {

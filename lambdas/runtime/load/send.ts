@@ -1,17 +1,17 @@
 /** Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails. */
 import { parseJsonBytes } from '../../fhir/json.ts'
+import { isSuccess, json, type Outcome, told } from './answer.ts'
 import type { LoadEntry } from './entries.ts'
 import { Memory } from './memory.ts'
 import { bytesOf, sizeOf, write } from './patched.ts'
-import { type Answer, postTo } from './post.ts'
+import type { Post } from './post.ts'
 
 export type Failure = { readonly place: string; readonly key: string; readonly reason: string }
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 
-/** For entries one after the other. `base`: without a slash at the end. The sender rejects when the server cannot be reached. */
-export const senderTo = (base: string): Sender => {
-  const post = postTo(base)
+/** For entries one after the other. The sender rejects when the server cannot be reached. */
+export const senderBy = (post: Post): Sender => {
   const memory = new Memory()
   const send: Sender = async (entries) => {
     const first = await post(bundleOf('transaction', entries, memory))
@@ -41,8 +41,6 @@ function bundleOf(type: 'transaction' | 'batch', entries: readonly LoadEntry[], 
 /** More bytes than what stands around a resource, and around all of them. */
 const AROUND = 100
 
-const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300
-
 /** Elements are named from the resource on, for nobody has seen the Bundle. */
 function failureOf({ place, key }: LoadEntry, reason: string): Failure {
   const [type = ''] = key.split('/')
@@ -56,19 +54,6 @@ function faultOf(entry: LoadEntry): Failure | undefined {
     return undefined
   } catch (error) {
     return failureOf(entry, (error as Error).message)
-  }
-}
-
-type Outcome = { readonly issue?: readonly { readonly details?: { readonly text?: string }; readonly expression?: readonly string[] }[] }
-
-const told = (outcome: Outcome | undefined): string =>
-  outcome?.issue?.map(({ details, expression }) => [details?.text, ...(expression ?? [])].filter(Boolean).join(' at ')).join('; ') ?? ''
-
-function json({ body }: Answer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return undefined
   }
 }
 

@@ -1,0 +1,74 @@
+/** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
+import { type LoadEntry, type Opened, open } from './entries.ts'
+import { sizeOf } from './patched.ts'
+import { type Memories, type Source, textsOf } from './read-files.ts'
+import type { Failure } from './send.ts'
+import type { Replaced } from './unless.ts'
+
+/** `failures`: of what was read for it. `present`: how many resources have others in their place. */
+export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures: readonly Failure[]; readonly present: number }
+
+const MOST_ENTRIES = 200
+const MOST_BYTES = 4_000_000
+
+/** Of the entries that are meant. The last chunk may have none, and tell failures all the same. */
+export async function* chunksOf(
+  source: Source,
+  memories: Memories,
+  replaced: Replaced,
+  isMeant: (entry: LoadEntry) => boolean,
+): AsyncGenerator<Chunk> {
+  let chunk = new Map<string, LoadEntry>()
+  let bytes = 0
+  let present = 0
+  let failures: Failure[] = []
+  const next = (): Chunk => {
+    const full = { entries: [...chunk.values()], failures, present }
+    chunk = new Map()
+    failures = []
+    bytes = present = 0
+    return full
+  }
+  for await (const { place, opened } of openedOf(source, memories, failed)) {
+    const { others, refused } = await replaced(opened, place)
+    failures.push(...refused.values())
+    present += others.size
+    for (const entry of opened.entries(others)) {
+      if (refused.has(entry.key) || !isMeant(entry)) continue
+      const size = sizeOf(entry.resource)
+      if (chunk.size > 0 && (chunk.has(entry.key) || chunk.size === MOST_ENTRIES || bytes + size > MOST_BYTES)) yield next()
+      chunk.set(entry.key, entry)
+      bytes += size
+    }
+  }
+  yield next()
+
+  function failed(place: string, error: unknown): void {
+    failures.push({ place, key: '', reason: (error as Error).message })
+  }
+}
+
+/** What can be read of a file. */
+async function* openedOf(
+  source: Source,
+  memories: Memories,
+  failed: (place: string, error: unknown) => void,
+): AsyncGenerator<{ readonly place: string; readonly opened: Opened }> {
+  try {
+    for await (const { bytes, place, copy } of textsOf(source, memories)) {
+      const opened = orNothing(() => open(bytes, place, copy), failed.bind(undefined, place))
+      if (opened !== undefined) yield { place, opened }
+    }
+  } catch (error) {
+    failed(source.file, error)
+  }
+}
+
+function orNothing<T>(attempt: () => T, failed: (error: unknown) => void): T | undefined {
+  try {
+    return attempt()
+  } catch (error) {
+    failed(error)
+    return undefined
+  }
+}

@@ -1,0 +1,80 @@
+/** Asks a server which resources searches of the form `Type?criteria` mean: each once, and many at once. */
+import { type Answer, isSuccess, json, type Outcome } from './answer.ts'
+import type { Post } from './post.ts'
+
+/** `keys`: Type/id of up to two matches. `fault`: what the server says of a search it does not answer. */
+export type Meaning = { readonly keys: readonly string[]; readonly fault?: string }
+
+export type LookUp = {
+  /** Rejects when the server cannot be reached. */
+  readonly meanings: (searches: readonly string[]) => Promise<(search: string) => Meaning>
+  /** What was not found is asked for again. `tokens`: X-Index-Tokens of writes that are to be found. */
+  readonly again: (tokens: readonly string[]) => Promise<void>
+}
+
+const AT_ONCE = 200
+const MOST_REMEMBERED = 100_000
+
+export function lookUpAt(post: Post): LookUp {
+  const known = new Map<string, Meaning | Promise<Meaning>>()
+  const ask = (searches: readonly string[]): void => {
+    const answered = answersTo(post, searches)
+    for (const [i, search] of searches.entries()) {
+      const meaning = answered.then((meanings) => meanings[i]!)
+      known.set(search, meaning)
+      meaning.then(
+        (value) => known.set(search, value),
+        () => known.delete(search),
+      )
+    }
+  }
+  return {
+    async meanings(searches) {
+      if (known.size > MOST_REMEMBERED) known.clear()
+      const unknown = [...new Set(searches)].filter((search) => !known.has(search))
+      for (let i = 0; i < unknown.length; i += AT_ONCE) ask(unknown.slice(i, i + AT_ONCE))
+      const meant = new Map<string, Meaning>()
+      for (const search of searches) meant.set(search, await known.get(search)!)
+      return (search) => meant.get(search)!
+    },
+    async again(tokens) {
+      for (const [search, meaning] of known) if ('keys' in meaning && meaning.keys.length === 0) known.delete(search)
+      if (tokens.length > 0) await post(NOTHING, '/Basic/_search', { ...FORM, 'x-index-token': tokens.slice(0, MOST_TOKENS).join(', ') })
+    },
+  }
+}
+
+const NOTHING = Buffer.from('_count=0&_total=none')
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+/** More would not fit into a header. */
+const MOST_TOKENS = 40
+
+async function answersTo(post: Post, searches: readonly string[]): Promise<readonly Meaning[]> {
+  const entry = searches.map((search) => ({ request: { method: 'GET', url: `${search}&_count=2&_elements=id` } }))
+  const body = Buffer.from(JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry }))
+  const answer = await post(body, '', { prefer: 'handling=strict' })
+  return isSuccess(answer) ? meaningsIn(answer, searches) : searches.map(() => ({ keys: [], fault: faultOf(answer) }))
+}
+
+const faultOf = (answer: Answer): string => `${answer.status} ${textsOf(json(answer) as Outcome)}`.trim()
+
+/** Without places: those would be of the Bundle of searches, which nobody has seen. */
+const textsOf = (outcome: Outcome | undefined): string => outcome?.issue?.map(({ details }) => details?.text).join('; ') ?? ''
+
+type Found = { readonly resource?: { readonly resourceType?: string; readonly id?: string } }
+type Answered = {
+  readonly response?: { readonly status?: string; readonly outcome?: Outcome }
+  readonly resource?: { readonly entry?: readonly Found[] }
+}
+
+function meaningsIn(answer: Answer, searches: readonly string[]): readonly Meaning[] {
+  const entries = (json(answer) as { readonly entry?: readonly Answered[] } | undefined)?.entry ?? []
+  return searches.map((search, i) => {
+    const { response, resource } = entries[i] ?? {}
+    const { status = 'no answer', outcome } = response ?? {}
+    if (!status.startsWith('2')) return { keys: [], fault: `${status} ${textsOf(outcome)}`.trim() }
+    const type = search.slice(0, search.indexOf('?'))
+    const found = (resource?.entry ?? []).flatMap(({ resource }) => (resource?.resourceType === type ? [`${type}/${resource.id}`] : []))
+    return { keys: found }
+  })
+}

@@ -1,0 +1,134 @@
+/** Loads what refers to others by search, as Synthea 3.2 writes it, into a server of its own. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { type LoadResult, load } from '../../lambdas/runtime/load/load.ts'
+import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { type Client, clientOf, startServer, type Tree } from '../api/server.ts'
+import { hospitalInformation, PER_PATIENT, practitionerInformation, syntheaBundles, syntheaLines } from '../fixtures/synthea-3.ts'
+
+type Files = Readonly<Record<string, string>>
+
+let home: Awaited<ReturnType<typeof startServer>>
+let client: Client
+let folder: string
+
+beforeEach(async () => {
+  home = await startServer()
+  client = clientOf(() => home.base)
+  folder = mkdtempSync(join(tmpdir(), 'fhir-load-'))
+})
+afterEach(async () => {
+  await home.embedded.close()
+  rmSync(folder, { recursive: true })
+})
+
+let sets = 0
+async function loaded(files: Files): Promise<LoadResult & { readonly again: number }> {
+  const below = join(folder, String(sets++))
+  mkdirSync(below)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(below, name), text)
+  let again = 0
+  const onProgress = (progress: { readonly again: number }) => {
+    again += progress.again
+  }
+  const result = await load(sourcesOf([below]), { base: home.base, concurrency: 4, onProgress })
+  const failures = result.failures.map((failure) => ({ ...failure, place: failure.place.slice(below.length + 1) }))
+  return { ...result, failures: failures.sort((a, b) => (a.place + a.key + a.reason < b.place + b.key + b.reason ? -1 : 1)), again }
+}
+
+const resources = async (type: string, query = ''): Promise<readonly Tree[]> =>
+  ((await client.get(`/${type}?_count=1000${query}`)).body.entry ?? []).map(({ resource }: Tree) => resource)
+const total = async (type: string, query = ''): Promise<number> => (await client.get(`/${type}?_count=0${query}`)).body.total
+
+/** How many references anywhere in the store say a search. */
+async function unresolved(): Promise<number> {
+  const all = (await Promise.all(['Encounter', 'Procedure', 'Provenance'].map((type) => resources(type)))).flat()
+  expect(all.length).toBeGreaterThan(0)
+  return JSON.stringify(all).split('?identifier=').length - 1
+}
+
+const without = (files: Files, name: string): Files => Object.fromEntries(Object.entries(files).filter(([file]) => !file.startsWith(name)))
+
+describe('a load of what Synthea 3.2 writes', () => {
+  it.each([
+    ['Bundles', syntheaBundles(30, { hospitals: 4 })],
+    ['NDJSON', syntheaLines(30, { hospitals: 4 })],
+  ])('resolves all references of %s, whatever file comes first', async (_, files) => {
+    const first = await loaded(files)
+    expect([first.resources, first.present, first.failures]).toEqual([30 * PER_PATIENT + 4 * 4, 0, []])
+    expect(await unresolved()).toBe(0)
+    for (const type of ['Organization', 'Location', 'Practitioner', 'PractitionerRole'])
+      expect([type, await total(type)]).toEqual([type, 4])
+    expect(await total('Encounter', '&service-provider.name=HOSPITAL 2&participant:Practitioner.family=Doe2')).toBe(8)
+    expect(await total('Procedure', '&location.name=HOSPITAL 1')).toBe(7)
+  })
+  it('is safe to run again', async () => {
+    const files = syntheaBundles(3, { hospitals: 2 })
+    const [first, second] = [await loaded(files), await loaded(files)]
+    expect([second.resources, second.present, second.failures]).toEqual([first.resources, 0, []])
+    expect([await total('Encounter'), await total('Practitioner'), await unresolved()]).toEqual([3, 2, 0])
+  })
+  it('makes nobody twice who comes under another id: neither in one load nor in the next', async () => {
+    const [mine, others] = [syntheaBundles(3, { hospitals: 2 }), practitionerInformation({ hospitals: 3, run: 1 })]
+    const first = await loaded({ ...mine, 'practitionerInformation2.json': others })
+    expect([first.present, first.failures]).toEqual([2, []])
+    expect(await total('Practitioner')).toBe(3)
+    const second = await loaded({ 'practitionerInformation.json': practitionerInformation({ hospitals: 3, run: 2 }) })
+    expect([second.resources, second.present, second.failures]).toEqual([3, 3, []])
+    expect([await total('Practitioner'), await unresolved()]).toEqual([3, 0])
+  })
+  it('says of what is missing which file refers to it, and loads all else', async () => {
+    const files = without(syntheaBundles(2, { hospitals: 1 }), 'practitioner')
+    const { resources: loadedOnes, failures } = await loaded(files)
+    const npi = 'Practitioner?identifier=http://hl7.org/fhir/sid/us-npi|9999000001'
+    expect(failures.map(({ place, key, reason }) => [place.replace(/_.*#/, '#'), key.split('/')[0], reason])).toEqual([
+      ['Ada1#1', 'Encounter', `${npi} matches nothing`],
+      ['Ada1#4', 'Provenance', `${npi} matches nothing`],
+      ['Ada2#1', 'Encounter', `${npi} matches nothing`],
+      ['Ada2#4', 'Provenance', `${npi} matches nothing`],
+    ])
+    expect([loadedOnes, await total('Encounter'), await total('Procedure'), await unresolvedProcedures()]).toEqual([2 * 3 + 2, 0, 2, 0])
+    const later = await loaded({ ...files, 'z.json': practitionerInformation({ hospitals: 1 }) })
+    expect([later.failures, await unresolved()]).toEqual([[], 0])
+  })
+  it('says what matches several, and what is no search, and loads all else', async () => {
+    for (const id of ['one', 'two'])
+      await client.put(`/Organization/${id}`, { ...JSON.parse(hospitalInformation({ hospitals: 1 })).entry[0].resource, id })
+    const wrong = { resourceType: 'Procedure', id: 'wrong', status: 'completed', subject: { reference: 'Patient?nonsense=1' } }
+    const files = { ...syntheaBundles(1, { hospitals: 1 }), 'z.ndjson': JSON.stringify(wrong) }
+    const { resources: loadedOnes, failures } = await loaded(files)
+    const several = /^Organization\?identifier=.* matches several resources$/
+    expect(failures.map(({ place, key, reason }) => [place.slice(0, 4), key.split('/')[0], reason])).toEqual([
+      ['Ada1', 'Encounter', expect.stringMatching(several)],
+      ['Ada1', 'Provenance', expect.stringMatching(several)],
+      ['hosp', 'Organization', expect.stringMatching(several)],
+      ['z.nd', 'Procedure', 'Patient?nonsense=1: 400 Bad Request Unknown search parameter nonsense of Patient'],
+    ])
+    expect([loadedOnes, await total('Procedure'), await total('Location'), await total('PractitionerRole')]).toEqual([6, 1, 1, 1])
+  })
+  it('follows references by search through as many resources as they lead, and reads only those files again', async () => {
+    const encounter = (id: string, partOf: object) => ({
+      resourceType: 'Encounter',
+      id,
+      identifier: [{ system: 'urn:x', value: id }],
+      status: 'finished',
+      class: { code: 'AMB' },
+      ...partOf,
+    })
+    const chain = ['a', 'b', 'c', 'd'].map((id, i, all) =>
+      encounter(id, i === 3 ? {} : { partOf: { reference: `Encounter?identifier=urn:x|${all[i + 1]}` } }),
+    )
+    const text = chain.map((each) => `${JSON.stringify(each)}\n`).join('')
+    const { failures, again } = await loaded({ 'a.ndjson': text, 'b.json': JSON.stringify(encounter('z', {})) })
+    expect([failures, again]).toEqual([[], 3 * text.length])
+    expect((await client.get('/Encounter/a')).body.partOf).toEqual({ reference: 'Encounter/b' })
+    const versions = await Promise.all(
+      ['a', 'b', 'c', 'd', 'z'].map(async (id) => (await client.get(`/Encounter/${id}`)).body.meta.versionId),
+    )
+    expect(versions).toEqual(['1', '1', '1', '1', '1'])
+  })
+})
+
+const unresolvedProcedures = async (): Promise<number> => JSON.stringify(await resources('Procedure')).split('?identifier=').length - 1
