@@ -1,6 +1,6 @@
-/** One request on its way through the pipeline. Steps replace `fhir` and `shape` as they learn more. */
+/** One request on its way through the pipeline. Steps replace `fhir`, `caller` and `shape` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
-import type { FhirRequest, FhirResponse } from '../interactions/interaction.ts'
+import type { Asked, Caller, FhirResponse, Here } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 
 export type HttpRequest = {
@@ -35,8 +35,17 @@ export type Exchange = {
   readonly http: HttpRequest
   readonly interaction: Code
   readonly requestId: string
-  fhir: FhirRequest
+  readonly here: Here
+  fhir: Asked
+  /** Undefined until a step has found out who asks: before, there is no request an interaction could be given. */
+  caller: Caller | undefined
   shape: Shape
+}
+
+/** TypeError where no step has found out who asks. */
+export function callerOf({ caller, interaction }: Exchange): Caller {
+  if (caller === undefined) throw new TypeError(`no step of ${interaction} finds out who asks`)
+  return caller
 }
 
 /** What a pipeline is made of. `after` and `onError` run in reverse order. */

@@ -3,9 +3,9 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { EntryRequest, Perform } from '../interactions/bundle-entry.ts'
-import type { FhirRequest, Interaction } from '../interactions/interaction.ts'
+import type { Context, FhirRequest, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
-import type { Exchange } from './exchange.ts'
+import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
 import { matchRoute } from './route-table.ts'
 import { exchangeOf } from './server.ts'
@@ -22,12 +22,12 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     )
   }
   const through = <T>(
-    chains: ReadonlyMap<InteractionCode, (exchange: Exchange) => Promise<T>>,
+    chains: ReadonlyMap<Code, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
     outer: FhirRequest,
   ): Promise<T> => {
     const exchange = exchangeOfEntry(entry, outer)
-    const chain = chains.get(exchange.fhir.interaction)
+    const chain = chains.get(exchange.interaction)
     if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
     return chain(exchange).catch(refuseEntry)
   }
@@ -46,13 +46,19 @@ const NO_BODY = new Uint8Array()
 
 function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer: FhirRequest): Exchange {
   const [path = '', query = ''] = splitOnce(url.startsWith(outer.baseUrl) ? url.slice(outer.baseUrl.length) : url)
-  const matched = matchRoute(method === 'HEAD' ? 'GET' : method, path)
-  const { baseUrl, reading, tenant, preferences } = outer
-  const known = { ...matched, baseUrl, reading, tenant, preferences }
-  const http = { method, path, query, headers, body: NO_BODY }
-  if (resource === undefined) return exchangeOf(http, '', known)
-  return exchangeOf(http, '', matched.interaction === 'patch' ? { ...known, patch: patchOf(resource) } : { ...known, resource })
+  const { interaction, named } = matchRoute(method === 'HEAD' ? 'GET' : method, path)
+  const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
+  const known = { ...named, ...sent, preferences: outer.preferences }
+  const context = contextOf(outer)
+  return { ...exchangeOf({ method, path, query, headers, body: NO_BODY }, '', interaction, context, known), caller: context }
 }
+
+/** Every field of what entries have in common with their Bundle: one that is not named here does not compile. */
+const contextOf = ({ baseUrl, reading, tenant }: FhirRequest): { readonly [Field in keyof Required<Context>]: Context[Field] } => ({
+  baseUrl,
+  reading,
+  tenant,
+})
 
 const splitOnce = (url: string): readonly string[] => {
   const at = url.indexOf('?')

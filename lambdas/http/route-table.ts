@@ -1,13 +1,12 @@
 /** Finds the route of a request. A static segment wins over a variable one. */
 import { FhirError, fhirError } from '../fhir/outcome.ts'
+import type { Asked } from '../interactions/interaction.ts'
 import { type InteractionCode, ROUTES, type Route } from '../interactions/routes.ts'
 
+/** `named`: by the path. */
 export type Matched = {
   readonly interaction: InteractionCode
-  readonly type?: string
-  readonly compartment?: string
-  readonly id?: string
-  readonly versionId?: string
+  readonly named: Pick<Asked, 'type' | 'compartment' | 'id' | 'versionId'>
 }
 
 /** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
@@ -21,9 +20,9 @@ export function matchRoute(method: string, path: string): Matched {
   const interaction = row.interactions.get(method)
   if (interaction === undefined) throw notAllowed(method, [...row.interactions.keys()])
   const variables = variablesOf(row, segments)
-  if (variables.owner === undefined) return { interaction, ...variables }
+  if (variables.owner === undefined) return { interaction, named: variables }
   const { owner, ownerId, ...named } = variables
-  return { interaction, ...named, compartment: `${owner}/${ownerId}` }
+  return { interaction, named: { ...named, compartment: `${owner}/${ownerId}` } }
 }
 
 /** A part is static, or the name of a variable. */

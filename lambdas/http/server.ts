@@ -1,10 +1,10 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
 import { fhirError } from '../fhir/outcome.ts'
-import type { FhirRequest, Interaction } from '../interactions/interaction.ts'
+import type { Asked, Here, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse } from './exchange.ts'
-import { pipeline, type Steps } from './pipeline.ts'
+import { fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
 import { type Matched, matchRoute } from './route-table.ts'
 import { PREFLIGHT } from './steps/allow-origins.ts'
 
@@ -29,10 +29,10 @@ export function server({ interactions, steps, place }: ServerParts): Serve {
   const pipelines = new Map(
     Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
   )
-  const fallback = pipeline('fallback', steps, async () => ({ status: 204, headers: PREFLIGHT }))
+  const fallback = fallbackPipeline(steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    const here = { baseUrl: place.baseUrl, reading: place.reading() }
-    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, requestId, { interaction: 'fallback', ...here }))
+    const here: Here = { baseUrl: place.baseUrl, reading: place.reading() }
+    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, requestId, 'fallback', here, {}))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let matched: Matched
     try {
@@ -42,16 +42,13 @@ export function server({ interactions, steps, place }: ServerParts): Serve {
     }
     const answer = pipelines.get(matched.interaction)
     if (answer === undefined) return fallBack({ ...http, refused: fhirError(404, 'not-found', 'This path is not answered here') })
-    return answer(exchangeOf(http, requestId, { ...matched, ...here }))
+    return answer(exchangeOf(http, requestId, matched.interaction, here, matched.named))
   }
 }
 
-type Known = Partial<Omit<FhirRequest, 'interaction'>> & Pick<FhirRequest, 'baseUrl' | 'reading'> & { readonly interaction: Code }
-
-/** `known`: of the request to FHIR, before its steps learn more. */
-export function exchangeOf(http: HttpRequest, requestId: string, known: Known): Exchange {
-  const { tenant = '', preferences = {} } = known
+/** `known`: of what is asked, before its steps learn more. */
+export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, here: Here, known: Partial<Asked>): Exchange {
   const parameters = http.query === '' ? [] : [...new URLSearchParams(http.query)]
-  const fhir = { ...known, tenant, preferences, parameters, posted: false, preconditions: {} } as FhirRequest
-  return { http, interaction: known.interaction, requestId, fhir, shape: { pretty: false } }
+  const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters, ...known }
+  return { http, interaction, requestId, here, fhir, caller: undefined, shape: { pretty: false } }
 }

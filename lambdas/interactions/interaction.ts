@@ -30,9 +30,8 @@ export type Preferences = {
   readonly explain?: 'true'
 }
 
-export type FhirRequest = {
-  readonly interaction: InteractionCode
-  readonly tenant: string
+/** What is asked. An entry of a Bundle asks for itself. */
+export type Asked = {
   /** `Patient/1`: only what belongs to it. */
   readonly compartment?: string
   readonly type?: string
@@ -49,10 +48,22 @@ export type FhirRequest = {
   readonly preferences: Preferences
   /** The media types the client takes, best first, when it wants a Binary as what it is. */
   readonly rawAccept?: readonly string[]
+}
+
+/** Who is asked: what the server calls itself and how it reads texts, as of now. */
+export type Here = {
   /** Without a slash at the end. */
   readonly baseUrl: string
   readonly reading: Reading
 }
+
+/** Who asks. */
+export type Caller = { readonly tenant: string }
+
+/** What the entries of a Bundle have in common with it. */
+export type Context = Here & Caller
+
+export type FhirRequest = Asked & Context & { readonly interaction: InteractionCode }
 
 export type FhirResponse = {
   readonly status: number

@@ -29,7 +29,7 @@ function world(isVisible: boolean | 'down' = true) {
     },
     tokensOf: (written) => written.map(({ type, id, versionId }) => `${type}~${id}~${versionId}`),
   }
-  const exchange = (tenant: string, headers: Record<string, string>) => ({ http: { headers }, fhir: { tenant } }) as unknown as Exchange
+  const exchange = (tenant: string, headers: Record<string, string>) => ({ http: { headers }, caller: { tenant } }) as unknown as Exchange
   return {
     kept,
     asked,

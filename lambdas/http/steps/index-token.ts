@@ -10,7 +10,7 @@ import { Overloaded } from '../../ports/overloaded.ts'
 import type { VersionKey } from '../../ports/resource-store.ts'
 import type { Seal } from '../../ports/seal.ts'
 import type { SearchIndex } from '../../ports/search-index.ts'
-import type { Step } from '../exchange.ts'
+import { callerOf, type Step } from '../exchange.ts'
 
 export type TokenParts = {
   readonly seal: Seal
@@ -43,7 +43,7 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
     const failed = (error: unknown): undefined => void report(error, event.requestId)
     const waits = event.http.headers['x-consistency'] === 'strong' && written.length > 0
     const isLate = waits && (await parts.index.caughtUp(tokens, PATIENCE).catch(failed)) !== true
-    const token = await sealed(parts, event.fhir.tenant, tokens).catch(failed)
+    const token = await sealed(parts, callerOf(event).tenant, tokens).catch(failed)
     const headers = {
       ...(token === undefined ? {} : { [HEADER]: token }),
       ...(isLate ? { 'x-index-lag': `more than ${PATIENCE} ms` } : {}),
@@ -54,10 +54,11 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
 
 /** On searches, which may carry several. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds. */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
-  async before({ event: { http, fhir } }) {
-    const given = http.headers[HEADER]
+  async before({ event }) {
+    const given = event.http.headers[HEADER]
     if (given === undefined) return
-    const tokens = await Promise.all(given.split(',').map((token) => opened(parts, fhir.tenant, token.trim())))
+    const { tenant } = callerOf(event)
+    const tokens = await Promise.all(given.split(',').map((token) => opened(parts, tenant, token.trim())))
     if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new Overloaded('the search index is behind')
   },
 })

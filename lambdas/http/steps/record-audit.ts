@@ -10,12 +10,12 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
   const record: NonNullable<Step['after']> = (request) => {
     const { event: exchange } = request
     const response = request.response as HttpResponse
-    const { tenant, type, id } = exchange.fhir
+    const { type, id } = exchange.fhir
     const at = started.get(exchange) ?? clock.now()
     log.record({
       at,
       requestId: exchange.requestId,
-      tenant,
+      tenant: exchange.caller?.tenant ?? '',
       interaction: exchange.interaction,
       ...keyOf(type, id),
       status: response.status,
