@@ -43,10 +43,21 @@ export type SortKey = { readonly field: string; readonly descending: boolean }
 /** The sort values of the last hit of a page, then its type and id. */
 export type Position = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
 
-export type Plan = {
+/** What is looked for, without how it is shown. */
+export type Matching = {
   readonly tenant: string
   readonly types: readonly string[]
   readonly where: Predicate
+}
+
+/** Nothing but what is looked for. Every part has its name here: one that is added does not compile until it has. */
+export const matchingOf = ({ tenant, types, where }: Matching): { readonly [Part in keyof Required<Matching>]: Matching[Part] } => ({
+  tenant,
+  types,
+  where,
+})
+
+export type Plan = Matching & {
   /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
   readonly order: readonly SortKey[]
   readonly limit: number
@@ -55,9 +66,6 @@ export type Plan = {
   /** `estimate`: exact up to 10,000, absent above. */
   readonly total: 'none' | 'estimate' | 'accurate'
 }
-
-/** What is looked for, without how it is shown. */
-export type Matching = Pick<Plan, 'tenant' | 'types' | 'where'>
 
 /** Where a page of groups ended: the first hit of its last group, and that group's key. */
 export type GroupPosition = { readonly position: Position; readonly key: string }

@@ -1,6 +1,6 @@
 /** What the latest searches matched, until the index changes: further pages of a search need not find it again. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Matching, Predicate } from '../../../search/plan.ts'
+import { type Matching, matchingOf, type Predicate } from '../../../search/plan.ts'
 import { type DocSet, isList } from '../lists/docs.ts'
 
 /** Searches that are remembered. */
@@ -14,12 +14,12 @@ type Matches = readonly { readonly docs: DocSet }[]
 export class LatestMatches<Found extends Matches> {
   readonly #latest: { readonly matching: Matching; readonly found: Found }[] = []
 
-  of({ tenant, types, where }: Matching, find: () => Found): Found {
-    const matching = { tenant, types, where }
+  of(asked: Matching, find: () => Found): Found {
+    const matching = matchingOf(asked)
     const at = this.#latest.findIndex((each) => isDeepStrictEqual(each.matching, matching))
     if (at >= 0) return this.#latest[at]!.found
     const found = find()
-    if (keysOf(where) > MOST_KEYS || found.reduce((sum, { docs }) => sum + bytesOf(docs), 0) > MOST_BYTES) return found
+    if (keysOf(matching.where) > MOST_KEYS || found.reduce((sum, { docs }) => sum + bytesOf(docs), 0) > MOST_BYTES) return found
     if (this.#latest.length === MOST) this.#latest.shift()
     this.#latest.push({ matching, found })
     return found
