@@ -8,6 +8,8 @@ const { get, put } = withServer()
 const UCUM = 'http://unitsofmeasure.org'
 const code = (code: string, system = 'http://loinc.org') => coded(code, system)
 const quantity = (value: number, unit: string, coded = true) => ({ value, unit, ...(coded ? { system: UCUM, code: unit } : {}) })
+/** Samples in volts above 2. */
+const sampled = (more: object) => ({ origin: quantity(2, 'V'), period: 10, dimensions: 1, ...more })
 
 const RESOURCES: readonly Tree[] = [
   observation('g5', { code: code('29463-7'), valueQuantity: quantity(5, 'g') }),
@@ -15,6 +17,9 @@ const RESOURCES: readonly Tree[] = [
   observation('lb', { code: code('29463-7'), valueQuantity: { value: 5, unit: 'pound' } }),
   observation('cel', { code: code('8310-5'), valueQuantity: quantity(37, 'Cel') }),
   observation('far', { code: code('8310-5'), valueQuantity: quantity(98.6, '[degF]') }),
+  observation('samples', { valueSampledData: sampled({ factor: 0.5, data: '4 6 E 10' }) }),
+  observation('device', { valueSampledData: sampled({ lowerLimit: 100, upperLimit: 200, data: '4 6' }) }),
+  observation('unsampled', { valueSampledData: sampled({}) }),
   observation('iu', { code: code('iu'), valueQuantity: quantity(7, '[iU]') }),
   observation('minus', { code: code('minus'), valueQuantity: quantity(-2, 'g') }),
   observation('own', { code: code('own'), valueQuantity: { value: 3, unit: 'drops', system: 'urn:units', code: 'dr' } }),
@@ -98,6 +103,15 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
       [`Observation?value-quantity=gt98|${UCUM}|[degF]`, 'cel far'],
       [`Observation?value-quantity=7|${UCUM}|[iU]`, 'iu'],
       [`Observation?value-quantity=7|${UCUM}|1`, ''],
+      [`Observation?value-quantity=ge0|${UCUM}|V`, 'device samples'],
+      [`Observation?value-quantity=gt7|${UCUM}|V`, 'device'],
+      [`Observation?value-quantity=ge7|${UCUM}|V`, 'device samples'],
+      [`Observation?value-quantity=sa3.9|${UCUM}|V`, 'device samples'],
+      [`Observation?value-quantity=sa4|${UCUM}|V`, 'device'],
+      [`Observation?value-quantity=lt4.1|${UCUM}|V`, 'samples'],
+      [`Observation?value-quantity=sa99|${UCUM}|V`, 'device'],
+      [`Observation?value-quantity=ge200000|${UCUM}|mV`, 'device'],
+      [`Observation?value-quantity=gt200|${UCUM}|V`, ''],
       ['Observation?value-quantity=3|urn:units|dr', 'own'],
       ['Observation?value-quantity=3|urn:other|dr', ''],
       ['Observation?value-quantity=3||drops', 'own'],

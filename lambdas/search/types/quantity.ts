@@ -133,10 +133,7 @@ function intervalOf([low, high]: readonly (number | undefined)[], unit: unknown)
 
 /** The limits of what the device measures, or the samples themselves: factor × sample + origin. */
 function boundsOfSamples({ lowerLimit, upperLimit, factor, data }: Element, origin: Element): readonly (number | undefined)[] {
-  const samples = textOf(data)
-    .split(/\s+/)
-    .map(Number)
-    .filter((sample, i, all) => all[i] !== undefined && Number.isFinite(sample))
+  const samples = (textOf(data).match(/\S+/g) ?? []).map(Number).filter(Number.isFinite)
   const from = numberOf(origin.value) ?? 0
   const values = samples.map((sample) => sample * (numberOf(factor) ?? 1) + from)
   const low = numberOf(lowerLimit) ?? (values.length === 0 ? undefined : values.reduce((a, b) => Math.min(a, b)))
