@@ -1,6 +1,6 @@
 /** Specification 4.2: chains, reverse chains, what is included, and compartments. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { observation, ref } from '../fixtures/resources.ts'
+import { observation, patient, ref } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
@@ -21,6 +21,8 @@ const RESOURCES: readonly Tree[] = [
   observation('o4', { subject: 'Group/anders', code: 'x', hasMember: [ref('Observation/o1')] }),
   observation('o5', { subject: 'Patient/unknown', code: 'z', derivedFrom: [ref('Observation/o4')] }),
   { resourceType: 'Provenance', id: 'prov', recorded: '2020-01-01T00:00:00Z', target: [ref('Observation/o1')], agent: [{ who: ref('Practitioner/doc') }] },
+  { resourceType: 'QuestionnaireResponse', id: 'qr', status: 'completed', questionnaire: 'http://q.example/q|2', contained: [patient('p')], subject: ref('#p') },
+  { resourceType: 'QuestionnaireResponse', id: 'qr1', status: 'completed', questionnaire: 'http://q.example/q', subject: ref('Patient/other') },
   { resourceType: 'Condition', id: 'c1', subject: ref('Patient/anna'), code: { coding: [{ code: 'flu' }] } },
 ] // biome-ignore format: a table
 
@@ -40,6 +42,17 @@ const named = (entries: readonly Tree[] | undefined, mode: string): string =>
     .join(' ')
 
 describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
+  [
+    'a reference',
+    [
+      ['QuestionnaireResponse?questionnaire=http://q.example/q', 'qr qr1'],
+      ['QuestionnaireResponse?questionnaire=http://q.example/q|2', 'qr'],
+      ['QuestionnaireResponse?questionnaire=http://q.example/q|1', ''],
+      ['QuestionnaireResponse?subject=%23p', ''],
+      ['QuestionnaireResponse?subject=Patient/p,p', ''],
+      ['QuestionnaireResponse?subject=other', 'qr1'],
+    ],
+  ],
   [
     'a chain',
     [

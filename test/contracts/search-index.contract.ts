@@ -122,6 +122,15 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         expect(await ids({ where: not(key('x')) })).toBe('')
       })
 
+      it('a deleted one is not found by its id either', async () => {
+        const keys = { '_id:code': ['1'] }
+        const where: Predicate = { kind: 'key', field: '_id:code', oneOf: ['1'] }
+        await apply({ ...first, keys })
+        expect((await find({ where, total: 'accurate' })).total).toBe(1)
+        await apply(third)
+        expect(await find({ where, total: 'accurate' })).toEqual({ hits: [], more: false, total: 0 })
+      })
+
       it('one that was created again after its deletion is found', async () => {
         for (const each of [third, fourth, second]) await apply(each)
         expect((await find({ where: key('again') })).hits).toMatchObject([{ id: '1', version: 4 }])
@@ -400,6 +409,10 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       expect(await near(-17, -179.99, 3_000)).toBe('3')
       expect(await near(89.999, -170, 300)).toBe('4')
       expect(await near(0, 0, 30_000_000)).toBe('1 2 3 4')
+      // 111,195 m of a great circle are a degree.
+      await apply(at('6', -30, 100))
+      expect([await near(-29, 100, 111_200), await near(-31, 100, 111_200)]).toEqual(['6', '6'])
+      expect([await near(-29, 100, 111_190), await near(-31, 100, 111_190)]).toEqual(['', ''])
     })
 
     it('lists the distinct keys of a field among the matches', async () => {
