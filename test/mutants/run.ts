@@ -1,0 +1,99 @@
+/**
+ * Applies each mutant of table.txt to a private copy of the sources, runs its tests there, and fails where they pass:
+ *   node test/mutants/run.ts [--tenth] [WORD…]
+ * WORD: only rows whose file, text or tests contain one; --tenth: only a tenth, another one with each commit.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { faultOf, type Mutant, mutated, nameOf, readMutants } from './rows.ts'
+
+const NOT_COPIED = new Set(['node_modules', '.git', '.data', '.fhir', 'cdk.out', 'coverage'])
+/** A mutant may make a test wait for ever. */
+const PATIENCE = 10 * 60_000
+
+type Outcome = 'passed' | 'failed' | 'not run'
+type Report = { readonly numFailedTests: number; readonly numPassedTests: number; readonly numRuntimeErrorTestSuites: number }
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(words: readonly string[]): Promise<number> {
+  const mutants = chosen(readMutants(), words)
+  const unmutated = new Map<string, Outcome>()
+  const left = [...mutants]
+  let wrong = 0
+  const work = async (copy: string): Promise<void> => {
+    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
+      const fault = await survived(mutant, copy, unmutated)
+      if (fault !== undefined) wrong++
+      console.log(`${fault === undefined ? 'noticed ' : 'SURVIVED'} ${nameOf(mutant)}${fault === undefined ? '' : ` (${fault})`}`)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), mutants.length) }, () => withCopy(work)))
+  console.log(`${mutants.length} mutants, ${mutants.length - wrong} noticed, ${wrong} not`)
+  return wrong === 0 && mutants.length > 0 ? 0 : 1
+}
+
+function chosen(mutants: readonly Mutant[], words: readonly string[]): readonly Mutant[] {
+  if (!words.includes('--tenth')) {
+    const isMeant = ({ file, text, tests }: Mutant) => words.some((word) => [file, text, ...tests].some((part) => part.includes(word)))
+    return words.length === 0 ? mutants : mutants.filter(isMeant)
+  }
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
+  const tenth = Number.parseInt(commit.slice(0, 8), 16) % 10
+  return mutants.filter((_, n) => n % 10 === tenth)
+}
+
+/** Why the tests cannot be said to have noticed it. */
+async function survived(mutant: Mutant, copy: string, unmutated: Map<string, Outcome>): Promise<string | undefined> {
+  const fault = faultOf(mutant, copy)
+  if (fault !== undefined) return fault
+  const tests = mutant.tests.join(' ')
+  if (!unmutated.has(tests)) unmutated.set(tests, await run(mutant.tests, copy))
+  if (unmutated.get(tests) !== 'passed') return 'its tests fail without it'
+  const path = join(copy, mutant.file)
+  const source = readFileSync(path, 'utf8')
+  writeFileSync(path, mutated(mutant, copy))
+  try {
+    const outcome = await run(mutant.tests, copy)
+    return outcome === 'failed' ? undefined : `its tests: ${outcome}`
+  } finally {
+    writeFileSync(path, source)
+  }
+}
+
+/** As `npm test` runs them. A test has to fail: a suite that could not start says nothing. */
+async function run(tests: readonly string[], copy: string): Promise<Outcome> {
+  const report = join(copy, 'report.json')
+  rmSync(report, { force: true })
+  const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
+  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js', '--ci']
+  const output = ['--json', `--outputFile=${report}`, `--cacheDirectory=${join(copy, '.jest')}`, '--silent']
+  const child = spawn(process.execPath, [...jest, ...output, '--runInBand', ...tests], { cwd: copy, env, stdio: 'ignore', detached: true })
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), PATIENCE)
+  await new Promise((resolve) => child.once('exit', resolve))
+  clearTimeout(timer)
+  const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = readReport(report)
+  if (numRuntimeErrorTestSuites > 0 || numFailedTests + numPassedTests === 0) return 'not run'
+  return numFailedTests > 0 ? 'failed' : 'passed'
+}
+
+function readReport(path: string): Report {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Report
+  } catch {
+    return { numFailedTests: 0, numPassedTests: 0, numRuntimeErrorTestSuites: 1 }
+  }
+}
+
+async function withCopy(use: (copy: string) => Promise<void>): Promise<void> {
+  const copy = mkdtempSync(join(tmpdir(), 'fhir-mutants-'))
+  try {
+    for (const name of readdirSync('.')) if (!NOT_COPIED.has(name)) cpSync(name, join(copy, name), { recursive: true })
+    symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
+    await use(copy)
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
