@@ -10,6 +10,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   restore: async () => (await import('./commands/restore.ts')).restoreCommand,
 }
 
+// What is written is its owner's alone, also by SQLite, which has no setting for it.
+process.umask(0o077)
+
 const program = new Command('fhir').description('A FHIR R4 server in one process: starts it, loads it, saves it').showHelpAfterError()
 const asked = COMMANDS[process.argv[2] ?? '']
 for (const command of asked === undefined ? Object.values(COMMANDS) : [asked])

@@ -47,6 +47,7 @@ async function start(options: Options): Promise<void> {
     baseUrl,
     ...(options.memory ? {} : { dataFolder: options.data }),
     report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${stackOf(error)}\n`),
+    warn: (line) => complain(`fhir: ${line}\n`),
   })
   try {
     await listen(embedded, options)
@@ -93,10 +94,7 @@ function stopOnSignals(embedded: Embedded): void {
       () => process.exit(1),
     )
   }
-  process.on('SIGTERM', stop).on('SIGINT', stop)
-  process.on('SIGHUP', () => {
-    embedded.restore().catch((error: Error) => complain(`fhir: the backup could not be restored: ${error.message}\n`))
-  })
+  process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)
 }
 
 /** Once: what was changed since stays changed. */

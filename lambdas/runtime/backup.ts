@@ -1,52 +1,121 @@
 /** Backups of a data folder: one file with all versions; the index is made again from it. */
-import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { chown, rename, rm, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { lockedBy, openDataFolder } from '../adapters/filesystem/data-folder.ts'
+import { askServer, type Command } from '../adapters/filesystem/command-socket.ts'
+import { DataFolderInUse, openDataFolder } from '../adapters/filesystem/data-folder.ts'
+import { copyDurably, flushFolder } from '../adapters/filesystem/durable-file.ts'
 import { backupStoreFile, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
 import { nextTo } from './index-files.ts'
 
 const STORE = 'store.db'
 const INDEX = 'index.db'
-/** Where a restore leaves the store for the server to take. */
+/** A whole store, on disk: where it stands, the resources of the folder are those in it, and it only has to take its place. */
 const RESTORED = 'restored.db'
-const PATIENCE = 60_000
+/** Milliseconds for which the folder may be in use by who does not answer: a server that starts or ends, another command. */
+const PATIENCE = 15_000
+const PAUSE = 50
 
 /** Also while a server runs on the folder. */
-export const backupStore = (folder: string, file: string): Promise<void> => backupStoreFile(join(folder, STORE), file)
+export async function backupStore(folder: string, file: string): Promise<void> {
+  const copy = () => backupStoreFile(join(folder, STORE), file)
+  await inFolder(folder, {
+    async alone() {
+      await takeRestored(folder)
+      await copy()
+      return 'done'
+    },
+    async besideServer() {
+      const done = await askServer(folder, 'backup', '')
+      if (done === undefined) return undefined
+      await copy().finally(done)
+      return 'done'
+    },
+  })
+}
 
 /** Puts a backup in the place of the folder's store; a server that runs on the folder goes on with it. StoreFileError where it is no backup. */
 export async function restoreStore(folder: string, file: string): Promise<'running' | 'stopped'> {
   checkStoreFile(file)
-  const server = lockedBy(folder)
-  if (server === undefined) {
-    const data = openDataFolder(folder)
-    leaveRestored(folder, file)
-    takeRestored(folder)
-    data.unlock()
-    return 'stopped'
-  }
-  leaveRestored(folder, file)
-  process.kill(server, 'SIGHUP')
-  for (let waited = 0; existsSync(join(folder, RESTORED)); waited += 50) {
-    if (waited > PATIENCE || lockedBy(folder) === undefined)
-      throw new Error('The server did not take the backup: it will when it starts again')
-    await wait(50)
-  }
-  return 'running'
+  return inFolder<'running' | 'stopped'>(folder, {
+    async alone() {
+      await commitRestored(folder, await bring(folder, file))
+      await takeRestored(folder)
+      return 'stopped'
+    },
+    async besideServer() {
+      const brought = await bring(folder, file)
+      try {
+        const done = await askServer(folder, 'restore', brought)
+        done?.()
+        return done && 'running'
+      } finally {
+        await rm(join(folder, brought), { force: true })
+      }
+    },
+  })
 }
 
-function leaveRestored(folder: string, file: string): void {
-  const partial = join(folder, `${RESTORED}.partial`)
-  copyFileSync(file, partial)
-  renameSync(partial, join(folder, RESTORED))
+/** `besideServer`: undefined where none listens. */
+type Ways<Result extends string> = { readonly alone: () => Promise<Result>; readonly besideServer: () => Promise<Result | undefined> }
+
+/** With the folder to oneself, or granted by the server whose it is. */
+async function inFolder<Result extends string>(folder: string, { alone, besideServer }: Ways<Result>): Promise<Result> {
+  for (const began = performance.now(); ; await wait(PAUSE)) {
+    try {
+      const { unlock } = await openDataFolder(folder)
+      return await alone().finally(unlock)
+    } catch (error) {
+      if (!(error instanceof DataFolderInUse)) throw error
+      const result = await besideServer()
+      if (result !== undefined) return result
+      if (performance.now() - began > PATIENCE) throw error
+    }
+  }
 }
 
-/** The last step of a restore, which a crash may have kept it from. The store must not be open. */
-export function takeRestored(folder: string): void {
-  const restored = join(folder, RESTORED)
-  if (!existsSync(restored)) return
+/** What a server does for these commands. `restore`: takes a file of the folder that is a whole store. */
+export function storeCommands(restore: (file: string) => Promise<void>): Readonly<Record<'backup' | 'restore', Command>> {
+  let saving = 0
+  let isRestoring = false
+  return {
+    async backup(_, left) {
+      if (isRestoring) throw new Error('A backup is being restored: try again')
+      saving++
+      void left.then(() => saving--)
+    },
+    async restore(file) {
+      if (isRestoring || saving > 0) throw new Error('Another backup or restore is under way: try again')
+      isRestoring = true
+      await restore(file).finally(() => (isRestoring = false))
+    },
+  }
+}
+
+/** A copy in the folder, whole and on disk; its name. A server that starts throws it away. */
+async function bring(folder: string, file: string): Promise<string> {
+  const name = `${RESTORED}.${randomUUID()}.unfinished`
+  await copyDurably(file, join(folder, name))
+  const { uid, gid } = await stat(folder)
+  // The server may run as another user than root, who may give files away.
+  if (process.getuid?.() === 0) await chown(join(folder, name), uid, gid)
+  return name
+}
+
+/** The moment of a restore: before it everything is as it was, from now on the folder holds what was brought. */
+export async function commitRestored(folder: string, brought: string): Promise<void> {
+  await rename(join(folder, basename(brought)), join(folder, RESTORED))
+  await flushFolder(folder)
+}
+
+/** The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. The store must not be open. */
+export async function takeRestored(folder: string): Promise<void> {
+  if (!existsSync(join(folder, RESTORED))) return
   for (const name of [STORE, INDEX, nextTo(INDEX)])
-    for (const end of ['-wal', '-shm', '']) rmSync(join(folder, name + end), { force: true })
-  renameSync(restored, join(folder, STORE))
+    for (const end of ['-wal', '-shm', '']) if (name + end !== STORE) await rm(join(folder, name + end), { force: true })
+  await flushFolder(folder)
+  await rename(join(folder, RESTORED), join(folder, STORE))
+  await flushFolder(folder)
 }

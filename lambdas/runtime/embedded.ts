@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
+import { listenForCommands } from '../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { Searcher } from '../adapters/in-process/searcher.ts'
@@ -35,7 +36,7 @@ import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Reading } from '../search/reading.ts'
-import { takeRestored } from './backup.ts'
+import { commitRestored, storeCommands, takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
@@ -49,23 +50,34 @@ export type EmbeddedOptions = {
   /** Without a slash at the end. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
+  /** Told what the person who starts the server should know, in one line each. */
+  readonly warn?: (line: string) => void
 }
 
 export type Embedded = {
   /** Listens on nothing yet. */
   readonly server: Server
-  /** Takes the place of everything: the store a `restore` left in the data folder. Requests meanwhile are answered 503. */
-  readonly restore: () => Promise<void>
   /** Finishes what is under way, then closes the stores. */
   readonly close: () => Promise<void>
 }
 
 const HOUR = 60 * 60 * 1000
 
-export async function openEmbedded({ config, dataFolder, baseUrl, report }: EmbeddedOptions): Promise<Embedded> {
-  const folder = dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
-  const data = openDataFolder(folder)
-  const seal = new AesSeal(data.key())
+export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const folder = options.dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
+  const data = await openDataFolder(folder)
+  try {
+    return await openIn(data, folder, options)
+  } catch (error) {
+    data.unlock()
+    throw error
+  }
+}
+
+async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions): Promise<Embedded> {
+  const { config, dataFolder, baseUrl, report, warn = () => undefined } = options
+  for (const line of data.warnings) warn(line)
+  const seal = new AesSeal(await data.key())
   const audit = new FilesystemAuditLog({
     folder: data.path('audit'),
     retentionDays: config.auditRetentionDays,
@@ -75,7 +87,7 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
   const reading = readingOf(config, baseUrl)
   const blobs = new FilesystemBlobStore(data.path('blobs'))
   const open = async (): Promise<Home> => {
-    takeRestored(folder)
+    await takeRestored(folder)
     const stores = await openStores(data, config, reading, report)
     const { definitions } = stores
     const ports: Ports = {
@@ -119,15 +131,25 @@ export async function openEmbedded({ config, dataFolder, baseUrl, report }: Embe
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
   })
+  // Requests meanwhile are answered 503. Where it fails, the server goes on with what it had.
+  const restore = async (file: string): Promise<void> => {
+    let failed: unknown
+    await gate.exchange(async (home) => {
+      await closeStores(home)
+      await commitRestored(folder, file).catch((error) => (failed = error))
+      return open()
+    })
+    if (failed !== undefined) throw failed
+  }
+  const endListening = await listenForCommands(folder, storeCommands(restore)).catch((error) => {
+    warn(`Backup and restore cannot reach this server (${error.code}): they need it stopped`)
+    return async () => undefined
+  })
   return {
     server,
-    restore: () =>
-      gate.exchange(async (home) => {
-        await closeStores(home)
-        return open()
-      }),
     async close() {
       clearInterval(forgetting)
+      await endListening()
       await closeServer(server)
       await closeStores(gate.inside)
       await audit.close()

@@ -1,4 +1,4 @@
-/** What a newcomer sees: `fhir start --sample`, its curls, its errors; load, backup and restore. */
+/** What a newcomer sees: `fhir start --sample`, its curls, its errors; load. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -82,7 +82,7 @@ describe('start', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [['start', '--memory', '--port', String(port)], /^fhir: Port \d+ is taken: choose another with --port\n$/],
       [['start', '--data', join(file, 'below')], /^fhir: The data folder .* is not writable \(ENOTDIR\)\n$/],
-      [['start', '--data', data, '--port', '0'], /^fhir: The data folder .* is in use by process \d+\n$/],
+      [['start', '--data', data, '--port', '0'], /^fhir: The data folder .* is in use by another process\n$/],
       [['start', '--memory', '--host', '0.0.0.0'], /^fhir: Without authentication the server listens on loopback addresses only\n$/],
       [['start', '--memory', '--base-url', 'nonsense'], /^fhir: The base URL nonsense is not a URL\n$/],
       [['backup', join(newFolder(), 'b.db'), '--data', newFolder()], /^fhir: There is no data in .*\n$/],
@@ -179,37 +179,6 @@ describe('load', () => {
     writeFileSync(file, '{"resourceType":"Patient","id":"p","active":true}')
     const { code, err } = await fhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
     expect([code, err]).toEqual([1, expect.stringContaining('cannot be reached')])
-  })
-})
-
-describe('backup and restore', () => {
-  it('of a running server: what was saved is there again, with its history and its searches', async () => {
-    const data = newFolder()
-    const file = join(newFolder(), 'saved.db')
-    const server = await started('--data', data)
-    const put = (id: string, active: boolean) =>
-      fetch(`${server.base}/Patient/${id}`, {
-        method: 'PUT',
-        body: JSON.stringify({ resourceType: 'Patient', id, active }),
-        headers: { 'content-type': 'application/fhir+json' },
-      })
-    await put('a', true)
-    await put('a', false)
-    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
-    await put('a', true)
-    await put('b', true)
-    const { code, out } = await fhir('restore', file, '--data', data)
-    expect([code, out]).toEqual([0, expect.stringContaining('its server goes on with it')])
-    expect((await json(`${server.base}/Patient/a/_history`)).entry).toHaveLength(2)
-    expect((await fetch(`${server.base}/Patient/b`)).status).toBe(404)
-    expect((await json(`${server.base}/Patient?active=true`)).total).toBe(0)
-    expect((await put('c', true)).status).toBe(201)
-    expect((await json(`${server.base}/Patient?active=true`)).total).toBe(1)
-    await server.stop()
-    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
-    const again = await started('--data', data)
-    expect((await json(`${again.base}/Patient?_summary=count`)).total).toBe(1)
-    await again.stop()
   })
 })
 

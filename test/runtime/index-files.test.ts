@@ -80,14 +80,14 @@ describe('the index', () => {
   })
 })
 
-it('both indexes go when a restored store takes the place of theirs', () => {
+it('both indexes go when a restored store takes the place of theirs', async () => {
   const parts = upgraded()
   const { answering, next } = openIndexFiles(parts)
   answering.close()
   next!.close()
   const folder = join(parts.file, '..')
   writeFileSync(join(folder, 'restored.db'), '')
-  takeRestored(folder)
+  await takeRestored(folder)
   expect(readdirSync(folder)).toEqual(['store.db'])
 })
 

@@ -1,10 +1,9 @@
-/** The parts a home is made of: settings, the gate, paced writes, sealed texts, the audit log, the data folder. */
+/** The parts a home is made of: settings, the gate, paced writes, sealed texts, the audit log. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
-import { DataFolderError, lockedBy, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
@@ -143,22 +142,6 @@ describe('the audit log', () => {
     await wait(300)
     await log.close()
     expect(readFileSync(join(audit, '2024-02-28.jsonl'), 'utf8').trim().split('\n')).toHaveLength(1)
-  })
-})
-
-describe('the data folder', () => {
-  it('is locked to one process, also against a lock a dead process left', () => {
-    const path = join(folder, 'data')
-    const data = openDataFolder(path)
-    expect(lockedBy(path)).toBe(process.pid)
-    writeFileSync(join(path, 'lock'), '1\n')
-    expect(() => openDataFolder(path)).toThrow(DataFolderError)
-    writeFileSync(join(path, 'lock'), '999999999\n')
-    const again = openDataFolder(path)
-    expect(again.key()).toEqual(data.key())
-    expect(again.key()).toHaveLength(32)
-    again.unlock()
-    expect(lockedBy(path)).toBeUndefined()
   })
 })
 

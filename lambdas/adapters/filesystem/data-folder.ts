@@ -1,75 +1,70 @@
-/** The folder an embedded server keeps everything in: made when missing, locked to one process, with a key of its own. */
+/** The folder an embedded server keeps everything in: made when missing, locked to one process, private to its user, with a key of its own. */
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { filesLeftUnfinished, isMissing, replaceDurably } from './durable-file.ts'
+import { takeLock } from './folder-lock.ts'
+import { makePrivate } from './private-files.ts'
 
 /** One clear line for the person who starts the server. */
 export class DataFolderError extends Error {}
 
+/** The folder is another process's. */
+export class DataFolderInUse extends DataFolderError {}
+
 export type DataFolder = {
   readonly path: (name: string) => string
   /** 32 random bytes, made once. */
-  readonly key: () => Uint8Array
+  readonly key: () => Promise<Uint8Array>
+  /** What the person who starts the server should know, one line each. */
+  readonly warnings: readonly string[]
   readonly unlock: () => void
 }
 
-const LOCK = 'lock'
+const LOCK = 'lock.db'
+/** Of versions before this one: a file with the number of a process, which means nothing any more. */
+const OLD_LOCK = 'lock'
 
-/** `port`: told to whoever finds the lock. DataFolderError: not writable, or in use. */
-export function openDataFolder(folder: string): DataFolder {
+/** DataFolderInUse; DataFolderError where it cannot be written. */
+export async function openDataFolder(folder: string): Promise<DataFolder> {
+  const unlock = await lock(folder)
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    takeLock(join(folder, LOCK), folder)
+    for (const name of [OLD_LOCK, ...(await filesLeftUnfinished(folder))]) await rm(join(folder, name), { force: true })
+    const warnings = await makePrivate(folder)
+    return { path: (name) => join(folder, name), key: () => keyIn(join(folder, 'key')), warnings, unlock }
   } catch (error) {
-    if (error instanceof DataFolderError) throw error
-    throw new DataFolderError(`The data folder ${folder} is not writable (${(error as NodeJS.ErrnoException).code})`)
-  }
-  return {
-    path: (name) => join(folder, name),
-    key: () => keyIn(join(folder, 'key')),
-    unlock: () => rmSync(join(folder, LOCK), { force: true }),
+    unlock()
+    throw notWritable(folder, error)
   }
 }
 
-/** The process that holds the lock of the folder, if one does. */
-export function lockedBy(folder: string): number | undefined {
-  const file = join(folder, LOCK)
-  if (!existsSync(file)) return undefined
-  const pid = Number(readFileSync(file, 'utf8').trim())
-  return isRunning(pid) ? pid : undefined
-}
-
-function takeLock(file: string, folder: string): void {
-  for (let attempt = 0; attempt < 2; attempt++) {
-    try {
-      const lock = openSync(file, 'wx', 0o600)
-      writeSync(lock, `${process.pid}\n`)
-      closeSync(lock)
-      return
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      const holder = lockedBy(folder)
-      if (holder !== undefined && holder !== process.pid)
-        throw new DataFolderError(`The data folder ${folder} is in use by process ${holder}`)
-      rmSync(file, { force: true })
-    }
-  }
-  throw new DataFolderError(`The data folder ${folder} is in use`)
-}
-
-function isRunning(pid: number): boolean {
-  if (!Number.isInteger(pid) || pid <= 0) return false
+async function lock(folder: string): Promise<() => void> {
+  let unlock: (() => void) | undefined
   try {
-    process.kill(pid, 0)
-    return true
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    unlock = takeLock(join(folder, LOCK))
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    throw notWritable(folder, error)
   }
+  if (unlock === undefined) throw new DataFolderInUse(`The data folder ${folder} is in use by another process`)
+  return unlock
 }
 
-function keyIn(file: string): Uint8Array {
-  if (!existsSync(file)) writeFileSync(file, randomBytes(32), { mode: 0o600, flag: 'wx' })
-  const key = readFileSync(file)
-  if (key.length !== 32) throw new DataFolderError(`${file} is not a key of this server`)
-  return key
+/** Of the file system, or of SQLite, which says it in words. */
+function notWritable(folder: string, error: unknown): DataFolderError {
+  const { code, errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number }
+  return new DataFolderError(`The data folder ${folder} is not writable (${errcode === undefined ? code : message})`)
+}
+
+/** An empty file is one that did not fit on the disk of a version before this one: nothing was ever sealed with it. */
+async function keyIn(file: string): Promise<Uint8Array> {
+  const known = await readFile(file).catch((error) => {
+    if (isMissing(error)) return Buffer.alloc(0)
+    throw error
+  })
+  if (known.length === 32) return known
+  if (known.length > 0) throw new DataFolderError(`${file} is not a key of this server`)
+  const made = randomBytes(32)
+  await replaceDurably(file, (handle) => handle.writeFile(made))
+  return made
 }

@@ -1,6 +1,9 @@
-/** Files that are there whole or not at all, and stay there when the machine stops: written aside, flushed, renamed, the folder flushed. */
+/**
+ * Files that are there whole or not at all, for their owner alone, and stay there when the machine stops: written aside, flushed, renamed,
+ * the folder flushed.
+ */
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, copyFile, type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const UNFINISHED = '.unfinished'
@@ -10,7 +13,7 @@ export async function replaceDurably(path: string, fill: (file: FileHandle) => P
   await makeFolder(folder)
   const unfinished = `${path}.${randomUUID()}${UNFINISHED}`
   try {
-    const file = await open(unfinished, 'wx')
+    const file = await open(unfinished, 'wx', 0o600)
     await fill(file)
       .then(() => file.sync())
       .finally(() => file.close())
@@ -20,6 +23,19 @@ export async function replaceDurably(path: string, fill: (file: FileHandle) => P
     throw error
   }
   await flushFolder(folder)
+}
+
+/** A copy that is on disk, for its owner alone; it is no file of its folder yet, which is not flushed. */
+export async function copyDurably(from: string, to: string): Promise<void> {
+  try {
+    await copyFile(from, to)
+    await chmod(to, 0o600)
+    const file = await open(to, 'r+')
+    await file.sync().finally(() => file.close())
+  } catch (error) {
+    await rm(to, { force: true })
+    throw error
+  }
 }
 
 export async function removeDurably(path: string): Promise<void> {
@@ -42,16 +58,21 @@ export async function filesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
+/** The names of what a process that ended left of its work. */
+export const filesLeftUnfinished = async (folder: string): Promise<readonly string[]> =>
+  (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED))
+
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 /** A new folder is an entry of the one above it, which has to be flushed as well. */
 async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true })
+  const first = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (first === undefined) return
   for (let made = folder; made.length >= first.length; made = dirname(made)) await flushFolder(dirname(made))
 }
 
-async function flushFolder(folder: string): Promise<void> {
+/** Its entries: what was made, renamed and removed in it stays so. */
+export async function flushFolder(folder: string): Promise<void> {
   // Windows has no handles of folders; there the rename is in the journal.
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')

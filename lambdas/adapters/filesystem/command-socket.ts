@@ -1,0 +1,104 @@
+/**
+ * How a command reaches the server of a data folder: a socket that only its user may write to, whose address stands in a file of the folder.
+ * A line of JSON goes each way; the connection stays as long as the command needs what it was granted.
+ */
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { replaceDurably } from './durable-file.ts'
+
+/** `left`: the command has ended. Throws what the command is to say. */
+export type Command = (argument: string, left: Promise<void>) => Promise<void>
+
+type Request = { readonly command: string; readonly argument: string }
+/** `refused`: why. */
+type Reply = { readonly refused?: string }
+
+const ADDRESS = 'address'
+/** Bytes: a longer name does not fit into an address (104 on macOS, 108 on Linux). */
+const LONGEST_NAME = 100
+
+/** Ends the listening. */
+export async function listenForCommands(folder: string, commands: Readonly<Record<string, Command>>): Promise<() => Promise<void>> {
+  const address = newAddress(folder)
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+    void serve(socket, commands)
+  }).unref()
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
+  if (process.platform !== 'win32') chmodSync(address, 0o600)
+  await replaceDurably(join(folder, ADDRESS), (file) => file.writeFile(address))
+  return async () => {
+    rmSync(join(folder, ADDRESS), { force: true })
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server.close(resolve))
+    if (dirname(address) !== resolve(folder) && process.platform !== 'win32') rmSync(dirname(address), { recursive: true, force: true })
+  }
+}
+
+/**
+ * Asks the server of the folder; undefined when none listens. Error: what the server refused it with. What was granted is given back by the
+ * function that is returned, and with this process.
+ */
+export async function askServer(folder: string, command: string, argument: string): Promise<(() => void) | undefined> {
+  const socket = await connected(folder)
+  if (socket === undefined) return undefined
+  socket.write(`${JSON.stringify({ command, argument } satisfies Request)}\n`)
+  const line = await firstLine(socket)
+  const { refused } = line === undefined ? { refused: 'The server ended before it answered' } : (JSON.parse(line) as Reply)
+  if (refused === undefined) return () => socket.destroy()
+  socket.destroy()
+  throw new Error(refused)
+}
+
+function newAddress(folder: string): string {
+  if (process.platform === 'win32') return `\\\\.\\pipe\\fhir-${randomUUID()}`
+  const inside = join(resolve(folder), 'socket')
+  if (Buffer.byteLength(inside) > LONGEST_NAME) return join(mkdtempSync(join(tmpdir(), 'fhir-')), 'socket')
+  // Left by a process that was killed: the folder is locked, so nobody listens.
+  rmSync(inside, { force: true })
+  return inside
+}
+
+async function serve(socket: Socket, commands: Readonly<Record<string, Command>>): Promise<void> {
+  const left = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  socket.on('error', () => socket.destroy())
+  const line = await firstLine(socket)
+  if (line === undefined) return
+  const reply = (what: Reply): void => void (socket.writable && socket.write(`${JSON.stringify(what)}\n`))
+  try {
+    const { command, argument } = JSON.parse(line) as Request
+    const answer = commands[command]
+    if (answer === undefined) throw new Error(`The server does not know the command ${command}`)
+    await answer(argument, left)
+    reply({})
+  } catch (error) {
+    reply({ refused: (error as Error).message })
+  }
+}
+
+function connected(folder: string): Promise<Socket | undefined> {
+  let address: string
+  try {
+    address = readFileSync(join(folder, ADDRESS), 'utf8')
+  } catch {
+    return Promise.resolve(undefined)
+  }
+  return new Promise((resolve) => {
+    const socket = connect(address, () => resolve(socket))
+    socket.once('error', () => resolve(undefined))
+  })
+}
+
+/** undefined: the other end left before it said one. */
+function firstLine(socket: Socket): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const lines = createInterface({ input: socket })
+    lines.once('line', resolve).once('close', () => resolve(undefined))
+  })
+}

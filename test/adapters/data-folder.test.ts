@@ -1,0 +1,151 @@
+/** The folder of an embedded server: one process has it, nobody else may look into it, and its key is there whole. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from '@jest/globals'
+import { DataFolderError, DataFolderInUse, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+
+const AT_ONCE = process.env.FHIR_TEST_FULL === '1' ? 200 : 5
+
+const children = new Set<ChildProcess>()
+atEnd(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** Below a new one: it is not there yet. */
+const unmade = (): string => join(newFolder(), 'data')
+
+const program = fileURLToPath(new URL('../fixtures/crash/take-lock.ts', import.meta.url))
+
+/** `told`: the lines it says, one after the other. */
+function taker(folder: string): { readonly child: ChildProcess; readonly told: () => Promise<string> } {
+  const child = spawn(process.execPath, [program, join(folder, 'lock.db'), join(folder, 'go')], { stdio: ['pipe', 'pipe', 'inherit'] })
+  children.add(child)
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]()
+  return { child, told: async () => (await lines.next()).value as string }
+}
+
+describe('The lock of a folder', () => {
+  it.each([['a new folder'], ['a folder whose server was killed']])(
+    `is one process's of ${AT_ONCE} that ask at once, in %s`,
+    async (state) => {
+      const folder = newFolder()
+      if (state !== 'a new folder') await killedServerIn(folder)
+      const all = Array.from({ length: AT_ONCE }, () => taker(folder))
+      for (const { told } of all) expect(await told()).toBe('ready')
+      writeFileSync(join(folder, 'go'), '')
+      const answers = await Promise.all(all.map(({ told }) => told()))
+      expect(answers.filter((answer) => answer === 'taken')).toHaveLength(1)
+      expect(answers.filter((answer) => answer === 'refused')).toHaveLength(AT_ONCE - 1)
+      for (const { child } of all) child.kill('SIGKILL')
+    },
+  )
+
+  async function killedServerIn(folder: string): Promise<void> {
+    writeFileSync(join(folder, 'lock'), '1\n')
+    writeFileSync(join(folder, 'go'), '')
+    const { child, told } = taker(folder)
+    expect([await told(), await told()]).toEqual(['ready', 'taken'])
+    await expect(openDataFolder(folder)).rejects.toThrow(DataFolderInUse)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    rmSync(join(folder, 'go'))
+  }
+
+  it('is given once in a process, too, and goes back', async () => {
+    const folder = unmade()
+    const { unlock } = await openDataFolder(folder)
+    for (let i = 0; i < 2; i++)
+      await expect(openDataFolder(folder)).rejects.toThrow(`The data folder ${folder} is in use by another process`)
+    const { child, told } = taker(folder)
+    writeFileSync(join(folder, 'go'), '')
+    expect([await told(), await told()]).toEqual(['ready', 'refused'])
+    await once(child, 'exit')
+    unlock()
+    const again = await openDataFolder(folder)
+    again.unlock()
+  })
+
+  it('does not ask about a process that an old lock names, and leaves it alone', async () => {
+    const folder = newFolder()
+    const bystander = spawn('sleep', ['60'])
+    children.add(bystander)
+    writeFileSync(join(folder, 'lock'), `${bystander.pid}\n`)
+    const { unlock } = await openDataFolder(folder)
+    unlock()
+    expect([existsSync(join(folder, 'lock')), bystander.exitCode, bystander.signalCode]).toEqual([false, null, null])
+    bystander.kill()
+  })
+
+  it('cannot be had where it cannot be written', async () => {
+    const file = unmade()
+    writeFileSync(file, '')
+    await expect(openDataFolder(join(file, 'below'))).rejects.toThrow(/is not writable \(ENOTDIR\)/)
+    const folder = newFolder()
+    mkdirSync(join(folder, 'lock.db'), { recursive: true })
+    await expect(openDataFolder(folder)).rejects.toThrow(/is not writable \(unable to open database file\)/)
+  })
+})
+
+describe('The key of a folder', () => {
+  it('is made once', async () => {
+    const data = await openDataFolder(newFolder())
+    const key = await data.key()
+    expect(key).toHaveLength(32)
+    expect(await data.key()).toEqual(key)
+    data.unlock()
+  })
+
+  it('is made where a full disk left an empty one, and refused where it is another file', async () => {
+    const data = await openDataFolder(newFolder())
+    writeFileSync(data.path('key'), '')
+    const key = await data.key()
+    expect(new Uint8Array(readFileSync(data.path('key')))).toEqual(new Uint8Array(key))
+    writeFileSync(data.path('key'), 'short')
+    await expect(data.key()).rejects.toThrow(DataFolderError)
+    data.unlock()
+  })
+})
+
+describe('A folder', () => {
+  const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+
+  it('is taken from others, with what an older server left in it; one somebody shared is told of', async () => {
+    const folder = newFolder()
+    for (const path of ['audit', 'blobs']) mkdirSync(join(folder, path))
+    for (const path of ['store.db', 'store.db-wal', 'key', 'audit/2026-01-01.jsonl'])
+      writeFileSync(join(folder, path), 'x', { mode: 0o666 })
+    for (const path of ['', 'audit', 'blobs', 'store.db', 'store.db-wal', 'audit/2026-01-01.jsonl'])
+      chmodSync(join(folder, path), statSync(join(folder, path)).isDirectory() ? 0o755 : 0o664)
+    const { warnings, unlock } = await openDataFolder(folder)
+    unlock()
+    expect(warnings).toEqual([`The data folder ${folder} can be read by other users: chmod 700 ${folder}`])
+    expect(
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .map((path) => `${path} ${modeOf(join(folder, path))}`)
+        .sort(),
+    ).toEqual(['audit 700', 'audit/2026-01-01.jsonl 600', 'blobs 700', 'key 600', 'lock.db 600', 'store.db 600', 'store.db-wal 600'])
+  })
+
+  it('that is made is private from the beginning', async () => {
+    const before = process.umask(0)
+    const folder = unmade()
+    const { warnings, unlock, key } = await openDataFolder(folder)
+    await key()
+    unlock()
+    process.umask(before)
+    expect([warnings, modeOf(folder), modeOf(join(folder, 'key')), modeOf(join(folder, 'lock.db'))]).toEqual([[], '700', '600', '600'])
+  })
+
+  it('loses what a process that ended had not finished', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'key.1.unfinished'), '')
+    const { unlock } = await openDataFolder(folder)
+    unlock()
+    expect(readdirSync(folder)).toEqual(['lock.db'])
+  })
+})

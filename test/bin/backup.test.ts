@@ -1,0 +1,129 @@
+/** `fhir backup` and `fhir restore`, beside a server and without one. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { askServer, listenForCommands } from '../../lambdas/adapters/filesystem/command-socket.ts'
+import { storeCommands } from '../../lambdas/runtime/backup.ts'
+import type { Tree } from '../api/server.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { fhir, type Running, started } from './process.ts'
+
+const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
+
+const put = ({ base }: Running, id: string, active: boolean) =>
+  fetch(`${base}/Patient/${id}`, {
+    method: 'PUT',
+    body: JSON.stringify({ resourceType: 'Patient', id, active }),
+    headers: { 'content-type': 'application/fhir+json' },
+  })
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777
+
+describe('backup and restore', () => {
+  it('of a running server: what was saved is there again, with its history and its searches', async () => {
+    const data = newFolder()
+    const file = join(newFolder(), 'saved.db')
+    const server = await started('--data', data)
+    await put(server, 'a', true)
+    await put(server, 'a', false)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    await put(server, 'a', true)
+    await put(server, 'b', true)
+    const { code, out } = await fhir('restore', file, '--data', data)
+    expect([code, out]).toEqual([0, expect.stringContaining('its server goes on with it')])
+    expect((await json(`${server.base}/Patient/a/_history`)).entry).toHaveLength(2)
+    expect((await fetch(`${server.base}/Patient/b`)).status).toBe(404)
+    expect((await json(`${server.base}/Patient?active=true`)).total).toBe(0)
+    expect((await put(server, 'c', true)).status).toBe(201)
+    expect((await json(`${server.base}/Patient?active=true`)).total).toBe(1)
+    const files = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((path) => join(data, path))
+    expect([file, ...files].filter((path) => ![0o600, 0o700].includes(modeOf(path)))).toEqual([])
+    expect(modeOf(join(data, 'socket'))).toBe(0o600)
+    await server.stop()
+    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
+    const again = await started('--data', data)
+    expect((await json(`${again.base}/Patient?_summary=count`)).total).toBe(1)
+    await again.stop()
+    expect(readdirSync(data).filter((name) => /unfinished|restored|address|socket/.test(name))).toEqual([])
+  })
+
+  it('in a folder whose name is too long for the address of a socket', async () => {
+    const data = join(newFolder(), 'a'.repeat(60), 'b'.repeat(60))
+    const file = join(newFolder(), 'saved.db')
+    const server = await started('--data', data)
+    await put(server, 'a', true)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    await put(server, 'b', true)
+    expect((await fhir('restore', file, '--data', data)).out).toContain('its server goes on with it')
+    expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(1)
+    await server.stop()
+  })
+
+  it('leave a process alone whose number a lock of an older server has', async () => {
+    const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
+    const server = await started('--data', data)
+    await put(server, 'a', true)
+    await server.stop('SIGKILL')
+    const bystander = spawn('sleep', ['60'])
+    writeFileSync(join(data, 'lock'), `${bystander.pid}\n`)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
+    const again = await started('--data', data)
+    expect((await json(`${again.base}/Patient?_summary=count`)).total).toBe(1)
+    expect([bystander.exitCode, bystander.signalCode]).toEqual([null, null])
+    bystander.kill()
+    await again.stop()
+  })
+})
+
+describe('Commands reach the server of a folder', () => {
+  const left = new Promise<void>(() => undefined)
+
+  it('which refuses what would be in the way of another, until that is done', async () => {
+    let finish = (): void => undefined
+    const { backup, restore } = storeCommands(() => new Promise((resolve) => (finish = resolve)))
+    let leave = (): void => undefined
+    await backup('', new Promise((resolve) => (leave = resolve)))
+    await backup('', left.then())
+    await expect(restore('a', left)).rejects.toThrow('under way')
+    leave()
+    const commands = storeCommands(() => new Promise((resolve) => (finish = resolve)))
+    const restoring = commands.restore('a', left)
+    await expect(commands.restore('a', left)).rejects.toThrow('under way')
+    await expect(commands.backup('', left)).rejects.toThrow('being restored')
+    finish()
+    await restoring
+    await commands.backup('', left)
+  })
+
+  it('until it ends, and it learns when they do', async () => {
+    const folder = newFolder()
+    let hasLeft = false
+    const end = await listenForCommands(folder, {
+      hold: async (_, left) => void left.then(() => (hasLeft = true)),
+      fail: async (argument) => {
+        throw new Error(`not ${argument}`)
+      },
+    })
+    const release = await askServer(folder, 'hold', '')
+    expect(hasLeft).toBe(false)
+    release!()
+    while (!hasLeft) await new Promise((resolve) => setTimeout(resolve, 5))
+    await expect(askServer(folder, 'fail', 'that')).rejects.toThrow('not that')
+    await expect(askServer(folder, 'unheard', '')).rejects.toThrow('does not know the command')
+    const address = readFileSync(join(folder, 'address'), 'utf8')
+    const rude = connect(address, () => rude.end('{"half'))
+    await new Promise((resolve) => rude.once('close', resolve))
+    await end()
+    expect(await askServer(folder, 'hold', '')).toBeUndefined()
+  })
+
+  it('and nobody where one was killed', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'address'), join(folder, 'socket'))
+    mkdirSync(join(folder, 'socket'))
+    expect(await askServer(folder, 'backup', '')).toBeUndefined()
+  })
+})
