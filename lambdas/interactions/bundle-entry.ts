@@ -1,6 +1,7 @@
 /** Entries of a batch or transaction: what they ask for, and how they are answered. https://hl7.org/fhir/R4/bundle.html#transaction */
 import { STATUS_CODES } from 'node:http'
-import { type BundleEntry, bundleTree, isBundlePage } from '../fhir/bundle.ts'
+import { type BundleEntry, isBundlePage, writeBundle } from '../fhir/bundle.ts'
+import { writeJson } from '../fhir/json.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
 import { instantOf } from '../fhir/version.ts'
@@ -91,11 +92,13 @@ export function responseEntry(
     ...(lastModified === undefined ? {} : { lastModified: instantOf(lastModified) }),
     ...(isOutcome ? { outcome: body } : {}),
   }
-  const shown = (reads || preferences.return === 'representation') && !isOutcome ? resourceOf(body) : undefined
+  const shown = (reads || preferences.return === 'representation') && !isOutcome ? bytesOf(body) : undefined
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
 }
 
-const resourceOf = (body: FhirResponse['body']): Uint8Array | Resource | undefined => (isBundlePage(body) ? bundleTree(body) : body)
+/** As bytes: what is shown is copied, and can be weighed. */
+const bytesOf = (body: FhirResponse['body']): Uint8Array | undefined =>
+  isBundlePage(body) ? writeBundle(body) : isResource(body) ? Buffer.from(writeJson(body)) : body
 
 /** The error, its places told from the Bundle. */
 export function withinEntry(error: FhirError, index: number): FhirError {

@@ -2,7 +2,8 @@
 
 import { fhirError } from '../fhir/outcome.ts'
 import { batch } from './batch.ts'
-import { entriesOf, type Perform, responseEntry } from './bundle-entry.ts'
+import { BundleAnswers } from './bundle-answers.ts'
+import { entriesOf, type Perform } from './bundle-entry.ts'
 import type { Interaction } from './interaction.ts'
 import { bodyOf } from './resource-body.ts'
 import { transaction } from './transaction.ts'
@@ -19,16 +20,12 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     const entries = entriesOf(bodyOf(request))
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')
-    const responses = await runs[type](entries, request)
+    const answers = new BundleAnswers(request)
+    await runs[type](entries, request, answers)
     return {
       status: 200,
-      body: {
-        kind: 'bundle',
-        type: `${type}-response`,
-        link: [],
-        entries: responses.map((response, i) => responseEntry(response, entries[i]!, request)),
-      },
-      written: responses.flatMap(({ written = [] }) => written),
+      body: { kind: 'bundle', type: `${type}-response`, link: [], entries: answers.entries },
+      written: answers.written,
     }
   }
 }

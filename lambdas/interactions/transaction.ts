@@ -1,6 +1,7 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
+import type { BundleAnswers } from './bundle-answers.ts'
 import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
@@ -8,6 +9,7 @@ import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
 import { patching } from './patch.ts'
 import { BrokenReference } from './referential-integrity.ts'
 import { resolving } from './resolve-references.ts'
+import { inSlices, inTurn } from './slices.ts'
 import { updating } from './update.ts'
 import {
   type Answer,
@@ -32,19 +34,15 @@ const WRITES: Readonly<Record<string, WriteInteraction>> = { create: creation, u
 
 export const transaction =
   (ports: WritePorts, perform: Perform) =>
-  async (entries: readonly EntryRequest[], request: FhirRequest): Promise<readonly FhirResponse[]> => {
+  async (entries: readonly EntryRequest[], request: FhirRequest, answers: BundleAnswers): Promise<void> => {
     const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
     const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
-    const writes = await Promise.all(
-      ordered
-        .slice(0, ordered.length - reads.length)
-        .map((entry) => forEntry(entry, async () => stepOf(entry, await perform.prepare(entry, request)))),
+    const writes = await inTurn(ordered.slice(0, ordered.length - reads.length), (entry) =>
+      forEntry(entry, async () => stepOf(entry, await perform.prepare(entry, request))),
     )
-    for (const entry of reads.filter(isOfOthers(writes))) await forEntry(entry, () => perform.run(entry, request))
-    const responses: FhirResponse[] = []
-    for (const { entry, change } of await commit(ports, writes, request)) responses[entry.index] = change.response
-    for (const entry of reads) responses[entry.index] = await readAfter(perform, entry, request)
-    return responses
+    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request)))
+    for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
+    await inTurn(reads, async (entry) => answers.add(entry, await readAfter(perform, entry, request, answers)))
   }
 
 function stepOf(entry: EntryRequest, request: FhirRequest): Step {
@@ -104,7 +102,7 @@ async function plan(
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
   const changing = { ...ports, resolve: resolving(ports, outer, meaningOfUrls(located)) }
   let next = 0
-  const changes = located.map(({ entry, request, interaction, target }) => {
+  const changes = await inSlices(located, ({ entry, request, interaction, target }) => {
     if (target.kind === 'answer') return target
     const head = heads[next++]
     return forEntry(entry, () => interaction.change(changing, request, target, head))
@@ -123,7 +121,7 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
 
 /** Searches of several entries go to the index at once. */
 async function locate(ports: WritePorts, steps: readonly Step[], held: ReadonlyMap<number, ResourceKey>): Promise<readonly Located[]> {
-  const targets = steps.map(({ entry, request, interaction }) =>
+  const targets = await inSlices(steps, ({ entry, request, interaction }) =>
     forEntry(entry, () => interaction.locate(ports, request, held.get(entry.index))),
   )
   const found = await allOf(targets)
@@ -154,16 +152,17 @@ function meaningOfUrls(located: readonly Located[]): ReadonlyMap<string, string>
 
 /** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */
 function isOfOthers(writes: readonly Step[]): (read: EntryRequest) => boolean {
-  const written = writes.map(({ request: { type, id, resource } }) => `${type}/${id ?? resource?.id ?? ''}`)
+  const written = new Set(writes.map(({ request: { type, id, resource } }) => `${type}/${id ?? resource?.id ?? ''}`))
   return ({ url }) => {
     const [, key = '', type = ''] = /^((\w+)\/[^/?]+)/.exec(url) ?? []
-    return !written.includes(key) && !written.includes(`${type}/`)
+    return !written.has(key) && !written.has(`${type}/`)
   }
 }
 
 /** A read sees what the transaction wrote; by then it cannot undo it, so its failure is its own answer. */
-async function readAfter({ run }: Perform, entry: EntryRequest, request: FhirRequest): Promise<FhirResponse> {
+async function readAfter({ run }: Perform, entry: EntryRequest, request: FhirRequest, answers: BundleAnswers): Promise<FhirResponse> {
   try {
+    answers.checkRoom(entry)
     return await run(entry, request)
   } catch (thrown) {
     if (thrown instanceof FhirError) return { status: thrown.status, body: outcome(thrown.issues) }

@@ -112,7 +112,7 @@ async function measure(request: WorstRequest): Promise<Row> {
 
 try {
   const headers = { 'content-type': 'application/fhir+json' }
-  for (const bundle of seed()) await ask(base, { agent, method: 'POST', headers, body: JSON.stringify(bundle) })
+  for (const bundle of seed()) await ask(`${base}/`, { agent, method: 'POST', headers, body: JSON.stringify(bundle) })
   await ask(`${base}/Condition?_summary=count`, { agent })
   console.log('| request | answer | held, ms | used, ms | others waited, ms | memory, MB | |\n|---|---|---|---|---|---|---|')
   let over = 0

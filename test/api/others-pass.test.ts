@@ -1,0 +1,126 @@
+/** Nobody has the server alone: while one client's long request is worked on others are answered, and no answer grows without a bound. */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { inSlices, inTurn, othersPass } from '../../lambdas/interactions/slices.ts'
+import { patient } from '../fixtures/resources.ts'
+import { type Tree, withServer } from './server.ts'
+
+const { get, put, post } = withServer()
+
+const bundle = (type: string, count: number, each: (i: number) => object) => ({
+  resourceType: 'Bundle',
+  type,
+  entry: Array.from({ length: count }, (_, i) => each(i)),
+})
+const reading = (url: string) => ({ request: { method: 'GET', url } })
+
+beforeAll(async () => {
+  await put('/Patient/p', patient('p'))
+  await put('/Basic/heavy', { resourceType: 'Basic', id: 'heavy', code: { text: 'x'.repeat(400_000) } })
+})
+
+/** Uses up a slice. */
+function work(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
+/** How often the event loop turned. */
+async function turnsDuring(task: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let going = true
+  const turn = () => {
+    turns++
+    if (going) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await task()
+  going = false
+  return turns
+}
+
+describe('work in slices', () => {
+  it('lets the event loop turn when a slice is used up, and keeps the order', async () => {
+    const items = Array.from({ length: 10 }, (_, i) => i)
+    for (const sliced of [inSlices, inTurn]) {
+      let made: readonly number[] = []
+      const turns = await turnsDuring(async () => {
+        made = await sliced(items, (i: number) => {
+          work(25)
+          return i * 2
+        })
+      })
+      expect(made).toEqual(items.map((i) => i * 2))
+      expect(turns).toBeGreaterThanOrEqual(8)
+    }
+  })
+
+  it('goes on at once while there is time', async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(othersPass()).toBeUndefined()
+    const made = inTurn([1, 2, 3], (i) => i)
+    expect(await turnsDuring(() => made)).toBeLessThanOrEqual(1)
+  })
+
+  it('is shared by all that work at once', async () => {
+    const items = Array.from({ length: 8 }, (_, i) => i).values()
+    const turns = await turnsDuring(() => Promise.all([1, 2, 3, 4].map(() => inTurn(items, () => work(25)))))
+    expect(turns).toBeGreaterThanOrEqual(6)
+  })
+
+  it('tells of the first that fails, and of no other twice', async () => {
+    const rejected: unknown[] = []
+    const listen = (reason: unknown) => void rejected.push(reason)
+    process.on('unhandledRejection', listen)
+    const made = await inSlices([1, 2], (i) => {
+      work(25)
+      return Promise.reject(new Error(`${i}`))
+    })
+    await expect(Promise.all(made)).rejects.toThrow('1')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    process.off('unhandledRejection', listen)
+    expect(rejected).toEqual([])
+  })
+})
+
+describe('the answers to a Bundle', () => {
+  const statuses = ({ body }: Tree): string[] => [...new Set<string>(body.entry.map(({ response }: Tree) => response.status))].sort()
+
+  it.each(['batch', 'transaction'])('of a %s end at 50 MB', async (type) => {
+    const answer = await post(
+      '/',
+      bundle(type, 200, () => reading('Basic/heavy')),
+    )
+    expect([answer.status, statuses(answer)]).toEqual([200, ['200 OK', '403 Forbidden']])
+    expect(answer.text.length).toBeGreaterThan(50_000_000)
+    expect(answer.text.length).toBeLessThan(70_000_000)
+    const refused = answer.body.entry.at(-1).response.outcome.issue[0]
+    expect([refused.code, refused.expression]).toEqual(['too-costly', type === 'batch' ? [`Bundle.entry[199]`] : undefined])
+  })
+
+  it('count what is written only where it is shown', async () => {
+    const written = await post(
+      '/',
+      bundle('batch', 100, (i) => ({
+        resource: patient(`w${i}`, { text: { status: 'generated', div: `<div>${'x'.repeat(10_000)}</div>` } }),
+        request: { method: 'PUT', url: `Patient/w${i}` },
+      })),
+    )
+    expect(statuses(written)).toEqual(['201 Created'])
+    const searches = await post(
+      '/',
+      bundle('batch', 100, () => reading('Patient?_id=p')),
+    )
+    expect([statuses(searches), searches.body.entry[0].resource.entry[0].resource.id]).toEqual([['200 OK'], 'p'])
+  })
+
+  it('leave room for others meanwhile', async () => {
+    const finished: string[] = []
+    const long = post(
+      '/',
+      bundle('batch', 1_000, () => reading('Patient?_count=100')),
+    ).then(() => finished.push('batch'))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    await get('/Patient/p').then(() => finished.push('read'))
+    await long
+    expect(finished).toEqual(['read', 'batch'])
+  })
+})
