@@ -7,6 +7,7 @@ import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { toldOf } from '../../lambdas/runtime/told-error.ts'
 import { complain, say } from '../output.ts'
 
 type Options = {
@@ -46,7 +47,7 @@ async function start(options: Options): Promise<void> {
     config: readConfig(),
     baseUrl,
     ...(options.memory ? {} : { dataFolder: options.data }),
-    report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${stackOf(error)}\n`),
+    report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${toldOf(error)}\n`),
     warn: (line) => complain(`fhir: ${line}\n`),
   })
   try {
@@ -59,15 +60,6 @@ async function start(options: Options): Promise<void> {
   }
   say(greeting(baseUrl, options))
 }
-
-/** Where it failed, without the message, which may hold what was being worked on. */
-const stackOf = (error: unknown): string =>
-  error instanceof Error
-    ? `${error.name}\n${(error.stack ?? '')
-        .split('\n')
-        .filter((line) => /^\s+at /.test(line))
-        .join('\n')}`
-    : typeof error
 
 function listen({ server }: Embedded, { port, host }: Options): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -5,6 +5,7 @@ import { MachineError } from './machine-error.ts'
  * their place. The message has no content of resources.
  */
 export class Damaged extends MachineError {
+  override readonly name = 'Damaged'
   override readonly fault: 'store-damaged' | 'index-damaged'
   readonly part: 'store' | 'index'
 

@@ -62,6 +62,15 @@ export function discard(file: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
 }
 
+/** https://www.sqlite.org/rescode.html: SQLITE_CORRUPT and what says more of it, SQLITE_NOTADB, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ. */
+export function isDamaged(error: unknown): boolean {
+  const { errcode = 0 } = error as { readonly errcode?: number }
+  return [11, 26].includes(errcode & 0xff) || [266, 522].includes(errcode)
+}
+
+/** Its tables are others: SQLITE_ERROR. */
+const isOfAnotherFormat = (error: unknown): boolean => (error as { readonly errcode?: number }).errcode === 1
+
 /** `format`: of all whose answers are true to the questions of now. `maker`: of all that are the same. */
 function marksOf(reading: Reading): { readonly maker: string; readonly format: string } {
   const tables = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
@@ -75,8 +84,8 @@ function usable({ budget, isKnown }: FileParts, file: string, mark: 'maker' | 'f
     const found = new SqliteSearchIndex(file, { budget })
     if (found.note(mark) === value && isKnown(positionOf(found))) return found
     found.close()
-  } catch {
-    // Not a database, or a broken one: nothing in it is needed.
+  } catch (error) {
+    if (!isDamaged(error) && !isOfAnotherFormat(error)) throw error
   }
   discard(file)
   return undefined

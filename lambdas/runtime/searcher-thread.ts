@@ -6,9 +6,10 @@ import type { SqliteSearchIndex } from '../adapters/sqlite-index/search-index.ts
 import { SqliteChangeFeed } from '../adapters/sqlite-store/change-feed.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
 import { Follower } from '../indexing/follower.ts'
+import { Damaged } from '../ports/damaged.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { TooCostly, TooManyGroups } from '../ports/too-costly.ts'
-import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './index-files.ts'
+import { discard, type FileParts, isDamaged, nextTo, openIndexFiles, takeOver } from './index-files.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
@@ -37,7 +38,7 @@ const isSmall = availableParallelism() <= SMALL
 const port = parentPort!
 const { store, index: file, budget, reading } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
-const parts: FileParts = { file, budget, reading, isKnown: (position) => position === 0 || feed.changes(position - 1, 1).length > 0 }
+const parts: FileParts = { file, budget, reading, isKnown }
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
 const reported = new Set<string>()
@@ -49,6 +50,8 @@ let flooded = 0
 /** Versions taken in, and the milliseconds of processor time this took; what was long ago counts little. */
 const work = { versions: 0, ms: 0 }
 let scheduled = false
+/** The store could not be read: that is tried again when somebody asks, or it has more. */
+let stuck = false
 let nap: NodeJS.Timeout | undefined
 let closed = false
 let idle: NodeJS.Timeout | undefined
@@ -83,6 +86,7 @@ function follow(to: number): void {
 function schedule(): void {
   if (scheduled || closed || nap !== undefined) return
   scheduled = true
+  stuck = false
   setImmediate(turn)
 }
 
@@ -98,6 +102,7 @@ function turn(): void {
   else if (follower.rebuilds.length > 0) attempt(file, () => follower.rebuild(SLICE))
   else if (next !== undefined) attempt(nextTo(file), makeNext)
   else return
+  if (stuck) return
   while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
   const now = performance.now()
   if (mayYield(now)) nap = setTimeout(wake, (now - began) * (YIELDING.parts - 1))
@@ -165,7 +170,7 @@ function answer({ number, question }: Ask): void {
   try {
     tell({ kind: 'answer', number, answer: answerTo(question) })
   } catch (error) {
-    if (isDamage(error)) return end(file, error)
+    if (isDamaged(error)) return end(file, error)
     if (error instanceof TooCostly) tell({ kind: 'too-costly', number })
     else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
     else tell({ kind: 'failed', number, reason: String(error) })
@@ -190,23 +195,42 @@ function attempt(path: string, work: () => void): void {
   try {
     work()
   } catch (error) {
-    end(path, error)
+    if (error instanceof Damaged) giveUp(error)
+    else end(path, error)
   }
 }
 
-/** A file that turns out to be damaged is thrown away: the next thread makes another, and takes over what was asked. */
+/** The index goes no further than the store can be read. */
+function giveUp({ message }: Damaged): void {
+  stuck = true
+  waiting.splice(0)
+  tell({ kind: 'store-damaged', reason: message })
+}
+
+/** Another thread takes over what was asked. An index that turns out to be damaged is thrown away: that thread makes another. */
 function end(path: string, error: unknown): void {
-  if (isDamage(error)) discard(path)
   closed = true
+  clearTimeout(idle)
+  clearTimeout(nap)
+  if (isDamaged(error)) {
+    discard(path)
+    tell({ kind: 'index-damaged' })
+    return port.close()
+  }
   setImmediate(() => {
     throw error
   })
 }
 
-/** https://sqlite.org/rescode.html: SQLITE_CORRUPT, SQLITE_NOTADB. */
-const DAMAGED = [11, 26]
-
-const isDamage = (error: unknown): boolean => DAMAGED.includes((error as { readonly errcode?: number }).errcode ?? 0)
+/** An index that is ahead of the store is of another one. Where the store cannot be read, nothing says so. */
+function isKnown(position: number): boolean {
+  try {
+    return position === 0 || feed.changes(position - 1, 1).length > 0
+  } catch (error) {
+    if (error instanceof Damaged) return true
+    throw error
+  }
+}
 
 function close(): void {
   closed = true

@@ -1,18 +1,22 @@
 /** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
-import { closeSync, existsSync, openSync, readdirSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from '@jest/globals'
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
 import { Searcher } from '../../lambdas/adapters/in-process/searcher.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../../lambdas/indexing/custom-definitions.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { TooCostly } from '../../lambdas/ports/too-costly.ts'
 import type { Plan, Predicate } from '../../lambdas/search/plan.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 
 const folder = newFolder()
+/** Of an index, where each of them begins. */
+const PARTS = process.env.FHIR_TEST_FULL === '1' ? 31 : 3
+const PAGES_DAMAGED = Array.from({ length: PARTS }, (_, n) => (n + 0.5) / PARTS)
 
 let homes = 0
 const open: (() => Promise<void>)[] = []
@@ -40,7 +44,7 @@ async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
     await store.close()
   }
   open.push(close)
-  return { name, index, reports, told, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
+  return { name, file, index, reports, told, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
 }
 
 const patient = (id: string, family: string, expected = 0): Write => ({
@@ -50,9 +54,11 @@ const patient = (id: string, family: string, expected = 0): Write => ({
   lastUpdated: 1_000 + expected,
   deleted: false,
   compartments: [],
-  body: new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] })),
+  body: bodyOf(id, family),
   expected,
 })
+
+const bodyOf = (id: string, family: string) => new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
 
 const exactly = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
 const planOf = (where: Predicate): Plan => ({ tenant: 't', types: ['Patient'], where, order: [], limit: 100, total: 'accurate' })
@@ -205,6 +211,85 @@ describe('The searcher', () => {
     scramble(first.index)
     const second = await homeOf({ name: first.name })
     expect((await second.searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(2_000)
+    expect(second.reports).toEqual(['Damaged: the search index is damaged: it is made again'])
+  })
+
+  it.each(PAGES_DAMAGED)('answers what is true whichever page of its index is damaged (the part at %d)', async (part) => {
+    const first = await homeOf()
+    const writes = Array.from({ length: 1_500 }, (_, i) => patient(`${i}`, `Family ${i}`))
+    await first.store.commit(writes, [])
+    expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
+    await first.close()
+    overwrite(first.index, part)
+    const { searcher, reports } = await homeOf({ name: first.name })
+    expect((await searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(1_500)
+    expect(await found(searcher, exactly(...writes.slice(0, 99).map((_, i) => `Family ${i * 15}`)))).toBe(
+      writes
+        .filter((_, i) => i % 15 === 0 && i < 99 * 15)
+        .map(({ id }) => `${id}/1`)
+        .toSorted()
+        .join(' '),
+    )
+    expect(reports.filter((report) => report !== 'Damaged: the search index is damaged: it is made again')).toEqual([])
+  })
+
+  it('says that the store is damaged where it cannot be read, throws no index away, and goes on when it can', async () => {
+    const first = await homeOf()
+    await first.store.commit([patient('a', 'X')], [])
+    expect(await found(first.searcher, exactly('X'))).toBe('a/1')
+    await first.close()
+    // Nobody indexes what comes now.
+    const writing = await SqliteResourceStore.open({ file: first.file })
+    const writes = Array.from({ length: 300 }, (_, i) => ({ ...patient(`${i}`, 'Y'), body: bodyOf(`${i}`, 'Y'.repeat(2_000)) }))
+    await writing.commit(writes, [])
+    await writing.close()
+    const sound = readFileSync(first.file)
+    const { ino } = statSync(first.index)
+    // Its log is in the file, and would be read instead.
+    for (const end of ['-wal', '-shm']) rmSync(first.file + end)
+    overwrite(first.file, 0.5)
+    const second = await homeOf({ name: first.name })
+    for (let asked = 0; asked < 3; asked++) {
+      const error = await second.searcher.find(planOf(exactly('X'))).catch((error: unknown) => error)
+      expect(error).toEqual(new Damaged('store', 'the store is damaged: it is malformed'))
+    }
+    expect(second.reports).toEqual(['Damaged: the store is damaged: it is malformed'])
+    expect(statSync(first.index).ino).toBe(ino)
+    await second.close()
+    writeFileSync(first.file, sound)
+    const third = await homeOf({ name: first.name })
+    expect((await third.searcher.find(planOf(exactly('X', 'Y'.repeat(2_000))))).total).toBe(301)
+    expect(statSync(first.index).ino).toBe(ino)
+  })
+
+  it('finds a version whose body was changed on the disk by its key alone, and the others as ever', async () => {
+    const first = await homeOf()
+    await first.store.commit([patient('a', 'X'), patient('b', 'X')], [])
+    await first.close()
+    const db = new DatabaseSync(first.file)
+    db.exec("UPDATE version SET body = CAST(replace(body, 'X', 'Y') AS BLOB) WHERE id = 'a'")
+    db.close()
+    rmSync(first.index)
+    const second = await homeOf({ name: first.name })
+    expect(await found(second.searcher, exactly('X', 'Y'))).toBe('b/1')
+    expect(await found(second.searcher, { kind: 'key', field: '_id:code', oneOf: ['a'] })).toBe('a/1')
+  })
+
+  it('waits twice as long before each thread that fails, until one comes further', async () => {
+    const pauses: number[] = []
+    const set = setTimeout
+    const spy = jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) => {
+      if (ms >= 500) pauses.push(ms)
+      return set(run, ms >= 500 ? 0 : ms)
+    }) as typeof setTimeout)
+    const searcher = new Searcher({
+      thread: new URL('data:text/javascript,throw new Error()'),
+      store: '', index: '', reading: {}, budget: 1, acknowledged: () => 0, report: () => undefined,
+    }) // biome-ignore format: one line of options
+    await until(() => pauses.length === 9)
+    spy.mockRestore()
+    expect(pauses.slice(0, 9)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
+    await searcher.close()
   })
 
   it('indexes a version that cannot be read by its key, says so without its content, and goes on', async () => {
@@ -264,4 +349,13 @@ function scramble(file: string): void {
   const fd = openSync(file, 'r+')
   for (const { rootpage } of tables) writeSync(fd, Buffer.alloc(size, 0x5a), 0, size, (Math.min(rootpage, pages) - 1) * size)
   closeSync(fd)
+}
+
+/** A page is noise from now on: the one a part of the file's length after its beginning. */
+function overwrite(file: string, part: number): void {
+  const page = 8_192
+  const open = openSync(file, 'r+')
+  const at = Math.floor((part * statSync(file).size) / page) * page
+  writeSync(open, Buffer.from(Array.from({ length: page }, (_, n) => (n * 167 + (n >> 3)) % 251)), 0, page, at)
+  closeSync(open)
 }

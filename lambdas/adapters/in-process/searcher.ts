@@ -1,5 +1,6 @@
 /** SearchIndex on a thread of its own: searches never block the thread that serves, and see everything acknowledged before them. */
 import { Worker } from 'node:worker_threads'
+import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { TooCostly, TooManyGroups } from '../../ports/too-costly.ts'
@@ -30,6 +31,10 @@ export type SearcherReply =
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
   | { readonly kind: 'too-costly' | 'too-many-groups'; readonly number: number }
   | { readonly kind: 'failed'; readonly number: number; readonly reason: string }
+  /** What was asked cannot be answered: the index is not as new as the store, which it cannot read. */
+  | { readonly kind: 'store-damaged'; readonly reason: string }
+  /** The index is made again, by the next thread. */
+  | { readonly kind: 'index-damaged' }
   | { readonly kind: 'poison'; readonly type: string; readonly reason: string }
 
 export type SearcherOptions = SearcherData & {
@@ -49,8 +54,8 @@ type Waiting = {
   readonly timer: NodeJS.Timeout
 }
 
-/** Milliseconds until a thread that failed is replaced. */
-const PAUSE = 500
+/** Milliseconds until a thread that failed is replaced: twice as many each time, until one comes further or answers. */
+const PAUSE = { first: 500, longest: 60_000 }
 /** MB: more than any search takes. The less a heap may grow, the sooner it is swept: this keeps 60 MB of waste from lying about. */
 const LARGEST_HEAP = 1_024
 
@@ -61,6 +66,8 @@ export class Searcher implements SearchIndex {
   #number = 0
   #position = 0
   #closed = false
+  #pause = PAUSE.first
+  #isStoreDamaged = false
 
   constructor(options: SearcherOptions) {
     this.#options = options
@@ -159,17 +166,36 @@ export class Searcher implements SearchIndex {
   /** What the thread had not committed yet it takes from the store again. */
   #ended(): void {
     this.#worker = undefined
-    setTimeout(() => this.#start(), PAUSE).unref()
+    setTimeout(() => this.#start(), this.#pause).unref()
+    this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
+  }
+
+  #cameTo(position: number): void {
+    if (position > this.#position) this.#isWell()
+    this.#position = position
+  }
+
+  #isWell(): void {
+    this.#pause = PAUSE.first
+    this.#isStoreDamaged = false
+  }
+
+  /** Told once; who asks is told each time. */
+  #storeIsDamaged(reason: string): void {
+    const error = new Damaged('store', reason)
+    if (!this.#isStoreDamaged) this.#options.report(error)
+    this.#isStoreDamaged = true
+    for (const [number, { position }] of this.#waiting) if (position > this.#position) this.#take(number)?.reject(error)
   }
 
   #receive(reply: SearcherReply): void {
     switch (reply.kind) {
       case 'position':
-        this.#position = reply.position
-        return
+        return this.#cameTo(reply.position)
       case 'definitions':
         return this.#options.onDefinitions?.(reply.definitions)
       case 'answer':
+        this.#pause = PAUSE.first
         return this.#take(reply.number)?.resolve(reply.answer as never)
       case 'too-costly':
         return this.#take(reply.number)?.reject(new TooCostly('the search used up its budget'))
@@ -177,6 +203,10 @@ export class Searcher implements SearchIndex {
         return this.#take(reply.number)?.reject(new TooManyGroups('the search has too many groups'))
       case 'failed':
         return this.#take(reply.number)?.reject(new Error(`the search failed: ${reply.reason}`))
+      case 'store-damaged':
+        return this.#storeIsDamaged(reply.reason)
+      case 'index-damaged':
+        return this.#options.report(new Damaged('index', 'the search index is damaged: it is made again'))
       case 'poison':
         return this.#options.report(new Error(`a ${reply.type} could not be indexed: ${reply.reason}`))
     }

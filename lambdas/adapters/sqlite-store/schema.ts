@@ -66,19 +66,21 @@ export function openForWriting(file: string): DatabaseSync {
   }
 }
 
-/** `thoroughly`: every page is looked at, which takes seconds for a large store. `cache`: kB of pages kept. */
-export function openForReading(file: string, { thoroughly = false, cache = 8_000 } = {}): DatabaseSync {
+/** `cache`: kB of pages kept. */
+export function openForReading(file: string, { cache = 8_000 } = {}): DatabaseSync {
   if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
   const db = new DatabaseSync(file, { readOnly: true })
   try {
     db.exec(`PRAGMA cache_size = -${cache}; PRAGMA busy_timeout = 5000`)
-    if (thoroughly && pragma(db, 'quick_check') !== 'ok') throw new StoreFileError(`${file} is damaged`)
     return checked(db, file)
   } catch (error) {
     db.close()
     throw reasonOf(error, file)
   }
 }
+
+/** Whether it has all tables and columns already: an older one gets them when it is opened for writing. */
+export const isUpToDate = (db: DatabaseSync): boolean => pragma(db, 'user_version') === SCHEMA_VERSION
 
 function checked(db: DatabaseSync, file: string): DatabaseSync {
   if (pragma(db, 'application_id') !== APPLICATION_ID) throw new StoreFileError(`${file} is not a store of this server`)

@@ -1,0 +1,10 @@
+/** What the log of the embedded home says of a machine error. */
+import { Damaged } from '../ports/damaged.ts'
+
+/** Damage in one line. Of others where they failed, without the message, which may hold what was being worked on. */
+export function toldOf(error: unknown): string {
+  if (error instanceof Damaged) return error.message
+  if (!(error instanceof Error)) return typeof error
+  const places = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
+  return `${error.name}\n${places.join('\n')}`
+}

@@ -1,0 +1,177 @@
+/** A store whose file is damaged, page by page: what is answered is what was written, or says that the store is damaged. */
+import { closeSync, copyFileSync, existsSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
+import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
+import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+
+const isFull = process.env.FHIR_TEST_FULL === '1'
+const PAGE = 8_192
+/** Every so many pages one is damaged: a number without common parts with what files are made of. */
+const STEP = isFull ? 1 : 11
+const RESOURCES = 250
+
+const folder = newFolder()
+
+const sound = join(folder, 'sound.db')
+const pages = (): number => statSync(sound).size / PAGE
+const type = { tenant: 't', type: 'Patient' }
+const keys = Array.from({ length: RESOURCES }, (_, n) => ({ ...type, id: `p${(n * 7919) % 10_007}` }))
+
+/** Two versions of each, keys of the first in their table, those of the second recent. One body is larger than many pages. */
+beforeAll(async () => {
+  const first = await SqliteResourceStore.open({ file: sound, mostRecent: 1 })
+  await first.commit(writesOf(0), [])
+  await first.commit([writeOf('settles', 0)], [])
+  await first.close()
+  const second = await SqliteResourceStore.open({ file: sound })
+  await second.commit(writesOf(1), [])
+  await second.close()
+})
+
+describe.each([
+  ['zeros', () => Buffer.alloc(PAGE)],
+  ['noise', () => Buffer.from(Array.from({ length: PAGE }, (_, n) => (n * 167 + (n >> 3)) % 251))],
+])('A store with %s in the place of a page', (name, contents) => {
+  it('answers what was written, or that it is damaged; its backup is refused', async () => {
+    const answers = { sound: 0, damaged: 0 }
+    let refused = 0
+    let tried = 0
+    const wrong = new Set<string>()
+    for (let page = 1 + (name.length % STEP); page < pages(); page += STEP) {
+      const file = damagedAt(page, contents())
+      if (readFileSync(file).equals(readFileSync(sound))) continue
+      tried++
+      const store = await SqliteResourceStore.open({ file }).catch((error: unknown) => {
+        expect(error).toBeInstanceOf(StoreFileError)
+        expect(String(error)).toContain('damaged')
+      })
+      if (store === undefined) {
+        refused++
+        continue
+      }
+      for (const answer of await answersOf(store, file)) {
+        if (answer === 'sound' || answer === 'damaged') answers[answer]++
+        else wrong.add(`page ${page}: ${answer}`)
+      }
+      await store.close()
+    }
+    expect([...wrong]).toEqual([])
+    expect(tried).toBeGreaterThan(5)
+    expect(refused).toBeLessThan(tried / 2)
+    expect(answers.sound).toBeGreaterThan(answers.damaged)
+    expect(answers.damaged).toBeGreaterThan(tried - refused)
+  }, 300_000)
+})
+
+describe('A backup', () => {
+  it('is not made of a store that lost half a page, whichever that is', async () => {
+    const made: number[] = []
+    let tried = 0
+    for (let page = 1; page < pages(); page += STEP) {
+      const half = readFileSync(sound).fill(0, (page + 0.5) * PAGE, (page + 1) * PAGE)
+      const file = damagedAt(page, half.subarray(page * PAGE, (page + 1) * PAGE))
+      if (readFileSync(file).equals(readFileSync(sound))) continue
+      tried++
+      const isMade = await backupStoreFile(file, `${file}.backup`).then(
+        () => true,
+        (error: unknown) => !(error instanceof StoreFileError && error.message === `${file} is damaged: no backup was made`),
+      )
+      if (isMade || existsSync(`${file}.backup`)) made.push(page)
+    }
+    expect(made).toEqual([])
+    expect(tried).toBeGreaterThan(5)
+  })
+})
+
+/** Of each way of reading, and of a commit: `sound` where it is the truth, `damaged` where it says so, else what it is. */
+async function answersOf(store: SqliteResourceStore, file: string): Promise<readonly string[]> {
+  const found: Promise<string>[] = keys.flatMap((key) => [
+    answerOf(async () => told(await store.current([key])) === told([versionOf(key.id, 2)])),
+    answerOf(async () => told(await store.versions([{ ...key, versionId: 1 }])) === told([versionOf(key.id, 1)])),
+  ])
+  const both = keys.flatMap(({ id }) => [versionOf(id, 2), versionOf(id, 1)])
+  const all = [...both, versionOf('settles', 1)]
+  const heads = [...keys.map(({ id }) => versionOf(id, 2)), versionOf('settles', 1)]
+  const scan = { ...type, segment: { index: 0, of: 1 }, asOf: 10, limit: 1_000 }
+  found.push(
+    answerOf(async () => same((await store.history(type, {}, undefined, 1_000)).versions, all)),
+    answerOf(async () =>
+      same((await store.history(keys[3]!, {}, undefined, 10)).versions, [versionOf(keys[3]!.id, 2), versionOf(keys[3]!.id, 1)]),
+    ),
+    answerOf(async () => same((await store.scan(scan)).versions, heads)),
+    answerOf(async () => {
+      const feed = new SqliteChangeFeed(file)
+      try {
+        const changes = feed.changes(0, 1_000).map(({ version }) => version)
+        // A version whose body is damaged comes without one.
+        return (
+          same(
+            changes.filter(({ body }) => body.length > 0),
+            all.filter(({ id, versionId }) => changes.some((one) => one.id === id && one.versionId === versionId && one.body.length > 0)),
+          ) && changes.length === all.length
+        )
+      } finally {
+        feed.close()
+      }
+    }),
+    answerOf(async () => (await store.commit([writeOf('new', 0)], [])).kind === 'committed'),
+  )
+  const answers = await Promise.all(found)
+  const copy = `${file}.backup`
+  const saved = await backupStoreFile(file, copy).then(
+    () => 'saved',
+    (error: unknown) => error,
+  )
+  if (saved === 'saved') checkStoreFile(copy)
+  else if (!(saved instanceof StoreFileError) || existsSync(copy)) answers.push(`backup: ${saved}`)
+  if (saved === 'saved' && answers.includes('damaged')) answers.push('a backup of what is damaged')
+  rmSync(copy, { force: true })
+  return answers
+}
+
+const answerOf = async (isTrue: () => Promise<boolean>): Promise<string> => {
+  try {
+    return (await isTrue()) ? 'sound' : `wrong: ${isTrue}`
+  } catch (error) {
+    return error instanceof Damaged ? 'damaged' : `${error}: ${isTrue}`
+  }
+}
+
+const same = (found: readonly ResourceVersion[], wanted: readonly ResourceVersion[]): boolean => toldAll(found) === toldAll(wanted)
+const toldAll = (versions: readonly ResourceVersion[]): string =>
+  versions
+    .map((version) => told([version]))
+    .toSorted()
+    .join()
+const told = (versions: readonly (ResourceVersion | undefined)[]): string => versions.map((found) => found && partsOf(found)).join('\n')
+const partsOf = ({ tenant, type, id, versionId, lastUpdated, deleted, compartments, body }: ResourceVersion): string =>
+  [tenant, type, id, versionId, lastUpdated, deleted, compartments, Buffer.from(body)].join(' ')
+
+const textOf = (id: string, version: number): string => `${id} ${version} `.repeat(id === keys[5]!.id ? 10_000 : 90)
+const writesOf = (expected: number): readonly Write[] => keys.map(({ id }) => writeOf(id, expected))
+
+function writeOf(id: string, expected: number): Write {
+  const body = Buffer.from(textOf(id, expected + 1))
+  return { ...type, id, expected, lastUpdated: expected + 1, deleted: false, compartments: [`Patient/${id}`], body }
+}
+
+function versionOf(id: string, versionId: number): ResourceVersion {
+  const { expected, ...write } = writeOf(id, versionId - 1)
+  return { ...write, versionId: expected + 1 }
+}
+
+function damagedAt(page: number, contents: Buffer): string {
+  const file = join(folder, 'damaged.db')
+  for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+  copyFileSync(sound, file)
+  const open = openSync(file, 'r+')
+  writeSync(open, contents, 0, PAGE, page * PAGE)
+  closeSync(open)
+  return file
+}
