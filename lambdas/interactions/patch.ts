@@ -9,7 +9,8 @@ import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
 import { gone, notFound } from './found.ts'
 import type { Interaction } from './interaction.ts'
 import { keyOf, typeOf } from './key.ts'
-import { checkIfMatch, save } from './next-version.ts'
+import { checkIfMatch } from './next-version.ts'
+import { saveOver } from './save-over.ts'
 import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const patching: WriteInteraction = {
@@ -21,13 +22,13 @@ export const patching: WriteInteraction = {
     const { versionId, ...key } = match
     return { kind: 'target', key, matched: versionId }
   },
-  async change({ clock, resolve }, request, target, head) {
+  async change(ports, request, target, head) {
     if (head === undefined) throw notFound(target.key)
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
     const current = parseJsonBytes(head.body) as Resource
     const after = checked(current, await patched(current, request.patch))
-    return save(clock, request, target, head, await resolve(after))
+    return saveOver(ports, request, target, head, await ports.resolve(after))
   },
 }
 

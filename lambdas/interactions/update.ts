@@ -1,15 +1,13 @@
 /** FHIR update, update-as-create and conditional update. https://hl7.org/fhir/R4/http.html#update */
-import { parseJsonBytes, writeJson } from '../fhir/json.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
-import type { Resource } from '../fhir/resource.ts'
 import { isId } from '../fhir/resource.ts'
-import { stamp } from '../fhir/version.ts'
-import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceKey } from '../ports/resource-store.ts'
 import { criteriaOf, guardOf, matchesOf, tooManyMatches } from './conditional.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { keyOf, malformedId, typeOf } from './key.ts'
-import { checkIfMatch, save, unchanged } from './next-version.ts'
+import { checkIfMatch } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
+import { saveOver } from './save-over.ts'
 import { type Answer, andThen, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const updating: WriteInteraction = {
@@ -21,7 +19,7 @@ export const updating: WriteInteraction = {
     if (resource.id !== key.id) throw fhirError(400, 'invalid', 'The id of the body is not the id of the URL', `${key.type}.id`)
     return { kind: 'target', key }
   },
-  change({ clock, choices, resolve }, request, target, head) {
+  change(ports, request, target, head) {
     checkIfMatch(request, head)
     const live = head !== undefined && !head.deleted
     if (live && isConditional(request) && target.matched === undefined)
@@ -34,11 +32,7 @@ export const updating: WriteInteraction = {
           text: `If-None-Match: * asks for a new resource, but ${target.key.type}/${target.key.id} exists`,
         },
       ])
-    return andThen(resolve(bodyOf(request)), (resource) =>
-      live && choices.noOpUpdates === 'ignore' && sameContent(head, resource)
-        ? { kind: 'answer', response: unchanged(request, head), key: head }
-        : save(clock, request, target, head, resource),
-    )
+    return andThen(ports.resolve(bodyOf(request)), (resource) => saveOver(ports, request, target, head, resource))
   },
 }
 
@@ -61,10 +55,4 @@ async function locateByCriteria(ports: WritePorts, request: FhirRequest, held: R
   if (id !== undefined && id !== match.id && ports.choices.conditionalUpdateIdMismatch === 'reject')
     throw fhirError(400, 'invalid', 'The id of the body is not the id of the resource that matches', `${type}.id`)
   return { kind: 'target', key: { tenant, type, id: match.id }, matched: match.versionId }
-}
-
-function sameContent(head: ResourceVersion, resource: Resource): boolean {
-  const { lastUpdated, versionId, id } = head
-  const current = parseJsonBytes(head.body) as Resource
-  return writeJson(stamp(resource, id, versionId, lastUpdated)) === writeJson(stamp(current, id, versionId, lastUpdated))
 }

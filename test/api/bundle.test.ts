@@ -144,6 +144,15 @@ describe('transaction', () => {
     })
     const answer = await post('/', bundle('transaction', conditional(), conditional()))
     expect([answer.status, issues(answer)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
+    const ordered = (...criteria: readonly string[]) => ({
+      resource: patient(newId()),
+      request: { method: 'POST', url: 'Patient', ifNoneExist: criteria.join('&') },
+    })
+    const reordered = await post(
+      '/',
+      bundle('transaction', ordered('identifier=urn:test|o', 'active=true'), ordered('active=true', 'identifier=urn:test|o')),
+    )
+    expect([reordered.status, issues(reordered)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
   })
   it('commits 1,000 entries at once, and refuses more than 5,000', async () => {
     const ids = Array.from({ length: 1000 }, newId)
@@ -187,6 +196,14 @@ describe('a read in a transaction', () => {
     expect(statuses(await post('/', bundle('transaction', read, putEntry(patient(a)))))).toEqual(['200 OK', '201 Created'])
     const gone = await post('/', bundle('transaction', read, { request: { method: 'DELETE', url: `Patient/${a}` } }))
     expect(statuses(gone)).toEqual(['404 Not Found', '204 No Content'])
+    const [b, value] = [newId(), newId()]
+    await put(`/Patient/${b}`, patient(b, { identifier: [{ system: 'urn:test', value }] }))
+    const bySearch = {
+      resource: { resourceType: 'Patient', identifier: [{ system: 'urn:test', value }] },
+      request: { method: 'PUT', url: `Patient?identifier=urn:test|${value}` },
+    }
+    const version = { request: { method: 'GET', url: `Patient/${b}/_history/2` } }
+    expect(statuses(await post('/', bundle('transaction', version, bySearch)))).toEqual(['200 OK', '200 OK'])
   })
 })
 

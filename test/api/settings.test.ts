@@ -1,4 +1,4 @@
-/** Answers a deployment may choose otherwise: dates without an offset, references to what is not there. */
+/** Answers a deployment may choose otherwise. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { dateRange } from '../../lambdas/fhir/date-range.ts'
@@ -40,6 +40,97 @@ describe('timeZone', () => {
     expect(dateRange('2023-01-01', 'America/New_York')!.low).toBe(Date.parse('2023-01-01T05:00:00Z'))
     expect(dateRange('2023-01-01', 'Asia/Kathmandu')!.low).toBe(Date.parse('2022-12-31T18:15:00Z'))
     expect(dateRange('2023-01-01T00:00:00Z', 'Asia/Kathmandu')!.low).toBe(Date.parse('2023-01-01T00:00:00Z'))
+  })
+})
+
+describe('a server that', () => {
+  const { put, get, post, patch } = withServer({
+    FHIR_VERSIONING: 'off',
+    FHIR_NO_OP_UPDATES: 'ignore',
+    FHIR_CONDITIONAL_UPDATE_ID_MISMATCH: 'reject',
+    FHIR_CLIENT_IDS: 'optional',
+  })
+  const versionOf = async (id: string) => (await get(`/Patient/${id}`)).body.meta.versionId
+
+  it('serves no versions (versioning=off) shows the current one alone, and says which setting hides the others', async () => {
+    const id = randomUUID()
+    for (const active of [true, false]) await put(`/Patient/${id}`, patient(id, { active }))
+    for (const path of [`/Patient/${id}/_history`, '/Patient/_history', '/_history']) {
+      const shown = (await get(path)).body.entry.filter(({ resource }: Tree) => resource?.id === id)
+      expect([path, shown.map(({ resource }: Tree) => resource.active)]).toEqual([path, [false]])
+    }
+    const hidden = await get(`/Patient/${id}/_history/1`)
+    expect([hidden.status, hidden.body.issue[0].code, hidden.body.issue[0].details.text]).toEqual([
+      404,
+      'not-supported',
+      expect.stringContaining('versioning'),
+    ])
+    expect((await get('/metadata')).body.rest[0].resource[0]).toMatchObject({ versioning: 'no-version', readHistory: false })
+    expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"1"' })).status).toBe(412)
+    expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"2"' })).status).toBe(200)
+  })
+
+  it('makes no version of an update that changes nothing (noOpUpdates=ignore) tells the one there is', async () => {
+    const id = randomUUID()
+    const resource = { ...patient(id, { active: true, name: [{ family: 'A', given: ['B', 'C'] }] }), meta: { tag: [{ code: 't' }] } }
+    await put(`/Patient/${id}`, resource)
+    const reordered = Object.fromEntries(Object.entries({ ...resource, name: [{ given: ['B', 'C'], family: 'A' }] }).reverse())
+    const same = [
+      await put(`/Patient/${id}`, resource),
+      await put(`/Patient/${id}`, reordered),
+      await put(`/Patient?_id=${id}`, resource),
+      await patch(`/Patient/${id}`, [{ op: 'replace', path: '/active', value: true }]),
+      await patch(`/Patient/${id}`, [
+        { op: 'remove', path: '/active' },
+        { op: 'add', path: '/active', value: true },
+      ]),
+    ]
+    expect(same.map(({ status, headers }) => [status, headers.get('etag')])).toEqual(Array(5).fill([200, 'W/"1"']))
+    const inTransaction = await post('/', transaction(putEntry(resource)))
+    expect([inTransaction.body.entry[0].response.etag, await versionOf(id)]).toEqual(['W/"1"', '1'])
+    for (const [i, changed] of [
+      { ...resource, name: [{ family: 'A', given: ['C', 'B'] }] },
+      { ...resource, meta: { tag: [{ code: 'u' }] } },
+      patient(id),
+    ].entries())
+      expect((await put(`/Patient/${id}`, changed)).headers.get('etag')).toBe(`W/"${i + 2}"`)
+  })
+
+  it('makes no version of an update that changes nothing takes 1.10 for another decimal than 1.1', async () => {
+    const id = randomUUID()
+    const weighs = (value: string) =>
+      `{"resourceType":"Observation","id":"${id}","status":"final","code":{"text":"x"},"valueQuantity":{"value":${value}}}`
+    const answers = [
+      await put(`/Observation/${id}`, weighs('1.1')),
+      await put(`/Observation/${id}`, weighs('1.10')),
+      await put(`/Observation/${id}`, weighs('1.10')),
+    ]
+    expect(answers.map(({ headers }) => headers.get('etag'))).toEqual(['W/"1"', 'W/"2"', 'W/"2"'])
+  })
+
+  it('refuses a conditional update with another id than the match (conditionalUpdateIdMismatch=reject) writes nothing', async () => {
+    const [id, value] = [randomUUID(), randomUUID()]
+    const identified = (own?: string) => ({ resourceType: 'Patient', ...(own === undefined ? {} : { id: own }), identifier: [{ value }] })
+    await put(`/Patient/${id}`, identified(id))
+    const refused = await put(`/Patient?identifier=${value}`, { ...identified('another'), active: true })
+    expect([refused.status, refused.body.issue[0].expression, await versionOf(id)]).toEqual([400, ['Patient.id'], '1'])
+    const answers = [await put(`/Patient?identifier=${value}`, identified(id)), await put(`/Patient?identifier=${value}`, identified())]
+    expect(answers.map(({ status, body }) => [status, body.id])).toEqual([
+      [200, id],
+      [200, id],
+    ])
+  })
+
+  it('chooses ids where a client does not (clientIds=optional) answers with a UUID, in Bundles too', async () => {
+    const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+    const one = await post('/Patient', { resourceType: 'Patient', active: true })
+    expect([one.status, one.body.id]).toEqual([201, expect.stringMatching(uuid)])
+    const entry = { resource: { resourceType: 'Patient', active: true }, request: { method: 'POST', url: 'Patient' } }
+    const { body } = await post('/', transaction(entry, entry))
+    const made = body.entry.map(({ response }: Tree) => response.location.split('/').at(-3))
+    expect(made).toEqual([expect.stringMatching(uuid), expect.stringMatching(uuid)])
+    expect((await get(`/Patient/${made[0]}`)).body.active).toBe(true)
+    expect((await post('/Patient', patient(`${made[0]}-own`))).body.id).toBe(`${made[0]}-own`)
   })
 })
 
@@ -86,6 +177,16 @@ describe('referentialIntegrity', () => {
     expect(refusedBoth.status).toBe(422)
     expect((await post('/', transaction(deleteEntry(`Patient/${p}`), deleteEntry(`Observation/${o}`)))).status).toBe(200)
     expect((await get(`/Patient/${p}`)).status).toBe(404)
+  })
+
+  it('keeps what another refers to, although the first that does goes with it', async () => {
+    const p = randomUUID()
+    const [first, second] = [`a-${p}`.slice(0, 40), `b-${p}`.slice(0, 40)]
+    await put(`/Patient/${p}`, patient(p))
+    for (const o of [first, second]) await put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` }))
+    const refused = await post('/', transaction(deleteEntry(`Patient/${p}`), deleteEntry(`Observation/${first}`)))
+    expect([refused.status, refused.body.issue[0].expression]).toEqual([409, ['Bundle.entry[0]']])
+    expect((await get(`/Observation/${first}`)).status).toBe(200)
   })
 
   it('of a reference and a deletion that race, one loses', async () => {

@@ -153,6 +153,12 @@ describe('entriesOf', () => {
       { key: 'Patient/1-2', text: '{"link":{"other":{"reference":"Patient/1-2"}},"resourceType":"Patient","id":"1-2","active":true}' },
     ])
   })
+  it('puts that id before the references that follow the type', () => {
+    const person = { resourceType: 'Patient', link: { other: { reference: 'urn:uuid:1-2' } }, active: true }
+    expect(entries(bundle({ fullUrl: 'urn:uuid:1-2', resource: person }))).toMatchObject([
+      { text: '{"resourceType":"Patient","id":"1-2","link":{"other":{"reference":"Patient/1-2"}},"active":true}' },
+    ])
+  })
   it('opens no other resource that has entries, and no Bundle without any', () => {
     expect(sent('{"entry":[{"item":{"reference":"Patient/1"}}],"resourceType":"List","id":"l"}')).toMatchObject([{ key: 'List/l' }])
     expect(sent('{"resourceType":"Bundle","id":"b","type":"collection"}')).toMatchObject([{ key: 'Bundle/b' }])

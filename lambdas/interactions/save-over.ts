@@ -1,0 +1,34 @@
+/** What update and patch do with the version they follow: another one after it, unless nothing changes and the server is to say so. */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import { stamp } from '../fhir/version.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { Awaitable, FhirRequest } from './interaction.ts'
+import { save, unchanged } from './next-version.ts'
+import type { Answer, Change, Target, WritePorts } from './writing.ts'
+
+export function saveOver(
+  { clock, choices }: Pick<WritePorts, 'clock' | 'choices'>,
+  request: FhirRequest,
+  target: Target,
+  head: ResourceVersion | undefined,
+  resource: Resource,
+): Awaitable<Change | Answer> {
+  if (choices.noOpUpdates === 'ignore' && head !== undefined && !head.deleted && isSameAs(head, resource))
+    return { kind: 'answer', response: unchanged(request, head), key: head }
+  return save(clock, request, target, head, resource)
+}
+
+/** But for what the server writes into it itself. */
+function isSameAs({ lastUpdated, versionId, id, body }: ResourceVersion, resource: Resource): boolean {
+  const current = parseJsonBytes(body) as Resource
+  return isSame(stamp(current, id, versionId, lastUpdated), stamp(resource, id, versionId, lastUpdated))
+}
+
+/** The members of an object have no order; 1.10 is another decimal than 1.1. https://hl7.org/fhir/R4/datatypes.html#decimal */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => isSame(item, b[i]))
+  if (!isElement(a) || !isElement(b)) return a === b
+  const names = Object.keys(a)
+  return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]))
+}

@@ -1,0 +1,71 @@
+/** A write that finds its resource by search, when that resource changes before it is read. */
+import { describe, expect, it } from '@jest/globals'
+import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
+import type { EntryRequest } from '../../lambdas/interactions/bundle-entry.ts'
+import { deleteResource } from '../../lambdas/interactions/delete.ts'
+import type { FhirRequest, Interaction } from '../../lambdas/interactions/interaction.ts'
+import { patch } from '../../lambdas/interactions/patch.ts'
+import { transaction } from '../../lambdas/interactions/transaction.ts'
+import { update } from '../../lambdas/interactions/update.ts'
+import type { WritePorts } from '../../lambdas/interactions/writing.ts'
+import type { ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import { patient } from '../fixtures/resources.ts'
+
+/** Patient/p is at version 2; the first search still finds version 1, and every later one nothing. */
+function movedOnWorld() {
+  const committed: string[] = []
+  let searches = 0
+  const head: ResourceVersion = {
+    ...{ tenant: 'default', type: 'Patient', id: 'p', versionId: 2, lastUpdated: 1, deleted: false, compartments: [] },
+    body: Buffer.from(JSON.stringify(patient('p', { identifier: [{ value: 'another' }] }))),
+  }
+  const ports = {
+    index: { find: async () => ({ hits: searches++ === 0 ? [{ type: 'Patient', id: 'p', version: 1, position: [] }] : [], more: false }) },
+    resources: { current: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)) },
+    writer: {
+      async commit(writes: readonly Write[]) {
+        committed.push(...writes.map(({ type, id }) => `${type}/${id}`))
+        return { kind: 'committed' }
+      },
+    },
+    clock: { now: () => 5, newId: () => 'new' },
+    choices: { clientIds: 'required', conditionalUpdateIdMismatch: 'accept', noOpUpdates: 'version' },
+  } as unknown as WritePorts
+  return { ports, committed, searches: () => searches }
+}
+
+const requestOf = (interaction: FhirRequest['interaction'], more: object): FhirRequest =>
+  ({
+    ...{ interaction, tenant: 'default', type: 'Patient', parameters: [['identifier', 'x']], posted: false },
+    ...{ preconditions: {}, preferences: {}, baseUrl: 'http://a.example', reading: { baseUrl: 'http://a.example' } },
+    ...more,
+  }) as unknown as FhirRequest
+
+const REQUESTS: readonly (readonly [(ports: WritePorts) => Interaction, FhirRequest])[] = [
+  [update, requestOf('update', { resource: { resourceType: 'Patient' } })],
+  [patch, requestOf('patch', { patch: [{ op: 'add', path: '/active', value: true }] })],
+  [deleteResource, requestOf('delete', {})],
+]
+/** What is done when nothing matches. */
+const INSTEAD = { update: ['Patient/new'], patch: [], delete: [] } as Readonly<Record<string, readonly string[]>>
+const entry: EntryRequest = { index: 0, method: 'PUT', url: 'Patient?identifier=x', headers: {} }
+
+describe('a conditional write', () => {
+  it.each(REQUESTS.map(([interaction, request]) => [request.interaction, interaction, request] as const))(
+    '(%s) does not land on a resource that matches no longer',
+    async (code, interaction, request) => {
+      const { ports, committed, searches } = movedOnWorld()
+      await interaction(ports)(request).catch((error) => expect(error.status).toBe(404))
+      expect([searches(), committed]).toEqual([2, INSTEAD[code]])
+    },
+  )
+  it.each(REQUESTS.map(([, request]) => [request.interaction, request] as const))(
+    '(%s in a transaction) neither',
+    async (code, request) => {
+      const { ports, committed, searches } = movedOnWorld()
+      const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
+      await run([entry], request, new BundleAnswers(request)).catch((error) => expect(error.status).toBe(404))
+      expect([searches(), committed]).toEqual([2, INSTEAD[code]])
+    },
+  )
+})
