@@ -4,6 +4,7 @@
  */
 import { outcome } from '../fhir/outcome.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
+import { repeatedHeader } from './headers.ts'
 import { httpResponse } from './steps/write-response.ts'
 
 type Values = Readonly<Record<string, string>> | null | undefined
@@ -44,6 +45,7 @@ export function requestOf(event: GatewayEvent): HttpRequest {
     path: resource.replace(/\{(\w+)\+?\}/g, (_, name: string) => encodeURIComponent(pathParameters?.[name] ?? '')),
     query: new URLSearchParams(pairs).toString(),
     headers: headersOf(event),
+    ...refusalOf(event),
     body: body === null || body === undefined ? NO_BODY : Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8'),
   }
 }
@@ -52,6 +54,12 @@ const NO_BODY = new Uint8Array()
 
 const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> =>
   Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name.toLowerCase(), values.join(', ')]))
+
+function refusalOf({ multiValueHeaders }: GatewayEvent): Pick<HttpRequest, 'refused'> {
+  const names = Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) => values.map(() => name))
+  const refused = repeatedHeader(names)
+  return refused === undefined ? {} : { refused }
+}
 
 /** The client's X-Request-Id where it can be one, else the gateway's. */
 export const requestIdOf = (event: GatewayEvent, newId: () => string): string =>

@@ -1,54 +1,163 @@
-/** The server on node:http: reads bodies within the limit, compresses answers, drains on close. */
+/** The server on node:http: reads bodies within the limits, compresses answers, and leaves nobody without one who is still there. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/overloaded.ts'
+import { Bodies } from './bodies.ts'
+import { answerConnection, faultOf } from './broken-connection.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
+import { repeatedHeader } from './headers.ts'
 import type { Serve } from './server.ts'
+import { describe } from './steps/describe-errors.ts'
+import { httpResponse } from './steps/write-response.ts'
 
 export type NodeServerSettings = {
   /** The path of the base URL: `/fhir`, or empty. */
   readonly basePath: string
   /** Bytes. */
   readonly maxBody: number
-  /** Requests under way at once; more are answered 503. */
+  /** Requests under way at once, those apart whose bodies have not come; more are answered 503. */
   readonly maxRequests: number
   readonly newRequestId: () => string
+  /** Gets what went wrong outside the steps of a request. */
+  readonly report: (error: unknown, requestId: string) => void
+  /** Milliseconds between two looks at the bodies that are read, for tests. */
+  readonly tick?: number
 }
 
 /** Bytes of a URL and its headers: long searches fit. */
 const LONGEST_HEAD = 512 * 1024
+/** Bodies of the greatest length that are read and worked on at once. */
+const LARGE_BODIES = 16
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
-  let underWay = 0
-  return createServer({ keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD }, async (incoming, outgoing) => {
-    underWay++
-    try {
-      const response = await answer(serve, settings, incoming, underWay > settings.maxRequests)
-      await send(incoming, outgoing, response)
-    } catch {
-      // The client is gone, or sent what is not HTTP: there is nobody to answer.
-      outgoing.destroy()
-    } finally {
-      underWay--
-    }
-  })
+  const front = new Front(serve, settings)
+  // A request without a Host is refused by us, with an OperationOutcome.
+  const options = { keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD, requireHostHeader: false }
+  return createServer(options, (incoming, outgoing) => void front.answer(incoming, outgoing))
+    .on('checkExpectation', (incoming, outgoing) => void front.answer(incoming, outgoing, UNEXPECTED))
+    .on('connect', (_, socket) => void front.answerBroken(socket, NO_TUNNEL))
+    .on('clientError', (error, socket) => void front.answerBroken(socket, faultOf(error)))
 }
 
-async function answer(serve: Serve, settings: NodeServerSettings, incoming: IncomingMessage, isBusy: boolean): Promise<HttpResponse> {
-  const headers = headersOf(incoming)
-  const requestId = givenRequestId(headers) ?? settings.newRequestId()
-  const [path, query] = split(incoming.url ?? '/')
-  const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
-  const refuse = (refused: Error) => serve({ method, path: '/', query: '', headers, ...NO_BODY, refused }, requestId)
-  if (isBusy) return refuse(new Overloaded())
-  if (path !== settings.basePath && !path.startsWith(`${settings.basePath}/`))
-    return refuse(fhirError(404, 'not-found', `The base of this server is ${settings.basePath}`))
-  const body = await readBody(incoming, settings.maxBody)
-  const request: HttpRequest = { method, path: path.slice(settings.basePath.length) || '/', query, headers, ...body }
-  return serve(request, requestId)
+const UNEXPECTED = fhirError(417, 'not-supported', 'The only expectation that is met is 100-continue')
+const NO_TUNNEL = fhirError(405, 'not-supported', 'CONNECT is not possible here')
+
+class Front {
+  readonly #serve: Serve
+  readonly #settings: NodeServerSettings
+  readonly #bodies: Bodies
+  /** Of each connection. */
+  readonly #latest = new WeakMap<Duplex, ServerResponse>()
+  #underWay = 0
+
+  constructor(serve: Serve, settings: NodeServerSettings) {
+    this.#serve = serve
+    this.#settings = settings
+    this.#bodies = new Bodies({ limit: settings.maxBody, most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
+  }
+
+  /** `refused`: why it is answered without being looked at. */
+  async answer(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): Promise<void> {
+    this.#latest.set(incoming.socket, outgoing)
+    const headers = headersOf(incoming)
+    const requestId = givenRequestId(headers) ?? this.#settings.newRequestId()
+    const [path, query] = split(incoming.url ?? '/')
+    const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
+    const request: HttpRequest = { method, path: path.slice(this.#settings.basePath.length) || '/', query, headers, body: NO_BODY }
+    try {
+      const error = refused ?? this.#faultOf(incoming, path)
+      if (error !== undefined) await send(incoming, outgoing, await this.#refuse(request, requestId, error))
+      else if (hasBody(incoming)) await this.#answerWithBody(incoming, outgoing, request, requestId)
+      else await this.#work(incoming, outgoing, request, requestId)
+    } catch (error) {
+      await this.#fail(incoming, outgoing, request, requestId, error)
+    }
+  }
+
+  /** What never became a request. undefined: there is nobody to answer. */
+  async answerBroken(socket: Duplex, error: Error | undefined): Promise<void> {
+    const latest = this.#latest.get(socket)
+    const isReading = latest !== undefined && !latest.req.complete
+    if (error === undefined || !socket.writable || (isReading && latest.headersSent)) return void socket.destroy()
+    if (isReading) {
+      latest.setHeader('connection', 'close')
+      return this.answer(latest.req, latest, error)
+    }
+    const requestId = this.#settings.newRequestId()
+    const nothing: HttpRequest = { method: 'GET', path: '/', query: '', headers: {}, body: NO_BODY }
+    const response = await this.#refuse(nothing, requestId, error).catch((thrown: unknown) => this.#describe(thrown, requestId))
+    await answerConnection(socket, latest, response)
+  }
+
+  #faultOf(incoming: IncomingMessage, path: string): Error | undefined {
+    const { basePath } = this.#settings
+    if (path !== basePath && !path.startsWith(`${basePath}/`)) return fhirError(404, 'not-found', `The base of this server is ${basePath}`)
+    if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
+      return fhirError(400, 'required', 'The header host is missing')
+    // node keeps the first of two: only then are there fewer names than headers.
+    const { rawHeaders } = incoming
+    if (rawHeaders.length === 2 * Object.keys(incoming.headers).length) return undefined
+    return repeatedHeader(rawHeaders.filter((_, i) => i % 2 === 0))
+  }
+
+  async #answerWithBody(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {
+    const body = await this.#bodies.read(incoming)
+    switch (body.kind) {
+      case 'gone':
+        return void outgoing.destroy()
+      case 'refused':
+        if (body.isCut) outgoing.setHeader('connection', 'close')
+        return send(incoming, outgoing, await this.#refuse(request, requestId, body.error))
+      case 'too long':
+        if (!incoming.complete) outgoing.setHeader('connection', 'close')
+        return this.#work(incoming, outgoing, { ...request, bodyTooLong: true }, requestId)
+      case 'whole':
+        try {
+          return await this.#work(incoming, outgoing, { ...request, body: body.bytes }, requestId)
+        } finally {
+          this.#bodies.giveBack(body.bytes)
+        }
+    }
+  }
+
+  async #work(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {
+    const isBusy = this.#underWay >= this.#settings.maxRequests
+    this.#underWay++
+    try {
+      const response = await (isBusy ? this.#refuse(request, requestId, new Overloaded()) : this.#serve(request, requestId))
+      await send(incoming, outgoing, response)
+    } finally {
+      this.#underWay--
+    }
+  }
+
+  #refuse(request: HttpRequest, requestId: string, refused: Error): Promise<HttpResponse> {
+    return this.#serve({ ...request, path: '/', query: '', refused }, requestId)
+  }
+
+  /** What no step has caught is our fault: it is described, reported and recorded as far as that still works. */
+  async #fail(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string, error: unknown): Promise<void> {
+    if (outgoing.headersSent) {
+      this.#settings.report(error, requestId)
+      return void outgoing.destroy()
+    }
+    const response = await this.#refuse(request, requestId, error as Error).catch(() => this.#describe(error, requestId))
+    await send(incoming, outgoing, response).catch(() => outgoing.destroy())
+  }
+
+  #describe(error: unknown, requestId: string): HttpResponse {
+    const { status, headers, body } = httpResponse(describe(error, requestId, this.#settings.report), false)
+    return { status, headers: { ...headers, 'x-request-id': requestId }, ...(body === undefined ? {} : { body }) }
+  }
 }
+
+const NO_BODY = new Uint8Array()
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined
 
 function headersOf({ headers }: IncomingMessage): Record<string, string> {
   const flat: Record<string, string> = {}
@@ -62,22 +171,6 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
 function split(url: string): readonly [string, string] {
   const at = url.indexOf('?')
   return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
-}
-
-const NO_BODY = { body: new Uint8Array() }
-
-async function readBody(incoming: IncomingMessage, limit: number): Promise<{ readonly body: Uint8Array; readonly bodyTooLong?: boolean }> {
-  if (incoming.headers['content-length'] === undefined && incoming.headers['transfer-encoding'] === undefined) return NO_BODY
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size <= limit) chunks.push(chunk)
-    // A client that sends much more than is read is cut off instead of listened to.
-    else if (size > limit * 4) break
-  }
-  if (size > limit) return { ...NO_BODY, bodyTooLong: true }
-  return { body: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) }
 }
 
 const compress = promisify(gzip)

@@ -130,6 +130,7 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
     maxBody: config.maxBodyBytes,
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
+    report,
   })
   // Requests meanwhile are answered 503. Where it fails, the server goes on with what it had.
   const restore = async (file: string): Promise<void> => {

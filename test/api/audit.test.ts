@@ -6,6 +6,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
+import { dial } from '../http/front.ts'
 import { clientOf, startServer } from './server.ts'
 
 type Written = { readonly interaction: string; readonly key?: string; readonly status: number; readonly requestId: string }
@@ -30,8 +31,10 @@ it('every request leaves one record, those too that were refused', async () => {
   const seen = once(embedded.server, 'request')
   slow.write('{')
   await seen
-  const busy = await get('/Patient', id('busy'))
-  expect([busy.status, busy.headers.get('retry-after')]).toEqual([503, '1'])
+  const asked = (name: string) => `GET /fhir/Patient HTTP/1.1\r\nhost: localhost\r\nx-request-id: ${name}\r\n\r\n`
+  const { until } = dial(Number(new URL(base).port), asked('beside-slow') + asked('busy'))
+  const answers = await until(/x-request-id: busy/i)
+  expect(answers.match(/HTTP\/1\.1 \d+|retry-after: \d+/gi)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 503', 'retry-after: 1'])
   slow.end('}')
   expect(await answered).toBe(400)
   await embedded.close()
@@ -43,7 +46,7 @@ it('every request leaves one record, those too that were refused', async () => {
     .split('\n')
     .map((line) => JSON.parse(line) as Written)
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
-  expect(records).toHaveLength(12)
+  expect(records).toHaveLength(13)
   expect(told).toMatchObject({
     put: ['update', 'Patient/a', 201],
     read: ['read', 'Patient/a', 200],
@@ -55,6 +58,7 @@ it('every request leaves one record, those too that were refused', async () => {
     'no-route': ['fallback', undefined, 404],
     options: ['fallback', undefined, 204],
     'other-base': ['fallback', undefined, 404],
+    'beside-slow': ['search-type', undefined, 200],
     slow: ['create', undefined, 400],
     busy: ['fallback', undefined, 503],
   })

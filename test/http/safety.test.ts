@@ -3,38 +3,14 @@
  * should be. A new route is walked too; a new kind of safety is one more row of SAFETY.
  */
 import { once } from 'node:events'
-import { type IncomingHttpHeaders, request, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingHttpHeaders, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { nodeServer } from '../../lambdas/http/node-server.ts'
-import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
-import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
-import { server } from '../../lambdas/http/server.ts'
-import type { FhirRequest, FhirResponse, Interaction } from '../../lambdas/interactions/interaction.ts'
-import { type InteractionCode, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
-import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
+import { type Front, startFront } from './front.ts'
 
-const audited: AuditRecord[] = []
-const reported: unknown[] = []
 /** What came to an interaction. */
 const reached: FhirRequest[] = []
-
-const clock = { now: () => 0, newId: () => 'new-id' }
-const parts = {
-  audit: { record: (entry: AuditRecord) => void audited.push(entry), close: async () => undefined },
-  clock,
-  origins: '*' as const,
-  maxBody: 1_000,
-  loopbackOnly: true,
-  report: (error: unknown) => void reported.push(error),
-  tokens: {
-    seal: { seal: () => '', open: () => undefined },
-    clock,
-    index: { caughtUp: async () => true },
-    blobs: { get: async () => undefined, put: async () => undefined },
-    tokensOf: () => [],
-  },
-}
 
 const SECRET = 'the secret of a broken machine'
 
@@ -44,35 +20,13 @@ async function answer(asked: FhirRequest): Promise<FhirResponse> {
   return { status: 200 }
 }
 
-const interactions: Readonly<Record<InteractionCode, Interaction>> = {
-  read: answer,
-  vread: answer,
-  update: answer,
-  patch: answer,
-  delete: answer,
-  create: answer,
-  'history-instance': answer,
-  'history-type': answer,
-  'history-system': answer,
-  'search-type': answer,
-  'search-system': answer,
-  bundle: answer,
-  capabilities: answer,
-  reindex: answer,
-  'reindex-status': answer,
-}
-
-let http: Server
+let front: Front
 
 beforeAll(async () => {
-  const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
-  const serve = server({ interactions, steps, place: { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never } })
-  http = nodeServer(serve, { basePath: '', maxBody: 1_000, maxRequests: 10, newRequestId: () => 'made-id' })
-  http.listen(0, '127.0.0.1')
-  await once(http, 'listening')
+  front = await startFront(answer)
 })
 
-afterAll(() => void http.close())
+afterAll(() => front.close())
 
 type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string }
 
@@ -89,10 +43,10 @@ const bodyOf = ({ path, interaction }: Route): { readonly type: string; readonly
 const pathOf = ({ path }: Route): string => path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
 
 async function ask(route: Route, headers: Readonly<Record<string, string>> = {}, query = ''): Promise<Answer> {
-  audited.length = reported.length = reached.length = 0
+  front.audited.length = front.reported.length = reached.length = 0
   const body = bodyOf(route)
   const sent = request({
-    port: (http.address() as AddressInfo).port,
+    port: front.port,
     method: route.method,
     path: pathOf(route) + query,
     headers: { 'x-request-id': 'given-id', ...(body === undefined ? {} : { 'content-type': body.type }), ...headers },
@@ -108,7 +62,7 @@ async function ask(route: Route, headers: Readonly<Record<string, string>> = {},
 async function refuses(route: Route, headers: Readonly<Record<string, string>>): Promise<void> {
   const { status, text } = await ask(route, headers)
   expect([status, JSON.parse(text).issue[0].code, reached.length]).toEqual([403, 'security', 0])
-  expect(audited).toMatchObject([{ interaction: route.interaction, status: 403, requestId: 'given-id' }])
+  expect(front.audited).toMatchObject([{ interaction: route.interaction, status: 403, requestId: 'given-id' }])
 }
 
 const SAFETY: Readonly<Record<string, (route: Route) => Promise<void>>> = {
@@ -117,19 +71,19 @@ const SAFETY: Readonly<Record<string, (route: Route) => Promise<void>>> = {
   'one audit record is left': async (route) => {
     const { status, headers } = await ask(route)
     expect([status, headers['x-request-id']]).toEqual([200, 'given-id'])
-    expect(audited).toMatchObject([{ interaction: route.interaction, status: 200, requestId: 'given-id' }])
+    expect(front.audited).toMatchObject([{ interaction: route.interaction, status: 200, requestId: 'given-id' }])
   },
   'a broken machine says a request id and nothing more': async (route) => {
     const { status, text } = await ask(route, {}, '?break')
     expect([status, JSON.parse(text).resourceType]).toEqual([500, 'OperationOutcome'])
     expect(text).toContain('given-id')
     expect(text).not.toContain(SECRET)
-    expect(reported).toMatchObject([{ message: SECRET }])
-    expect(audited).toMatchObject([{ interaction: route.interaction, status: 500, requestId: 'given-id' }])
+    expect(front.reported).toMatchObject([{ message: SECRET }])
+    expect(front.audited).toMatchObject([{ interaction: route.interaction, status: 500, requestId: 'given-id' }])
   },
   'the data of one tenant is asked for': async (route) => {
     await ask(route)
-    expect([reached.map(({ tenant }) => tenant), audited.map(({ tenant }) => tenant)]).toEqual([['default'], ['default']])
+    expect([reached.map(({ tenant }) => tenant), front.audited.map(({ tenant }) => tenant)]).toEqual([['default'], ['default']])
   },
 }
 
@@ -148,6 +102,6 @@ describe.each(ELSEWHERE.map((route) => [`${route.method} ${route.path}`, route] 
   it.each([{ host: 'evil.example' }, { origin: 'http://evil.example' }])('is refused to %j', async (headers) => {
     const { status, text } = await ask(route, headers as unknown as Record<string, string>)
     expect([status, JSON.parse(text).issue[0].code]).toEqual([403, 'security'])
-    expect(audited).toMatchObject([{ interaction: 'fallback', status: 403 }])
+    expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 403 }])
   })
 })

@@ -1,0 +1,25 @@
+/** What node:http could not read as a request is answered as others are. https://nodejs.org/docs/latest-v24.x/api/http.html#event-clienterror */
+import { once } from 'node:events'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import type { HttpResponse } from './exchange.ts'
+
+/** undefined: the client is gone. */
+export function faultOf({ code = '' }: NodeJS.ErrnoException): FhirError | undefined {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return fhirError(408, 'timeout', 'The request did not come in time')
+  if (code === 'HPE_HEADER_OVERFLOW') return fhirError(431, 'too-long', 'The URL and the headers are too long')
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return fhirError(413, 'too-long', 'The extensions of a chunk are too long')
+  return code.startsWith('HPE_') ? fhirError(400, 'structure', 'This is not HTTP/1.1') : undefined
+}
+
+/** After the answers to what came before; then the connection is closed. */
+export async function answerConnection(socket: Duplex, latest: ServerResponse | undefined, response: HttpResponse): Promise<void> {
+  if (latest !== undefined && !latest.writableFinished && !latest.destroyed) await once(latest, 'close')
+  if (!socket.writable) return void socket.destroy()
+  const { status, headers, body = new Uint8Array() } = response
+  const shown = { ...headers, 'content-length': body.length, connection: 'close' }
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...Object.entries(shown).map(([name, value]) => `${name}: ${value}`)]
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  socket.end(body, () => socket.destroy())
+}

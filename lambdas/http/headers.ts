@@ -1,0 +1,26 @@
+/** Headers as steps read them: names in lower case, repeated ones joined. https://www.rfc-editor.org/rfc/rfc9110#section-5.2 */
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+
+/** What somebody else on the way may read otherwise, were it given twice. */
+const SINGLE = new Set([
+  'host',
+  'origin',
+  'authorization',
+  'content-type',
+  'content-length',
+  'if-modified-since',
+  'if-none-exist',
+  'x-security-context',
+  'x-tenant-id',
+])
+
+/** FhirError 400 where a name stands twice that must not. `names`: of each header there is, repeated ones too. */
+export function repeatedHeader(names: Iterable<string>): FhirError | undefined {
+  const seen = new Set<string>()
+  for (const name of names) {
+    const lower = name.toLowerCase()
+    if (SINGLE.has(lower) && seen.has(lower)) return fhirError(400, 'structure', `The header ${lower} stands twice`)
+    seen.add(lower)
+  }
+  return undefined
+}

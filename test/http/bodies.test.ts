@@ -1,0 +1,146 @@
+/** Bodies that come slowly, or are many and large: nobody else waits for them, and the memory they take has an end. Real sockets; outcomes are counted. */
+import { once } from 'node:events'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { Gathered } from '../../lambdas/http/gathered.ts'
+import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
+
+/** `[408, 408, 200]` → `{ 408: 2, 200: 1 }`. */
+function counted(answers: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const answer of answers) {
+    const [, status = 'none'] = /^HTTP\/1\.1 (\d+)/.exec(answer) ?? []
+    counts[status] = (counts[status] ?? 0) + 1
+  }
+  return counts
+}
+
+let front: Front
+const lines: Line[] = []
+const open = (sent: string): Line => {
+  const line = dial(front.port, sent)
+  lines.push(line)
+  return line
+}
+
+afterEach(async () => {
+  for (const { socket } of lines.splice(0)) socket.destroy()
+  await front.close()
+})
+
+const ok = async (): Promise<FhirResponse> => ({ status: 200 })
+const statusOf = async (path: string): Promise<number> => (await fetch(`http://127.0.0.1:${front.port}${path}`)).status
+
+/** Waits until node has handed over so many requests. */
+async function handedOver(count: number, send: () => void): Promise<void> {
+  let seen = 0
+  const all = new Promise<void>((resolve) => front.http.on('request', () => ++seen === count && resolve()))
+  send()
+  await all
+}
+
+describe('slow senders', () => {
+  it('1,100 of them keep nobody else from an answer, and are cut off', async () => {
+    front = await startFront(ok, { maxRequests: 10, tick: 150 })
+    const slow: Line[] = []
+    await handedOver(1_100, () => {
+      for (let i = 0; i < 1_100; i++) slow.push(open(`${head(900, String(i))}{`))
+    })
+    const others = await Promise.all(['/metadata', '/Patient/1', '/Patient?name=a', '/metadata', '/Patient/2'].map(statusOf))
+    expect(others).toEqual([200, 200, 200, 200, 200])
+    expect(counted(await Promise.all(slow.map(({ ended }) => ended)))).toEqual({ 408: 1_100 })
+    expect(front.audited.filter(({ status }) => status === 408)).toHaveLength(1_100)
+    expect(JSON.parse(slow[0]!.text().split('\r\n\r\n')[1]!)).toMatchObject({ issue: [{ severity: 'error', code: 'timeout' }] })
+    expect(front.reported).toEqual([])
+  })
+
+  it('one that is slow but comes is waited for', async () => {
+    front = await startFront(ok, { maxBody: 1_000_000, tick: 10 })
+    const line = open(head(600_000))
+    const text = patientOf(600_000)
+    let ticks = 0
+    const sending = setInterval(() => {
+      line.socket.write(text.slice(ticks * 20_000, ++ticks * 20_000))
+      if (ticks === 30) clearInterval(sending)
+    }, 10)
+    expect(counted([await line.until(/\r\n\r\n/)])).toEqual({ 200: 1 })
+    expect(ticks).toBe(30)
+  })
+
+  it('one that goes away leaves nothing', async () => {
+    front = await startFront(ok, { maxBody: 1_000, tick: 10 })
+    const gone = open(`${head(900)}{`)
+    await once(front.http, 'request')
+    gone.socket.resetAndDestroy()
+    expect(counted([await open(head(900, '2') + patientOf(900, '2')).until(/\r\n\r\n/)])).toEqual({ 200: 1 })
+    expect([front.audited.map(({ key }) => key), front.reported]).toEqual([['Patient/2'], []])
+  })
+})
+
+describe('many bytes of bodies', () => {
+  /** Of the greatest length: so many are held. */
+  const MOST = 16
+  const SIZE = 50_000
+
+  it('the body that has kept most for longest gives way, and what is sent in one go does not', async () => {
+    front = await startFront(ok, { maxBody: SIZE, maxRequests: 1_000, tick: 60_000 })
+    const held: Line[] = []
+    await handedOver(60, () => {
+      for (let i = 0; i < 60; i++) held.push(open(head(SIZE, String(i)) + patientOf(SIZE, String(i)).slice(0, SIZE - 1)))
+    })
+    const quick = open(head(2_000, 'quick') + patientOf(2_000, 'quick'))
+    expect(counted([await quick.until(/\r\n\r\n/)])).toEqual({ 200: 1 })
+    while (held.filter(({ text }) => text() !== '').length < 60 - MOST) await new Promise((resolve) => setTimeout(resolve, 5))
+    const refused = held.filter(({ text }) => text() !== '')
+    expect(counted(refused.map(({ text }) => text()))).toEqual({ 503: refused.length })
+    expect(refused.length - (60 - MOST)).toBeLessThanOrEqual(1)
+    for (const { text } of refused) expect(text()).toMatch(/retry-after: 1\r\n/i)
+    const rest = held.filter(({ text }) => text() === '')
+    for (const { socket } of rest) socket.write(' ')
+    expect(counted(await Promise.all(rest.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 200: rest.length })
+  })
+
+  it('count until they are answered, and no longer', async () => {
+    const waiting: (() => void)[] = []
+    front = await startFront(({ id }) => (id === 'free' ? ok() : new Promise((resolve) => waiting.push(() => resolve({ status: 200 })))), {
+      maxBody: SIZE,
+      maxRequests: 1_000,
+      tick: 60_000,
+    })
+    const worked = Array.from({ length: MOST }, (_, i) => open(head(SIZE, String(i)) + patientOf(SIZE, String(i))))
+    while (waiting.length < MOST) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(counted([await open(head(900, 'free') + patientOf(900, 'free')).until(/\r\n\r\n/)])).toEqual({ 503: 1 })
+    for (const answer of waiting) answer()
+    expect(counted(await Promise.all(worked.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 200: MOST })
+    expect(counted([await open(head(900, 'free') + patientOf(900, 'free')).until(/\r\n\r\n/)])).toEqual({ 200: 1 })
+  })
+
+  it('of one that is too long nothing is kept', async () => {
+    front = await startFront(ok, { maxBody: 1_000, tick: 60_000 })
+    const long = Array.from({ length: 40 }, () => open(head(3_500) + patientOf(3_500)))
+    expect(counted(await Promise.all(long.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 413: 40 })
+    const endless = open(head(1_000_000) + patientOf(100_000))
+    expect(counted([await endless.ended])).toEqual({ 413: 1 })
+    expect(front.audited.map(({ interaction }) => interaction)).toEqual(Array(41).fill('update'))
+  })
+})
+
+describe('the chunks of a body', () => {
+  it('come out as they went in, however small', () => {
+    for (const sizes of [
+      [],
+      [5],
+      [1, 1, 1],
+      [20_000, 1, 30_000],
+      [1, 20_000, 1, 1],
+      Array(5_000).fill(3),
+      [3, ...Array(40).fill(15_000), 70_000],
+    ]) {
+      const chunks = sizes.map((size, i) => Buffer.alloc(size, i + 1))
+      const gathered = new Gathered()
+      for (const chunk of chunks) gathered.add(chunk)
+      const whole = Buffer.concat(chunks)
+      expect([gathered.size, Buffer.compare(gathered.bytes(), whole)]).toEqual([whole.length, 0])
+    }
+  })
+})

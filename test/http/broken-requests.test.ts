@@ -1,0 +1,168 @@
+/** What node:http refuses is answered as the server answers: with an OperationOutcome, an audit record, and nothing of the machine. */
+import { once } from 'node:events'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { requestOf } from '../../lambdas/http/gateway-event.ts'
+import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { dial, type Front, head, patientOf, startFront } from './front.ts'
+
+let front: Front
+afterEach(() => front.close())
+
+const ok = async (): Promise<FhirResponse> => ({ status: 200 })
+const get = (...lines: readonly string[]): string => ['GET /Patient/1 HTTP/1.1', ...lines, '', ''].join('\r\n')
+
+/** Status and issue of each answer there is. */
+const told = (text: string) =>
+  text.split(/(?=HTTP\/1\.1 \d)/).map((answer) => [Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]), /"code":"([\w-]+)"/.exec(answer)?.[1]])
+
+describe('what is no request', () => {
+  it.each([
+    ['no HTTP', 'HELLO\r\n\r\n', 400, 'structure'],
+    ['a header without a name', get('host: localhost', ': x'), 400, 'structure'],
+    ['two lengths', get('host: localhost', 'content-length: 1', 'content-length: 2'), 400, 'structure'],
+    ['a length and chunks', get('host: localhost', 'content-length: 1', 'transfer-encoding: chunked'), 400, 'structure'],
+    ['a broken chunk', `${get('host: localhost', 'transfer-encoding: chunked')}nonsense\r\n`, 400, 'structure'],
+    ['a long head', get('host: localhost', `x-long: ${'x'.repeat(600_000)}`), 431, 'too-long'],
+    ['long chunk extensions', `${get('host: localhost', 'transfer-encoding: chunked')}1;${'x'.repeat(20_000)}\r\n`, 413, 'too-long'],
+    ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nhost: localhost\r\n\r\n', 405, 'not-supported'],
+  ])('%s', async (_, sent, status, code) => {
+    front = await startFront(ok)
+    const text = await dial(front.port, sent).ended
+    expect([told(text), /"resourceType":"OperationOutcome"/.test(text)]).toEqual([[[status, code]], true])
+    expect(text).toMatch(/\r\nx-request-id: made-id\r\n/i)
+    expect(text).toMatch(/\r\nconnection: close\r\n/i)
+    expect(front.audited).toMatchObject([{ interaction: 'fallback', status, requestId: 'made-id' }])
+    expect(front.reported).toEqual([])
+  })
+
+  it('comes after the answers to what came before it', async () => {
+    let answer: (response: FhirResponse) => void = () => undefined
+    front = await startFront(() => new Promise((resolve) => (answer = resolve)))
+    const line = dial(front.port, `${get('host: localhost')}HELLO\r\n\r\n`)
+    while (front.audited.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(line.text()).toBe('')
+    answer({ status: 200 })
+    expect(told(await line.ended).map(([status]) => status)).toEqual([200, 400])
+  })
+
+  it.each([
+    ['a head', 'GET / HTTP/1.1\r\n'],
+    ['a body', `${head(100)}{`],
+  ])('%s that does not come in time', async (_, sent) => {
+    front = await startFront(ok)
+    const connected = once(front.http, 'connection')
+    const line = dial(front.port, sent)
+    const [connection] = await connected
+    await once(connection, 'data')
+    // As node does when it looks at its connections, every 30 seconds.
+    front.http.emit('clientError', Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), connection)
+    expect(told(await line.ended)).toEqual([[408, 'timeout']])
+    expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 408 }])
+  })
+
+  it.each([
+    ['a head', 'GET / HTTP/1.1\r\n'],
+    ['a body', `${head(100)}{`],
+  ])('%s that ends too early', async (_, sent) => {
+    front = await startFront(ok)
+    const line = dial(front.port, sent)
+    line.socket.end()
+    expect(told(await line.ended)).toEqual([[400, 'structure']])
+    expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 400 }])
+  })
+
+  it('of a client that is gone nobody hears', async () => {
+    front = await startFront(ok)
+    const { socket } = dial(front.port, 'GET / HT')
+    await new Promise((resolve) => front.http.on('connection', resolve))
+    socket.resetAndDestroy()
+    expect((await fetch(`http://127.0.0.1:${front.port}/metadata`)).status).toBe(200)
+    expect([front.audited.length, front.reported]).toEqual([1, []])
+  })
+})
+
+describe('headers', () => {
+  it.each([
+    ['host', 'localhost', 400],
+    // Joined, the two are not a local name.
+    ['origin', 'http://localhost', 403],
+    ['content-type', 'a/b', 400],
+    ['authorization', 'a', 400],
+    ['if-none-exist', 'a=b', 400],
+    ['if-modified-since', 'a', 400],
+    ['x-tenant-id', 'a', 400],
+    ['x-security-context', 'a', 400],
+  ])('%s may not stand twice', async (name, value, status) => {
+    front = await startFront(ok)
+    const headers = name === 'host' ? [] : ['host: localhost']
+    const sent = get(...headers, `${name}: ${value}`, `${name.toUpperCase()}: evil.example`, 'connection: close')
+    expect(told(await dial(front.port, sent).ended).map(([answer]) => answer)).toEqual([status])
+    expect(front.audited).toMatchObject([{ interaction: 'fallback', status }])
+  })
+  it('others may', async () => {
+    front = await startFront(ok)
+    const text = await dial(front.port, get('host: localhost', 'accept: */*', 'Accept: text/html', 'x-a: 1', 'x-a: 2', 'connection: close'))
+      .ended
+    expect(told(text)).toEqual([[200, undefined]])
+  })
+  it('Host is required of HTTP/1.1', async () => {
+    front = await startFront(ok)
+    expect(told(await dial(front.port, get('connection: close')).ended)).toEqual([[400, 'required']])
+  })
+  it('an expectation nobody meets is 417, 100-continue is met', async () => {
+    front = await startFront(ok)
+    expect(told(await dial(front.port, get('host: localhost', 'expect: wonders', 'connection: close')).ended)).toEqual([
+      [417, 'not-supported'],
+    ])
+    const line = dial(front.port, head(100, '1', ['expect: 100-continue', 'connection: close']))
+    await line.until(/^HTTP\/1\.1 100 Continue\r\n\r\n/)
+    line.socket.write(patientOf(100))
+    expect(told(await line.ended).map(([status]) => status)).toEqual([100, 200])
+  })
+  it('are judged alike behind a gateway', async () => {
+    front = await startFront(ok)
+    const event = (multiValueHeaders: Record<string, string[]>) =>
+      requestOf({ httpMethod: 'GET', resource: '/metadata', multiValueHeaders })
+    expect(event({ Host: ['a', 'b'] }).refused).toMatchObject({ status: 400 })
+    expect(event({ Host: ['a'], host: ['b'] }).refused).toMatchObject({ status: 400 })
+    expect(event({ Host: ['a'], Accept: ['a/b', 'c/d'] }).refused).toBeUndefined()
+  })
+})
+
+describe('faults of our own, outside the steps', () => {
+  const FAULT = new TypeError('a secret of the program')
+  const answered = async (body = false) => {
+    const init = body ? { method: 'PUT', body: patientOf(100), headers: { 'content-type': 'application/fhir+json' } } : {}
+    const response = await fetch(`http://127.0.0.1:${front.port}/Patient/1`, init)
+    return { status: response.status, id: response.headers.get('x-request-id'), text: await response.text() }
+  }
+
+  it.each([false, true])('before the steps: 500 with a request id, a report and an audit record, with a body: %s', async (body) => {
+    front = await startFront(ok, {}, (serve) => (http, id) => {
+      if (http.refused === undefined) throw FAULT
+      return serve(http, id)
+    })
+    const { status, id, text } = await answered(body)
+    expect([status, id]).toEqual([500, 'made-id'])
+    expect(text).toContain('Request id: made-id')
+    expect(text).not.toContain('secret')
+    expect(front.reported).toEqual([FAULT])
+    expect(front.audited).toMatchObject([{ interaction: 'fallback', status: 500, requestId: 'made-id' }])
+  })
+
+  it('after them: an answer that cannot be sent', async () => {
+    front = await startFront(async () => ({ status: 200, headers: { location: 'Ā' } }))
+    expect((await answered()).status).toBe(500)
+    expect(front.reported).toMatchObject([{ code: 'ERR_INVALID_CHAR' }])
+    expect(front.audited.map(({ status }) => status)).toEqual([200, 500])
+  })
+
+  it('where nothing works any more: 500 and a report all the same', async () => {
+    front = await startFront(ok, {}, () => () => Promise.reject(FAULT))
+    const { status, id, text } = await answered()
+    expect([status, id, JSON.parse(text).resourceType]).toEqual([500, 'made-id', 'OperationOutcome'])
+    expect(front.reported).toEqual([FAULT])
+    expect(told(await dial(front.port, 'HELLO\r\n\r\n').ended)).toEqual([[500, 'exception']])
+    expect(front.reported).toEqual([FAULT, FAULT])
+  })
+})

@@ -1,0 +1,131 @@
+/** The server above the network with interactions of a test, and node:http below it. */
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
+import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
+import type { BodyStepParts } from '../../lambdas/http/pipelines/reading.ts'
+import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
+import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
+import { type Serve, server } from '../../lambdas/http/server.ts'
+import type { Interaction } from '../../lambdas/interactions/interaction.ts'
+import type { InteractionCode } from '../../lambdas/interactions/routes.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+
+export type Front = {
+  readonly http: Server
+  readonly port: number
+  readonly audited: AuditRecord[]
+  readonly reported: unknown[]
+  readonly close: () => Promise<void>
+}
+
+const clock = { now: () => 0, newId: () => 'new-id' }
+
+/** Every code there is, so that a new one does not compile until it is walked too. */
+const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, Interaction>> => ({
+  read: answer,
+  vread: answer,
+  update: answer,
+  patch: answer,
+  delete: answer,
+  create: answer,
+  'history-instance': answer,
+  'history-type': answer,
+  'history-system': answer,
+  'search-type': answer,
+  'search-system': answer,
+  bundle: answer,
+  capabilities: answer,
+  reindex: answer,
+  'reindex-status': answer,
+})
+
+/** `around`: breaks what stands between the network and the steps. */
+export async function startFront(
+  answer: Interaction,
+  settings: Partial<NodeServerSettings> = {},
+  around: (serve: Serve) => (http: HttpRequest, requestId: string) => Promise<HttpResponse> = (serve) => serve,
+): Promise<Front> {
+  const audited: AuditRecord[] = []
+  const reported: unknown[] = []
+  const maxBody = settings.maxBody ?? 1_000
+  const report = (error: unknown) => void reported.push(error)
+  const parts: BodyStepParts = {
+    audit: { record: (entry) => void audited.push(entry), close: async () => undefined },
+    clock,
+    origins: '*',
+    maxBody,
+    loopbackOnly: true,
+    report,
+    tokens: {
+      seal: { seal: () => '', open: () => undefined },
+      clock,
+      index: { caughtUp: async () => true },
+      blobs: { get: async () => undefined, put: async () => undefined },
+      tokensOf: () => [],
+    },
+  }
+  const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
+  const place = { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never }
+  const serve = around(server({ interactions: allAnsweredBy(answer), steps, place }))
+  const http = nodeServer(serve, { basePath: '', maxBody, maxRequests: 10, newRequestId: () => 'made-id', report, ...settings })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  const close = async () => {
+    http.closeAllConnections()
+    await new Promise((resolve) => http.close(resolve))
+  }
+  return { http, port: (http.address() as AddressInfo).port, audited, reported, close }
+}
+
+export type Line = {
+  readonly socket: Socket
+  /** All that was answered until the server closed the connection. */
+  readonly ended: Promise<string>
+  /** What was answered up to now. */
+  readonly text: () => string
+  /** Waits for an answer with this in it. */
+  readonly until: (pattern: RegExp) => Promise<string>
+}
+
+/** A connection on which a test writes what it likes. */
+export function dial(port: number, sent: string | Uint8Array = ''): Line {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let text = ''
+  socket.setEncoding('latin1')
+  const ended = new Promise<string>((resolve) => {
+    socket.on('data', (chunk) => (text += chunk))
+    // A server that cuts off does so while something is still sent.
+    socket.on('error', () => undefined)
+    socket.on('end', () => socket.destroy())
+    socket.on('close', () => resolve(text))
+  })
+  const until = async (pattern: RegExp): Promise<string> => {
+    while (!pattern.test(text)) {
+      if (socket.destroyed) throw new Error(`closed after ${JSON.stringify(text)}`)
+      await Promise.race([once(socket, 'data'), once(socket, 'close')])
+    }
+    return text
+  }
+  socket.write(sent)
+  return { socket, ended, text: () => text, until }
+}
+
+/** `PUT` of a Patient whose body has so many bytes, of which the head alone is sent. */
+export const head = (bytes: number, id = '1', more: readonly string[] = []): string =>
+  [
+    `PUT /Patient/${id} HTTP/1.1`,
+    'host: localhost',
+    'content-type: application/fhir+json',
+    `content-length: ${bytes}`,
+    ...more,
+    '',
+    '',
+  ].join('\r\n')
+
+/** A Patient of so many bytes. */
+export function patientOf(bytes: number, id = '1'): string {
+  const text = JSON.stringify({ resourceType: 'Patient', id })
+  return text + ' '.repeat(bytes - text.length)
+}
