@@ -5,16 +5,17 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { HistoryPosition, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { RecentWrites } from '../ports/recent-writes.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Hit, SearchIndex } from '../ports/search-index.ts'
 import { evaluate, positionOf } from '../search/evaluate.ts'
 import { extract } from '../search/extract.ts'
-import { comparePositions, type Plan } from '../search/plan.ts'
+import { comparePositions, type Plan, type Position } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 
 export type LatestParts = {
   readonly index: SearchIndex
-  readonly resources: ResourceReader
+  readonly resources: RecentWrites
   readonly clock: Clock
   /** As of now. */
   readonly reading: () => Reading
@@ -22,6 +23,7 @@ export type LatestParts = {
 
 /** The index may be so far behind: ms. */
 const LATEST = 60_000
+/** Hits of the index read at once. */
 const PAGE = 100
 /** More latest writes than these are not looked at: the search is then as late as the index. */
 const MOST_LATEST = 2_000
@@ -36,38 +38,40 @@ export const latestIndex = (parts: LatestParts): SearchIndex => ({
   async find(plan) {
     const latest = await latestOf(parts, plan)
     if (latest.size === 0) return parts.index.find(plan)
-    const known = await parts.index.find({ ...plan, limit: plan.limit + latest.size, total: 'none' })
-    const hits = [...known.hits.filter((hit) => !latest.has(nameOf(hit))), ...matching(parts, plan, latest.values())].toSorted((a, b) =>
-      comparePositions(a.position, b.position, plan.order),
-    )
-    return { hits: hits.slice(0, plan.limit), more: known.more || hits.length > plan.limit }
+    const known = await othersOf(parts.index, plan, latest)
+    const matching = [...latest.values()].filter((hit) => hit !== undefined)
+    const hits = [...known, ...matching].toSorted((a, b) => comparePositions(a.position, b.position, plan.order))
+    return { hits: hits.slice(0, plan.limit), more: hits.length > plan.limit }
   },
 })
 
+/** Resource → how it matches now; undefined: it does not. */
+type Latest = ReadonlyMap<string, Hit | undefined>
+
 const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`
 
-/** The newest version of each resource written lately. Histories are read from their newest end: one since an instant would stay behind. */
-async function latestOf({ resources, clock }: LatestParts, { tenant, types }: Plan): Promise<ReadonlyMap<string, ResourceVersion>> {
-  const latest = new Map<string, ResourceVersion>()
-  const since = clock.now() - LATEST
-  for (const type of types) {
-    let after: HistoryPosition | undefined
-    for (let more = true; more && latest.size < MOST_LATEST; ) {
-      const page = await resources.history({ tenant, type }, {}, after, PAGE)
-      const recent = page.versions.filter(({ lastUpdated }) => lastUpdated >= since)
-      for (const version of recent) if (!latest.has(nameOf(version))) latest.set(nameOf(version), version)
-      after = recent.at(-1)
-      more = page.more && recent.length === page.versions.length
-    }
-  }
+async function latestOf({ resources, clock, reading }: LatestParts, plan: Plan): Promise<Latest> {
+  const latest = new Map<string, Hit | undefined>()
+  for (const type of plan.types)
+    for await (const version of resources.recent({ tenant: plan.tenant, type }, clock.now() - LATEST, MOST_LATEST))
+      latest.set(nameOf(version), hitOf(version, plan, reading()))
   return latest
 }
 
-function* matching({ reading }: LatestParts, { where, order }: Plan, versions: Iterable<ResourceVersion>): Iterable<Hit> {
-  for (const version of versions) {
-    if (version.deleted) continue
-    const document = extract(version, parseJsonBytes(version.body) as Resource, reading())
-    if (!evaluate(where, document)) continue
-    yield { type: version.type, id: version.id, version: version.versionId, position: positionOf(document, order) }
+function hitOf(version: ResourceVersion, { where, order }: Plan, reading: Reading): Hit | undefined {
+  if (version.deleted) return undefined
+  const document = extract(version, parseJsonBytes(version.body) as Resource, reading)
+  if (!evaluate(where, document)) return undefined
+  return { type: version.type, id: version.id, version: version.versionId, position: positionOf(document, order) }
+}
+
+/** What the index finds apart from the latest, up to one more than is asked for. */
+async function othersOf(index: SearchIndex, plan: Plan, latest: Latest): Promise<readonly Hit[]> {
+  const others: Hit[] = []
+  for (let after: Position | undefined; ; ) {
+    const page = await index.find({ ...plan, limit: plan.limit + PAGE, total: 'none', ...(after === undefined ? {} : { after }) })
+    others.push(...page.hits.filter((hit) => !latest.has(nameOf(hit))))
+    after = page.hits.at(-1)?.position
+    if (!page.more || after === undefined || others.length > plan.limit) return others
   }
 }

@@ -6,6 +6,7 @@ import { HEAD, primaryKey } from '../../lambdas/adapters/dynamodb/table.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { recentWritesContract } from '../contracts/recent-writes.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
@@ -13,24 +14,29 @@ import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 const given = process.env.DYNAMODB_ENDPOINT
 const isThorough = given !== undefined || process.env.FHIR_TEST_FULL === '1'
 
-await onDynamo((engine) =>
+await onDynamo((engine) => {
+  const create = async () => {
+    const table = await engine.newTable()
+    const store = new DynamoDbResourceStore({
+      client: engine.client,
+      table,
+      blobs: new FilesystemBlobStore(newFolder()),
+      clock: new SystemClock(),
+      patience: 60_000,
+      settle: 0,
+    })
+    return { table, store }
+  }
+  recentWritesContract('DynamoDB', async () => ({ store: (await create()).store, close: async () => {} }))
   resourceStoreContract(
     'DynamoDB',
     async () => {
-      const table = await engine.newTable()
-      const store = new DynamoDbResourceStore({
-        client: engine.client,
-        table,
-        blobs: new FilesystemBlobStore(newFolder()),
-        clock: new SystemClock(),
-        patience: 60_000,
-        settle: 0,
-      })
+      const { table, store } = await create()
       return { reader: store, writer: store, close: () => engine.stop(), damage: (key) => damageBody(engine.client, table, key) }
     },
     isThorough ? { largestCommit: given === undefined ? 300 : 5000 } : { largestCommit: 150, racers: 8, largestBody: 2_000_000 },
-  ),
-)
+  )
+})
 
 /** Of the head: its last byte becomes another, in what still inflates. */
 async function damageBody(client: DynamoDBDocumentClient, TableName: string, key: ResourceKey): Promise<void> {

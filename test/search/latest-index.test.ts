@@ -2,7 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { latestIndex } from '../../lambdas/interactions/latest-index.ts'
-import type { ResourceReader, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
+import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 import { patient } from '../fixtures/resources.ts'
@@ -18,16 +19,14 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
   const index = new SqliteSearchIndex(':memory:')
   await index.apply(indexed.map((version) => extract(version, treeOf(version))))
   const newestFirst = written.toSorted((a, b) => b.lastUpdated - a.lastUpdated || b.versionId - a.versionId)
-  const pages: number[] = []
-  const resources = {
-    async history(_scope, _window, after, limit) {
-      const from =
-        after === undefined ? 0 : newestFirst.findIndex(({ id, versionId }) => id === after.id && versionId === after.versionId) + 1
-      const versions = newestFirst.slice(from, from + limit)
-      pages.push(versions.length)
-      return { versions, more: from + limit < newestFirst.length }
+  const asked: (readonly [since: number, most: number])[] = []
+  const resources: RecentWrites = {
+    async *recent(_scope, since, most) {
+      asked.push([since, most])
+      const heads = new Map(newestFirst.toReversed().map((version) => [version.id, version]))
+      yield* [...heads.values()].filter(({ lastUpdated }) => lastUpdated >= since).slice(0, most)
     },
-  } as Partial<ResourceReader> as ResourceReader
+  }
   const clock = { now: () => NOW, newId: () => 'id' }
   const latest = latestIndex({ index, resources, clock, reading: () => ({}) })
   const find = async (limit = 2): Promise<readonly string[]> => {
@@ -37,7 +36,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     index.close()
     return [...hits.map(({ id, version }) => `${id}/${version}`), ...(more ? ['…'] : [])]
   }
-  return { find, pages }
+  return { find, asked }
 }
 
 describe('the latest writes', () => {
@@ -61,8 +60,16 @@ describe('the latest writes', () => {
 
   it('are those of a minute: what is older is left to the index, and not read', async () => {
     const older = Array.from({ length: 500 }, (_, i) => named(`old${i}`, 'Adams', 1, NOW - 61_000 - i))
-    const { find, pages } = await world([], [...older, named('p', 'Adams')])
+    const { find, asked } = await world([], [...older, named('p', 'Adams')])
     expect(await find()).toEqual(['p/1'])
-    expect(pages).toHaveLength(1)
+    expect(asked).toEqual([[NOW - 60_000, 2_000]])
+  })
+
+  it('may be more than the index gives at once: what it knows besides is found behind them', async () => {
+    const known = [...Array(250).keys()].map((n) => named(`k${String(n).padStart(3, '0')}`, 'Abel'))
+    const renamed = known.slice(0, 240).map(({ id }) => named(id, 'Baker', 2))
+    expect(await (await world(known, renamed)).find()).toEqual(['k240/1', 'k241/1', '…'])
+    const all = known.map(({ id }) => named(id, 'Baker', 2))
+    expect(await (await world(known, all)).find()).toEqual([])
   })
 })

@@ -1,8 +1,9 @@
-/** ResourceReader and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
+/** ResourceReader, RecentWrites and ResourceWriter on DynamoDB: one table, large bodies in a blob store. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import { checkDistinct } from '../../ports/check-distinct.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { RecentWrites } from '../../ports/recent-writes.ts'
 import type {
   CommitResult,
   Guard,
@@ -23,6 +24,7 @@ import { commit } from './commit.ts'
 import { Dynamo } from './dynamo.ts'
 import { History } from './history.ts'
 import { Reader } from './reader.ts'
+import { recentHeads } from './recent.ts'
 import { scanPage } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
 import { sweepBodies } from './sweep-bodies.ts'
@@ -49,7 +51,7 @@ export type DynamoDbStoreOptions = {
 
 const DEFAULTS = { shards: () => 1, attempts: 10, patience: 2_000, mostActions: 100, transactionTime: 30_000, settle: 2_000 }
 
-export class DynamoDbResourceStore implements ResourceReader, ResourceWriter {
+export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter {
   readonly #dynamo: Dynamo
   readonly #options: Required<DynamoDbStoreOptions>
   readonly #types: Types
@@ -81,6 +83,11 @@ export class DynamoDbResourceStore implements ResourceReader, ResourceWriter {
   async scan(request: ScanRequest): Promise<ScanPage> {
     const { settle } = this.#options
     return scanPage({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settle }, request)
+  }
+
+  /** What the index of the table shows late it shows within a second, as a rule. */
+  recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
+    return recentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types }, scope, since, most)
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {

@@ -7,7 +7,7 @@ import { Damaged } from '../../ports/damaged.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import { type EventValue, plainItem } from './attributes.ts'
 import { type HeadItem, versionOf } from './item.ts'
-import { HEAD, tenantOf } from './table.ts'
+import { HEAD, keyOfHead } from './table.ts'
 import { RECORD, type Transaction } from './transaction-record.ts'
 
 export type StreamRecord = {
@@ -27,8 +27,7 @@ export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore
   if (image?.sk?.S !== HEAD || image.ptx !== undefined) return undefined
   const { pk, v } = plainItem(image) as unknown as HeadItem
   if (v === undefined) return undefined
-  const [tenant = '', type = '', id = ''] = pk.split('#')
-  const key = { tenant: tenantOf(tenant), type, id }
+  const key = keyOfHead(pk)
   try {
     return await versionOf(key, v, blobs)
   } catch (error) {

@@ -46,6 +46,12 @@ export const versionSort = (versionId: number): string => `V#${nine(versionId)}`
 /** The separator sorts before every character of ids, types and tenants, so that keys sort as their parts do. */
 export const primaryKey = ({ tenant, type, id }: ResourceKey): string => `${plain(tenant)}#${type}#${id}`
 
+/** Of the primary key of a head. */
+export function keyOfHead(pk: string): ResourceKey {
+  const [tenant = '', type = '', id = ''] = pk.split('#')
+  return { tenant: tenantOf(tenant), type, id }
+}
+
 /** A key of the tenant that is no resource's: types begin with a capital and hold small letters. */
 export const tenantKey = (tenant: string, ...rest: readonly string[]): string => [plain(tenant), ...rest].join('#')
 

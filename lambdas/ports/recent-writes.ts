@@ -1,0 +1,14 @@
+/**
+ * What an index that follows a store may not know yet.
+ *
+ * Guarantees
+ * - `recent` gives the heads of one type, deletions too, each resource once and as it is when it is read: of those stamped at `since` or later
+ *   the newest `most`; and, whatever their stamps, all that commits are still bringing in or brought in only lately.
+ * - A commit that resolved before the reading began is there, as far as the store can show it: what it shows late, it says.
+ */
+import type { ResourceVersion } from './resource-store.ts'
+
+export interface RecentWrites {
+  /** `since`: ms since 1970. */
+  recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion>
+}

@@ -1,0 +1,70 @@
+/** What lambdas/ports/recent-writes.ts promises, as tests. Each test works in a tenant of its own. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
+import type { ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
+
+export type RecentWritesUnderTest = { readonly store: RecentWrites & ResourceWriter; readonly close: () => Promise<void> }
+
+export function recentWritesContract(name: string, create: () => Promise<RecentWritesUnderTest>): void {
+  let store: RecentWritesUnderTest['store']
+  let close = async () => {}
+  beforeAll(async () => {
+    const created = await create()
+    store = created.store
+    close = created.close
+  })
+  afterAll(() => close())
+
+  const commit = async (...writes: readonly Write[]) => expect(await store.commit(writes, [])).toEqual({ kind: 'committed' })
+  const recent = async (tenant: string, { type = 'Patient', since = 0, most = 1_000 } = {}) => {
+    const found: string[] = []
+    for await (const { id, versionId, deleted } of store.recent({ tenant, type }, since, most))
+      found.push(`${id}/${versionId}${deleted ? ' deleted' : ''}`)
+    return found
+  }
+  const newTenant = () => `r-${randomUUID()}`
+  const writeOf = (tenant: string, id: string, expected: number, lastUpdated: number, more: Partial<Write> = {}): Write => ({
+    ...{ tenant, type: 'Patient', id, expected, lastUpdated, deleted: false, compartments: [], body: new TextEncoder().encode(id) },
+    ...more,
+  })
+  const deletionOf = (tenant: string, id: string, expected: number, lastUpdated: number): Write =>
+    writeOf(tenant, id, expected, lastUpdated, { deleted: true, body: new Uint8Array() })
+
+  describe(`${name}: recent writes`, () => {
+    it('are the heads stamped since an instant, itself included, each once, deletions too', async () => {
+      const tenant = newTenant()
+      await commit(writeOf(tenant, 'old', 0, 10), writeOf(tenant, 'updated', 0, 10), writeOf(tenant, 'deleted', 0, 10))
+      await commit(writeOf(tenant, 'new', 0, 20), writeOf(tenant, 'updated', 1, 20), deletionOf(tenant, 'deleted', 1, 20))
+      for (let n = 2; n < 5; n++) await commit(writeOf(tenant, 'updated', n, 20 + n))
+      expect((await recent(tenant, { since: 20 })).toSorted()).toEqual(['deleted/2 deleted', 'new/1', 'updated/5'])
+      expect(await recent(tenant, { since: 11 })).toHaveLength(3)
+      expect((await recent(tenant, { since: 10 })).toSorted()).toEqual(['deleted/2 deleted', 'new/1', 'old/1', 'updated/5'])
+      expect(await recent(tenant, { since: 25 })).toEqual([])
+    })
+
+    it('are of one type of one tenant', async () => {
+      const tenant = newTenant()
+      await commit(writeOf(tenant, 'a', 0, 10), writeOf(tenant, 'a', 0, 10, { type: 'Person' }))
+      await commit(writeOf(newTenant(), 'b', 0, 10))
+      expect(await recent(tenant)).toEqual(['a/1'])
+      expect(await recent(tenant, { type: 'Practitioner' })).toEqual([])
+    })
+
+    it('are the newest, where there are more than are asked for', async () => {
+      const tenant = newTenant()
+      for (let n = 0; n < 9; n++) await commit(writeOf(tenant, `p${n}`, 0, 100 + n))
+      await commit(writeOf(tenant, 'p3', 1, 200), deletionOf(tenant, 'p4', 1, 201))
+      expect((await recent(tenant, { most: 4 })).toSorted()).toEqual(['p3/2', 'p4/2 deleted', 'p7/1', 'p8/1'])
+    })
+
+    it('are all of a commit, whatever its size, as soon as it resolved', async () => {
+      for (const size of [2, 150]) {
+        const tenant = newTenant()
+        const ids = [...Array(size).keys()].map((n) => `p${n}`)
+        await commit(...ids.map((id) => writeOf(tenant, id, 0, 10)))
+        expect((await recent(tenant, { since: 10 })).toSorted()).toEqual(ids.map((id) => `${id}/1`).toSorted())
+      }
+    })
+  })
+}
