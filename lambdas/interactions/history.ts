@@ -32,6 +32,7 @@ export const history =
     const next = more ? sealCursor(seal, clock, positionOf(last), paged) : undefined
     return {
       status: 200,
+      ...(page.until === undefined ? {} : { headers: { 'x-history-until': instant(page.until) } }),
       body: {
         kind: 'bundle',
         type: 'history',

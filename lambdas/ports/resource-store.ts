@@ -60,8 +60,11 @@ export type HistoryWindow = {
 /** The place of a version in the order of a history: descending by lastUpdated, then ascending by type and id (code units), then descending by versionId. */
 export type HistoryPosition = { readonly lastUpdated: number; readonly type: string; readonly id: string; readonly versionId: number }
 
-/** `more` only of a page that has versions. */
-export type HistoryPage = { readonly versions: readonly ResourceVersion[]; readonly more: boolean }
+/**
+ * `more` only of a page that has versions. `until`, of a window with `since`: versions stamped from there on cannot be shown yet, or not all of
+ * them; those before it are all shown. Absent: to the end of the window.
+ */
+export type HistoryPage = { readonly versions: readonly ResourceVersion[]; readonly more: boolean; readonly until?: number }
 
 export type ScanRequest = {
   readonly tenant: string

@@ -106,6 +106,52 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
   })
 
+  describe('A stamp', () => {
+    const [one, several, many] = [1, 3, TestTable.most + 1]
+    const stampTime = 10_000
+
+    it('is sent for ten seconds, and not any more: nothing was done', async () => {
+      for (const size of [one, several, many]) {
+        const tenant = newTenant()
+        const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+        const commit = (age: number) => {
+          const lastUpdated = table.clock.now() - age
+          return table.store({ stampTime }).commit(
+            keys.map((key) => writeOf(key, 0, 'one', lastUpdated)),
+            [],
+          )
+        }
+        await expect(commit(stampTime)).rejects.toThrow(Overloaded)
+        expect(await table.items(tenant)).toMatchObject([{ pk: `${tenant}#CFG` }])
+        expect(await commit(stampTime - 5_000)).toEqual(COMMITTED)
+      }
+    })
+
+    it('is not sent again when it has become too old meanwhile, refused or unanswered', async () => {
+      for (const size of [one, several, many])
+        for (const fault of ['throttled', 'lost answer'] as const) {
+          const tenant = newTenant()
+          const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+          let sent = 0
+          const store = storeWith(
+            ({ name }) => {
+              if (name !== 'Put' && name !== 'TransactWrite') return undefined
+              sent++
+              table.clock.ahead += stampTime
+              return fault
+            },
+            { stampTime },
+          )
+          const commit = store.commit(
+            keys.map((key) => writeOf(key, 0, 'one', table.clock.now())),
+            [],
+          )
+          await (fault === 'throttled' ? expect(commit).rejects.toThrow(Overloaded) : expect(commit).rejects.not.toThrow(Overloaded))
+          expect(sent).toBe(1)
+        }
+    })
+  })
+
   describe('An answer that is lost', () => {
     it('does not make a commit a conflict, though others wrote on before it was asked again', async () => {
       for (const size of [1, 2]) {

@@ -64,7 +64,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           isTaken ? { kind: 'guarded', index: 0, holder: guards[0]!.holder } : COMMITTED,
         )
         expect(await table.store().commit([writeOf(keys[0]!, isTaken ? 2 : 1, 'plain', at(2))], [])).toEqual(COMMITTED)
-        await table.store().sweep()
+        await table.sweepOut()
         expect(await bodies(keys)).toEqual(['plain', ...seen.slice(1)])
         expect(await table.unsettled(tenant)).toEqual([])
         for (const [key, versions] of [
@@ -117,9 +117,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const plan = ({ name, text }: Call): Fault | undefined =>
         name === 'Update' && text.includes('p4') && !text.includes('T#') ? 'throttled' : undefined
       const store = table.store({ client: clientWith(plan), attempts: 2 })
+      const staged = async () => (await table.items(keys[0]!.tenant)).filter(({ ptx }) => ptx !== undefined)
       await expect(store.commit(writes, guards)).rejects.toThrow()
-      expect(await table.unsettled(keys[0]!.tenant)).toEqual([])
-      expect(await bodies(keys)).toEqual(BEFORE)
+      expect([await staged(), await bodies(keys)]).toEqual([[], BEFORE])
+      await table.sweepOut()
+      expect([await table.unsettled(keys[0]!.tenant), await bodies(keys)]).toEqual([[], BEFORE])
     })
 
     it('is finished by the function that follows the stream, once it is decided', async () => {
@@ -144,14 +146,15 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           const plan = ({ text }: Call): Fault | undefined => (dying !== undefined && text.includes(dying) ? 'crash' : undefined)
           let came = 0
           const large = async () => {
-            if (came++ === 0) await ended(table.store({ client: clientWith(plan) }).commit(writes, []))
+            if (came++ > 0) return
+            await ended(table.store({ client: clientWith(plan) }).commit(writes, []))
+            if (dying === 'COMMITTED') table.clock.ahead += 31_000
           }
           const writer = ({ name, text }: Call): Fault | undefined =>
             (name === 'Put' || name === 'TransactWrite') && text.includes('"sk":"H"') ? { before: large } : undefined
           const more = [...Array(others).keys()].map((n) => writeOf(patient(keys[0]!.tenant, `more${n}`), 0, 'plain', at(2)))
-          const written = table.store({ client: clientWith(writer) }).commit([writeOf(keys[0]!, 1, 'plain', at(2)), ...more], [])
-          if (dying === 'COMMITTED') setTimeout(() => (table.clock.ahead += 31_000), 50)
-          expect(await written).toMatchObject(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0, current: { versionId: 2 } })
+          const written = await table.store({ client: clientWith(writer) }).commit([writeOf(keys[0]!, 1, 'plain', at(2)), ...more], [])
+          expect(written).toMatchObject(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0, current: { versionId: 2 } })
           expect(await bodies(keys)).toEqual(dying === 'COMMITTED' ? ['plain', ...BEFORE.slice(1)] : AFTER)
           expect(came).toBeGreaterThan(0)
         }
@@ -175,6 +178,50 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       table.clock.ahead += 31_000
       await table.store().sweep()
       expect(await hours()).toEqual([2, 2])
+    })
+
+    it('that goes on staging after it was aborted, and dies, leaves nothing for good', async () => {
+      const { keys, writes, guards } = await sixOf(newTenant())
+      const { tenant } = keys[0]!
+      const behind = { now: () => table.clock.now() - 5_000, newId: () => crypto.randomUUID() }
+      let [id, staged] = ['', 0]
+      const older = async () => {
+        while (staged < 7) await new Promise((resolve) => setTimeout(resolve, 5))
+        const others = [0, 1, 2, 3].map((n) => writeOf(patient(tenant, `other${n}`), 0, 'older', at(2)))
+        expect(await table.store({ clock: behind }).commit([writeOf(keys[5]!, 0, 'older', at(2)), ...others], [])).toEqual(COMMITTED)
+        // As the function does that follows the stream.
+        expect(await table.store().settleTransaction(tenant, id)).toBe(true)
+        expect((await table.items(tenant)).filter(({ ptx }) => ptx !== undefined)).toEqual([])
+      }
+      const plan = ({ name, text }: Call): Fault | undefined => {
+        id = /#TXN#([0-9a-f-]{36})/.exec(text)?.[1] ?? id
+        if (text.includes('COMMITTED')) return 'crash'
+        if (name !== 'Update' || !text.includes('SET ptx')) return undefined
+        return text.includes('#p0"') ? { before: older } : { after: async () => staged++ }
+      }
+      await ended(table.store({ client: clientWith(plan) }).commit(writes, guards))
+      expect((await table.unsettled(tenant)).length).toBeGreaterThan(3)
+      await table.sweepOut()
+      expect([await table.unsettled(tenant), await bodies(keys)]).toEqual([[], [...BEFORE.slice(0, 5), 'older']])
+    })
+
+    it('that nobody can settle keeps no other from being settled', async () => {
+      const worlds = [await sixOf(newTenant()), await sixOf(newTenant()), await sixOf(newTenant())]
+      for (const { writes } of worlds) {
+        const plan = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+        await ended(table.store({ client: clientWith(plan) }).commit(writes, []))
+        table.clock.ahead += 1_000
+      }
+      table.clock.ahead += 31_000
+      const [broken] = worlds
+      const refuses = ({ text }: Call): Fault | undefined =>
+        /SET v = p/.test(text) && text.includes(`"${broken!.keys[0]!.tenant}#`) ? 'throttled' : undefined
+      await expect(table.store({ client: clientWith(refuses), attempts: 2 }).sweep()).rejects.toThrow(AggregateError)
+      const staged = async ({ keys }: (typeof worlds)[0]) =>
+        (await table.items(keys[0]!.tenant)).filter(({ ptx }) => ptx !== undefined).length
+      expect(await Promise.all(worlds.map(staged))).toEqual([6, 0, 0])
+      await table.sweepOut()
+      expect(await Promise.all(worlds.map(staged))).toEqual([0, 0, 0])
     })
 
     it('that is under way is left alone by the sweeper and the settler', async () => {
@@ -206,6 +253,63 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
   })
 
+  describe('Recent writes', () => {
+    const recent = async (tenant: string, since = table.clock.now() - 60_000) => {
+      const found: string[] = []
+      for await (const { id, versionId } of table.store().recent({ tenant, type: 'Patient' }, since, 100)) found.push(`${id}/${versionId}`)
+      return found.toSorted()
+    }
+
+    it('show a large transaction from its commit on, whatever its stamps and whether or not it is settled', async () => {
+      const { keys, writes, guards } = await sixOf(newTenant())
+      const { tenant } = keys[0]!
+      let moved = 0
+      const seen: unknown[] = []
+      const look = async () => void seen.push(await recent(tenant))
+      const plan = ({ text }: Call): Fault | undefined => {
+        if (text.includes('COMMITTED')) return { before: look, after: look }
+        return /SET v = p/.test(text) && moved++ === 2 ? 'crash' : undefined
+      }
+      await ended(table.store({ client: clientWith(plan) }).commit(writes, guards))
+      const after = ['p0/2', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1']
+      expect([...seen, await recent(tenant)]).toEqual([[], after, after])
+    })
+
+    it('show what is written beside one that is committed and not settled', async () => {
+      const { keys, writes } = await sixOf(newTenant())
+      const { tenant } = keys[0]!
+      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+      await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
+      await table.store().commit([writeOf(patient(tenant, 'later'), 0, 'later', table.clock.now())], [])
+      await table.store().commit([writeOf(keys[0]!, 2, 'plain', table.clock.now())], [])
+      expect(await recent(tenant)).toEqual(['later/1', 'p0/3', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1'])
+    })
+
+    it('show nothing of one that was aborted', async () => {
+      const { keys, writes } = await sixOf(newTenant())
+      const dies = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') ? 'crash' : undefined)
+      await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
+      table.clock.ahead += 31_000
+      expect(await recent(keys[0]!.tenant)).toEqual([])
+      await table.store().sweep()
+      expect(await recent(keys[0]!.tenant)).toEqual([])
+    })
+
+    it('still show what was brought in late, for the index may hear of it later', async () => {
+      const { keys, writes } = await sixOf(newTenant())
+      const { tenant } = keys[0]!
+      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+      await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
+      table.clock.ahead += 100_000
+      await table.store().sweep()
+      expect(await recent(tenant)).toEqual(['p0/2', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1'])
+      expect((await table.store().history({ tenant }, {}, undefined, 100)).versions).toHaveLength(9)
+      table.clock.ahead += 61_000
+      await table.store().sweep()
+      expect([await recent(tenant), await table.unsettled(tenant)]).toEqual([[], []])
+    })
+  })
+
   describe('Histories', () => {
     it('of types show nothing of a transaction that is committed and on its way in, and all of it afterwards', async () => {
       const { keys, writes, guards } = await sixOf(newTenant())
@@ -230,15 +334,37 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { tenant } = keys[0]!
       await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
       await table.store().commit([writeOf(patient(tenant, 'later'), 0, 'later', at(2))], [])
-      const count = async (window: object) => (await table.store().history({ tenant }, window, undefined, 100)).versions.length
+      const page = (window: object) => table.store().history({ tenant }, window, undefined, 100)
+      const count = async (window: object) => (await page(window)).versions.length
       expect([await count({ since: at(0) }), await count({})]).toEqual([3, 4])
+      expect([(await page({ since: at(0) })).until, (await page({})).until]).toEqual([at(1), undefined])
+      expect((await page({ since: at(0), before: at(1) })).until).toBeUndefined()
       table.clock.ahead += 31_000
       await table.store().sweep()
       expect(await count({ since: at(0) })).toBe(4)
       await table.store().commit([writeOf(patient(tenant, 'now'), 0, 'now', table.clock.now())], [])
       expect([await count({ since: at(0) }), await count({})]).toEqual([4, 5])
-      table.clock.ahead += 2_500
+      const { until = 0 } = await page({ since: at(0) })
+      expect(table.clock.now() - until).toBeGreaterThanOrEqual(15_000)
+      table.clock.ahead += 14_000
+      expect(await count({ since: at(0) })).toBe(4)
+      table.clock.ahead += 1_500
       expect(await count({ since: at(0) })).toBe(5)
+    })
+  })
+
+  describe('Histories since an instant', () => {
+    it('stay behind a large transaction that was settled late until the index shows all of it', async () => {
+      const { keys, writes } = await sixOf(newTenant())
+      const { tenant } = keys[0]!
+      const until = async () => (await table.store().history({ tenant }, { since: at(0) }, undefined, 100)).until
+      const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
+      await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
+      table.clock.ahead += 100_000
+      await table.store().sweep()
+      expect(await until()).toBe(at(1))
+      table.clock.ahead += 16_000
+      expect(await until()).toBeGreaterThan(at(1))
     })
   })
 

@@ -23,6 +23,7 @@ await onDynamo((engine) => {
       blobs: new FilesystemBlobStore(newFolder()),
       clock: new SystemClock(),
       patience: 60_000,
+      stampTime: Number.POSITIVE_INFINITY,
       settle: 0,
     })
     return { table, store }

@@ -2,8 +2,9 @@
  * More than one TransactWriteItems takes: stage everything beside what it replaces, decide in one conditional write of the transaction's
  * record, then move it in. Readers ask the record, so that nobody sees a part of it.
  */
+import { Overloaded } from '../../ports/overloaded.ts'
 import type { CommitResult, Guard } from '../../ports/resource-store.ts'
-import { COMMITTED, type CommitParts, conflictAt } from './commit-parts.ts'
+import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
 import type { Dynamo, Item, Key } from './dynamo.ts'
 import { bound, guardKey, holderOf, isFree } from './guards.ts'
 import { copyItem, type HeadItem, headPlace, type Staged } from './item.ts'
@@ -47,26 +48,29 @@ async function attempt(
   const ordered = stages.toSorted((a, b) => (a.key.pk < b.key.pk ? -1 : 1))
   const keys = ordered.map(({ key }) => key)
   const lu = Math.min(since, ...staged.map(({ content }) => content.lu))
-  await openRecord(dynamo, transaction, keys, { since, lu, deadline: clock.now() + parts.transactionTime })
-  const stopped = await stageAll(parts, transaction, ordered)
+  const deadline = clock.now() + parts.transactionTime
+  await openRecord(inTime(parts, staged), transaction, keys, { since, lu, deadline })
+  const stopped = await stageAll(parts, { ...transaction, deadline }, ordered)
   const state = await decide(dynamo, transaction, stopped === undefined ? 'COMMITTED' : 'ABORTED')
   // From here on others can finish it as well: what was decided is told even when settling fails.
-  await settleAll(dynamo, transaction, state, keys, clock.now()).catch(() => undefined)
+  const mayStage = stopped instanceof Error
+  await settleAll(dynamo, transaction, state, keys, { now: () => clock.now(), mayStage }).catch(() => undefined)
   if (state === 'COMMITTED') return COMMITTED
   if (stopped instanceof Error) throw stopped
   return stopped ?? 'again'
 }
 
-/** Why it cannot be committed, if so. Nothing is under way any more when it returns. */
+/** Why it cannot be committed, if so. Nothing is under way any more when it returns, unless it is an error: a call that was given up may take effect. */
 async function stageAll(
   parts: CommitParts,
-  transaction: Transaction & { readonly since: number },
+  transaction: Transaction & { readonly since: number; readonly deadline: number },
   stages: readonly Stage[],
 ): Promise<CommitResult | 'again' | Error | undefined> {
   let stopped: CommitResult | 'again' | undefined
   try {
     await inParallel(stages, WIDTH, async (stage) => {
       if (stopped !== undefined) return
+      if (parts.clock.now() > transaction.deadline) throw new Overloaded('a transaction could not be staged in time')
       const refusal = await stageOne(parts, transaction, stage)
       stopped ??= refusal
     })

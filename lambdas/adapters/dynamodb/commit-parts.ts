@@ -15,7 +15,13 @@ export type CommitParts = {
   readonly mostActions: number
   /** ms a coordinator may take before anybody may abort its transaction. */
   readonly transactionTime: number
+  /** ms a stamp is sent. */
+  readonly stampTime: number
 }
+
+/** For the write that decides: nothing is sent once a stamp is too old. */
+export const inTime = ({ dynamo, clock, stampTime }: CommitParts, staged: readonly Staged[]): Dynamo =>
+  dynamo.until(Math.min(...staged.map(({ content }) => content.lu)) + stampTime, () => clock.now())
 
 export const COMMITTED: CommitResult = { kind: 'committed' }
 

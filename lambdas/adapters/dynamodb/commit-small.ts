@@ -1,6 +1,6 @@
 /** Commits of one write, and of up to a hundred actions. The version before is copied first; a copy too many is harmless. */
 import type { CommitResult, Guard } from '../../ports/resource-store.ts'
-import { COMMITTED, type CommitParts, conflictAt } from './commit-parts.ts'
+import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
 import type { Item } from './dynamo.ts'
 import { guardItem, guardKey, holderOf, isFree } from './guards.ts'
 import { copyItem, type HeadItem, headItem, type Staged } from './item.ts'
@@ -18,7 +18,7 @@ export const commitOne = (parts: CommitParts, staged: Staged): Promise<CommitRes
   attempts(staged, async () => {
     const stopped = await copyHeads(parts, [staged])
     if (stopped !== undefined) return stopped
-    const outcome = await parts.dynamo.putIf({ Item: headItem(staged), ...isExpected(staged) })
+    const outcome = await inTime(parts, [staged]).putIf({ Item: headItem(staged), ...isExpected(staged) })
     return outcome.done ? COMMITTED : afterMeeting(parts, staged, outcome.met as HeadItem | undefined)
   })
 
@@ -31,7 +31,7 @@ export const commitSmall = (parts: CommitParts, staged: readonly Staged[], guard
     const common = { TableName: dynamo.table, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
     const heads = staged.map((each) => ({ Put: { ...common, Item: headItem(each), ...isExpected(each) } }))
     const bound = guards.map((guard) => ({ Put: { ...common, Item: guardItem(guard, clock.now()), ...isFree(guard) } }))
-    const reasons = await dynamo.transact([...heads, ...bound], clock.newId())
+    const reasons = await inTime(parts, staged).transact([...heads, ...bound], clock.newId())
     if (reasons === 'done') return COMMITTED
     const failed = reasons.findIndex((reason) => reason !== undefined)
     const { met } = reasons[failed]!

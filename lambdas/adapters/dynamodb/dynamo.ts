@@ -26,6 +26,9 @@ export type Item = Key & Readonly<Record<string, unknown>>
 /** Of a call: how often it is tried while it is refused or unanswered, and how long one try may take (ms). */
 export type CallLimits = { readonly attempts: number; readonly patience: number }
 
+/** `end`: from then on nothing is sent, ms since 1970. */
+type Ends = { readonly end: number; readonly now: () => number }
+
 /** `old`: what a write that succeeded replaced. `met`: what its condition met instead, and nothing was written. */
 export type Outcome = { readonly done: true; readonly old?: Item } | { readonly done: false; readonly met?: Item }
 
@@ -37,6 +40,7 @@ type Conditional<Input> = Omit<Input, 'TableName' | 'ReturnValuesOnConditionChec
 
 type Options = { readonly abortSignal: AbortSignal }
 
+const NEVER: Ends = { end: Number.POSITIVE_INFINITY, now: () => 0 }
 const ALL_OLD = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 const GET_BATCH = 100
 const WRITE_BATCH = 25
@@ -46,11 +50,18 @@ export class Dynamo {
   readonly #client: DynamoDBDocumentClient
   readonly table: string
   readonly #limits: CallLimits
+  readonly #ends: Ends
 
-  constructor(client: DynamoDBDocumentClient, table: string, limits: CallLimits) {
+  constructor(client: DynamoDBDocumentClient, table: string, limits: CallLimits, ends: Ends = NEVER) {
     this.#client = client
     this.table = table
     this.#limits = limits
+    this.#ends = ends
+  }
+
+  /** As this, but nothing is sent from an instant on, ms since 1970: then what is refused is Overloaded, and nothing was done. */
+  until(end: number, now: () => number): Dynamo {
+    return new Dynamo(this.#client, this.table, this.#limits, { end, now })
   }
 
   async get(key: Key): Promise<Item | undefined> {
@@ -150,7 +161,12 @@ export class Dynamo {
 
   #try<Output>(call: (options: Options) => Promise<Output>): Promise<Output> {
     const { attempts, patience } = this.#limits
-    return retried(attempts, () => call({ abortSignal: AbortSignal.timeout(patience) }))
+    const { end, now } = this.#ends
+    return retried(
+      attempts,
+      () => call({ abortSignal: AbortSignal.timeout(patience) }),
+      () => now() >= end,
+    )
   }
 }
 

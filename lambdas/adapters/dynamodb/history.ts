@@ -6,14 +6,13 @@ import type { Dynamo } from './dynamo.ts'
 import type { Content } from './item.ts'
 import type { Reader } from './reader.ts'
 import { behind, instantPlace, place } from './table.ts'
+import { LAG } from './times.ts'
 import { openTransactions, readRecord } from './transaction-record.ts'
 import type { Types } from './types.ts'
 import { distinct, type Entry, type Range, readSources, type Source } from './windows.ts'
 
 /** Bytes after which a page ends early. */
 export const PAGE_WEIGHT = 16_000_000
-/** How far histories since an instant stay behind, so that what the index shows later has a later instant: ms. */
-const LAG = 2_000
 const SMALLEST_READING = 16
 
 export class History {
@@ -42,7 +41,7 @@ export class History {
       const page = await this.#pageOf(this.#found(sources, { ...window, before: limits.end }, after, limit + 1), limit)
       const later = await this.#limits(scope.tenant, window)
       const isWhole = later.end >= limits.end && limits.pending.every((id) => later.pending.includes(id))
-      if (isWhole) return page
+      if (isWhole) return isShort(window, limits.end) ? { ...page, until: limits.end } : page
       limits = { end: Math.min(limits.end, later.end), pending: later.pending }
     }
   }
@@ -53,12 +52,14 @@ export class History {
     { since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow,
   ): Promise<{ readonly end: number; readonly pending: readonly string[] }> {
     const open = await openTransactions(this.#dynamo, tenant)
-    const records = await Promise.all(open.map(async (each) => ({ ...each, state: (await readRecord(this.#dynamo, each)).state })))
-    // What may still be committed matters only to who asks for what is new, and would not look back.
-    const inTheWay = records.filter(({ state }) => state === 'COMMITTED' || (since !== undefined && state === 'PENDING'))
-    const settled = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - LAG
+    const records = await Promise.all(open.map(async (each) => ({ ...(await readRecord(this.#dynamo, each)), ...each })))
+    const visible = since === undefined ? Number.MAX_SAFE_INTEGER : this.#clock.now() - LAG
+    // What may still be committed, or was settled only now, matters only to who asks for what is new, and would not look back.
+    const inTheWay = records.filter(({ state, settled }) =>
+      state === 'COMMITTED' ? settled === undefined || settled > visible : state === 'PENDING' && since !== undefined,
+    )
     return {
-      end: Math.min(before, settled, ...inTheWay.map(({ lu }) => lu)),
+      end: Math.min(before, visible, ...inTheWay.map(({ lu }) => lu)),
       pending: records.filter(({ state }) => state === 'PENDING').map(({ id }) => id),
     }
   }
@@ -113,6 +114,8 @@ export class History {
 async function* keyed(key: ResourceKey, contents: AsyncIterable<Content>): AsyncGenerator<Found> {
   for await (const content of contents) yield { key: { ...key, versionId: content.vid }, content }
 }
+
+const isShort = ({ since, before = Number.MAX_SAFE_INTEGER }: HistoryWindow, end: number): boolean => since !== undefined && end < before
 
 /** Sources whose type stands before the position's have given all of its instant, those after it nothing of it. */
 function rangeOf(

@@ -28,6 +28,7 @@ import { recentHeads } from './recent.ts'
 import { scanPage } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
 import { sweepBodies } from './sweep-bodies.ts'
+import { STAMP_TIME } from './times.ts'
 import { type Shards, Types } from './types.ts'
 
 export type DynamoDbStoreOptions = {
@@ -45,11 +46,21 @@ export type DynamoDbStoreOptions = {
   readonly mostActions?: number
   /** How long such a commit may take before others may abort it: ms. */
   readonly transactionTime?: number
+  /** How long a stamp is sent: what was stamped before is not committed any more, and is Overloaded. */
+  readonly stampTime?: number
   /** How long a scan waits between what is current and what is past: ms. */
   readonly settle?: number
 }
 
-const DEFAULTS = { shards: () => 1, attempts: 10, patience: 2_000, mostActions: 100, transactionTime: 30_000, settle: 2_000 }
+const DEFAULTS = {
+  shards: () => 1,
+  attempts: 10,
+  patience: 2_000,
+  mostActions: 100,
+  transactionTime: 30_000,
+  stampTime: STAMP_TIME,
+  settle: 2_000,
+}
 
 export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter {
   readonly #dynamo: Dynamo
@@ -98,7 +109,7 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
 
   /** Finishes a transaction that has been decided, or is overdue. False: it is still open. */
   settleTransaction(tenant: string, id: string): Promise<boolean> {
-    return settleTransaction(this.#dynamo, { tenant, id }, this.#options.clock.now())
+    return settleTransaction(this.#dynamo, { tenant, id }, () => this.#options.clock.now())
   }
 
   /** Removes large bodies no version names, of those written before the instant: ms since 1970. How many it removed. */
@@ -106,8 +117,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return sweepBodies(this.#dynamo, this.#options.blobs, before)
   }
 
-  /** Takes up the transactions whose coordinator is gone. How many it settled. */
+  /** Takes up the transactions whose coordinator is gone. How many it settled. AggregateError, when all were tried, where some could not be. */
   sweep(): Promise<number> {
-    return sweepTransactions(this.#dynamo, this.#options.clock.now())
+    return sweepTransactions(this.#dynamo, () => this.#options.clock.now())
   }
 }

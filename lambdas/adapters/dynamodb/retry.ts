@@ -36,21 +36,23 @@ const UNKNOWN = new Set([
 
 /**
  * Again, while it may help. Only for what may be repeated: reads, and writes that know their own effect. Overloaded: refused to the end,
- * and nothing was done.
+ * and nothing was done. `isLate`: it may not be sent any more.
  */
-export async function retried<T>(attempts: number, work: () => Promise<T>): Promise<T> {
+export async function retried<T>(attempts: number, work: () => Promise<T>, isLate: () => boolean = () => false): Promise<T> {
   let isKnown = true
-  for (let attempt = 1; ; attempt++) {
+  let last: unknown
+  for (let attempt = 1; attempt <= attempts && !isLate(); attempt++) {
     try {
       return await work()
     } catch (error) {
       const kind = kindOf(error)
       if (kind === 'final') throw error
       isKnown &&= kind === 'refused'
-      if (attempt === attempts) throw isKnown ? new Overloaded('DynamoDB refused all attempts', { cause: error }) : error
-      await pause(attempt)
+      last = error
+      if (attempt < attempts) await pause(attempt)
     }
   }
+  throw isKnown ? new Overloaded('DynamoDB refused all attempts, or it was too late for one', { cause: last }) : last
 }
 
 /** Longer from attempt to attempt, and never the same for two: ms. */

@@ -3,7 +3,18 @@ import type { Dynamo, Item, Key } from './dynamo.ts'
 import { guardExpiry } from './guards.ts'
 import { inParallel } from './parallel.ts'
 import { HEAD } from './table.ts'
-import { closeRecord, type Decided, decide, manifestOf, overdue, readRecord, type Transaction } from './transaction-record.ts'
+import { LAG, STAMP_TIME } from './times.ts'
+import {
+  closeRecord,
+  type Decided,
+  decide,
+  keepRecord,
+  manifestOf,
+  overdue,
+  readRecord,
+  type Transaction,
+  type TransactionRecord,
+} from './transaction-record.ts'
 
 export const WIDTH = 64
 
@@ -30,34 +41,67 @@ export async function makeRoom(
 type Begun = { readonly since: number; readonly id: string }
 const isBefore = (a: Begun, b: Begun): boolean => a.since < b.since || (a.since === b.since && a.id < b.id)
 
-/** Settles all a decided transaction staged, then closes its record. */
+/**
+ * Settles all a decided transaction staged, then closes its record, or leaves that to the sweeper: while its coordinator `mayStage` more, and
+ * where so much time has passed since its stamps that it must stay findable until everybody has heard of it.
+ */
 export async function settleAll(
   dynamo: Dynamo,
   transaction: Transaction,
   state: Decided,
   keys: readonly Key[],
-  now: number,
+  { now, mayStage }: { readonly now: () => number; readonly mayStage: boolean },
 ): Promise<void> {
-  await inParallel(keys, WIDTH, async (key) => void (await settleItem(dynamo, transaction, state, key, now)))
-  await closeRecord(dynamo, transaction, await readRecord(dynamo, transaction), now)
+  const record = await readRecord(dynamo, transaction)
+  const isSettled = state === 'COMMITTED' && record.settled !== undefined
+  if (!isSettled) await inParallel(keys, WIDTH, async (key) => void (await settleItem(dynamo, transaction, state, key, now())))
+  const until = state === 'COMMITTED' ? heardOf(record, now()) : mayStage ? record.deadline + STILL_STAGING : 0
+  await (now() < until ? keepRecord(dynamo, transaction, now(), until) : closeRecord(dynamo, transaction, record, now()))
+}
+
+/** After its deadline a coordinator begins nothing more, but what it began may take effect: ms. */
+const STILL_STAGING = 60_000
+/** What was stamped this long ago may be missed by who asks what is new once the index of the table shows it: ms. */
+const LATE = LAG - 3_000
+/** An index that follows the table may be so far behind: ms. */
+const FOLLOWED = 60_000
+
+/** When everybody has heard of a committed transaction that was settled by now. */
+function heardOf({ since, lu, settled }: TransactionRecord, now: number): number {
+  // What was stamped long before it was sent is nothing new, and nobody waits for it.
+  const stamped = lu < since - STAMP_TIME ? since : lu
+  const at = settled ?? now
+  return at - stamped < LATE ? at : at + FOLLOWED
 }
 
 /** For the function that follows the table's stream, at a record that has been decided. False: it is still open. */
-export async function settleTransaction(dynamo: Dynamo, transaction: Transaction, now: number): Promise<boolean> {
+export async function settleTransaction(dynamo: Dynamo, transaction: Transaction, now: () => number): Promise<boolean> {
   const record = await readRecord(dynamo, transaction)
   if (record.gpk === undefined) return true
-  const state = record.state === 'PENDING' && now > record.deadline ? await decide(dynamo, transaction, 'ABORTED') : record.state
+  const state = record.state === 'PENDING' && now() > record.deadline ? await decide(dynamo, transaction, 'ABORTED') : record.state
   if (state === 'PENDING') return false
-  await settleAll(dynamo, transaction, state, await manifestOf(dynamo, transaction, record), now)
+  await settleAll(dynamo, transaction, state, await manifestOf(dynamo, transaction, record), { now, mayStage: true })
   return true
 }
 
-/** For the function on a schedule: takes up the transactions whose coordinator is gone. How many it settled. */
-export async function sweepTransactions(dynamo: Dynamo, now: number): Promise<number> {
-  const abandoned = await overdue(dynamo, now)
-  for (const transaction of abandoned) await settleTransaction(dynamo, transaction, now)
+/**
+ * For the function on a schedule: takes up the transactions whose coordinator is gone. How many it settled. One that cannot be settled keeps
+ * none of the others: AggregateError when all have been tried.
+ */
+export async function sweepTransactions(dynamo: Dynamo, now: () => number): Promise<number> {
+  const abandoned = await overdue(dynamo, now())
+  const failures: unknown[] = []
+  await inParallel(abandoned, TRANSACTIONS_AT_ONCE, (transaction) =>
+    settleTransaction(dynamo, transaction, now).then(
+      () => undefined,
+      (error) => void failures.push(error),
+    ),
+  )
+  if (failures.length > 0) throw new AggregateError(failures, `${failures.length} of ${abandoned.length} transactions could not be settled`)
   return abandoned.length
 }
+
+const TRANSACTIONS_AT_ONCE = 4
 
 const settleItem = (dynamo: Dynamo, transaction: Transaction, state: Decided, { pk, sk }: Key, now: number): Promise<unknown> =>
   state === 'COMMITTED' ? moveIn(dynamo, transaction, { pk, sk }, now) : takeBack(dynamo, transaction, { pk, sk }, now)

@@ -38,7 +38,7 @@ export async function streamVersion({ dynamodb }: StreamRecord, blobs: BlobStore
 
 /** The large transaction that a record tells to be decided, and not settled yet. undefined: the record is another item's, or tells less or more. */
 export function streamTransaction({ dynamodb }: StreamRecord): Transaction | undefined {
-  const { sk, state, gpk, tenant, id } = dynamodb?.NewImage ?? {}
-  if (sk?.S !== RECORD || state?.S === 'PENDING' || gpk === undefined) return undefined
+  const { sk, state, gpk, settled, tenant, id } = dynamodb?.NewImage ?? {}
+  if (sk?.S !== RECORD || state?.S === 'PENDING' || gpk === undefined || settled !== undefined) return undefined
   return { tenant: tenant?.S ?? '', id: id?.S ?? '' }
 }

@@ -19,6 +19,8 @@ export type TransactionRecord = {
   /** The lowest instant its versions are stamped with. */
   readonly lu: number
   readonly chunks: number
+  /** When all it staged was settled for the first time: ms. It may still be findable then. */
+  readonly settled?: number
   /** Where those that are not closed are found. */
   readonly gpk?: string
 }
@@ -38,12 +40,15 @@ const chunkKey = (transaction: Transaction, n: number): Key => ({
 })
 const openKey = ({ tenant, id }: Transaction): Key => ({ pk: tenantKey(tenant, 'OPEN'), sk: id })
 
+/** The sweeper finds it there from the instant on. */
+const openPlace = (from: number, id: string): string => `${String(from).padStart(15, '0')}#${id}`
+
 /** Stands, with all keys, before anything is staged. */
 export async function openRecord(
   dynamo: Dynamo,
   transaction: Transaction,
   keys: readonly Key[],
-  times: Omit<TransactionRecord, 'state' | 'chunks' | 'gpk'>,
+  times: Pick<TransactionRecord, 'deadline' | 'since' | 'lu'>,
 ): Promise<void> {
   const chunks = Math.ceil(keys.length / KEYS_PER_CHUNK)
   const manifest = Array.from({ length: chunks }, (_, n) => {
@@ -51,7 +56,7 @@ export async function openRecord(
     return { ...chunkKey(transaction, n), keys: gzipSync(JSON.stringify(some.map(({ pk, sk }) => [pk, sk]))) }
   })
   const { tenant, id } = transaction
-  const gsk = `${String(times.deadline).padStart(15, '0')}#${id}`
+  const gsk = openPlace(times.deadline, id)
   const record = { ...recordKey(transaction), state: 'PENDING', ...times, chunks, gpk: OPEN, gsk, tenant, id }
   const items = [record, { ...openKey(transaction), lu: times.lu }, ...manifest]
   const result = await dynamo.transact(
@@ -80,6 +85,15 @@ export async function decide(dynamo: Dynamo, transaction: Transaction, state: De
   return outcome.done ? state : ((outcome.met?.state ?? 'ABORTED') as Decided)
 }
 
+/** All it staged is settled, but it stays open: the sweeper comes to it again after `until`, ms. */
+export const keepRecord = (dynamo: Dynamo, transaction: Transaction, now: number, until: number): Promise<unknown> =>
+  dynamo.updateIf({
+    Key: recordKey(transaction),
+    UpdateExpression: 'SET settled = :now, gsk = :gsk',
+    ConditionExpression: 'attribute_exists(gpk) AND attribute_not_exists(settled)',
+    ExpressionAttributeValues: { ':now': now, ':gsk': openPlace(until, transaction.id) },
+  })
+
 /** All it staged is settled: the manifest goes now, the record in a while. */
 export async function closeRecord(dynamo: Dynamo, transaction: Transaction, { chunks }: TransactionRecord, now: number): Promise<void> {
   const TableName = dynamo.table
@@ -103,7 +117,7 @@ export async function manifestOf(dynamo: Dynamo, transaction: Transaction, { chu
 const keysOf = ({ keys }: Item): readonly Key[] =>
   (JSON.parse(gunzipSync(keys as Uint8Array).toString()) as [string, string][]).map(([pk, sk]) => ({ pk, sk }))
 
-/** Transactions that are not closed and whose deadline lies before `now`. */
+/** Transactions that are not closed, and overdue: their coordinator should be done, or the time for which they were kept is over. */
 export async function overdue(dynamo: Dynamo, now: number): Promise<readonly Transaction[]> {
   const found: Key[] = []
   const until = { ':open': OPEN, ':now': String(now).padStart(15, '0') }
@@ -113,7 +127,7 @@ export async function overdue(dynamo: Dynamo, now: number): Promise<readonly Tra
   return records.flatMap((record) => (record === undefined ? [] : [{ tenant: String(record.tenant), id: String(record.id) }]))
 }
 
-/** Large transactions of a tenant that may not be settled, with the lowest instant of each. */
+/** Large transactions of a tenant that are not closed, with the lowest instant of each. */
 export async function openTransactions(dynamo: Dynamo, tenant: string): Promise<readonly (Transaction & { readonly lu: number })[]> {
   const found: (Transaction & { readonly lu: number })[] = []
   for await (const { sk, lu } of dynamo.query({

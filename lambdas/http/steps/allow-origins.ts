@@ -1,7 +1,8 @@
 /** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
-const EXPOSED = 'ETag, Location, Content-Location, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-Request-Id, Retry-After'
+const EXPOSED =
+  'ETag, Location, Content-Location, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-History-Until, X-Request-Id, Retry-After'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 
 /** `*` for every origin, or a list. */
