@@ -282,7 +282,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const size of [TestTable.most, TestTable.most + 1]) {
         const tenant = newTenant()
         const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
-        const now = Date.now()
+        const now = table.clock.now()
         await table.store().commit(
           keys.map((key) => writeOf(key, 0, 'one', now)),
           [],
