@@ -1,8 +1,10 @@
 /** Every package that is installed to run has a licence that allows it; exits 1 and names those that do not. */
 import { existsSync, readFileSync } from 'node:fs'
+import { isAllowed } from './spdx.ts'
 
-const ALLOWED =
-  /\b(?:MIT|MIT-0|ISC|Apache-2\.0|BSD-2-Clause|BSD-3-Clause|0BSD|BlueOak-1\.0\.0|CC0-1\.0|Unlicense|Python-2\.0|CC-BY-4\.0)\b(?! AND)/
+const ALLOWED = new Set(
+  'MIT MIT-0 ISC Apache-2.0 BSD-2-Clause BSD-3-Clause 0BSD BlueOak-1.0.0 CC0-1.0 Unlicense Python-2.0 CC-BY-4.0'.split(' '),
+)
 
 /** Packages whose package.json says it in other words; each was read by hand. */
 const READ: Readonly<Record<string, string>> = {
@@ -18,7 +20,7 @@ const installed = Object.entries(lock.packages).filter(([path]) => path !== '' &
 const wrong = installed.flatMap(([path, { license }]) => {
   const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
   const licence = license ?? licenceIn(path)
-  return ALLOWED.test(licence) || name in READ ? [] : [`${name}: ${licence}`]
+  return isAllowed(licence, ALLOWED) || name in READ ? [] : [`${name}: ${licence}`]
 })
 
 function licenceIn(path: string): string {
