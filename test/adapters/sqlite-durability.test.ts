@@ -11,6 +11,7 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import { openForWriting } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
 
 const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
 
@@ -47,11 +48,8 @@ describe('A commit', () => {
     db.close()
   })
 
-  const traces = spawnSync('strace', ['-o', join(folder, 'true'), 'true']).status === 0
-  if (!traces) process.stderr.write('strace does not work here: that acknowledgements follow a flush is not checked\n')
-  const whenTraced = traces ? it : it.skip
-
-  whenTraced('is acknowledged only after a flush that began after it was asked for', () => {
+  const traces = works('strace', '-o', join(folder, 'true'), 'true')
+  itNeeding('strace', traces)('is acknowledged only after a flush that began after it was asked for', () => {
     const trace = join(folder, 'trace')
     const options = ['-f', '-s', '40', '-e', 'trace=fsync,fdatasync,write', '-o', trace]
     const run = spawnSync('strace', [...options, process.execPath, program('commit-and-tell.ts'), join(folder, 'traced.db')])
@@ -64,27 +62,28 @@ describe('A full disk', () => {
   const kinds = { small: { size: 1, least: 10 }, large: { size: 120, least: 0 } }
 
   for (const [kind, { size, least }] of Object.entries(kinds))
-    it(`fails ${kind} commits, loses nothing that was acknowledged, and is over when there is room again`, async () => {
-      const file = join(folder, `full-${kind}.db`)
-      const limited = ['-c', 'ulimit -S -f 20000; exec "$@"', 'sh', process.execPath, program('commit-until-full.ts'), file, `${size}`]
-      const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
-      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-      const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
-      expect(full.error).toMatch(/Error/)
-      expect(full.versions).toBeGreaterThan(least)
-      const makesRoom = spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status === 0
-      if (!makesRoom) process.stderr.write('prlimit does not work here: that commits succeed again when there is room is not checked\n')
-      if (makesRoom) child.stdin.end()
-      else child.kill('SIGKILL')
-      const kept = makesRoom ? (JSON.parse((await lines.next()).value ?? '') as { readonly versions: number }).versions : full.versions
-      await gone(child)
-      expect(kept).toBe(full.versions + (makesRoom ? 5 : 0))
-      const store = await SqliteResourceStore.open({ file })
-      const heads = await store.current([...Array(size).keys()].map((n) => ({ tenant: 't', type: 'Binary', id: `b${n}` })))
-      expect(heads.every((head) => head?.versionId === kept)).toBe(true)
-      expect((await everyVersion(store, 't')).length).toBe(kept * size)
-      await store.close()
-    })
+    itNeeding('prlimit', works('prlimit', '--fsize=unlimited', 'true'))(
+      `fails ${kind} commits, loses nothing that was acknowledged, and is over when there is room again`,
+      async () => {
+        const file = join(folder, `full-${kind}.db`)
+        const limited = ['-c', 'ulimit -S -f 20000; exec "$@"', 'sh', process.execPath, program('commit-until-full.ts'), file, `${size}`]
+        const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
+        const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+        const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
+        expect(full.error).toMatch(/Error/)
+        expect(full.versions).toBeGreaterThan(least)
+        expect(spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status).toBe(0)
+        child.stdin.end()
+        const { versions: kept } = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number }
+        await gone(child)
+        expect(kept).toBe(full.versions + 5)
+        const store = await SqliteResourceStore.open({ file })
+        const heads = await store.current([...Array(size).keys()].map((n) => ({ tenant: 't', type: 'Binary', id: `b${n}` })))
+        expect(heads.every((head) => head?.versionId === kept)).toBe(true)
+        expect((await everyVersion(store, 't')).length).toBe(kept * size)
+        await store.close()
+      },
+    )
 })
 
 describe('A torn log', () => {

@@ -8,19 +8,19 @@ import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
 import { fhir, started } from './process.ts'
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
 
 describe('start', () => {
-  it('--sample greets with four curl lines that work when pasted', async () => {
+  itNeeding('curl', works('curl', '--version'))('--sample greets with four curl lines that work when pasted', async () => {
     const server = await started('--sample', '--data', newFolder())
     const lines = server
       .out()
       .split('\n')
       .filter((line) => line.startsWith('  curl '))
     expect(lines).toHaveLength(4)
-    if (spawnSync('curl', ['--version']).status !== 0) return console.log('the curl lines are not run: there is no curl')
     const answers = lines.map((line) => JSON.parse(execFileSync('sh', ['-c', line.replace('curl', 'curl -s')], { encoding: 'utf8' })))
     expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
     expect([answers[1].type, answers[1].entry.length, answers[2].type, answers[3].active, answers[3].meta.versionId]).toEqual([
@@ -95,13 +95,12 @@ describe('start', () => {
     taken.close()
     await server.stop()
   })
-  it('says in one line that Node is too old', () => {
-    const old = (process.env.PATH ?? '')
-      .split(':')
-      .map((folder) => join(folder, 'node'))
-      .find((node) => /^v(?:1\d|2[0-3])\./.test(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''))
-    if (old === undefined) return console.log('an old Node is not tried: there is none on the path')
-    const { status, stderr } = spawnSync(old, ['bin/fhir.js', 'start'], { encoding: 'utf8' })
+  const old = (process.env.PATH ?? '')
+    .split(':')
+    .map((folder) => join(folder, 'node'))
+    .find((node) => /^v(?:1\d|2[0-3])\./.test(spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout ?? ''))
+  itNeeding('a Node older than 24', old !== undefined)('says in one line that Node is too old', () => {
+    const { status, stderr } = spawnSync(old!, ['bin/fhir.js', 'start'], { encoding: 'utf8' })
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^fhir: Node 24 or newer is needed, this is v\d+\..*\n$/)])
   })
   it('explains every command', async () => {
