@@ -70,7 +70,7 @@ describe('A full disk', () => {
         const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
         const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
         const full = JSON.parse((await lines.next()).value ?? '') as { readonly versions: number; readonly error: string }
-        expect(full.error).toMatch(/Error/)
+        expect(full.error).toMatch(/^Error: /)
         expect(full.versions).toBeGreaterThan(least)
         expect(spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status).toBe(0)
         child.stdin.end()

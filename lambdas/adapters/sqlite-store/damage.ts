@@ -2,16 +2,19 @@
 import { crc32 } from 'node:zlib'
 import { Damaged } from '../../ports/damaged.ts'
 
-/** The primary codes of https://www.sqlite.org/rescode.html: what is more than 255 says more of the same. */
+/** https://www.sqlite.org/rescode.html. A disk that cannot be written damages nothing: what failed is not in the log. */
 const CODES: Readonly<Record<number, string>> = {
-  10: 'the disk does not read or write it',
+  266: 'the disk does not read it',
+  522: 'the disk reads less than was written',
   11: 'it is malformed',
   26: 'it is not a database any more',
 }
 
 /** Damaged for what SQLite says of a file that it cannot read or make sense of; the error itself otherwise. */
 export function damageOf(error: unknown): unknown {
-  const reason = CODES[((error as { readonly errcode?: number }).errcode ?? 0) & 0xff]
+  const { errcode = 0 } = error as { readonly errcode?: number }
+  // What is more than 255 says more of the code in the lowest byte.
+  const reason = CODES[errcode] ?? CODES[errcode & 0xff]
   return reason === undefined ? error : damaged(reason, error)
 }
 
