@@ -10,10 +10,10 @@ import { fhirError } from './outcome.ts'
 
 const DEEPEST = 64
 
-/** The tree of a JSON text. FhirError 400 with line and column: not JSON, a key twice, `__proto__`, U+0000, nested deeper than 64. */
+/** The tree of a JSON text. FhirError 400 with line and column: not JSON, a key twice, `__proto__`, U+0000, deeper, wider or fuller than any resource. */
 export function parseJson(text: string): unknown {
   const scanned = scan(text)
-  if (scanned.deepest > DEEPEST) throw fhirError(400, 'structure', `The JSON is nested deeper than ${DEEPEST} levels`)
+  checkSize(scanned, text.length)
   if (text.includes('\\u0000') && /(?:^|[^\\])(?:\\\\)*\\u0000/.test(text))
     throw fhirError(400, 'value', 'The character U+0000 is not allowed in FHIR strings')
   let tree: unknown
@@ -24,6 +24,19 @@ export function parseJson(text: string): unknown {
   }
   if (countMembers(tree) !== scanned.members) throw faulty(text)
   return tree
+}
+
+/** Properties of an object: several times what any element has. JSON.parse takes a second for a million. */
+const WIDEST = 1_000
+/** Characters that an object or array with something in it takes at least, on average; a short text may be anything. */
+const SHORTEST = 5
+const SHORT = 1_000
+
+function checkSize({ deepest, widest, nested }: Scan, length: number): void {
+  const refused = (what: string): Error => fhirError(400, 'structure', `The JSON ${what}`)
+  if (deepest > DEEPEST) throw refused(`is nested deeper than ${DEEPEST} levels`)
+  if (widest > WIDEST) throw refused(`has an object of more than ${WIDEST} properties`)
+  if (nested > SHORT && nested > length / SHORTEST) throw refused('has more objects and arrays than a resource of its length can have')
 }
 
 /** Decodes and parses. FhirError 400 where the bytes are not UTF-8. */
@@ -56,7 +69,15 @@ function faulty(text: string): Error {
   return fhirError(400, 'structure', `The body is not valid JSON: ${reason} (line ${line}, column ${column})`)
 }
 
-type Scan = { readonly text: string; readonly members: number; readonly deepest: number }
+type Scan = {
+  readonly text: string
+  readonly members: number
+  readonly deepest: number
+  /** Members of one object. */
+  readonly widest: number
+  /** Objects and arrays. */
+  readonly nested: number
+}
 
 const QUOTE = 34
 const MINUS = 45
@@ -65,19 +86,27 @@ const POINT = 46
 const ZERO = 48
 const NINE = 57
 
-/** One pass over the text: counts members, measures the depth and marks the numbers that need their text kept. */
+/** One pass over the text: counts members, objects and arrays, measures the depth and marks the numbers that need their text kept. */
 function scan(text: string): Scan {
   let members = 0
+  let nested = 0
   let depth = 0
   let deepest = 0
+  let widest = 0
+  /** Members of the object that is open at each depth; what is deeper is refused. */
+  const widths = new Int32Array(DEEPEST + 1)
   let out = ''
   let copied = 0
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c === QUOTE) i = endOfString(text, i)
-    else if (c === COLON) members++
-    else if (c === 123 || c === 91) {
+    else if (c === COLON) {
+      members++
+      if (depth <= DEEPEST && ++widths[depth]! > widest) widest++
+    } else if (c === 123 || c === 91) {
+      nested++
       if (++depth > deepest) deepest = depth
+      if (depth <= DEEPEST) widths[depth] = 0
     } else if (c === 125 || c === 93) depth--
     else if (c === MINUS || (c >= ZERO && c <= NINE)) {
       const end = endOfNumber(text, i)
@@ -88,7 +117,7 @@ function scan(text: string): Scan {
       i = end - 1
     }
   }
-  return { text: copied === 0 ? text : out + text.slice(copied), members, deepest }
+  return { text: copied === 0 ? text : out + text.slice(copied), members, deepest, widest, nested }
 }
 
 /** Where the string that begins at `start` has its closing quote; the length of the text when it has none. */

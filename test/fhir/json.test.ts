@@ -76,3 +76,23 @@ it('agrees with JSON.parse on whatever JSON.parse round-trips', () => {
     expect(parseJson(JSON.stringify(tree, undefined, random(3)))).toEqual(tree)
   }
 })
+
+describe('what is larger than any resource of its length', () => {
+  const wide = (many: number) => `{${Array.from({ length: many }, (_, i) => `"a${i}":1`).join(',')}}`
+  const list = (many: number, item: string) => `{"a":[${Array.from({ length: many }, () => item).join(',')}]}`
+
+  it('is refused before it is parsed: a thousand properties of an object, not one more', () => {
+    expect(Object.keys(parseJson(wide(1_000)) as object)).toHaveLength(1_000)
+    expect(() => parseJson(wide(1_001))).toThrow('has an object of more than 1000 properties')
+    expect(() => parseJson(list(3, wide(900)))).not.toThrow()
+    expect(() => parseJson(`{"a":${wide(600)},"b":${wide(600)}}`)).not.toThrow()
+    expect(() => parseJson(`{"a":{"b":{}},${wide(1_001).slice(1)}`)).toThrow('more than 1000 properties')
+  })
+
+  it('is refused: objects and arrays with nothing in them, by the thousand', () => {
+    for (const empty of ['{}', '[]', '[{}]']) expect(() => parseJson(list(1_000, empty))).toThrow('more objects and arrays')
+    expect(() => parseJson(list(900, '{}'))).not.toThrow()
+    expect(() => parseJson(list(100_000, '{"coding":[{"code":"a"}]}'))).not.toThrow()
+    expect(() => parseJson(list(100_000, '{"a":[{"b":1}]}'))).not.toThrow()
+  })
+})
