@@ -1,18 +1,39 @@
 /** FHIRPath Patch on a resource. https://hl7.org/fhir/R4/fhirpatch.html */
+import { checkDepth, copied } from './copied.ts'
+import { DEEPEST } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import type { List, Place } from './path/locate.ts'
+import type { elementNamed, List, Place } from './path/locate.ts'
+import { Unsupported } from './path/tokens.ts'
+import type { Work } from './path/work.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
-type Paths = typeof import('./path/locate.ts')
+type Paths = {
+  readonly places: (path: string) => readonly Place[]
+  readonly lists: (path: string) => readonly List[]
+  readonly elementNamed: typeof elementNamed
+  readonly copied: (value: unknown) => unknown
+}
 
-/** A new tree. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming the operation. */
-export async function fhirPathPatch(resource: Resource, parameters: Element): Promise<Resource> {
-  const paths = await import('./path/locate.ts')
-  const tree = structuredClone(resource)
-  operationsOf(parameters).forEach((operation, i) => {
-    apply(paths, tree, operation, `Parameters.parameter[${i}]`)
-  })
-  return tree
+/**
+ * What the patch does to a resource, which it changes. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming
+ * the operation; TooCostly.
+ */
+export async function fhirPathPatch(parameters: Element): Promise<(resource: Resource, work: Work) => Resource> {
+  const { locate, locateLists, elementNamed } = await import('./path/locate.ts')
+  return (resource, work) => {
+    const paths: Paths = {
+      places: (path) => locate(path, resource, work),
+      lists: (path) => locateLists(path, resource, work),
+      elementNamed,
+      // Later operations may change it, and the patch is applied again where another write came first.
+      copied: (value) => copied(value, DEEPEST, work),
+    }
+    operationsOf(parameters).forEach((operation, i) => {
+      apply(paths, operation, `Parameters.parameter[${i}]`)
+    })
+    checkDepth(resource, DEEPEST)
+    return resource
+  }
 }
 
 /** The parts of an operation by name; a part's value is whatever its value[x] holds. */
@@ -28,32 +49,32 @@ function operationsOf({ parameter }: Element): readonly Operation[] {
   })
 }
 
-function apply(paths: Paths, tree: Resource, operation: Operation, at: string): void {
+function apply(paths: Paths, operation: Operation, at: string): void {
   const path = text(operation, 'path', at)
   switch (text(operation, 'type', at)) {
     case 'add':
-      return add(paths, only(placesOf(paths, path, tree, at), at), operation, at)
+      return add(paths, only(placesOf(paths, path, at), at), operation, at)
     case 'insert':
-      return insert(paths, only(listsOf(paths, path, tree, at), at), operation, at)
+      return insert(paths, only(listsOf(paths, path, at), at), operation, at)
     case 'delete':
-      return remove(placesOf(paths, path, tree, at), at)
+      return remove(placesOf(paths, path, at), at)
     case 'replace':
-      return replace(paths, only(placesOf(paths, path, tree, at), at), operation, at)
+      return replace(paths, only(placesOf(paths, path, at), at), operation, at)
     case 'move':
-      return move(only(listsOf(paths, path, tree, at), at), operation, at)
+      return move(only(listsOf(paths, path, at), at), operation, at)
     default:
       throw fhirError(400, 'value', 'The type of an operation is add, insert, delete, replace or move', at)
   }
 }
 
-const placesOf = (paths: Paths, path: string, tree: Resource, at: string): readonly Place[] => located(() => paths.locate(path, tree), at)
-const listsOf = (paths: Paths, path: string, tree: Resource, at: string): readonly List[] =>
-  located(() => paths.locateLists(path, tree), at)
+const placesOf = ({ places }: Paths, path: string, at: string): readonly Place[] => located(() => places(path), at)
+const listsOf = ({ lists }: Paths, path: string, at: string): readonly List[] => located(() => lists(path), at)
 
 function located<T>(locate: () => T, at: string): T {
   try {
     return locate()
-  } catch {
+  } catch (error) {
+    if (!(error instanceof Unsupported || error instanceof SyntaxError)) throw error
     throw fhirError(400, 'value', 'The path of the operation is not a FHIRPath that leads to an element', at)
   }
 }
@@ -126,8 +147,8 @@ const valueKey = (part: Element): string | undefined => Object.keys(part).find((
 /** value[x], a resource, or parts that are the elements of a nameless type. */
 function contentOf(paths: Paths, part: Element, type: string, at: string): unknown {
   const key = valueKey(part)
-  if (key !== undefined) return part[key]
-  if (isElement(part.resource)) return part.resource
+  if (key !== undefined) return paths.copied(part[key])
+  if (isElement(part.resource)) return paths.copied(part.resource)
   if (!Array.isArray(part.part)) throw fhirError(400, 'required', 'The value of an operation has a value[x], a resource or parts', at)
   const built: Record<string, unknown> = {}
   for (const each of part.part.filter(isElement)) {

@@ -1,41 +1,67 @@
 /** JSON Patch on a resource, by fast-json-patch. https://www.rfc-editor.org/rfc/rfc6902 */
 import jsonpatch, { type Operation } from 'fast-json-patch'
-import { decimalText, isDecimal } from './json.ts'
+import { checkDepth, copied } from './copied.ts'
+import { DEEPEST, decimalText, isDecimal } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import { isElement, type Resource } from './resource.ts'
+import type { Work } from './path/work.ts'
+import { type Element, isElement, type Resource } from './resource.ts'
 
-/** A new tree. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming the operation. */
-export function jsonPatch(resource: Resource, operations: readonly unknown[]): unknown {
-  let tree: unknown = structuredClone(resource)
+/**
+ * What becomes of a resource, which it changes. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming the
+ * operation; TooCostly where what is added comes to more than the work there is.
+ */
+export function jsonPatch(resource: Resource, operations: readonly unknown[], work: Work): unknown {
+  let tree: unknown = resource
   operations.forEach((operation, i) => {
-    tree = apply(tree, operation, i)
+    tree = apply(tree, operation, i, work)
   })
   return tree
 }
 
-function apply(tree: unknown, operation: unknown, i: number): unknown {
+function apply(tree: unknown, operation: unknown, i: number, work: Work): unknown {
   if (!isElement(operation)) throw malformed(i, 'an operation is an object')
   if (operation.op === 'test' && 'value' in operation) {
     checkTest(tree, operation, i)
     return tree
   }
+  const placed = placing(tree, operation, i, work)
   try {
-    return jsonpatch.applyOperation(tree, operation as unknown as Operation, true).newDocument
+    return jsonpatch.applyOperation(tree, placed as unknown as Operation, true).newDocument
   } catch (thrown) {
     throw refusal(thrown, i)
   }
 }
 
+/**
+ * The operation with a copy of what it places, which later ones may change: the patch is applied again where another write came first.
+ * A `copy` becomes the `add` that it is. https://www.rfc-editor.org/rfc/rfc6902#section-4.5
+ */
+function placing(tree: unknown, operation: Element, i: number, work: Work): Element {
+  const { op, path, from, value } = operation
+  const levels = typeof path === 'string' ? DEEPEST + 1 - path.split('/').length : DEEPEST
+  if ((op === 'add' || op === 'replace') && 'value' in operation) return { ...operation, value: copied(value, levels, work) }
+  if (op === 'copy') return { op: 'add', path, value: copied(valueAt(tree, from, i, 'from'), levels, work) }
+  if (op === 'move') checkDepth(valueAt(tree, from, i, 'from'), levels)
+  return operation
+}
+
 /** As RFC 6902 says, except that 1.10 equals 1.1: numbers are compared by value. */
-function checkTest(tree: unknown, { path, value }: { readonly path?: unknown; readonly value?: unknown }, i: number): void {
-  if (typeof path !== 'string' || (path !== '' && !path.startsWith('/'))) throw malformed(i, 'its path is not a JSON Pointer')
+function checkTest(tree: unknown, { path, value }: Element, i: number): void {
+  if (!sameValue(valueAt(tree, path, i, 'path'), value))
+    throw fhirError(422, 'processing', `The test of operation ${i} does not hold`, `[${i}]`)
+}
+
+/** What a JSON Pointer points to; FhirError 422 where that is nothing. https://www.rfc-editor.org/rfc/rfc6901 */
+function valueAt(tree: unknown, pointer: unknown, i: number, name: 'path' | 'from'): unknown {
+  if (typeof pointer !== 'string' || (pointer !== '' && !pointer.startsWith('/'))) throw malformed(i, `its ${name} is not a JSON Pointer`)
   let there: unknown
   try {
-    there = jsonpatch.getValueByPointer(tree, path)
+    there = jsonpatch.getValueByPointer(tree, pointer)
   } catch (thrown) {
     throw refusal(thrown, i)
   }
-  if (!sameValue(there, value)) throw fhirError(422, 'processing', `The test of operation ${i} does not hold`, `[${i}]`)
+  if (there === undefined) throw leadsNowhere(i, name)
+  return there
 }
 
 function sameValue(a: unknown, b: unknown): boolean {
@@ -63,7 +89,8 @@ const DOES_NOT_APPLY = new Set([
 
 function refusal(thrown: unknown, i: number): FhirError {
   const name = (thrown as { readonly name?: string }).name ?? ''
-  return DOES_NOT_APPLY.has(name) || name === 'TypeError'
-    ? fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its path leads nowhere`, `[${i}]`)
-    : malformed(i, 'see RFC 6902')
+  return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, 'path') : malformed(i, 'see RFC 6902')
 }
+
+const leadsNowhere = (i: number, name: string): FhirError =>
+  fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its ${name} leads nowhere`, `[${i}]`)

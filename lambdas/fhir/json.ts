@@ -8,7 +8,8 @@
 import { findFault } from './json-fault.ts'
 import { fhirError } from './outcome.ts'
 
-const DEEPEST = 64
+/** Levels of objects and arrays. */
+export const DEEPEST = 64
 
 /** The tree of a JSON text. FhirError 400 with line and column: not JSON, a key twice, `__proto__`, U+0000, deeper, wider or fuller than any resource. */
 export function parseJson(text: string): unknown {

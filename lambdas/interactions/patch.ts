@@ -3,8 +3,11 @@ import { fhirPathPatch } from '../fhir/fhirpath-patch.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { jsonPatch } from '../fhir/json-patch.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
+import { affordable } from '../fhir/path/affordable.ts'
+import type { Work } from '../fhir/path/work.ts'
 import { isElement, isResource, type Resource } from '../fhir/resource.ts'
 import { validate } from '../fhir/validate/validate.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
 import { gone, notFound } from './found.ts'
 import type { Interaction } from './interaction.ts'
@@ -26,23 +29,34 @@ export const patching: WriteInteraction = {
     if (head === undefined) throw notFound(target.key)
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
-    const current = parseJsonBytes(head.body) as Resource
-    const after = checked(current, await patched(current, request.patch))
+    const after = checked(target.key, await patched(head, request.patch))
     return saveOver(ports, request, target, head, await ports.resolve(after))
   },
 }
 
 export const patch = (ports: WritePorts): Interaction => writing(ports, patching)
 
-async function patched(resource: Resource, document: unknown): Promise<unknown> {
-  if (Array.isArray(document)) return jsonPatch(resource, document)
-  if (isElement(document) && document.resourceType === 'Parameters') return fhirPathPatch(resource, document)
+/** ms of processor time, and for each MB of the resource. */
+const LONGEST = { patch: 100, megabyte: 40 } as const
+
+async function patched({ body }: ResourceVersion, document: unknown): Promise<unknown> {
+  const patch = await patchOf(document)
+  const milliseconds = LONGEST.patch + Math.ceil((LONGEST.megabyte * body.length) / 1_000_000)
+  return affordable('The patch', milliseconds, (work) => patch(parseJsonBytes(body) as Resource, work))
+}
+
+/** Changes the resource it is given. */
+type Patch = (resource: Resource, work: Work) => unknown
+
+async function patchOf(document: unknown): Promise<Patch> {
+  if (Array.isArray(document)) return (resource, work) => jsonPatch(resource, document, work)
+  if (isElement(document) && document.resourceType === 'Parameters') return fhirPathPatch(document)
   throw fhirError(400, 'structure', 'A patch is a JSON Patch (an array of operations) or a FHIRPath Patch (a Parameters resource)')
 }
 
 /** The result must be a valid resource of the same type and id. */
-function checked(before: Resource, after: unknown): Resource {
-  if (!isResource(after) || after.resourceType !== before.resourceType || after.id !== before.id)
+function checked({ type, id }: ResourceKey, after: unknown): Resource {
+  if (!isResource(after) || after.resourceType !== type || after.id !== id)
     throw fhirError(422, 'invariant', 'A patch may not change the id or the type of the resource')
   const issues = validate(after)
   if (issues.length > 0) throw new FhirError(422, issues)

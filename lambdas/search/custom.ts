@@ -6,11 +6,13 @@
 import { createHash } from 'node:crypto'
 import type { ComponentMapping } from '../../search-mappings/mapping.ts'
 import { R4 } from '../fhir/definitions/r4.ts'
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { type FhirError, fhirError, type IssueCode } from '../fhir/outcome.ts'
 import { type Branch, withoutCompanions } from '../fhir/path/branch.ts'
 import { type Compiler, compiler } from '../fhir/path/compile.ts'
 import { checkInterpreted } from '../fhir/path/interpreter.ts'
+import { LONGEST } from '../fhir/path/parse.ts'
 import { Unsupported } from '../fhir/path/tokens.ts'
+import { TooCostly, type Work } from '../fhir/path/work.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
 import type { CustomMapping } from './custom-mapping.ts'
@@ -25,6 +27,11 @@ function fhirpath(): Compiler {
   ofR4 ??= compiler(R4)
   return ofR4
 }
+
+/** How large all that is compiled of one definition may be, on all its types: twice what a long expression on every type comes to. */
+const MOST_COMPILED = 500_000
+
+const MOST_COMPONENTS = 16
 
 /** A component of a composite: what it is by its definition, and where its values are by the composite. */
 type Component = Omit<ComponentMapping, 'values'>
@@ -41,16 +48,17 @@ export function customMappings(definition: Resource, tenant: string, known: read
     throw refused('A code is a letter, then letters, digits, - and _', 'code')
   if (typeof type !== 'string' || !(SINGLE.has(type) || type === 'composite'))
     throw refused(`Parameters of type ${String(type)} cannot be added`, 'type')
-  if (typeof expression !== 'string') throw refused('A parameter that is added has an expression', 'expression')
+  checkText(expression, 'expression')
   const targets = Array.isArray(target) ? target.map(String) : ['*']
   const components = type === 'composite' ? componentsOf(component, known) : []
   const address = typeof url === 'string' ? url : ''
   const meaning = JSON.stringify([tenant, address, type, expression, targets, ...(components.length === 0 ? [] : [components])])
+  const work = { left: MOST_COMPILED }
   const field = `${code}~${createHash('sha256').update(meaning).digest('hex').slice(0, 8)}`
   return basesOf(base).flatMap((base): readonly CustomMapping[] => {
     // A parameter of R4 stays what it is.
     if (searchParameter(base, code) !== undefined) return []
-    const values = valuesOn(base, expression, components)
+    const values = valuesOn(base, expression, components, work)
     return [{ base, field, code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}), ...values }]
   })
 }
@@ -72,6 +80,11 @@ async function usable(expression: string, type: string, element: string): Promis
   }
 }
 
+function checkText(expression: unknown, element: string): asserts expression is string {
+  if (typeof expression !== 'string') throw refused('A parameter that is added has an expression', element)
+  if (expression.length > LONGEST) throw refused(`An expression has at most ${LONGEST} characters`, element, 'too-long')
+}
+
 /** The types on which R4 has a parameter of this code already: there it stays what it is. */
 export function definedByR4({ status, code, base }: Resource): readonly string[] {
   if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
@@ -83,40 +96,43 @@ function basesOf(base: unknown): readonly string[] {
   const every = bases.some((each) => each === 'Resource' || each === 'DomainResource')
   const unknown = bases.find((each) => !isResourceType(each) && each !== 'Resource' && each !== 'DomainResource')
   if (bases.length === 0 || unknown !== undefined) throw refused(`${unknown ?? 'Nothing'} is no resource type to search on`, 'base')
-  return every ? resourceTypes : bases
+  return every ? resourceTypes : [...new Set(bases)]
 }
 
 function componentsOf(component: unknown, known: readonly CustomMapping[]): readonly Component[] {
   if (!Array.isArray(component) || component.length === 0) throw refused('A composite parameter has components', 'component')
+  if (component.length > MOST_COMPONENTS)
+    throw refused(`A composite parameter has at most ${MOST_COMPONENTS} components`, 'component', 'too-long')
   return component.filter(isElement).map(({ definition, expression }, i) => {
+    checkText(expression, `component[${i}]`)
     const url = String(definition).replace(/\|.*$/, '')
     const found = mappingOfR4(url) ?? known.find((each) => each.url === url)
     if (found === undefined)
       throw refused(`${url.slice(0, 200)} is neither a parameter of R4 nor an active one of this server`, `component[${i}]`)
     const { code, type, targets } = found
     if (!SINGLE.has(type)) throw refused(`A parameter of type ${type} cannot be a component`, `component[${i}]`)
-    return { code, type, url, expression: String(expression), ...(targets === undefined ? {} : { targets }) }
+    return { code, type, url, expression, ...(targets === undefined ? {} : { targets }) }
   })
 }
 
 type Values = Pick<CustomMapping, 'values' | 'components' | 'interpreted'>
 
 /** Where the values of a parameter are; all of it is interpreted where a part cannot be compiled. */
-function valuesOn(base: string, expression: string, components: readonly Component[]): Values {
+function valuesOn(base: string, expression: string, components: readonly Component[], work: Work): Values {
   const isComposite = components.length > 0
   const interpreted: Values = {
     values: [],
     interpreted: true,
     ...(isComposite ? { components: components.map((each) => ({ ...each, values: {} })) } : {}),
   }
-  const values = branchesOf(expression, base)
+  const values = branchesOf(expression, base, work)
   if (values === undefined) return interpreted
   if (values.length === 0) throw refused(`The expression has no values on ${base}`, 'expression')
   if (!isComposite) return { values }
   const starts = [...new Set(values.map(([start]) => start))]
   const compiled: ComponentMapping[] = []
   for (const [i, component] of components.entries()) {
-    const ways = starts.map((start) => [start, branchesOf(component.expression, start)] as const)
+    const ways = starts.map((start) => [start, branchesOf(component.expression, start, work)] as const)
     if (ways.some(([, branches]) => branches === undefined)) return interpreted
     if (ways.every(([, branches]) => branches!.length === 0))
       throw refused(`The expression has no values on ${starts.join(', ')}`, `component[${i}]`)
@@ -126,12 +142,14 @@ function valuesOn(base: string, expression: string, components: readonly Compone
 }
 
 /** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
-function branchesOf(expression: string, type: string): readonly Branch[] | undefined {
+function branchesOf(expression: string, type: string, work: Work): readonly Branch[] | undefined {
   try {
-    return fhirpath().branches(expression, type).map(withoutCompanions)
-  } catch {
+    return fhirpath().branches(expression, type, work).map(withoutCompanions)
+  } catch (error) {
+    if (error instanceof TooCostly) throw refused('The expression stands for too many ways to values', 'expression', 'too-costly')
     return undefined
   }
 }
 
-const refused = (text: string, element: string): FhirError => fhirError(422, 'invalid', text, `SearchParameter.${element}`)
+const refused = (text: string, element: string, code: IssueCode = 'invalid'): FhirError =>
+  fhirError(422, code, text, `SearchParameter.${element}`)

@@ -2,6 +2,8 @@
  * Evaluates the expressions of parameters somebody defined. They may take any time or fail on a resource: that costs the resource the
  * values of this parameter, and nothing else anything.
  */
+
+import { MOST_WORK } from '../fhir/path/affordable.ts'
 import type { Branch } from '../fhir/path/branch.ts'
 import { type Evaluation, isInterpreterLoaded, loadInterpreter } from '../fhir/path/interpreter.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
@@ -20,14 +22,14 @@ export type OwnEvaluation = {
 
 export type Place = { readonly focus: unknown; readonly resource: Element }
 
-/** ms. No expression on one resource is worth more. */
+/** ms of processor time. No expression on one resource is worth more. */
 const LONGEST = 250
 /** After so many that took longer it is not tried again until it is defined anew, or the process is. */
 const MOST_OVERRUNS = 4
 
 /** `by`: compiled branches, or how an expression is evaluated that was not compiled. */
 export function ownEvaluation(code: string, by: readonly Branch[] | Evaluation): OwnEvaluation {
-  const plain = typeof by === 'function' ? by : prepare(by)
+  const plain = typeof by === 'function' ? by : prepare(by, MOST_WORK)
   const watched = typeof by === 'function' || mayTakeLong(by) ? new Watched(plain) : undefined
   const evaluate: Evaluation = watched === undefined ? plain : (focus, resource) => watched.values(focus, resource)
   const values: OwnEvaluation['values'] = (focus, resource, onFailure) => {

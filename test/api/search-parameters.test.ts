@@ -263,7 +263,8 @@ describe('an expression that is not compiled', () => {
     ['Patient.name.repeat(given', 'line: 1; column: 25'],
     ['Patient.name.given.unheardOf()', 'unheardOf'],
     ['Patient.name.repeat(given).where(now() > @2020)', 'now('],
-    [`${'('.repeat(50_000)}Patient${')'.repeat(50_000)}`, 'cannot be used'],
+    [`${'('.repeat(50_000)}Patient${')'.repeat(50_000)}`, 'at most 10000 characters'],
+    [`${'('.repeat(4_000)}Patient${')'.repeat(4_000)}`, 'cannot be used'],
   ])('is refused with the reason where it is wrong (%#)', async (expression, reason) => {
     const { status, body, text } = await put(parameter('wrong', { expression }))
     expect([status, body.issue[0].expression]).toEqual([422, ['SearchParameter.expression']])
@@ -288,16 +289,17 @@ describe('an expression that is not compiled', () => {
   })
 
   it.each([
-    ['slow', "Patient.repeat(name).family.where($this.matches('^(a+)+$'))"],
-    ['slow-pattern', "Patient.name.family.where($this.matches('^(a+)+$'))"],
-    ['endless', "Patient.repeat(name).where(family = 'ends').family.select((1 | 2 | 3).repeat(($this + 1) | ($this * 2)))"],
-  ])('or takes too long (%s) holds up nothing else', async (code, expression) => {
+    ['slow', 'TookTooLong', "Patient.repeat(name).family.where($this.matches('^(a+)+$'))"],
+    ['slow-pattern', 'TookTooLong', "Patient.name.family.where($this.matches('^(a+)+$'))"],
+    ['doubled', 'TooCostly', `Patient.name.where(family = 'ends').family${'.select($this & $this)'.repeat(28)}`],
+    ['endless', 'TookTooLong', "Patient.repeat(name).where(family = 'ends').family.select((1 | 2 | 3).repeat(($this + 1) | ($this * 2)))"],
+  ])('or takes too long (%s) holds up nothing else', async (code, reason, expression) => {
     await put({ resourceType: 'Patient', id: 'trap', name: [{ family: `${'a'.repeat(60)}b` }, { family: 'ends' }] })
     await define(parameter(code, { type: code === 'endless' ? 'number' : 'string', expression }))
     expect(await found('Patient?_id=trap&family=ends')).toBe('trap')
     expect(await found(`Patient?_id=trap&${code}:missing=true`)).toBe('trap')
-    expect(await unreadable()).toEqual([expect.stringMatching(`^Patient/trap/_history/\\d parameter ${code}: TookTooLong$`)])
-    expect(reports.splice(0)).toEqual([`Error: a Patient could not be indexed: parameter ${code}: TookTooLong`])
+    expect(await unreadable()).toEqual([expect.stringMatching(`^Patient/trap/_history/\\d parameter ${code}: ${reason}$`)])
+    expect(reports.splice(0)).toEqual([`Error: a Patient could not be indexed: parameter ${code}: ${reason}`])
     await client.delete(`/SearchParameter/${code}`)
     await client.delete('/Patient/trap')
   })

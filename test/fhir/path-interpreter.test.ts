@@ -113,6 +113,17 @@ describe('work that is watched', () => {
     expect(() => within(20, endless)).toThrow(TookTooLong)
     expect(() => within(20, () => /^(a+)+$/.test(`${'a'.repeat(60)}b`))).toThrow(TookTooLong)
   })
+  it('that had to wait for its processor is begun again', () => {
+    const cell = new Int32Array(new SharedArrayBuffer(4))
+    let begun = 0
+    const waiting = (): string => {
+      begun++
+      Atomics.wait(cell, 0, 0, 100)
+      return 'done'
+    }
+    expect(within(20, waiting)).toBe('done')
+    expect(begun).toBeGreaterThan(1)
+  })
   it('gives its result or its error', () => {
     expect(within(1_000, () => 'done')).toBe('done')
     expect(() => within(1_000, () => JSON.parse('{'))).toThrow('JSON')

@@ -4,6 +4,7 @@ import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import { compiler } from '../../lambdas/fhir/path/compile.ts'
 import { prepareTest, valuesOf } from '../../lambdas/fhir/path/steps.ts'
 import { Unsupported } from '../../lambdas/fhir/path/tokens.ts'
+import { TooCostly } from '../../lambdas/fhir/path/work.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const patient: Resource = {
@@ -199,4 +200,41 @@ describe('an expression that is wrong, or beyond the compiler', () => {
       expect(branches(expression, 'Patient')).toEqual([])
     },
   )
+})
+
+describe('work that is counted', () => {
+  const family = 'x'.repeat(5_000)
+  const names: Resource = { resourceType: 'Patient', name: Array.from({ length: 100 }, () => ({ family, given: ['a', 'b'] })) }
+  const counted = (expression: string, left: number): unknown => {
+    const test = prepareTest(compiler(R4).test(expression, 'Patient', { left }))
+    return test(names, { resource: names, root: names, work: { left } })
+  }
+  it.each([
+    ['items that are gathered', 'name.given.count() > 1', 150],
+    ['items of the resource, asked for by each', 'name.where(%resource.name.given.count() > 1).exists()', 150],
+    ['children', 'children().children().where(false).exists()', 150],
+    ['descendants', 'descendants().where(false).exists()', 250],
+    ['pairs that are compared', '(name.given ~ name.given)', 30_000],
+    ['characters that are made', "name[0].family.select($this & $this & $this) = 'x'", 150],
+    ['characters that are looked through', 'name.all(family.upper() = family.lower())', 150],
+    ['characters that are compared with each other', "name[0].family.contains(name[1].family & 'y')", 10_000],
+  ])('%s', (_, expression, left) => {
+    expect(() => counted(expression, left)).toThrow(TooCostly)
+    expect([true, false]).toContain(counted(expression, 1_000_000))
+  })
+  it.each([
+    "family.replace('x', family)",
+    "family.replace('', family)",
+    "family.replaceMatches('x', family)",
+    "family.replaceMatches('(x)', '$1$1$1$1' & family)",
+  ])('%s makes no text that is longer than any', (expression) => {
+    expect(() => counted(`name[0].where(${expression} = 'x').exists()`, 100_000_000)).toThrow(TooCostly)
+  })
+  it('replaces by the text itself, whatever is in it', () => {
+    expect(counted("name[0].family.replace('x', '$&').startsWith('$&$&')", 1_000_000)).toBe(true)
+    expect(counted("'abc'.replaceMatches('(b)', '$1$1$`') = 'abb$`c'", 1_000_000)).toBe(true)
+  })
+  it('of a long chain of functions is not more than its length', () => {
+    expect(counted(`name[0].family${".replace('y', 'z')".repeat(100)} = name[0].family`, 1_000_000)).toBe(true)
+  })
 })

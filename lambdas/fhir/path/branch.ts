@@ -1,4 +1,5 @@
 /** Compiled FHIRPath is data: branches of a static type, each a list of steps. compile.ts makes them; steps.ts evaluates them. */
+import type { Work } from './work.ts'
 
 /** The type of what comes out (with a code's one system after a space), then the way to it. */
 export type Branch = readonly [type: string, ...steps: Step[]]
@@ -45,10 +46,7 @@ export type Expression =
   | readonly ['operator', string, readonly Expression[]]
 
 /** What %resource and %rootResource stand for. `work`: how many items may still be gathered before TooCostly is thrown; no bound without it. */
-export type Scope = { readonly resource: unknown; readonly root: unknown; readonly work?: { left: number } }
-
-/** The expression takes more work on this resource than was allowed. */
-export class TooCostly extends Error {}
+export type Scope = { readonly resource: unknown; readonly root: unknown; readonly work?: Work }
 
 /** The items an expression has at a focus. */
 export type Collect = (focus: unknown, scope: Scope) => readonly unknown[]

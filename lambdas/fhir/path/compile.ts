@@ -24,27 +24,30 @@ import { compileCall, wholeNumber } from './functions.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { type Ast, parse } from './parse.ts'
 import { Unsupported } from './tokens.ts'
+import { weigh } from './weight.ts'
+import { spend, type Work } from './work.ts'
 
+/** A few steps may stand for any number of ways: `work` bounds what is compiled. TooCostly, where it is given. */
 export type Compiler = {
   /** The values an expression has on a type; empty where its names fit nothing. */
-  readonly branches: (expression: string, type: string) => readonly Branch[]
+  readonly branches: (expression: string, type: string, work?: Work) => readonly Branch[]
   /** The truth of an expression on a type. */
-  readonly test: (expression: string | Ast, type: string) => Expression
+  readonly test: (expression: string | Ast, type: string, work?: Work) => Expression
 }
 
 export function compiler(definitions: Definitions): Compiler {
   const resourceTypes = new Set(definitions.resourceTypes)
   const isResource = (type: string): boolean => resourceTypes.has(type)
   const membersOf = membersIn(definitions)
-  const compiled = (expression: string | Ast, type: string): Compiled => {
+  const compiled = (expression: string | Ast, type: string, work: Work | undefined): Compiled => {
     const self: readonly Item[] = [{ type, steps: [], many: false }]
     const owner = type.split('.')[0]!
-    const context: Context = { isType, isResource, membersOf, resource: isResource(owner) ? owner : ANY }
+    const context: Context = { isType, isResource, membersOf, resource: isResource(owner) ? owner : ANY, work }
     return compileAst(typeof expression === 'string' ? parse(expression) : expression, self, self, context)
   }
   return {
-    branches: (expression, type) => branchesOf(compiled(expression, type)),
-    test: (expression, type) => testOf(compiled(expression, type)),
+    branches: (expression, type, work) => branchesOf(compiled(expression, type, work)),
+    test: (expression, type, work) => testOf(compiled(expression, type, work)),
   }
 }
 
@@ -52,9 +55,16 @@ type Context = Pick<Compile, 'isType' | 'isResource'> & {
   readonly membersOf: MembersOf
   /** The type of %resource. */
   readonly resource: string
+  readonly work: Work | undefined
 }
 
 function compileAst(ast: Ast, focus: readonly Item[], self: readonly Item[], context: Context): Compiled {
+  const compiled = compileKind(ast, focus, self, context)
+  if (context.work !== undefined) spend(context.work, weigh(compiled))
+  return compiled
+}
+
+function compileKind(ast: Ast, focus: readonly Item[], self: readonly Item[], context: Context): Compiled {
   const down = (inner: Ast): Compiled => compileAst(inner, focus, self, context)
   const tools = toolsOf(context)
   switch (ast.kind) {

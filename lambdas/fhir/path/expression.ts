@@ -1,9 +1,10 @@
 /** Evaluates compiled expressions of at most one value. http://hl7.org/fhirpath/N1/#operations */
-import type { Branch, Collect, Evaluate, Expression } from './branch.ts'
+import type { Branch, Collect, Evaluate, Expression, Scope } from './branch.ts'
 import { alike, allDifferent, NO_VALUE, same, sameLists, truth } from './compare.ts'
-import { OPERATORS } from './operators.ts'
+import { OPERATORS, type Operator } from './operators.ts'
 import { refersTo } from './refers.ts'
 import { finds, gather as gatherWith } from './walk.ts'
+import { spend } from './work.ts'
 
 export function evaluator(expression: Expression): Evaluate {
   if (expression === null) return () => undefined
@@ -45,13 +46,35 @@ export function evaluator(expression: Expression): Evaluate {
 const gather = (branches: readonly Branch[]): Collect => gatherWith(branches, evaluator)
 
 function operation(name: string, operands: readonly Expression[]): Evaluate {
-  const operator = OPERATORS[name]!
-  const [a, b] = operands.map(evaluator)
-  if (operands.length === 1) return (focus, scope) => operator(a!(focus, scope))
-  if (operands.length === 2) return (focus, scope) => operator(a!(focus, scope), b!(focus, scope))
+  const operator = costing(name, OPERATORS[name]!)
   const evaluate = operands.map(evaluator)
-  return (focus, scope) => operator(...evaluate.map((operand) => operand(focus, scope)))
+  const [a, b] = evaluate
+  if (operands.length === 1) return (focus, scope) => operator(scope, a!(focus, scope))
+  if (operands.length === 2) return (focus, scope) => operator(scope, a!(focus, scope), b!(focus, scope))
+  return (focus, scope) => operator(scope, ...evaluate.map((operand) => operand(focus, scope)))
 }
+
+/** Long texts are work: what is looked for in them, and what is made of them. */
+const costing = (name: string, operator: Operator) => {
+  return ({ work }: Scope, ...operands: readonly unknown[]): unknown => {
+    if (work === undefined) return operator(...operands)
+    spend(work, searchOf(name, operands))
+    const value = operator(...operands)
+    if (typeof value === 'string') spend(work, value.length / CHARACTERS)
+    return value
+  }
+}
+
+/** Each character of one text may be compared with each of the other. */
+function searchOf(name: string, [text, part]: readonly unknown[]): number {
+  if (typeof text !== 'string') return 0
+  return (typeof part === 'string' && SEARCHING.has(name) ? text.length * part.length : text.length) / CHARACTERS
+}
+
+const SEARCHING: ReadonlySet<string> = new Set(['contains', 'indexOf', 'replace'])
+
+/** Characters that cost as much as an item. */
+const CHARACTERS = 64
 
 type Condensing = Extract<Expression, readonly [string, readonly Branch[]]>[0]
 
@@ -109,6 +132,7 @@ function equality(name: '=' | '!=' | '~' | '!~', left: Collect, right: Collect):
     const b = right(focus, scope)
     if (equal === alike && (a.length === 0 || b.length === 0)) return (a.length === b.length) === wanted
     if (a.length === 0 || b.length === 0 || a[0] === NO_VALUE || b[0] === NO_VALUE) return undefined
+    if (equal === alike) spend(scope.work, a.length * b.length)
     return equal(a, b) === wanted
   }
 }

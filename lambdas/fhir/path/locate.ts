@@ -4,12 +4,14 @@
  */
 import { R4 } from '../definitions/r4.ts'
 import { type Element, isElement } from '../resource.ts'
+import type { Scope } from './branch.ts'
 import { compiler } from './compile.ts'
 import { isPrimitive } from './compiled.ts'
 import { type Member, membersIn } from './members.ts'
 import { type Ast, type Call, parse } from './parse.ts'
 import { prepareTest } from './steps.ts'
 import { Unsupported } from './tokens.ts'
+import type { Work } from './work.ts'
 
 /** `holder[member]`, or `holder[member][index]` where the element repeats. */
 export type Place = {
@@ -29,15 +31,16 @@ export type List = { readonly type: string; readonly holder: Record<string, unkn
 /** What an element of a type can be called in JSON: one, or the forms of a choice. Empty: there is no such element. */
 export const elementNamed: (type: string, name: string) => readonly Member[] = membersIn(R4)
 
-/** The places an expression points to. Throws Unsupported for an expression that is wrong or no path. */
-export const locate = (expression: string, resource: Element): readonly Place[] => at(parse(expression), rootOf(resource), resource)
+/** The places an expression points to. Throws Unsupported for an expression that is wrong or no path, TooCostly beyond the work. */
+export const locate = (expression: string, resource: Element, work?: Work): readonly Place[] =>
+  at(parse(expression), rootOf(resource), scopeOf(resource, work))
 
 /** The lists an expression names, with items in them or not. */
-export function locateLists(expression: string, resource: Element): readonly List[] {
+export function locateLists(expression: string, resource: Element, work?: Work): readonly List[] {
   const ast = parse(expression)
   if (ast.kind !== 'dot' || ast.step.kind !== 'name') throw new Unsupported('the path of a list ends with its name')
   const { name } = ast.step
-  return at(ast.of, rootOf(resource), resource).flatMap(({ value, type }) => {
+  return at(ast.of, rootOf(resource), scopeOf(resource, work)).flatMap(({ value, type }) => {
     if (!isElement(value)) return []
     return elementNamed(type, name).flatMap((member) => (member.list ? [{ type: member.type, holder: value, member: member.key }] : []))
   })
@@ -45,22 +48,28 @@ export function locateLists(expression: string, resource: Element): readonly Lis
 
 const rootOf = (resource: Element): readonly Place[] => [{ type: String(resource.resourceType), value: resource, member: '' }]
 
-function at(ast: Ast, focus: readonly Place[], resource: Element): readonly Place[] {
+const scopeOf = (resource: Element, work: Work | undefined): Scope => ({
+  resource,
+  root: resource,
+  ...(work === undefined ? {} : { work }),
+})
+
+function at(ast: Ast, focus: readonly Place[], scope: Scope): readonly Place[] {
   switch (ast.kind) {
     case 'this':
       return focus
     case 'name':
       return /^[A-Z]/.test(ast.name) ? focus.filter(({ type }) => isNamed(type, ast.name)) : named(ast.name, focus)
     case 'dot': {
-      const of = at(ast.of, focus, resource)
-      return ast.step.kind === 'name' ? named(ast.step.name, of) : called(ast.step, of, resource)
+      const of = at(ast.of, focus, scope)
+      return ast.step.kind === 'name' ? named(ast.step.name, of) : called(ast.step, of, scope)
     }
     case 'call':
-      return called(ast, focus, resource)
+      return called(ast, focus, scope)
     case 'index':
-      return at(ast.of, focus, resource).slice(numberIn(ast.index)).slice(0, 1)
+      return at(ast.of, focus, scope).slice(numberIn(ast.index)).slice(0, 1)
     case 'as':
-      return at(ast.of, focus, resource).filter(({ type }) => isNamed(type, ast.type))
+      return at(ast.of, focus, scope).filter(({ type }) => isNamed(type, ast.type))
     default:
       throw new Unsupported('this is no path to an element')
   }
@@ -69,12 +78,12 @@ function at(ast: Ast, focus: readonly Place[], resource: Element): readonly Plac
 const isNamed = (type: string, name: string): boolean =>
   type === name || (R4.resourceTypes.includes(type) && (name === 'Resource' || name === 'DomainResource'))
 
-function called(call: Call, places: readonly Place[], resource: Element): readonly Place[] {
+function called(call: Call, places: readonly Place[], scope: Scope): readonly Place[] {
   switch (call.name) {
     case 'where':
-      return where(call, places, resource)
+      return where(call, places, scope)
     case 'extension':
-      return where(call, named('extension', places), resource)
+      return where(call, named('extension', places), scope)
     case 'ofType':
     case 'as':
       return places.filter(({ type }) => isNamed(type, call.type!))
@@ -95,15 +104,18 @@ function called(call: Call, places: readonly Place[], resource: Element): readon
 }
 
 /** `extension(url)` is short for `extension.where(url = …)`. */
-function where({ name, args }: Call, places: readonly Place[], resource: Element): readonly Place[] {
+function where({ name, args }: Call, places: readonly Place[], scope: Scope): readonly Place[] {
   const [argument] = args
   if (argument === undefined || args.length > 1) throw new Unsupported(`${name}() takes one argument`)
   const criterion: Ast =
     name === 'where' ? argument : { kind: 'operator', operator: '=', left: { kind: 'name', name: 'url' }, right: argument }
-  const scope = { resource, root: resource }
-  return places.filter(
-    ({ type, value }) => value !== undefined && value !== null && prepareTest(r4.test(criterion, type))(value, scope) === true,
-  )
+  const tests = new Map<string, ReturnType<typeof prepareTest>>()
+  const testOn = (type: string): ReturnType<typeof prepareTest> => {
+    const test = tests.get(type) ?? prepareTest(r4.test(criterion, type, scope.work))
+    tests.set(type, test)
+    return test
+  }
+  return places.filter(({ type, value }) => value !== undefined && value !== null && testOn(type)(value, scope) === true)
 }
 
 const r4 = compiler(R4)

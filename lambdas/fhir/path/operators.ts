@@ -2,6 +2,7 @@
 
 import { decimalText, isDecimal } from '../json.ts'
 import { asNumber, compare, truth } from './compare.ts'
+import { TooCostly } from './work.ts'
 
 export type Operator = (...operands: readonly unknown[]) => unknown
 
@@ -58,8 +59,8 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
     contains: text((value, part) => value.includes(part!)),
     indexOf: text((value, part) => value.indexOf(part!)),
     matches: text((value, pattern) => regex(pattern!, 's').test(value)),
-    replaceMatches: text((value, pattern, by) => (pattern === '' ? value : value.replace(regex(pattern!, 'g'), by!))),
-    replace: text((value, part, by) => value.replaceAll(part!, by!)),
+    replaceMatches: text((value, pattern, by) => (pattern === '' ? value : replacedMatches(value, regex(pattern!, 'g'), by!))),
+    replace: text((value, part, by) => replaced(value, part!, by!)),
     upper: text((value) => value.toUpperCase()),
     lower: text((value) => value.toLowerCase()),
     length: text((value) => value.length),
@@ -79,9 +80,36 @@ export const OPERATORS: Readonly<Record<string, Operator>> = Object.freeze(
   } satisfies Record<string, Operator>),
 )
 
-const regexes = new Map<string, RegExp>()
+/** Characters: no text that is made is longer. */
+const LONGEST = 2 ** 24
 
-/** Patterns are literals of expressions, so there are few of them. */
+function replaced(value: string, part: string, by: string): string {
+  if (by.length > part.length) {
+    let grown = value.length
+    for (let at = value.indexOf(part); at >= 0 && at < value.length; at = value.indexOf(part, at + (part.length || 1))) {
+      grown += by.length - part.length
+      if (grown > LONGEST) throw new TooCostly()
+    }
+  }
+  return value.replaceAll(part, () => by)
+}
+
+/** `$1` in `by` is a group of the match; what stands before and after the match cannot be asked for. */
+function replacedMatches(value: string, pattern: RegExp, by: string): string {
+  let grown = value.length * by.split('$').length
+  // Only where each character might be a match too many are they counted.
+  if (grown + (value.length + 1) * by.length > LONGEST)
+    for (const _ of value.matchAll(pattern)) {
+      grown += by.length
+      if (grown > LONGEST) throw new TooCostly()
+    }
+  return value.replace(pattern, by.replace(/\$[`']/g, '$$$&'))
+}
+
+const regexes = new Map<string, RegExp>()
+const MOST_REGEXES = 1_000
+
+/** Patterns are literals of most expressions, so there are few of them. */
 function regex(pattern: string, flags = ''): RegExp {
   const key = `${flags}/${pattern}`
   const known = regexes.get(key)
@@ -90,6 +118,7 @@ function regex(pattern: string, flags = ''): RegExp {
     return known
   }
   const made = new RegExp(pattern, flags)
+  if (regexes.size >= MOST_REGEXES) regexes.clear()
   regexes.set(key, made)
   return made
 }

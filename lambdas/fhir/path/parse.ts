@@ -20,12 +20,16 @@ export type Name = { readonly kind: 'name'; readonly name: string }
 export type Call = { readonly kind: 'call'; readonly name: string; readonly args: readonly Ast[]; readonly type?: string }
 
 const DEEPEST = 64
-const LONGEST = 1000
+const MOST_TOKENS = 1000
+
+/** Characters: a longer text is no expression to anybody here. */
+export const LONGEST = 10_000
 
 /** Throws Unsupported where the text is not an expression this compiler knows. */
 export function parse(text: string): Ast {
+  if (text.length > LONGEST) throw new Unsupported('too long')
   const list = tokens(text)
-  if (list.length > LONGEST) throw new Unsupported('too long')
+  if (list.length > MOST_TOKENS) throw new Unsupported('too long')
   let at = 0
   let depth = 0
   const tree = expression(0)

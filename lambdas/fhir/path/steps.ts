@@ -8,16 +8,21 @@ import { chain } from './walk.ts'
 /** A value with its FHIR type; `system`: the code system of a `code` whose required binding takes codes of one system only. */
 export type TypedValue = { readonly type: string; readonly value: unknown; readonly system?: string }
 
-/** The values at the ends of the branches, in order. */
-export function prepare(branches: readonly Branch[]): (focus: unknown, resource: Element) => readonly TypedValue[] {
+/** The values at the ends of the branches, in order. `most`: how many items may be gathered for them, of all kinds, before it throws TooCostly. */
+export function prepare(branches: readonly Branch[], most?: number): (focus: unknown, resource: Element) => readonly TypedValue[] {
   const walks = branches.map(([typed, ...steps]) => {
     const [type, system] = typed.split(' ') as [string, string?]
     const [first] = steps
     return { type, system, first: typeof first === 'string' && !first.endsWith('?') ? first : undefined, walk: chain(steps, evaluator) }
   })
   const isPlain = branches.every(([, ...steps]) => steps.every((step) => typeof step === 'string'))
+  const scopeOf = (resource: Element): Scope => {
+    if (most !== undefined) return { resource, root: resource, work: { left: most } }
+    return isPlain ? NOWHERE : { resource, root: resource }
+  }
   return (focus, resource) => {
     FOUND.values = NOTHING
+    let scope: Scope | undefined
     // By index: an iterator costs a tenth of all extraction here.
     for (let i = 0; i < walks.length; i++) {
       const { type, system, first, walk } = walks[i]!
@@ -25,7 +30,8 @@ export function prepare(branches: readonly Branch[]): (focus: unknown, resource:
       if (first !== undefined && (focus as Element)[first] === undefined) continue
       FOUND.type = type
       FOUND.system = system
-      walk(focus, isPlain ? NOWHERE : { resource, root: resource }, FOUND)
+      scope ??= scopeOf(resource)
+      walk(focus, scope, FOUND)
     }
     return FOUND.values
   }

@@ -1,7 +1,8 @@
 /** Walks along the steps of a branch. */
 import type { Element } from '../resource.ts'
-import { type Branch, type Collect, type Evaluate, type Expression, type Scope, type Step, TooCostly } from './branch.ts'
+import type { Branch, Collect, Evaluate, Expression, Scope, Step } from './branch.ts'
 import { distinct, identity, NO_VALUE, truth } from './compare.ts'
+import { spend } from './work.ts'
 
 /** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
 export type Walk = (focus: unknown, scope: Scope, found: Found | undefined) => boolean
@@ -12,8 +13,9 @@ type Found = { readonly push: (item: unknown) => number; readonly limit?: number
 /** How the expressions inside steps are evaluated. */
 export type Evaluator = (expression: Expression) => Evaluate
 
-const END: Walk = (focus, _scope, found) => {
+const END: Walk = (focus, { work }, found) => {
   if (found === undefined) return true
+  spend(work, 1)
   return found.push(focus) === found.limit
 }
 
@@ -91,15 +93,8 @@ export function gather(branches: readonly Branch[], evaluator: Evaluator, limit?
     const found: unknown[] & { limit?: number } = []
     if (limit !== undefined) found.limit = limit
     for (const walk of walks) if (walk(focus, scope, found)) break
-    spend(scope, found.length)
     return found
   }
-}
-
-function spend({ work }: Scope, items: number): void {
-  if (work === undefined) return
-  work.left -= items
-  if (work.left < 0) throw new TooCostly()
 }
 
 function literalOf(step: Step): readonly unknown[] | undefined {
@@ -123,7 +118,7 @@ type Collecting = Extract<Step, readonly [string, ...unknown[]]>
 function collector(step: Collecting, evaluator: Evaluator): Collect {
   switch (step[0]) {
     case 'descendants':
-      return (focus) => descendantsOf(focus, [])
+      return (focus, scope) => descendantsOf(focus, [], scope)
     case 'skip':
     case 'take':
     case 'item': {
@@ -138,7 +133,7 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
       const wanted = step[0] === 'intersect'
       return (focus, scope) => {
         const items = right(focus, scope)
-        spend(scope, items.length * IDENTITY)
+        spend(scope.work, items.length * IDENTITY)
         const others = new Set(items.map(identity))
         const found = left(focus, scope).filter((item) => others.has(identity(item)) === wanted)
         return wanted ? distinct(found) : found
@@ -159,17 +154,19 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
   }
 }
 
-function childrenOf(focus: unknown): readonly unknown[] {
+function childrenOf(focus: unknown, { work }: Scope): readonly unknown[] {
   if (typeof focus !== 'object' || focus === null) return []
-  return Object.values(focus)
+  const children = Object.values(focus)
     .flat()
     .filter((child) => child !== null)
+  spend(work, children.length)
+  return children
 }
 
-function descendantsOf(focus: unknown, found: unknown[]): readonly unknown[] {
-  for (const child of childrenOf(focus)) {
+function descendantsOf(focus: unknown, found: unknown[], scope: Scope): readonly unknown[] {
+  for (const child of childrenOf(focus, scope)) {
     found.push(child)
-    descendantsOf(child, found)
+    descendantsOf(child, found, scope)
   }
   return found
 }

@@ -1,6 +1,7 @@
 /** Whether a resource has the structure R4 gives its type. One walk; every finding is named. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../outcome.ts'
-import { type Scope, TooCostly } from '../path/branch.ts'
+import type { Scope } from '../path/branch.ts'
+import { TooCostly, type Work } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { codingFault, isMimeType } from './codes.ts'
@@ -39,7 +40,7 @@ function bounded(findings: Findings, check: () => void): void {
 
 const DEEPEST = 400
 
-type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: { left: number } }
+type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: Work }
 
 /** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
 type Within = Walk & Inside & { readonly owner: Element; readonly scope: Scope }

@@ -1,0 +1,21 @@
+/** What a client lets the server evaluate: expressions, patterns, patches. It has a budget of time and of size, whatever it is. */
+import { fhirError } from '../outcome.ts'
+import { within } from './within.ts'
+import { TooCostly, type Work } from './work.ts'
+
+/** How many items may be gathered, copied or made: far beyond any real need. */
+export const MOST_WORK = 1_000_000
+
+/**
+ * FhirError 422 `too-costly` about `what` where `evaluate` takes more than so many milliseconds of processor time, spends more work than
+ * there is, or nests too deep to be evaluated. It may be called twice.
+ */
+export function affordable<Result>(what: string, milliseconds: number, evaluate: (work: Work) => Result): Result {
+  try {
+    return within(milliseconds, () => evaluate({ left: MOST_WORK }))
+  } catch (error) {
+    if (error instanceof TooCostly || error instanceof RangeError)
+      throw fhirError(422, 'too-costly', `${what} takes too long, or too much memory`)
+    throw error
+  }
+}

@@ -1,0 +1,22 @@
+/** How large compiled FHIRPath is when it is written out: what parts share counts each time. */
+import type { Compiled } from './compiled.ts'
+
+/** Of steps and expressions, which never change. */
+const KNOWN = new WeakMap<object, number>()
+
+function weightOf(part: unknown): number {
+  if (typeof part !== 'object' || part === null) return 1
+  const known = KNOWN.get(part)
+  if (known !== undefined) return known
+  let weight = 1
+  for (const each of part as readonly unknown[]) weight += weightOf(each)
+  KNOWN.set(part, weight)
+  return weight
+}
+
+export function weigh(compiled: Compiled): number {
+  if (!('items' in compiled)) return weightOf(compiled.value)
+  let weight = 1
+  for (const { steps } of compiled.items) for (const step of steps) weight += weightOf(step)
+  return weight
+}

@@ -1,0 +1,59 @@
+/** Small requests that would take very long, or all memory: refused, and everybody else is answered. */
+import { expect, it } from '@jest/globals'
+import { patient } from '../fixtures/resources.ts'
+import { issues, newId, type Tree, withServer } from './server.ts'
+
+const { get, put, patch } = withServer()
+
+const times = (count: number, text: string): string => text.repeat(count)
+const deleting = (path: string): Tree => ({
+  resourceType: 'Parameters',
+  parameter: [{ name: 'operation', part: [{ name: 'type', valueCode: 'delete' }, { name: 'path', valueString: path }] }],
+}) // biome-ignore format: one operation
+const where = (criterion: string): Tree => deleting(`Patient.name.where(${criterion})`)
+const operations = (count: number, operation: Tree): readonly Tree[] => Array.from({ length: count }, () => operation)
+
+it.each<[string, Tree]>([
+  ['a pattern that is tried in too many ways', where("family.matches('^(a+)+$')")],
+  ['a text that is doubled', where(`family${times(30, '.select($this & $this)')}.contains('z')`)],
+  ['a text that is replaced by more', where(`family${times(9, ".replace('a', 'aaaaaaaaaa')")}.contains('z')`)],
+  ['a text whose patterns are replaced by more', where(`family${times(9, ".replaceMatches('.', '$0$0$0')")}.contains('z')`)],
+  ['items that are doubled', where(`given${times(40, '.select($this | $this)')}.exists()`)],
+  ['a value that is asked for twice at each step', where(`given${times(40, '.iif($this.exists(), $this, $this)')}.exists()`)],
+  ['a copy of what was copied', operations(40, { op: 'copy', from: '/name', path: '/name/-' })],
+  [
+    'a long list whose items move',
+    [
+      { op: 'add', path: '/extension', value: operations(30_000, { url: 'x' }) },
+      ...operations(60_000, { op: 'move', from: '/extension/0', path: '/extension/9' }),
+    ],
+  ],
+])('a patch with %s is 422, changes nothing, and holds up nobody', async (_, document) => {
+  const path = `/Patient/${newId()}`
+  await put(path, patient(path.slice(9), { name: [{ family: `${times(40, 'a')}!`, given: ['a', 'b'] }, { family: 'b' }] }))
+  const [answer, other] = await Promise.all([patch(path, document), get('/metadata')])
+  expect([answer.status, issues(answer), other.status]).toEqual([422, ['error too-costly'], 200])
+  expect((await get(path)).body.meta.versionId).toBe('1')
+})
+
+it.each<[string, string, string]>([
+  ['items that are doubled', `Patient.name${times(24, '.select($this | $this)')}.family`, 'string'],
+  ['items that are combined', `Patient.name${times(24, '.select($this.combine($this))')}.family`, 'string'],
+  ['a criterion in a criterion', `Patient.name${times(30, '.where(($this | $this)')}${times(30, ')')}`, 'string'],
+  ['a value that is asked for twice at each step', `Patient.name${times(40, '.iif($this.exists(), $this, $this)')}`, 'string'],
+  ['all types of value, again and again', `Patient${times(6, '.extension.value')}`, 'string'],
+])('a parameter that stands for too many ways to values is refused: %s', async (_, expression, type) => {
+  const definition = {
+    resourceType: 'SearchParameter',
+    id: 'costly',
+    url: 'urn:costly',
+    name: 'costly',
+    description: 'x',
+    status: 'active',
+  }
+  const [answer, other] = await Promise.all([
+    put('/SearchParameter/costly', { ...definition, code: 'costly', base: ['Patient'], type, expression }),
+    get('/metadata'),
+  ])
+  expect([answer.status, issues(answer), other.status]).toEqual([422, ['error too-costly SearchParameter.expression'], 200])
+})

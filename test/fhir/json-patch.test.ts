@@ -1,0 +1,93 @@
+/** JSON Patch on a tree. https://www.rfc-editor.org/rfc/rfc6902 */
+import { describe, expect, it } from '@jest/globals'
+import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
+import { jsonPatch } from '../../lambdas/fhir/json-patch.ts'
+import type { FhirError } from '../../lambdas/fhir/outcome.ts'
+import { TooCostly } from '../../lambdas/fhir/path/work.ts'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+
+const patient = (): Resource => ({ resourceType: 'Patient', name: [{ family: 'a', given: ['b'] }] })
+
+const patched = (operations: readonly unknown[], left = 1_000): unknown => jsonPatch(patient(), operations, { left })
+
+const statusOf = (operations: readonly unknown[]): number => {
+  try {
+    patched(operations)
+    return 200
+  } catch (thrown) {
+    return (thrown as FhirError).status
+  }
+}
+
+describe('a test', () => {
+  it.each<[unknown, number]>([
+    [{ family: 'a', given: ['b'] }, 200],
+    [{ given: ['b'], family: 'a' }, 200],
+    [{ family: 'a', given: ['b'], use: 'usual' }, 422],
+    [{ family: 'a' }, 422],
+    [{ family: 'a', given: ['b', 'c'] }, 422],
+    [{ family: 'a', use: 'usual' }, 422],
+  ])('with %j is %i', (value, status) => {
+    expect(statusOf([{ op: 'test', path: '/name/0', value }])).toBe(status)
+  })
+  it.each([
+    ['is malformed', 'name', 400],
+    ['leads nowhere', '/contact/0', 422],
+    ['leads nowhere at its end', '/name/0/use', 422],
+  ])('whose path %s (%s) is %i', (_, path, status) => {
+    expect(statusOf([{ op: 'test', path, value: 1 }])).toBe(status)
+  })
+})
+
+describe('what does not apply is 422, what is malformed 400', () => {
+  it.each<[unknown, number]>([
+    [{ op: 'remove', path: '/name/1' }, 422],
+    [{ op: 'add', path: '/name/2', value: {} }, 422],
+    [{ op: 'add', path: '/name/x', value: {} }, 422],
+    [{ op: 'add', path: '/contact/0/x', value: {} }, 422],
+    [{ op: 'copy', from: '/contact', path: '/name' }, 422],
+    [{ op: 'move', from: '/contact/0', path: '/name' }, 422],
+    [{ op: 'copy', from: 'name', path: '/name' }, 400],
+    [{ op: 'move', path: '/name' }, 400],
+    [{ op: 'add', path: '/name' }, 400],
+    [{ op: 'add', path: 7, value: 1 }, 400],
+    [{ op: 'swap', path: '/name' }, 400],
+  ])('%j: %i', (operation, status) => {
+    expect(statusOf([operation])).toBe(status)
+  })
+})
+
+describe('what a patch places', () => {
+  it('is a copy: the patch can be applied again', () => {
+    const operations = [
+      { op: 'add', path: '/contact', value: [{ name: { family: 'x' } }] },
+      { op: 'replace', path: '/contact/0/name/family', value: 'y' },
+      { op: 'copy', from: '/contact/0', path: '/contact/-' },
+      { op: 'replace', path: '/contact/1/name/family', value: 'z' },
+    ]
+    const contact = [{ name: { family: 'y' } }, { name: { family: 'z' } }]
+    expect([patched(operations), patched(operations)]).toEqual([
+      { ...patient(), contact },
+      { ...patient(), contact },
+    ])
+  })
+
+  it('is counted: items, and the characters of long texts', () => {
+    const copies = (count: number) => Array.from({ length: count }, () => ({ op: 'copy', from: '/name', path: '/name/-' }))
+    expect(() => patched(copies(4))).not.toThrow()
+    expect(() => patched(copies(10))).toThrow(TooCostly)
+    expect(() => patched([{ op: 'add', path: '/text', value: 'x'.repeat(100_000) }])).toThrow(TooCostly)
+  })
+
+  it('is nested no deeper than JSON may be', () => {
+    const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+    const added = (levels: number) => [{ op: 'add', path: '/name/0/x', value: nested(levels) }]
+    expect(parseJson(writeJson(patched(added(61))))).toBeDefined()
+    expect(statusOf(added(62))).toBe(422)
+    const into = (op: string, levels: number) => [
+      { op: 'add', path: '/x', value: nested(levels) },
+      { op, from: '/x', path: '/name/0/x' },
+    ]
+    for (const op of ['copy', 'move']) expect([op, statusOf(into(op, 61)), statusOf(into(op, 62))]).toEqual([op, 200, 422])
+  })
+})
