@@ -8,22 +8,23 @@ import type { Awaitable, FhirRequest, Ports } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { limited } from './limited.ts'
 
-/** FhirError with the element: 412 where a search has no match, or several; 400 where it is none; 413 for too many. */
-export type Resolve = (resource: Resource) => Awaitable<Resource>
+/**
+ * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or
+ * several; 400 where it is none; 413 for too many.
+ */
+export type Resolve = (resource: Resource, meaningOf?: MeaningOf) => Awaitable<Resource>
+
+export type MeaningOf = (reference: string) => string | undefined
 
 const AT_ONCE = 32
 /** Different searches of one request. */
 const MOST_SEARCHES = 10_000
 
-/** For the resources of one request: each search is made once. `fullUrls`: what they mean, as `Type/id`. */
-export function resolving(
-  ports: Pick<Ports, 'index' | 'resources'>,
-  request: Pick<FhirRequest, 'tenant' | 'reading'>,
-  fullUrls: ReadonlyMap<string, string> = NONE,
-): Resolve {
+/** For the resources of one request: each search is made once. */
+export function resolving(ports: Pick<Ports, 'index' | 'resources'>, request: Pick<FhirRequest, 'tenant' | 'reading'>): Resolve {
   const found = new Map<string, Promise<string>>()
   const takeTurn = limited(AT_ONCE)
-  const once = (reference: string): Promise<string> => {
+  const once = async (reference: string): Promise<string> => {
     const known = found.get(reference)
     if (known !== undefined) return known
     if (found.size === MOST_SEARCHES)
@@ -32,30 +33,26 @@ export function resolving(
     found.set(reference, target)
     return target
   }
-  return (resource) => {
+  return (resource, meaningOf) => {
     const searches = conditionalReferences(resource)
-    if (searches.length > 0) return bySearch(resource, [...new Set(searches)], once, fullUrls)
-    return fullUrls.size === 0 ? resource : replaceReferences(resource, (reference) => fullUrls.get(reference))
+    if (searches.length > 0) return bySearch(resource, [...new Set(searches)], once, meaningOf)
+    return meaningOf === undefined ? resource : replaceReferences(resource, meaningOf)
   }
 }
-
-const NONE: ReadonlyMap<string, string> = new Map()
 
 async function bySearch(
   resource: Resource,
   searches: readonly string[],
   once: (reference: string) => Promise<string>,
-  fullUrls: ReadonlyMap<string, string>,
+  meaningOf: MeaningOf = () => undefined,
 ): Promise<Resource> {
-  const at = async (reference: string): Promise<readonly [string, string]> => {
-    try {
-      return [reference, await once(reference)]
-    } catch (thrown) {
-      throw thrown instanceof FhirError ? withPlace(thrown, placeOf(resource, reference)) : thrown
-    }
+  const targets = await Promise.allSettled(searches.map(once))
+  const known = new Map<string, string>()
+  for (const [i, target] of targets.entries()) {
+    if (target.status === 'fulfilled') known.set(searches[i]!, target.value)
+    else throw target.reason instanceof FhirError ? withPlace(target.reason, placeOf(resource, searches[i]!)) : target.reason
   }
-  const known = new Map([...fullUrls, ...(await Promise.all(searches.map(at)))])
-  return replaceReferences(resource, (reference) => known.get(reference))
+  return replaceReferences(resource, (reference) => known.get(reference) ?? meaningOf(reference))
 }
 
 const withPlace = ({ status, issues }: FhirError, expression: string | undefined): FhirError =>

@@ -1,19 +1,24 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
+import { RELATIVE } from '../fhir/references.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { validate } from '../fhir/validate/validate.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
 import type { BundleAnswers } from './bundle-answers.ts'
 import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
 import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import { nameOf } from './key.ts'
 import { patching } from './patch.ts'
 import { BrokenReference } from './referential-integrity.ts'
-import { resolving } from './resolve-references.ts'
+import { type MeaningOf, resolving } from './resolve-references.ts'
 import { inSlices, inTurn } from './slices.ts'
 import { updating } from './update.ts'
 import {
   type Answer,
   ATTEMPTS,
+  andThen,
   type Change,
   lostTooManyRaces,
   movedOn,
@@ -100,11 +105,17 @@ async function plan(
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.resources.current(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
-  const changing = { ...ports, resolve: resolving(ports, outer, meaningOfUrls(located)) }
+  const meaningIn = meaningOfUrls(located)
+  const resolve = resolving(ports, outer)
   let next = 0
   const changes = await inSlices(located, ({ entry, request, interaction, target }) => {
     if (target.kind === 'answer') return target
     const head = heads[next++]
+    const meaningOf = meaningIn(entry)
+    const changing = {
+      ...ports,
+      resolve: (resource: Resource) => andThen(resolve(resource, meaningOf), (after) => checked(resource, after)),
+    }
     return forEntry(entry, () => interaction.change(changing, request, target, head))
   })
   const made = await allOf(changes)
@@ -142,12 +153,33 @@ function refuseTwice(located: readonly Located[]): void {
   }
 }
 
-/** What the fullUrls of the Bundle mean. */
-function meaningOfUrls(located: readonly Located[]): ReadonlyMap<string, string> {
-  const known = new Map<string, string>()
-  for (const { entry, target } of located)
-    if (entry.fullUrl !== undefined && target.key !== undefined) known.set(entry.fullUrl, `${target.key.type}/${target.key.id}`)
-  return known
+/**
+ * What the fullUrls of the Bundle mean in an entry, where a relative reference is one to the server the entry's own fullUrl names.
+ * FhirError 400 for one of two entries. https://hl7.org/fhir/R4/bundle.html#references
+ */
+function meaningOfUrls(located: readonly Located[]): (entry: EntryRequest) => MeaningOf | undefined {
+  const known = new Map<string, string | undefined>()
+  for (const { entry, target } of located) {
+    if (entry.fullUrl === undefined) continue
+    if (known.has(entry.fullUrl))
+      throw fhirError(400, 'duplicate', 'Two entries have the same fullUrl', `Bundle.entry[${entry.index}].fullUrl`)
+    known.set(entry.fullUrl, target.key && nameOf(target.key))
+  }
+  if (known.size === 0) return () => undefined
+  return ({ fullUrl = '' }) => {
+    const [, base] = RESTFUL.exec(fullUrl) ?? []
+    return (reference) =>
+      known.get(reference) ?? (base !== undefined && RELATIVE.test(reference) ? known.get(`${base}/${reference}`) : undefined)
+  }
+}
+
+const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/
+
+/** What a reference is to is known only now. */
+function checked(before: Resource, after: Resource): Resource {
+  const issues = after === before ? [] : validate(after)
+  if (issues.length > 0) throw new FhirError(400, issues)
+  return after
 }
 
 /** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */

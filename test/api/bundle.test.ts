@@ -115,6 +115,28 @@ describe('transaction', () => {
     )
     expect([dangling.status, issues(dangling)]).toEqual([412, ['error not-found Bundle.entry[0].resource.subject.reference']])
   })
+  it('refuses a fullUrl that means two entries, and one that means what an element may not refer to', async () => {
+    const fullUrl = `urn:uuid:${crypto.randomUUID()}`
+    const of = (organization: string) => putEntry(patient(newId(), { managingOrganization: { reference: organization } }))
+    const twice = await post('/', bundle('transaction', putEntry(patient(newId()), { fullUrl }), putEntry(patient(newId()), { fullUrl })))
+    expect([twice.status, issues(twice)]).toEqual([400, ['error duplicate Bundle.entry[1].fullUrl']])
+    const wrong = await post('/', bundle('transaction', of(fullUrl), putEntry(patient(newId()), { fullUrl })))
+    expect([wrong.status, issues(wrong)]).toEqual([400, ['error value Bundle.entry[0].resource.managingOrganization']])
+  })
+  it('resolves relative references against the fullUrls of the server that the entry comes from', async () => {
+    const [p, o, other] = [newId(), newId(), newId()]
+    const organization = {
+      fullUrl: 'http://a.example/fhir/Organization/77',
+      resource: { resourceType: 'Organization', id: o, name: 'x' },
+      request: { method: 'POST', url: 'Organization' },
+    }
+    const of = (id: string, fullUrl: string) =>
+      putEntry(patient(id, { managingOrganization: { reference: 'Organization/77' } }), { fullUrl })
+    const from = bundle('transaction', organization, of(p, 'http://a.example/fhir/Patient/1'), of(other, 'http://b.example/fhir/Patient/1'))
+    expect((await post('/', from)).status).toBe(200)
+    expect((await get(`/Patient/${p}`)).body.managingOrganization.reference).toBe(`Organization/${o}`)
+    expect((await get(`/Patient/${other}`)).body.managingOrganization.reference).toBe('Organization/77')
+  })
   it('follows ifMatch', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))

@@ -6,7 +6,7 @@ import type { Plan } from '../../lambdas/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
 
-function counted(fullUrls?: ReadonlyMap<string, string>): {
+function counted(): {
   readonly resolve: Resolve
   readonly plans: Plan[]
   readonly most: () => number
@@ -23,16 +23,18 @@ function counted(fullUrls?: ReadonlyMap<string, string>): {
     },
   }
   const reading = { timeZone: 'UTC', baseUrl: 'http://a.example/fhir' }
-  const resolve = resolving({ index, resources: {} } as never, { tenant: 'default', reading } as never, fullUrls)
+  const resolve = resolving({ index, resources: {} } as never, { tenant: 'default', reading } as never)
   return { resolve, plans, most: () => most }
 }
 
 describe('resolving', () => {
   it('neither searches nor waits for a resource that has no conditional reference', () => {
-    const { resolve, plans } = counted(new Map([['urn:uuid:1', 'Patient/1']]))
+    const { resolve, plans } = counted()
     const plain = { resourceType: 'Observation', subject: { reference: 'Patient/1' } }
+    const meaningOf = (reference: string) => (reference === 'urn:uuid:1' ? 'Patient/1' : undefined)
     expect(resolve(plain)).toBe(plain)
-    expect(resolve({ ...plain, subject: { reference: 'urn:uuid:1' } })).toEqual(plain)
+    expect(resolve(plain, meaningOf)).toBe(plain)
+    expect(resolve({ ...plain, subject: { reference: 'urn:uuid:1' } }, meaningOf)).toEqual(plain)
     expect(plans).toEqual([])
   })
   it('searches once for what the resources of a request refer to', async () => {
