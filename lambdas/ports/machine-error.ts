@@ -18,6 +18,8 @@ export type MachineFault =
   /** What was kept cannot be read as it was written. */
   | 'store-damaged'
   | 'index-damaged'
+  /** The clock cannot be believed: nothing was done. */
+  | 'clock-jumped'
 
 export abstract class MachineError extends Error {
   abstract readonly fault: MachineFault

@@ -10,7 +10,7 @@ import { listenForCommands } from '../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { Searcher } from '../adapters/in-process/searcher.ts'
-import { SystemClock } from '../adapters/in-process/system-clock.ts'
+import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import { nodeServer } from '../http/node-server.ts'
 import { performer } from '../http/perform.ts'
@@ -36,11 +36,13 @@ import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Reading } from '../search/reading.ts'
+import { clockCommands } from './accept-clock.ts'
 import { commitRestored, storeCommands, takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { readingOf } from './reading-of.ts'
+import { stampedWriter } from './stamped-writer.ts'
 import { ToldDefinitions } from './told-definitions.ts'
 
 export type EmbeddedOptions = {
@@ -50,6 +52,8 @@ export type EmbeddedOptions = {
   /** Without a slash at the end. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
+  /** Where the time comes from; absent: the machine. */
+  readonly times?: TimeSources
   /** Told what the person who starts the server should know, in one line each. */
   readonly warn?: (line: string) => void
 }
@@ -75,12 +79,14 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
 }
 
 async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions): Promise<Embedded> {
-  const { config, dataFolder, baseUrl, report, warn = () => undefined } = options
+  const { config, dataFolder, baseUrl, report, times, warn = () => undefined } = options
   for (const line of data.warnings) warn(line)
   const seal = new AesSeal(await data.key())
+  const clock = new WatchedClock(warn, times)
   const audit = new FilesystemAuditLog({
     folder: data.path('audit'),
     retentionDays: config.auditRetentionDays,
+    maySweep: () => clock.maySweep(),
     onError: (error) => report(error, ''),
   })
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
@@ -88,14 +94,16 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
   const blobs = new FilesystemBlobStore(data.path('blobs'))
   const open = async (): Promise<Home> => {
     await takeRestored(folder)
-    const stores = await openStores(data, config, reading, report)
+    const stores = await openStores(data, clock, config, reading, report)
+    clock.compareWith(stores.store.newest())
     const { definitions } = stores
     const ports: Ports = {
       ...stores,
+      clock,
       progress: progressOf(stores),
       reindex: reindexOf(stores),
       resources: stores.store,
-      writer: writerOf(stores, config, baseUrl),
+      writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
       index: stores.searcher,
       seal,
       blobs,
@@ -105,18 +113,18 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
       ports,
       {
         audit,
-        clock: stores.clock,
+        clock,
         report,
         maxBody: config.maxBodyBytes,
         origins,
         loopbackOnly: true,
-        tokens: tokensOf(stores, seal, blobs),
+        tokens: tokensOf(stores, clock, seal, blobs),
       },
       { baseUrl, reading: () => readingNow(reading, definitions.now(), TENANT) },
     )
     return { ...stores, serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)) }
   }
-  const forget = () => void forgetQueries(blobs, Date.now()).catch((error) => report(error, ''))
+  const forget = () => void (clock.maySweep() && forgetQueries(blobs, clock.now()).catch((error) => report(error, '')))
   const gate = new Gate(await open())
   forget()
   const forgetting = setInterval(forget, HOUR).unref()
@@ -142,7 +150,7 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
     })
     if (failed !== undefined) throw failed
   }
-  const endListening = await listenForCommands(folder, storeCommands(restore)).catch((error) => {
+  const endListening = await listenForCommands(folder, { ...storeCommands(restore), ...clockCommands(clock) }).catch((error) => {
     warn(`Backup and restore cannot reach this server (${error.code}): they need it stopped`)
     return async () => undefined
   })
@@ -163,14 +171,19 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
 type Stores = {
   readonly store: SqliteResourceStore
   readonly searcher: Searcher
-  readonly clock: Clock
   readonly definitions: ToldDefinitions
 }
 type Home = Stores & { readonly serve: Serve }
 
-async function openStores(data: DataFolder, config: Config, reading: Reading, report: EmbeddedOptions['report']): Promise<Stores> {
+async function openStores(
+  data: DataFolder,
+  clock: Clock,
+  config: Config,
+  reading: Reading,
+  report: EmbeddedOptions['report'],
+): Promise<Stores> {
   const definitions = new ToldDefinitions((error) => report(error, ''))
-  const store = await SqliteResourceStore.open({ file: data.path('store.db'), onCommit: () => searcher.follow() })
+  const store = await SqliteResourceStore.open({ file: data.path('store.db'), now: () => clock.now(), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher-thread.ts', import.meta.url),
     store: data.path('store.db'),
@@ -187,10 +200,10 @@ async function openStores(data: DataFolder, config: Config, reading: Reading, re
   // Where nobody ever defined a parameter there is nothing to wait for.
   const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
   if (versions.length === 0) definitions.take({})
-  return { store, searcher, clock: new SystemClock(store.newest()), definitions }
+  return { store, searcher, definitions }
 }
 
-const tokensOf = ({ clock, store, searcher }: Stores, seal: Seal, blobs: BlobStore): TokenParts => ({
+const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): TokenParts => ({
   seal,
   clock,
   blobs,

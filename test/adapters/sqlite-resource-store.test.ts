@@ -229,7 +229,7 @@ describe('A backup of SQLite', () => {
 describe('A broken machine under SQLite', () => {
   it('fails the commits that waited for a writer that died, and a later commit finds a new one', async () => {
     const file = join(folder, 'not-yet', 'store.db')
-    const writer = new Writer({ file }, 0, new KeyFilter())
+    const writer = new Writer({ data: { file }, position: 0, old: new KeyFilter() })
     const asked = [0, 1, 2].map((n) => writer.commit(writesOf([`p${n}`], 0), []))
     await Promise.allSettled(asked)
     for (const commit of asked) await expect(commit).rejects.toThrow('unable to open')

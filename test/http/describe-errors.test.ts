@@ -9,6 +9,7 @@ import { describe } from '../../lambdas/http/steps/describe-errors.ts'
 import { batch } from '../../lambdas/interactions/batch.ts'
 import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { ClockJumped } from '../../lambdas/ports/clock-jumped.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
@@ -26,6 +27,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   failed: new Failed(500, SECRET, SECRET),
   'store-damaged': new Damaged('store', SECRET),
   'index-damaged': new Damaged('index', SECRET),
+  'clock-jumped': new ClockJumped(SECRET),
 }
 
 type Told = { readonly severity: string; readonly code: string; readonly details: { readonly text: string } }
@@ -42,6 +44,7 @@ about('a machine that cannot', () => {
     ['overloaded', 503, '1', 'throttled', /nothing was done/],
     ['refused', 503, '1', 'throttled', /nothing was done/],
     ['too-costly', 503, '5', 'too-costly', /ask for less/],
+    ['clock-jumped', 503, '60', 'exception', /nothing is written/],
     ['too-many-groups', 403, undefined, 'too-costly', /65,535 groups/],
   ] as const)('%s: the client is told what to do, and nobody else', (fault, status, retryAfter, code, text) => {
     const { text: told, ...answer } = described(ERRORS[fault])

@@ -10,6 +10,8 @@ const FLUSH_EVERY = 200
 export type FilesystemAuditLogOptions = {
   readonly folder: string
   readonly retentionDays: number
+  /** Whether files may be removed by their dates now; absent: always. */
+  readonly maySweep?: () => boolean
   /** Told when records could not be written; they are kept and tried again. */
   readonly onError: (error: unknown) => void
 }
@@ -63,7 +65,8 @@ export class FilesystemAuditLog implements AuditLog {
   }
 
   #sweep(today: string): void {
-    if (this.#swept === today) return
+    const { maySweep = () => true } = this.#options
+    if (this.#swept === today || !maySweep()) return
     this.#swept = today
     const oldest = new Date(Date.parse(today) - this.#options.retentionDays * DAY).toISOString().slice(0, 10)
     for (const name of readdirSync(this.#options.folder)) {

@@ -1,14 +1,9 @@
-/** The machine's clock, never going back: not within the process, and not behind `from` after a restart. */
+/** The machine's clock, never going back within the process. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../ports/clock.ts'
 
 export class SystemClock implements Clock {
-  #last: number
-
-  /** `from`: the newest instant a store already holds, ms since 1970. */
-  constructor(from = 0) {
-    this.#last = from
-  }
+  #last = 0
 
   now(): number {
     this.#last = Math.max(this.#last, Date.now())

@@ -33,6 +33,8 @@ import type { WriterData } from './writing/writer-thread.ts'
 const MOST_UNKNOWN = 2_000
 
 export type SqliteStoreOptions = WriterData & {
+  /** Milliseconds since 1970, by which guards grow old; absent: as the stamps of what is written. */
+  readonly now?: () => number
   /** Told when versions were acknowledged: the change feed has more. */
   readonly onCommit?: () => void
 }
@@ -48,7 +50,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
   /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
   #isUnsure = false
 
-  private constructor({ onCommit, ...data }: SqliteStoreOptions) {
+  private constructor({ onCommit, now, ...data }: SqliteStoreOptions) {
     const { file } = data
     // Makes the file and recovers its log before anybody reads.
     openForWriting(file).close()
@@ -60,7 +62,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     const old = new KeyFilter()
     this.#versions = new VersionReader(this.#db, this.#recent, { old })
     const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
-    this.#writer = new Writer(data, seq ?? 0, old, onCommit)
+    this.#writer = new Writer({ data, position: seq ?? 0, old, now, onCommit })
   }
 
   /** `file`: made when missing. StoreFileError where it is something else. */

@@ -52,5 +52,11 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   'not-applied': BROKEN,
   failed: BROKEN,
   'store-damaged': { status: 500, text: 'The store is damaged where this is kept' },
+  'clock-jumped': {
+    status: 503,
+    code: 'exception',
+    text: "The server's clock jumped: nothing is written until it is right again, or accepted",
+    retryAfter: 60,
+  },
   'index-damaged': { status: 500, text: 'The index is damaged where this is kept' },
 }

@@ -19,6 +19,8 @@ export type CommitMessage = { readonly number: number; readonly header: string; 
 export type Commit = {
   readonly number: number
   readonly tenant: string
+  /** Milliseconds since 1970: when it was asked for. */
+  readonly at: number
   readonly writes: readonly PackedWrite[]
   readonly guards: readonly PackedGuard[]
   readonly bytes: number
@@ -37,27 +39,27 @@ export type CommitReply = {
 
 export type BatchReply = { readonly replies: readonly CommitReply[]; readonly position: number }
 
-export function pack(number: number, writes: readonly Write[], guards: readonly Guard[]): CommitMessage {
+export function pack(number: number, writes: readonly Write[], guards: readonly Guard[], at: number): CommitMessage {
   const bodies = new Uint8Array(writes.reduce((sum, { body }) => sum + body.length, 0))
-  let at = 0
+  let end = 0
   const rows = writes.map(({ type, id, expected, lastUpdated, deleted, compartments, body }) => {
-    bodies.set(body, at)
-    at += body.length
+    bodies.set(body, end)
+    end += body.length
     return [type, id, expected, lastUpdated, deleted ? 1 : 0, compartments.join(' '), body.length]
   })
-  const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, rows, guards])
+  const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, at, rows, guards])
   return { number, header, bodies: bodies.buffer }
 }
 
 type Row = readonly [type: string, id: string, expected: number, lastUpdated: number, deleted: number, compartments: string, length: number]
 
 export function unpack({ number, header, bodies }: CommitMessage): Commit {
-  const [tenant, rows, guards] = JSON.parse(header) as [string, Row[], PackedGuard[]]
-  let at = 0
+  const [tenant, at, rows, guards] = JSON.parse(header) as [string, number, Row[], PackedGuard[]]
+  let from = 0
   const writes = rows.map(([type, id, expected, lastUpdated, deleted, compartments, length]) => {
-    const body = new Uint8Array(bodies, at, length)
-    at += length
+    const body = new Uint8Array(bodies, from, length)
+    from += length
     return { type, id, expected, lastUpdated, deleted: deleted === 1, compartments, body }
   })
-  return { number, tenant, writes, guards, bytes: bodies.byteLength }
+  return { number, tenant, at, writes, guards, bytes: bodies.byteLength }
 }

@@ -28,7 +28,7 @@ function failureOf(error: unknown): Pick<CommitReply, 'failed' | 'damaged'> {
   return cause instanceof Damaged ? { failed, damaged: true } : { failed }
 }
 
-function apply(log: LogWriter, { tenant, writes, guards }: Commit): Stop | undefined {
+function apply(log: LogWriter, { tenant, at, writes, guards }: Commit): Stop | undefined {
   const rows = writes.map((write, i) => ({ seq: log.position + 1 + i, kind: log.kindOf(tenant, write.type), write }))
   const write = rows.findIndex((row) => !log.isNext(row))
   const stop = write === -1 ? guardInTheWay(log, tenant, guards) : { write }
@@ -37,7 +37,7 @@ function apply(log: LogWriter, { tenant, writes, guards }: Commit): Stop | undef
     log.addVersion(row)
     log.addKey(row)
   }
-  log.bind(tenant, guards)
+  log.bind(tenant, guards, at)
   log.position += rows.length
   return undefined
 }

@@ -28,7 +28,8 @@ export class LogWriter {
   /** Of the transaction that is open, and the position of the first of them. */
   #keys: KeyRow = []
   #first = 0
-  #newest = 0
+  /** Of the last commit. */
+  #at = 0
   #forgotten = 0
 
   /** `old`: what the table of keys may have; it is told of what comes into it. */
@@ -122,7 +123,6 @@ export class LogWriter {
     const versionId = expected + 1
     const deleted = write.deleted ? 1 : 0
     const sum = checksumOf({ type, id, versionId, lastUpdated, deleted, compartments, body })
-    this.#newest = Math.max(this.#newest, lastUpdated)
     this.written.bytes += body.length
     this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, compartments, body, sum)
   }
@@ -147,15 +147,17 @@ export class LogWriter {
     this.#statements.upTo.run(String(position))
   }
 
-  bind(tenant: string, guards: readonly PackedGuard[]): void {
-    for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, this.#newest)
+  /** `at`: ms since 1970, of the commit. */
+  bind(tenant: string, guards: readonly PackedGuard[], at: number): void {
+    this.#at = at
+    for (const { guard, holder } of guards) this.#statements.bind.run(tenant, guard, holder.type, holder.id, at)
   }
 
-  /** Forgets the guards bound an hour before the newest version; looks for them once a minute. */
+  /** Forgets the guards bound an hour before the last commit; looks for them once a minute. */
   forgetGuards(): void {
-    if (this.#newest < this.#forgotten + MINUTE) return
-    this.#forgotten = this.#newest
-    this.#statements.forget.run(this.#newest - HOUR)
+    if (Math.abs(this.#at - this.#forgotten) < MINUTE) return
+    this.#forgotten = this.#at
+    this.#statements.forget.run(this.#at - HOUR)
   }
 
   /** Hides the versions from this one on: see staging.ts. */

@@ -45,7 +45,7 @@ export class Staging {
     yield* this.#write(rows)
     this.#log.atomically(() => {
       for (const row of rows) this.#log.addKey(row)
-      this.#log.bind(this.#commit.tenant, this.#commit.guards)
+      this.#log.bind(this.#commit.tenant, this.#commit.guards, this.#commit.at)
       this.#log.showAll()
     })
     this.#log.position = this.#first + rows.length - 1

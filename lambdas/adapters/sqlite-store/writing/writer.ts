@@ -19,6 +19,16 @@ type Waiting = {
   readonly bytes: number
 }
 
+export type WriterParts = {
+  readonly data: WriterData
+  readonly position: number
+  /** Is kept up to date by the thread. */
+  readonly old: KeyFilter
+  /** Absent: the newest stamp of each commit. */
+  readonly now?: (() => number) | undefined
+  readonly onCommit?: (() => void) | undefined
+}
+
 export class Writer {
   readonly #data: ThreadData
   readonly #waiting = new Map<number, Waiting>()
@@ -28,11 +38,12 @@ export class Writer {
   #bytes = 0
   #position = 0
   #closed = false
+  readonly #now: (() => number) | undefined
   readonly #onCommit: () => void
 
-  /** `old`: is kept up to date by the thread. */
-  constructor(data: WriterData, position: number, old: KeyFilter, onCommit: () => void = () => undefined) {
+  constructor({ data, position, old, now, onCommit = () => undefined }: WriterParts) {
     this.#data = { ...data, keys: old.shared }
+    this.#now = now
     this.#onCommit = onCommit
     this.#position = position
     this.#worker = this.#start()
@@ -46,7 +57,7 @@ export class Writer {
   commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     if (this.#closed) return Promise.reject(new Error('the store is closed'))
     if (this.#writes > MOST_WRITES || this.#bytes > MOST_BYTES) return Promise.reject(new Overloaded('too many writes are waiting'))
-    const message = pack(++this.#number, writes, guards)
+    const message = pack(++this.#number, writes, guards, this.#now?.() ?? newestOf(writes))
     const bytes = message.bodies.byteLength
     this.#writes += writes.length
     this.#bytes += bytes
@@ -112,6 +123,8 @@ export class Writer {
     for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(error)
   }
 }
+
+const newestOf = (writes: readonly Write[]): number => writes.reduce((newest, { lastUpdated }) => Math.max(newest, lastUpdated), 0)
 
 function resultOf({ write, guard, holder }: CommitReply): CommitResult {
   if (write !== undefined) return { kind: 'conflict', index: write }

@@ -1,0 +1,12 @@
+/** `fhir accept-clock`: says that the clock of a server is right, which had stopped writing because it jumped. */
+import { Command } from 'commander'
+import { acceptClock } from '../../lambdas/runtime/accept-clock.ts'
+import { say } from '../output.ts'
+
+export const acceptClockCommand = new Command('accept-clock')
+  .description('say that the clock is right: a server that refuses writes because it jumped goes on')
+  .option('--data <folder>', 'data folder of the server', '.data')
+  .action(async ({ data }: { readonly data: string }) => {
+    await acceptClock(data)
+    say(`The server of ${data} goes on with the clock as it is\n`)
+  })

@@ -1,0 +1,115 @@
+/** The clock of the embedded home: when it is believed, and when not. */
+import { describe, expect, it } from '@jest/globals'
+import { WatchedClock } from '../../lambdas/adapters/in-process/watched-clock.ts'
+import { DAY, MINUTE, SetClock, YEAR } from '../fixtures/set-clock.ts'
+
+const NOW = '2026-06-01T12:00:00.000Z'
+const HOUR = 60 * MINUTE
+
+function clockAt(iso = NOW, newest = 0) {
+  const machine = new SetClock(iso)
+  const told: string[] = []
+  const clock = new WatchedClock((line) => told.push(line), machine)
+  clock.compareWith(newest)
+  const said = () => new Date(clock.now()).toISOString()
+  return { machine, clock, told, said, may: () => [clock.mayStamp(), clock.maySweep()] }
+}
+
+describe('A clock that runs', () => {
+  it('is believed, however long, and when it is corrected by minutes', () => {
+    const { machine, may, told, said } = clockAt()
+    for (let day = 0; day < 800; day++) {
+      machine.pass(DAY)
+      machine.set(day % 2 === 0 ? 4 * MINUTE : -4 * MINUTE)
+      expect(may()).toEqual([true, true])
+    }
+    expect(said()).toBe('2028-08-09T12:00:00.000Z')
+    expect(told).toEqual([])
+  })
+
+  it('never goes back by itself', () => {
+    const { machine, said } = clockAt()
+    expect(said()).toBe(NOW)
+    machine.set(-MINUTE)
+    expect(said()).toBe(NOW)
+    machine.pass(2 * MINUTE)
+    expect(said()).toBe('2026-06-01T12:01:00.000Z')
+  })
+
+  it.each([HOUR, 30 * DAY, 3 * YEAR])('is believed after a sleep of %d ms', (ms) => {
+    const { machine, clock, may, told } = clockAt()
+    machine.pass(HOUR)
+    machine.sleep(ms)
+    expect(may()).toEqual([true, true])
+    expect(clock.now()).toBe(Date.parse(NOW) + HOUR + ms)
+    expect(told).toEqual([])
+  })
+})
+
+describe.each([10 * YEAR, -10 * YEAR, HOUR, -HOUR, 6 * MINUTE, -6 * MINUTE])('A clock that is set by %d ms', (by) => {
+  it('is not believed until it is set back; meanwhile time goes on from before', () => {
+    const { machine, may, told, said } = clockAt()
+    machine.set(by)
+    expect(may()).toEqual([false, false])
+    expect(said()).toBe(NOW)
+    machine.pass(HOUR)
+    machine.sleep(HOUR)
+    expect(said()).toBe('2026-06-01T14:00:00.000Z')
+    machine.set(-by)
+    machine.pass(MINUTE)
+    expect(may()).toEqual([true, true])
+    expect(said()).toBe('2026-06-01T14:01:00.000Z')
+    expect(told).toEqual([expect.stringContaining('The clock jumped from 2026-06-01T12:00:00.000Z to ')])
+  })
+
+  it('is believed once it is accepted, and watched from there', () => {
+    const { machine, clock, may } = clockAt()
+    machine.set(by)
+    expect(may()).toEqual([false, false])
+    clock.accept()
+    expect(may()).toEqual([true, true])
+    expect(clock.now()).toBe(Date.parse(NOW) + by)
+    machine.set(-by)
+    expect(may()).toEqual([false, false])
+  })
+})
+
+describe('A clock at the start', () => {
+  it.each([
+    [30 * DAY, [true, true]],
+    [100 * DAY, [true, false]],
+    [10 * YEAR, [false, false]],
+    [-MINUTE, [true, true]],
+    [-10 * YEAR, [true, true]],
+  ])('that is %d ms after the newest version: may it stamp and sweep?', (after, wanted) => {
+    const { clock, may } = clockAt(NOW, Date.parse(NOW) - after)
+    expect(may()).toEqual(wanted)
+    clock.accept()
+    expect(may()).toEqual([true, true])
+  })
+
+  it('that is behind the newest version says so, and its own time', () => {
+    const { told, said } = clockAt(NOW, Date.parse(NOW) + 10 * YEAR)
+    expect(told).toEqual([
+      'The clock says 2026-06-01T12:00:00.000Z, but there is a version of 2036-05-29T12:00:00.000Z: one of the two is wrong',
+    ])
+    expect(said()).toBe(NOW)
+  })
+
+  it('that is years after the newest version says so', () => {
+    const { told } = clockAt(NOW, Date.parse(NOW) - 10 * YEAR)
+    expect(told).toEqual([expect.stringMatching(/^The clock says 2026.* the newest version is of 2016.*: writes are refused/)])
+  })
+
+  it('that was behind it is set right by a jump to after it, once, and not by one of years', () => {
+    const late = clockAt('2020-01-01T00:00:00.000Z', Date.parse(NOW))
+    late.machine.set(Date.parse(NOW) - Date.parse('2020-01-01T00:00:00.000Z') + DAY)
+    expect(late.may()).toEqual([true, true])
+    expect(late.said()).toBe('2026-06-02T12:00:00.000Z')
+    late.machine.set(DAY)
+    expect(late.may()).toEqual([false, false])
+    const wrong = clockAt('2020-01-01T00:00:00.000Z', Date.parse(NOW))
+    wrong.machine.set(16 * YEAR)
+    expect(wrong.may()).toEqual([false, false])
+  })
+})

@@ -1,0 +1,111 @@
+/** An embedded server whose machine's clock goes wrong: nothing is stamped or swept by it, and a wrong stamp is no other resource's. */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, it } from '@jest/globals'
+import { acceptClock } from '../../lambdas/runtime/accept-clock.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import type { Tree } from '../api/server.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { DAY, SetClock, YEAR } from '../fixtures/set-clock.ts'
+
+async function serverOn(dataFolder: string, times: SetClock) {
+  const warnings: string[] = []
+  const embedded = await openEmbedded({
+    config: readConfig({}),
+    baseUrl: 'http://127.0.0.1/fhir',
+    dataFolder,
+    times,
+    warn: (line) => warnings.push(line),
+    report: (error) => {
+      throw error
+    },
+  })
+  let isClosed = false
+  const close = async (): Promise<void> => {
+    if (!isClosed) await embedded.close()
+    isClosed = true
+  }
+  atEnd(close)
+  await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
+  const base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`
+  const send = async (method: string, path: string, body?: object) => {
+    const headers = { 'content-type': 'application/fhir+json' }
+    const response = await fetch(`${base}/${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+    return { status: response.status, headers: response.headers, body: (await response.json()) as Tree }
+  }
+  const put = (id: string, gender: string) => send('PUT', `Patient/${id}`, { resourceType: 'Patient', id, gender })
+  return { warnings, close, send, put }
+}
+
+it('refuses writes under a clock ten years ahead, sweeps no audit record, and goes on once it is right, or accepted', async () => {
+  const data = newFolder()
+  mkdirSync(join(data, 'audit'))
+  const kept = ['2026-05-30', '2026-05-31'].map((day) => join(data, 'audit', `${day}.jsonl`))
+  for (const file of kept) writeFileSync(file, '')
+  const times = new SetClock('2026-06-01T12:00:00Z')
+  const { put, send, close, warnings } = await serverOn(data, times)
+  expect((await put('a', 'male')).status).toBe(201)
+  times.set(10 * YEAR)
+  const refused = await put('a', 'female')
+  // Its audit record is written, under the day it was before.
+  while (!existsSync(join(data, 'audit', '2026-06-01.jsonl'))) await wait(20)
+  expect(kept.map((file) => existsSync(file))).toEqual([true, true])
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60'])
+  expect(JSON.stringify(refused.body)).toContain('clock jumped')
+  expect((await send('GET', 'Patient/a')).body).toMatchObject({ gender: 'male', meta: { versionId: '1' } })
+  times.set(-10 * YEAR)
+  expect((await put('a', 'female')).body.meta.lastUpdated).toMatch(/^2026-06-01T12:00/)
+  times.set(10 * YEAR)
+  expect((await put('b', 'male')).status).toBe(503)
+  await acceptClock(data)
+  expect((await put('b', 'male')).body.meta.lastUpdated).toMatch(/^2036-/)
+  expect(warnings).toEqual(Array(2).fill(expect.stringContaining('The clock jumped from 2026-')))
+  // Accepted, it also sweeps.
+  while (kept.some((file) => existsSync(file))) await wait(20)
+  await close()
+})
+
+it('starts ten years after its newest version without writing or sweeping', async () => {
+  const data = newFolder()
+  const first = await serverOn(data, new SetClock('2026-06-01T12:00:00Z'))
+  await first.put('a', 'male')
+  await first.close()
+  const files = readdirSync(join(data, 'audit'))
+  const second = await serverOn(data, new SetClock('2036-06-01T12:00:00Z'))
+  expect((await second.put('a', 'female')).status).toBe(503)
+  expect(second.warnings).toEqual([expect.stringContaining('the newest version is of 2026-06-01T12:00:00.000Z')])
+  await wait(300)
+  await second.close()
+  expect(readdirSync(join(data, 'audit'))).toEqual(expect.arrayContaining(files))
+})
+
+it('stamps with its own time after a clock that was ahead; histories give each version once, cursors go on', async () => {
+  const data = newFolder()
+  const wrong = await serverOn(data, new SetClock('2036-06-01T12:00:00Z'))
+  for (const id of ['a', 'b', 'c']) await wrong.put(id, 'male')
+  await wrong.close()
+  const times = new SetClock('2026-06-01T12:00:00Z')
+  const { put, send, warnings } = await serverOn(data, times)
+  expect(warnings).toEqual([expect.stringContaining('there is a version of 2036-')])
+  const created = (await put('d', 'male')).body.meta.lastUpdated
+  expect(created).toMatch(/^2026-06-01/)
+  const head = (await send('GET', 'Patient/a')).body.meta.lastUpdated
+  const updated = (await put('a', 'female')).body.meta.lastUpdated
+  expect(Date.parse(updated)).toBe(Date.parse(head) + 1)
+  times.pass(DAY)
+  const seen: string[] = []
+  for (let next: string | undefined = 'Patient/_history?_count=2'; next !== undefined; ) {
+    const { body } = await send('GET', next)
+    seen.push(...body.entry.map(({ resource }: Tree) => `${resource.id}/${resource.meta.versionId}`))
+    next = body.link.find(({ relation }: Tree) => relation === 'next')?.url.replace('http://127.0.0.1/fhir/', '')
+    if (seen.length === 2) await put('e', 'male')
+  }
+  expect(seen.toSorted()).toEqual(['a/1', 'a/2', 'b/1', 'c/1', 'd/1', 'e/1'])
+  expect(seen.indexOf('e/1')).toBe(4)
+  const since = (await send('GET', `Patient/_history?_since=2026-06-02T00:00:00Z`)).body.entry
+  expect(since.map(({ resource }: Tree) => resource.id).toSorted()).toEqual(['a', 'a', 'b', 'c', 'e'])
+  expect((await send('GET', 'Patient?_lastUpdated=lt2027')).body.total).toBe(2)
+})
