@@ -87,7 +87,7 @@ const ROWS: readonly Row[] = [
   each('validateResource',         SAVE                           ),
   each('parsePreconditions', READ, WRITE                          ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
-  use('awaitIndexToken',                  SEARCH                  ),
+  use('awaitIndexToken',                  SEARCH, BUNDLE          ),
   use('shapeBody',           ROUTED                               ),
 ]
 

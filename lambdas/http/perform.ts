@@ -7,7 +7,7 @@ import type { Context, FhirRequest, Interaction } from '../interactions/interact
 import type { InteractionCode } from '../interactions/routes.ts'
 import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
-import { matchRoute } from './route-table.ts'
+import { matchEntry } from './route-table.ts'
 import { exchangeOf } from './server.ts'
 import { refusalOf } from './steps/describe-errors.ts'
 
@@ -45,8 +45,7 @@ function refuseEntry(error: unknown): never {
 const NO_BODY = new Uint8Array()
 
 function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer: FhirRequest): Exchange {
-  const [path = '', query = ''] = splitOnce(url.startsWith(outer.baseUrl) ? url.slice(outer.baseUrl.length) : url)
-  const { interaction, named } = matchRoute(method === 'HEAD' ? 'GET' : method, path)
+  const { interaction, named, path, query } = matchEntry({ method, url }, outer.baseUrl)
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }
   const context = contextOf(outer)
@@ -59,11 +58,6 @@ const contextOf = ({ baseUrl, reading, tenant }: FhirRequest): { readonly [Field
   reading,
   tenant,
 })
-
-const splitOnce = (url: string): readonly string[] => {
-  const at = url.indexOf('?')
-  return at === -1 ? [url] : [url.slice(0, at), url.slice(at + 1)]
-}
 
 /** A JSON Patch travels in a Bundle as a Binary, a FHIRPath Patch as Parameters. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction */
 function patchOf(resource: { readonly resourceType: string; readonly data?: unknown }): unknown {

@@ -25,6 +25,16 @@ export function matchRoute(method: string, path: string): Matched {
   return { interaction, named: { ...named, compartment: `${owner}/${ownerId}` } }
 }
 
+export type MatchedEntry = Matched & { readonly path: string; readonly query: string }
+
+/** Of an entry of a Bundle: `url` below the base, or with it. Throws as `matchRoute`. */
+export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, baseUrl: string): MatchedEntry {
+  const below = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url
+  const at = below.indexOf('?')
+  const [path, query] = at === -1 ? [below, ''] : [below.slice(0, at), below.slice(at + 1)]
+  return { ...matchRoute(method === 'HEAD' ? 'GET' : method, path), path, query }
+}
+
 /** A part is static, or the name of a variable. */
 type Part = { readonly text: string; readonly isVariable: boolean }
 /** A path, and what its methods are. */

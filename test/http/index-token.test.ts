@@ -32,6 +32,7 @@ function world(isVisible: boolean | 'down' = true) {
   const exchange = (tenant: string, headers: Record<string, string>) => ({ http: { headers }, caller: { tenant } }) as unknown as Exchange
   return {
     kept,
+    parts,
     asked,
     reports,
     async tell(written: readonly VersionKey[], headers: Record<string, string> = {}, tenant = 'a'): Promise<Record<string, string>> {
@@ -40,7 +41,7 @@ function world(isVisible: boolean | 'down' = true) {
       return request.response.headers as Record<string, string>
     },
     wait: async (token: string, tenant = 'a'): Promise<unknown> =>
-      awaitIndexToken(parts).before!({ event: exchange(tenant, { 'x-index-token': token }) } as never),
+      awaitIndexToken(parts).before!({ event: { ...exchange(tenant, { 'x-index-token': token }), interaction: 'search-type' } } as never),
   }
 }
 
@@ -90,6 +91,38 @@ describe('X-Index-Token', () => {
     const { tell, wait } = world(false)
     const { 'x-index-token': token = '' } = await tell(versions(1))
     await expect(wait(token)).rejects.toBeInstanceOf(Overloaded)
+  })
+})
+
+describe('X-Index-Token of a Bundle', () => {
+  const asks = async (...urls: readonly string[]) => {
+    const { asked, parts, tell } = world()
+    const { 'x-index-token': token = '' } = await tell(versions(1))
+    const entry = urls.map((text) => {
+      const [method, url] = text.split(' ')
+      return { request: { method, url } }
+    })
+    const known = { interaction: 'bundle', caller: { tenant: 'a' }, here: { baseUrl: 'http://x/fhir' } }
+    const fhir = { resource: { resourceType: 'Bundle', type: 'batch', entry } }
+    await awaitIndexToken(parts).before!({ event: { ...known, fhir, http: { headers: { 'x-index-token': token } } } } as never)
+    return asked.length
+  }
+
+  it('is waited for where an entry searches', async () => {
+    for (const url of [
+      'GET Patient?name=x',
+      'GET /Patient',
+      'HEAD Patient?name=x',
+      'GET http://x/fhir/Patient?name=x',
+      'GET Patient/1/Observation',
+    ])
+      expect([url, await asks('PUT Patient/1', url)]).toEqual([url, 1])
+  })
+
+  it('is nothing to entries that do not', async () => {
+    expect(
+      await asks('PUT Patient/1', 'PUT Patient?name=x', 'DELETE Patient?name=x', 'GET Patient/1', 'GET Nothing/1/2/3/4', 'GET %'),
+    ).toBe(0)
   })
 })
 

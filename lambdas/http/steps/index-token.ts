@@ -4,13 +4,15 @@
  */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../../fhir/outcome.ts'
+import { type EntryRequest, entriesOf } from '../../interactions/bundle-entry.ts'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 import type { VersionKey } from '../../ports/resource-store.ts'
 import type { Seal } from '../../ports/seal.ts'
 import type { SearchIndex } from '../../ports/search-index.ts'
-import { callerOf, type Step } from '../exchange.ts'
+import { callerOf, type Exchange, type Step } from '../exchange.ts'
+import { matchEntry } from '../route-table.ts'
 
 export type TokenParts = {
   readonly seal: Seal
@@ -52,16 +54,30 @@ export const tellIndexToken = (parts: TokenParts, report: Report): Step => ({
   },
 })
 
-/** On searches, which may carry several. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds. */
+/**
+ * On searches, which may carry several, and on Bundles with searches: before any of their entries is done. FhirError 400 for a token of another server or tenant; Overloaded when the index has not caught up in five seconds.
+ */
 export const awaitIndexToken = (parts: TokenParts): Step => ({
   async before({ event }) {
     const given = event.http.headers[HEADER]
-    if (given === undefined) return
+    if (given === undefined || !searches(event)) return
     const { tenant } = callerOf(event)
     const tokens = await Promise.all(given.split(',').map((token) => opened(parts, tenant, token.trim())))
     if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new Overloaded('the search index is behind')
   },
 })
+
+const searches = ({ interaction, fhir, here }: Exchange): boolean =>
+  interaction !== 'bundle' || (fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, here.baseUrl)))
+
+/** One that nothing answers fails on its own. */
+function isSearch(entry: EntryRequest, baseUrl: string): boolean {
+  try {
+    return matchEntry(entry, baseUrl).interaction.startsWith('search')
+  } catch {
+    return false
+  }
+}
 
 async function sealed({ seal, clock, blobs }: TokenParts, tenant: string, tokens: readonly string[]): Promise<string> {
   const token = seal.seal(JSON.stringify([tenant, tokens]), clock.now())
