@@ -77,6 +77,9 @@ it('records and describes everything outermost, and checks before it reads a bod
   expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'validateResource', 'parsePreconditions'])
 })
 
+it('reads a Bundle before it waits for what its searches are to see', () =>
+  expect(stepsOf('bundle').slice(-4)).toEqual(['parseResource', 'tellIndexToken', 'awaitIndexToken', 'shapeBody']))
+
 it('every route leads to its interaction', () => {
   for (const { method, path, interaction } of ROUTES) {
     const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')

@@ -22,8 +22,14 @@ export function synthesized<Name extends string>(wanted: Readonly<Record<Name, P
   return JSON.parse(printed.toString())
 }
 
-/** Logical id → properties. */
-export const ofType = (template: Tree, type: string): Readonly<Record<string, Tree>> =>
+/** Logical id → properties. RangeError where there is none: what is expected of each of nothing would hold. */
+export function ofType(template: Tree, type: string): Readonly<Record<string, Tree>> {
+  const found = anyOfType(template, type)
+  if (Object.keys(found).length === 0) throw new RangeError(`the template has no ${type}`)
+  return found
+}
+
+const anyOfType = (template: Tree, type: string): Readonly<Record<string, Tree>> =>
   Object.fromEntries(
     Object.entries<Tree>(template.Resources)
       .filter(([, { Type }]) => Type === type)
@@ -33,7 +39,7 @@ export const ofType = (template: Tree, type: string): Readonly<Record<string, Tr
 /** Name → properties. */
 export const functionsOf = (template: Tree): Readonly<Record<string, Tree>> =>
   Object.fromEntries(
-    Object.values(ofType(template, 'AWS::Lambda::Function')).map((properties) => [
+    Object.values(anyOfType(template, 'AWS::Lambda::Function')).map((properties) => [
       properties.Handler.replace(/\.handler$/, ''),
       properties,
     ]),

@@ -1,0 +1,83 @@
+/** What is watched is what is told: the names under which metrics are written, and thresholds in the unit they are written in. */
+import { afterEach, describe, expect, it, jest } from '@jest/globals'
+import { metric } from '../../lambdas/runtime/aws-log.ts'
+import { watchesOf } from '../../lib/watches.ts'
+
+const watches = watchesOf({
+  stage: 'prod',
+  api: { name: 'fhir-prod', stage: 'fhir' },
+  table: 'resources',
+  followers: { indexer: 'fhir-indexer' },
+  mappings: { indexer: '7d9f' },
+  rebuild: 'arn:aws:states:rebuild',
+  domain: { name: 'fhir', account: '111111111111' },
+})
+const SECOND = 1_000
+const alarms = watches.flatMap(({ alarm, ...watch }) => (alarm === undefined ? [] : [{ ...watch, ...alarm }]))
+const alarmOf = (name: string) => alarms.find((alarm) => alarm.name === name)!
+
+afterEach(() => {
+  jest.restoreAllMocks()
+})
+
+/** As it is printed for CloudWatch to read. */
+function printed(value: number) {
+  const log = jest.spyOn(console, 'log').mockReturnValue()
+  metric('IndexLag', 'Milliseconds', [value], { stage: 'prod', at: 0 })
+  const { _aws, ...values } = JSON.parse(String(log.mock.calls[0]![0]))
+  const [{ Namespace, Dimensions, Metrics }] = _aws.CloudWatchMetrics
+  return { Namespace, dimensions: Object.fromEntries(Dimensions[0].map((name: string) => [name, values[name]])), Metrics, values }
+}
+
+describe('The lag of the index', () => {
+  it('is watched under the names it is written under', () => {
+    const { Namespace, dimensions, Metrics, values } = printed(7)
+    expect(alarmOf('IndexLag').metrics).toEqual([
+      { namespace: Namespace, metricName: Metrics[0].Name, dimensions, statistic: expect.stringMatching(/^p\d+$/) },
+    ])
+    expect(Metrics).toEqual([{ Name: 'IndexLag', Unit: 'Milliseconds' }])
+    expect(values).toEqual({ Stage: 'prod', IndexLag: [7] })
+  })
+})
+
+describe('Alarms', () => {
+  it('about durations ring at what they say, in milliseconds, the unit of what they watch', () => {
+    const durations = {
+      Latency: [3 * SECOND, /more than 3 s$/],
+      IndexLag: [60 * SECOND, /more than a minute$/],
+      IteratorAge: [600 * SECOND, /ten minutes behind$/],
+    } as const
+    for (const [name, [above, means]] of Object.entries(durations)) {
+      expect(alarmOf(name)).toMatchObject({ above, means: expect.stringMatching(means), title: expect.stringMatching(/, ms$/) })
+    }
+    expect(
+      alarms
+        .filter(({ title }) => title.endsWith(', ms'))
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(Object.keys(durations).sort())
+  })
+
+  it('about anything else ring at the first, or at a share', () => {
+    const others = alarms.filter(({ title }) => !title.endsWith(', ms'))
+    expect(others.length).toBeGreaterThan(5)
+    for (const { name, above } of others) expect([name, above]).toEqual([name, name === 'ServerErrors' ? 0.01 : 0])
+  })
+
+  it('watch something each, by dimensions that services of AWS write', () => {
+    const WRITTEN: Readonly<Record<string, readonly string[]>> = {
+      'AWS/ApiGateway': ['ApiName,Stage'],
+      'AWS/Lambda': ['FunctionName', 'EventSourceMappingUUID', ''],
+      'AWS/DynamoDB': ['TableName'],
+      'AWS/States': ['StateMachineArn'],
+      'AWS/ES': ['DomainName,ClientId'],
+      FHIR: ['Stage'],
+    }
+    expect(watches.length).toBeGreaterThan(10)
+    for (const { title, metrics } of watches) {
+      expect([title, metrics.length]).not.toEqual([title, 0])
+      for (const { namespace, dimensions = {} } of metrics)
+        expect([title, WRITTEN[namespace]]).toEqual([title, expect.arrayContaining([Object.keys(dimensions).join()])])
+    }
+  })
+})
