@@ -96,9 +96,11 @@ export async function settle(event: StreamEvent | SweepEvent): Promise<FollowRes
 
 const DAY = 24 * 60 * 60_000
 
+/** Both in any case: a transaction nobody can settle keeps no rebuild from going on. */
 async function sweepTransactions(): Promise<void> {
-  await store().sweep()
-  await startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
+  const again = async () => startRebuild(await indexState().read(), `-${Math.floor(clock().now() / 60_000)}`)
+  const results = await Promise.allSettled([store().sweep(), again()])
+  for (const result of results) if (result.status === 'rejected') throw result.reason
 }
 
 /** ms a step of the rebuild goes on: well below the time of its function. */

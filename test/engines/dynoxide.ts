@@ -9,6 +9,7 @@ import { launch } from './engine.ts'
 const BINARY = 'node_modules/@dynoxide/linux-x64/dynoxide'
 
 export type DynamoEngine = {
+  readonly endpoint: string
   readonly client: DynamoDBDocumentClient
   readonly newTable: () => Promise<string>
   readonly stop: () => Promise<void>
@@ -34,6 +35,7 @@ function engineAt(endpoint: string, end: () => Promise<void>): DynamoEngine {
   const credentials = { accessKeyId: 'test', secretAccessKey: 'test' }
   const client = documentClient({ endpoint, region: 'us-east-1', credentials } satisfies DynamoDBClientConfig)
   return {
+    endpoint,
     client,
     async newTable() {
       const TableName = `fhir-${crypto.randomUUID()}`

@@ -1,0 +1,56 @@
+/** What the settler does every minute, on an emulator: all that is overdue, and rebuilds, whatever becomes of one of them. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PutCommand } from '@aws-sdk/lib-dynamodb'
+import { expect, it } from '@jest/globals'
+import { wanting } from '../../lambdas/indexing/index-state.ts'
+import { indexState } from '../../lambdas/runtime/aws.ts'
+import { settle } from '../../lambdas/runtime/aws-indexing.ts'
+import { atEnd } from '../fixtures/at-end.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+
+/** Step Functions, as far as it starts executions. The names it was given. */
+async function workflows(): Promise<{ readonly endpoint: string; readonly started: readonly string[] }> {
+  const started: string[] = []
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => (body += chunk))
+    request.on('end', () => {
+      started.push(JSON.parse(body).name)
+      response.setHeader('content-type', 'application/x-amz-json-1.0').end(JSON.stringify({ executionArn: 'arn', startDate: 0 }))
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  atEnd(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, started }
+}
+
+await onDynamo((engine) => {
+  it('starts the rebuilds that are wanted though a transaction cannot be settled, and fails all the same', async () => {
+    atEnd(() => engine.stop())
+    const { endpoint, started } = await workflows()
+    const table = await engine.newTable()
+    Object.assign(process.env, {
+      ...{
+        FHIR_TABLE: table,
+        FHIR_STATE_TABLE: await engine.newTable(),
+        FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:0:stateMachine:r',
+      },
+      ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ENDPOINT_URL_SFN: endpoint },
+      ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
+    })
+    const pk = 't#TXN#broken'
+    const record = { state: 'COMMITTED', deadline: 0, since: 0, lu: 0, chunks: 1, gpk: 'TXN#open', gsk: `${'0'.repeat(15)}#broken` }
+    for (const Item of [
+      { pk, sk: 'T', ...record, tenant: 't', id: 'broken' },
+      { pk, sk: 'M#0000', keys: Buffer.from('no manifest') },
+    ])
+      await engine.client.send(new PutCommand({ TableName: table, Item }))
+    await indexState().change((state) => wanting(state, 'default', ['Patient']))
+    await expect(settle({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
+    expect(started).toEqual([expect.stringMatching(/^rebuild-1-\d+$/)])
+  })
+})
