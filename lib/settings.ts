@@ -114,7 +114,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   const settings: Settings = {
     ...DEFAULTS,
     ...given,
-    service: { maxBodyBytes: LARGEST_BODY, ...given.service },
+    service: { maxBodyBytes: LARGEST_BODY, auditDurability: 'strict', ...given.service },
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }

@@ -1,8 +1,14 @@
 /**
  * Who did what, one record per request, apart from the logs. No content: neither bodies nor queries.
  *
- * Guarantees: `record` never throws and never waits; records come out in the order they went in; `close` writes what is still held.
+ * Guarantees
+ * - Records come out whole, each once, those of one process in the order they went in; what could not be written is kept and tried again.
+ *   `close` writes what is still held.
+ * - `batched`: nothing waits and nothing fails. A process that is killed takes with it what it had not written yet, of a short time.
+ * - `strict`: `prepare` fails with NotRecorded where a record could not be kept now; each that succeeds is followed by one `record`, which
+ *   resolves when the record is kept for good, and fails with NotRecorded when that could not be done.
  */
+export type AuditDurability = 'batched' | 'strict'
 
 export type AuditRecord = {
   /** Milliseconds since 1970, UTC. */
@@ -22,6 +28,8 @@ export type AuditRecord = {
 }
 
 export interface AuditLog {
-  record(entry: AuditRecord): void
+  /** Before anything is done for a request that arrived at this instant (ms since 1970). */
+  prepare(at: number): Promise<void> | undefined
+  record(entry: AuditRecord): Promise<void> | undefined
   close(): Promise<void>
 }

@@ -11,6 +11,8 @@ export type MachineFault =
   | 'too-costly'
   /** A search has more groups than are counted. */
   | 'too-many-groups'
+  /** Audit records cannot be written. */
+  | 'not-recorded'
   /** Some documents are not indexed yet. */
   | 'not-applied'
   /** An engine answered what is no answer, or nothing. */

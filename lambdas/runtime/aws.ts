@@ -54,6 +54,7 @@ export const audit = /* @__PURE__ */ once(
     new DynamoDbAuditLog({
       dynamo: stateTable(),
       retentionDays: config().auditRetentionDays,
+      durability: config().auditDurability,
       onError: (error) => report(error, 'audit'),
     }),
 )

@@ -31,6 +31,7 @@ export const SETTINGS = [
   setting('maxRequests', 'integer', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
   setting('allowedOrigins', 'list', '*', 'origins whose browsers may call the server, separated by commas, or *; in open mode only loopback origins are let in'),
   setting('auditRetentionDays', 'integer', '90', 'days for which audit records are kept'),
+  setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
   setting('searchBudget', 'integer', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
 

@@ -87,6 +87,7 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
     folder: data.path('audit'),
     retentionDays: config.auditRetentionDays,
     maySweep: () => clock.maySweep(),
+    durability: config.auditDurability,
     onError: (error) => report(error, ''),
   })
   const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins

@@ -1,11 +1,12 @@
 /** What the functions of a deployment share beside the resources: states, the key of seals, audit records. On an emulator. */
-import { QueryCommand } from '@aws-sdk/lib-dynamodb'
+import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { DynamoDbAuditLog } from '../../lambdas/adapters/dynamodb/audit-log.ts'
 import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
 import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
 import { makeSecretKey, readSecretKey } from '../../lambdas/adapters/dynamodb/secret-key.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { auditLogContract } from '../contracts/audit-log.contract.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 
 await onDynamo(async (engine) => {
@@ -49,52 +50,36 @@ await onDynamo(async (engine) => {
 
   describe('audit records', () => {
     const at = Date.UTC(2026, 0, 2, 3, 4, 5)
-    const record = (requestId: string): AuditRecord => ({
-      at,
-      requestId,
-      tenant: 'a',
-      interaction: 'read',
-      key: 'Patient/1',
-      status: 200,
-      duration: 3,
-    })
-    const kept = async (): Promise<readonly Record<string, unknown>[]> => {
-      const found = await Promise.all(
-        Array.from({ length: 8 }, (_, i) =>
-          engine.client.send(
-            new QueryCommand({
-              TableName: table,
-              KeyConditionExpression: 'pk = :pk',
-              ExpressionAttributeValues: { ':pk': `AUDIT#2026-01-02T03:04#${i}` },
-            }),
-          ),
-        ),
-      )
-      return found.flatMap(({ Items = [] }) => Items)
-    }
 
-    it('are written when they are flushed, each once, and expire after their retention', async () => {
-      const log = new DynamoDbAuditLog({ dynamo, retentionDays: 2, onError: () => undefined })
-      const ids = Array.from({ length: 60 }, (_, i) => `request-${i}`)
-      for (const id of ids) log.record(record(id))
-      await log.flush()
-      await log.flush()
-      const items = await kept()
-      expect(items.map(({ requestId }) => requestId).toSorted()).toEqual(ids.toSorted())
-      expect(items[0]).toMatchObject({ interaction: 'read', key: 'Patient/1', status: 200, expires: at / 1000 + 2 * 24 * 60 * 60 })
-    })
-
-    it('that cannot be written now are told of, and written later', async () => {
+    auditLogContract('a table', async (durability) => {
+      const own = new Dynamo(engine.client, await engine.newTable(), limits)
+      let isDown = false
+      const failing = { putAll: (items: never) => (isDown ? Promise.reject(new Error('down')) : own.putAll(items)) } as unknown as Dynamo
       const told: unknown[] = []
-      let isDown = true
-      const failing = { putAll: (items: never) => (isDown ? Promise.reject(new Error('down')) : dynamo.putAll(items)) } as unknown as Dynamo
-      const log = new DynamoDbAuditLog({ dynamo: failing, retentionDays: 1, onError: (error) => told.push(error) })
-      log.record(record('late'))
-      await log.flush()
-      expect(told).toHaveLength(1)
-      isDown = false
-      await log.flush()
-      expect((await kept()).map(({ requestId }) => requestId)).toContain('late')
+      const log = new DynamoDbAuditLog({ dynamo: failing, retentionDays: 2, durability, onError: (error) => told.push(error) })
+      return {
+        log,
+        told,
+        written: () => log.flush(),
+        kept: async () => (await kept(own.table)) as unknown as readonly AuditRecord[],
+        fail() {
+          isDown = true
+        },
+        mend() {
+          isDown = false
+        },
+      }
     })
+
+    it('expire after their retention', async () => {
+      const log = new DynamoDbAuditLog({ dynamo, retentionDays: 2, durability: 'strict', onError: () => undefined })
+      await log.record({ ...{ at, requestId: 'r', tenant: 'a', interaction: 'read', key: 'Patient/1' }, status: 200, duration: 3 })
+      expect(await kept(table)).toMatchObject([{ key: 'Patient/1', status: 200, expires: at / 1000 + 2 * 24 * 60 * 60 }])
+    })
+
+    async function kept(TableName: string): Promise<readonly Record<string, unknown>[]> {
+      const { Items = [] } = await engine.client.send(new ScanCommand({ TableName }))
+      return Items.filter(({ pk }) => String(pk).startsWith('AUDIT#'))
+    }
   })
 })

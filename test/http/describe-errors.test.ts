@@ -13,6 +13,7 @@ import { ClockJumped } from '../../lambdas/ports/clock-jumped.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { MachineError, type MachineFault } from '../../lambdas/ports/machine-error.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
+import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { TooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
 
@@ -23,6 +24,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   refused: new Refused(SECRET),
   'too-costly': new TooCostly(SECRET),
   'too-many-groups': new TooManyGroups(SECRET),
+  'not-recorded': new NotRecorded(SECRET),
   'not-applied': new NotApplied([], new Error(SECRET)),
   failed: new Failed(500, SECRET, SECRET),
   'store-damaged': new Damaged('store', SECRET),
@@ -78,7 +80,7 @@ it('a broken request is described as it is', () => {
 about('a batch', () => {
   const clock = { now: () => 0, newId: () => 'id' }
   const steps = searchingSteps({
-    audit: { record: () => undefined, close: async () => undefined },
+    audit: { prepare: () => undefined, record: () => undefined, close: async () => undefined },
     clock,
     origins: '*',
     maxBody: 1,

@@ -52,7 +52,7 @@ export async function startFront(
   const maxBody = settings.maxBody ?? 1_000
   const report = (error: unknown) => void reported.push(error)
   const parts: BodyStepParts = {
-    audit: { record: (entry) => void audited.push(entry), close: async () => undefined },
+    audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
     clock,
     origins: '*',
     maxBody,

@@ -9,7 +9,7 @@ import { matchRoute } from '../../lambdas/http/route-table.ts'
 import { ROUTES } from '../../lambdas/interactions/routes.ts'
 
 const parts = {
-  audit: { record: () => undefined, close: async () => undefined },
+  audit: { prepare: () => undefined, record: () => undefined, close: async () => undefined },
   clock: { now: () => 0, newId: () => 'id' },
   origins: '*' as const,
   maxBody: 1,

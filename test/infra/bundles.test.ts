@@ -109,10 +109,17 @@ describe('a function that starts', () => {
     expect(rest).toEqual({ handler: 'function', files })
   })
 
-  it('answers, also where nothing it needs answers', () => {
+  it.each([
+    ['batched', 404],
+    ['strict', 503],
+  ])('answers, also where nothing it needs answers, with %s audit records', (durability, status) => {
     const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Nothing', id: '1' }, multiValueHeaders: {} }
-    const { statusCode, body } = started(fileOf('read'), variablesOf('read'), `loaded.handler(${JSON.stringify(event)})`)
-    expect([statusCode, JSON.parse(body).resourceType]).toEqual([404, 'OperationOutcome'])
+    const { statusCode, body } = started(
+      fileOf('read'),
+      { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: durability },
+      `loaded.handler(${JSON.stringify(event)})`,
+    )
+    expect([statusCode, JSON.parse(body).resourceType]).toEqual([status, 'OperationOutcome'])
   })
 
   it('finds what it loads later', () => {

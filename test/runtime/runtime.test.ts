@@ -1,17 +1,12 @@
-/** The parts a home is made of: settings, the gate, paced writes, sealed texts, the audit log. */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** The parts a home is made of: settings, the gate, paced writes, sealed texts. */
+import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, jest } from '@jest/globals'
-import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { Gate } from '../../lambdas/runtime/gate.ts'
 import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-
-const folder = newFolder()
 
 describe('settings', () => {
   it('have their defaults', () =>
@@ -102,46 +97,6 @@ describe('a sealed text', () => {
       expect(seal.open(sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1))).toBeUndefined()
     for (const wrong of ['', 'x', sealed.slice(1), `${sealed}A`, new AesSeal(new Uint8Array(32)).seal('text', 1)])
       expect(seal.open(wrong)).toBeUndefined()
-  })
-})
-
-describe('the audit log', () => {
-  const entry = { requestId: 'r', tenant: 'default', interaction: 'read', status: 200, duration: 1 }
-  it('keeps a file a day, in order, and removes those past their retention', async () => {
-    const audit = join(folder, 'audit')
-    const log = new FilesystemAuditLog({
-      folder: audit,
-      retentionDays: 2,
-      onError: (error) => {
-        throw error
-      },
-    })
-    writeFileSync(join(audit, '2024-02-25.jsonl'), '')
-    writeFileSync(join(audit, 'other.txt'), '')
-    log.record({ ...entry, at: Date.parse('2024-02-27T23:59:59.999Z') })
-    for (let i = 0; i < 3; i++) log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z'), requestId: `r${i}` })
-    await wait(400)
-    log.record({ ...entry, at: Date.parse('2024-02-28T00:00:01Z'), requestId: 'last' })
-    await log.close()
-    expect(readdirSync(audit).sort()).toEqual(['2024-02-27.jsonl', '2024-02-28.jsonl', 'other.txt'])
-    const lines = readFileSync(join(audit, '2024-02-28.jsonl'), 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line).requestId)
-    expect(lines).toEqual(['r0', 'r1', 'r2', 'last'])
-  })
-  it('loses nothing when the folder cannot be written for a while', async () => {
-    const audit = join(folder, 'lost')
-    let errors = 0
-    const log = new FilesystemAuditLog({ folder: audit, retentionDays: 2, onError: () => errors++ })
-    rmSync(audit, { recursive: true })
-    log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z') })
-    await wait(300)
-    expect(errors).toBeGreaterThan(0)
-    new FilesystemAuditLog({ folder: audit, retentionDays: 2, onError: () => undefined })
-    await wait(300)
-    await log.close()
-    expect(readFileSync(join(audit, '2024-02-28.jsonl'), 'utf8').trim().split('\n')).toHaveLength(1)
   })
 })
 

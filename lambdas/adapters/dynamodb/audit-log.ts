@@ -1,5 +1,6 @@
 /** Audit records as items that expire: by minute, spread over partitions. */
-import type { AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import type { AuditDurability, AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import { NotRecorded } from '../../ports/not-recorded.ts'
 import { hashOf } from '../../ports/segment-of.ts'
 import type { Dynamo, Item } from './dynamo.ts'
 import { EXPIRY } from './table.ts'
@@ -7,6 +8,7 @@ import { EXPIRY } from './table.ts'
 export type DynamoDbAuditLogOptions = {
   readonly dynamo: Dynamo
   readonly retentionDays: number
+  readonly durability: AuditDurability
   /** Told when records could not be written; they are kept and tried again. */
   readonly onError: (error: unknown) => void
 }
@@ -25,7 +27,12 @@ export class DynamoDbAuditLog implements AuditLog {
     this.#options = options
   }
 
-  record(entry: AuditRecord): void {
+  /** What could not be written before is tried again first. */
+  prepare(): Promise<void> | undefined {
+    return this.#isStrict && this.#waiting.length > 0 ? this.#writeOrFail() : undefined
+  }
+
+  record(entry: AuditRecord): Promise<void> | undefined {
     const at = new Date(entry.at).toISOString()
     this.#waiting.push({
       pk: `AUDIT#${at.slice(0, 16)}#${hashOf(entry.requestId) % PARTITIONS}`,
@@ -34,16 +41,26 @@ export class DynamoDbAuditLog implements AuditLog {
       at,
       [EXPIRY]: Math.floor(entry.at / 1000) + this.#options.retentionDays * DAY,
     })
+    return this.#isStrict ? this.#writeOrFail() : undefined
   }
 
-  /** What was recorded before is written, or `onError` was told. For a process that sleeps between requests. */
+  /** Batched records are written, or `onError` was told. For a process that sleeps between requests. */
   flush(): Promise<void> {
+    return this.#isStrict ? this.#writing : this.close()
+  }
+
+  close(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write())
     return this.#writing
   }
 
-  close(): Promise<void> {
-    return this.flush()
+  get #isStrict(): boolean {
+    return this.#options.durability === 'strict'
+  }
+
+  async #writeOrFail(): Promise<void> {
+    await this.close()
+    if (this.#waiting.length > 0) throw new NotRecorded('audit records cannot be written')
   }
 
   async #write(): Promise<void> {

@@ -1,81 +1,173 @@
 /** Audit records as lines of JSON, one file per day (UTC), files removed after their retention. */
-import { appendFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { appendFile } from 'node:fs/promises'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import type { AuditDurability, AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import { NotRecorded } from '../../ports/not-recorded.ts'
+import { AuditFile } from './audit-file.ts'
 
 const DAY = 24 * 60 * 60 * 1000
+/** Milliseconds. */
 const FLUSH_EVERY = 200
+const RETRY_EVERY = 1_000
+/** Records held back while the disk refuses them. */
+const MOST_HELD = 100_000
+/** Bytes of a record, line and all: its longest part is a request id of 128. */
+const LONGEST_LINE = 1_000
 
 export type FilesystemAuditLogOptions = {
+  /** Made when missing. */
   readonly folder: string
   readonly retentionDays: number
+  readonly durability: AuditDurability
   /** Whether files may be removed by their dates now; absent: always. */
   readonly maySweep?: () => boolean
-  /** Told when records could not be written; they are kept and tried again. */
+  /** Told once when records can no longer be written, until they can again; and when so many are held that some are lost. */
   readonly onError: (error: unknown) => void
 }
 
+type Held = { readonly day: string; readonly line: string; readonly settle?: (error?: Error) => void }
+
 export class FilesystemAuditLog implements AuditLog {
   readonly #options: FilesystemAuditLogOptions
-  #waiting = new Map<string, string[]>()
+  #waiting: Held[] = []
   #timer: NodeJS.Timeout | undefined
-  #writing: Promise<void> = Promise.resolve()
+  /** What is done to the file, one after the other. */
+  #turn: Promise<unknown> = Promise.resolve()
+  #open: { readonly day: string; readonly file: AuditFile } | undefined
+  /** Where the lines of files end that failed, by day. */
+  readonly #ends = new Map<string, number>()
+  /** Records that were prepared, and have not come yet. */
+  #prepared = 0
+  #isFailing = false
   #swept = ''
 
   constructor(options: FilesystemAuditLogOptions) {
     this.#options = options
-    mkdirSync(options.folder, { recursive: true })
   }
 
-  record(entry: AuditRecord): void {
-    const day = new Date(entry.at).toISOString().slice(0, 10)
-    const lines = this.#waiting.get(day)
+  prepare(at: number): Promise<void> | undefined {
+    if (this.#options.durability === 'batched') return undefined
+    return this.#prepare(dayOf(at))
+  }
+
+  record(entry: AuditRecord): Promise<void> | undefined {
+    const day = dayOf(entry.at)
     const line = `${JSON.stringify({ ...entry, at: new Date(entry.at).toISOString() })}\n`
-    if (lines === undefined) this.#waiting.set(day, [line])
-    else lines.push(line)
-    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_EVERY)
+    if (this.#options.durability === 'batched') {
+      this.#waiting.push({ day, line })
+      this.#writeSoon()
+      return undefined
+    }
+    this.#prepared = Math.max(0, this.#prepared - 1)
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ day, line, settle: (error) => (error === undefined ? resolve() : reject(error)) })
+      void this.#write().catch(() => undefined)
+    })
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#timer)
-    await this.#writing
-    for (const [day, lines] of this.#waiting) appendFileSync(this.#file(day), lines.join(''))
-    this.#waiting.clear()
+    await this.#write().finally(() => this.#leaveFile())
   }
 
-  #flush(): void {
-    this.#timer = undefined
-    const waiting = this.#waiting
-    this.#waiting = new Map()
-    this.#writing = this.#writing.then(() => this.#write(waiting))
-  }
-
-  async #write(waiting: ReadonlyMap<string, string[]>): Promise<void> {
-    for (const [day, lines] of waiting) {
-      try {
-        await appendFile(this.#file(day), lines.join(''))
-        this.#sweep(day)
-      } catch (error) {
-        this.#options.onError(error)
-        this.#waiting.set(day, [...lines, ...(this.#waiting.get(day) ?? [])])
-        this.#timer ??= setTimeout(() => this.#flush(), FLUSH_EVERY)
-      }
+  async #prepare(day: string): Promise<void> {
+    const room = ++this.#prepared * LONGEST_LINE
+    if (!this.#isFailing && this.#open?.day === day && this.#open.file.hasRoomFor(room)) return
+    try {
+      if (this.#isFailing) await this.#write()
+      await this.#inTurn(async () => {
+        const file = await this.#fileOf(day)
+        if (!file.hasRoomFor(room)) await file.reserve(room)
+      })
+      this.#isFailing = false
+    } catch (error) {
+      this.#prepared--
+      this.#failed(error)
+      throw new NotRecorded('no room for audit records', { cause: error })
     }
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => undefined)
+    return done
+  }
+
+  #writeSoon(): void {
+    this.#timer ??= setTimeout(() => void this.#write().catch(() => undefined), this.#isFailing ? RETRY_EVERY : FLUSH_EVERY)
+  }
+
+  /** All that waits, as few writes as there are days. What fails stays, in its place. */
+  #write(): Promise<void> {
+    return this.#inTurn(async () => {
+      clearTimeout(this.#timer)
+      this.#timer = undefined
+      const waiting = this.#waiting
+      if (waiting.length === 0) return
+      this.#waiting = []
+      const left: Held[] = []
+      for (const [day, held] of Map.groupBy(waiting, (each) => each.day)) left.push(...(await this.#append(day, held)))
+      this.#isFailing = left.length > 0
+      if (left.length === 0) return
+      this.#hold([...left, ...this.#waiting])
+      throw new NotRecorded('audit records cannot be written')
+    })
+  }
+
+  /** Those that are still to be written. */
+  async #append(day: string, held: readonly Held[]): Promise<readonly Held[]> {
+    try {
+      const file = await this.#fileOf(day)
+      await file.append(held.map(({ line }) => line).join(''), this.#options.durability === 'strict')
+    } catch (error) {
+      this.#failed(error)
+      await this.#leaveFile()
+      for (const { settle } of held) settle?.(new NotRecorded('the audit record cannot be written', { cause: error }))
+      return held.map(({ line }) => ({ day, line }))
+    }
+    for (const { settle } of held) settle?.()
+    this.#sweep(day)
+    return []
+  }
+
+  #hold(held: readonly Held[]): void {
+    if (held.length > MOST_HELD) this.#options.onError(new Error(`${held.length - MOST_HELD} audit records are lost: the disk takes none`))
+    this.#waiting = held.slice(-MOST_HELD)
+    this.#writeSoon()
+  }
+
+  #failed(error: unknown): void {
+    if (!this.#isFailing) this.#options.onError(error)
+    this.#isFailing = true
+  }
+
+  async #fileOf(day: string): Promise<AuditFile> {
+    if (this.#open?.day === day) return this.#open.file
+    await this.#leaveFile()
+    const file = await AuditFile.open(join(this.#options.folder, `${day}.jsonl`), this.#ends.get(day))
+    this.#open = { day, file }
+    return file
+  }
+
+  /** Where what was half written cannot be cut off now, that is done when the file is opened again. */
+  async #leaveFile(): Promise<void> {
+    if (this.#open === undefined) return
+    const { day, file } = this.#open
+    this.#open = undefined
+    this.#ends.set(day, file.end)
+    await file.close().catch(() => undefined)
   }
 
   #sweep(today: string): void {
     const { maySweep = () => true } = this.#options
     if (this.#swept === today || !maySweep()) return
     this.#swept = today
-    const oldest = new Date(Date.parse(today) - this.#options.retentionDays * DAY).toISOString().slice(0, 10)
+    const oldest = dayOf(Date.parse(today) - this.#options.retentionDays * DAY)
     for (const name of readdirSync(this.#options.folder)) {
       const [, day] = /^(\d{4}-\d{2}-\d{2})\.jsonl$/.exec(name) ?? []
       if (day !== undefined && day < oldest) rmSync(join(this.#options.folder, name))
     }
   }
-
-  #file(day: string): string {
-    return join(this.#options.folder, `${day}.jsonl`)
-  }
 }
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

@@ -65,7 +65,7 @@ export const filesLeftUnfinished = async (folder: string): Promise<readonly stri
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
 /** A new folder is an entry of the one above it, which has to be flushed as well. */
-async function makeFolder(folder: string): Promise<void> {
+export async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (first === undefined) return
   for (let made = folder; made.length >= first.length; made = dirname(made)) await flushFolder(dirname(made))

@@ -49,6 +49,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
     code: 'too-costly',
     text: `The search has more than ${MOST_GROUPS.toLocaleString('en')} groups: ask for less`,
   },
+  'not-recorded': {
+    status: 503,
+    code: 'throttled',
+    text: 'Audit records cannot be written: nothing is answered until they can',
+    retryAfter: 5,
+  },
   'not-applied': BROKEN,
   failed: BROKEN,
   'store-damaged': { status: 500, text: 'The store is damaged where this is kept' },

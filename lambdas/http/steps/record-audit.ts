@@ -1,35 +1,53 @@
-/** One audit record per request, whatever its outcome; every answer names its request. */
+/**
+ * One audit record per request, whatever its outcome; every answer names its request. Where records must be kept before an answer goes out
+ * and cannot be, nothing is done, or what was done is not acknowledged.
+ */
+import { outcome } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
 import type { AuditLog } from '../../ports/audit-log.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { HttpResponse, Step } from '../exchange.ts'
+import type { Exchange, HttpResponse, Step } from '../exchange.ts'
+import { refusalOf } from './describe-errors.ts'
+import { httpResponse } from './write-response.ts'
 
 export const recordAudit = (log: AuditLog, clock: Clock): Step => {
-  const started = new WeakMap<object, number>()
-  const record: NonNullable<Step['after']> = (request) => {
+  const prepared = new WeakMap<Exchange, number>()
+  const record: NonNullable<Step['after']> = async (request) => {
     const { event: exchange } = request
+    const at = prepared.get(exchange)
     const response = request.response as HttpResponse
+    // What was not prepared was refused for that.
+    const { headers, ...rest } = at === undefined ? response : await recorded(exchange, response, at)
+    request.response = { ...rest, headers: { ...headers, 'x-request-id': exchange.requestId } }
+  }
+  const recorded = async (exchange: Exchange, response: HttpResponse, at: number): Promise<HttpResponse> => {
+    const { interaction, requestId } = exchange
     const { type, id } = exchange.fhir
-    const at = started.get(exchange) ?? clock.now()
-    log.record({
-      at,
-      requestId: exchange.requestId,
-      tenant: exchange.caller?.tenant ?? '',
-      interaction: exchange.interaction,
-      ...keyOf(type, id),
-      status: response.status,
-      duration: clock.now() - at,
-    })
-    request.response = { ...response, headers: { ...response.headers, 'x-request-id': exchange.requestId } }
+    const tenant = exchange.caller?.tenant ?? ''
+    try {
+      const { status } = response
+      await log.record({ at, requestId, tenant, interaction, ...keyOf(type, id), status, duration: clock.now() - at })
+      return response
+    } catch (error) {
+      return refused(error)
+    }
   }
   return {
-    before({ event }) {
-      started.set(event, clock.now())
+    async before({ event }) {
+      const at = clock.now()
+      await log.prepare(at)
+      prepared.set(event, at)
     },
     after: record,
     onError: record,
   }
+}
+
+function refused(error: unknown): HttpResponse {
+  const refusal = refusalOf(error)
+  if (refusal === undefined) throw error
+  return httpResponse({ status: refusal.status, headers: refusal.headers, body: outcome(refusal.issues) }, false)
 }
 
 /** A URL may hold anything: what is neither a type nor an id is not written down. */

@@ -1,0 +1,108 @@
+/** Audit records in files: the contract, a file a day, and what disks do to lines. */
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type FileHandle, open as openHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
+import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { auditLogContract } from '../contracts/audit-log.contract.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+
+const linesOf = (path: string): readonly string[] =>
+  existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter((line) => line !== '') : [] // biome-ignore format: one line
+
+/** Longer than it takes until what is batched is written, or tried again. */
+const A_WHILE = 350
+
+const probe = await openHandle('/dev/null', 'w')
+const handles = Object.getPrototypeOf(probe) as FileHandle
+const write = handles.write as (...given: readonly unknown[]) => Promise<unknown>
+await probe.close()
+
+/** A disk that gets full in the middle of every write. */
+const fail = (): void => {
+  handles.write = async function (this: FileHandle, bytes: Uint8Array, offset: number, length: number, position: number) {
+    await write.call(this, bytes, offset, Math.floor(length / 2), position)
+    throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+  } as unknown as FileHandle['write']
+}
+const mend = (): void => {
+  handles.write = write as FileHandle['write']
+}
+afterEach(mend)
+
+auditLogContract('files', async (durability) => {
+  const folder = newFolder()
+  const told: unknown[] = []
+  const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability, onError: (error) => told.push(error) })
+  const file = join(folder, '2026-01-02.jsonl')
+  atEnd(() => log.close())
+  return {
+    log,
+    told,
+    written: () => wait(A_WHILE),
+    kept: async () => linesOf(file).map((line) => JSON.parse(line) as AuditRecord),
+    fail,
+    mend,
+  }
+})
+
+describe('Audit records in files', () => {
+  const entry = { requestId: 'r', tenant: 'default', interaction: 'read', status: 200, duration: 1 }
+
+  it('have a file a day, in order; those past their retention are removed', async () => {
+    const folder = newFolder()
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'batched', onError: () => undefined })
+    writeFileSync(join(folder, '2024-02-25.jsonl'), '')
+    writeFileSync(join(folder, 'other.txt'), '')
+    log.record({ ...entry, at: Date.parse('2024-02-27T23:59:59.999Z') })
+    for (let i = 0; i < 3; i++) log.record({ ...entry, at: Date.parse('2024-02-28T00:00:00Z'), requestId: `r${i}` })
+    await wait(A_WHILE)
+    log.record({ ...entry, at: Date.parse('2024-02-28T00:00:01Z'), requestId: 'last' })
+    await log.close()
+    expect(readdirSync(folder).sort()).toEqual(['2024-02-27.jsonl', '2024-02-28.jsonl', 'other.txt'])
+    expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['r0', 'r1', 'r2', 'last'])
+    expect(statSync(join(folder, '2024-02-28.jsonl')).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('A file of lines', () => {
+  const whole = '{"n":1}\n{"n":2}\n'
+
+  it.each([
+    ['nothing', ''],
+    ['a torn line', '{"n":3,"s'],
+    ['reserved room', '\n'.repeat(300_000)],
+    ['a torn line in reserved room', `{"n":3,"s${'\n'.repeat(300_000)}`],
+    ['what a disk did not get before its power was cut', `${'\0'.repeat(5_000)}\n${'\0'.repeat(100)}`],
+  ])('goes on behind its last whole line where a process left %s', async (_, left) => {
+    const path = join(newFolder(), 'lines')
+    writeFileSync(path, whole + left)
+    const file = await AuditFile.open(path)
+    await file.append('{"n":4}\n', false)
+    await file.close()
+    expect(readFileSync(path, 'utf8')).toBe(`${whole}{"n":4}\n`)
+  })
+
+  it('is begun again where there is no whole line', async () => {
+    const path = join(newFolder(), 'lines')
+    writeFileSync(path, '{"n":')
+    const file = await AuditFile.open(path)
+    await file.reserve(10)
+    expect([file.hasRoomFor(10), file.end]).toEqual([true, 0])
+    await file.append('{"n":1}\n', true)
+    await file.close()
+    expect(readFileSync(path, 'utf8')).toBe('{"n":1}\n')
+  })
+
+  it('gets no half line where the disk is full', async () => {
+    const folder = newFolder()
+    symlinkSync('/dev/full', join(folder, 'full'))
+    const file = await AuditFile.open(join(folder, 'full'))
+    await expect(file.append(whole, false)).rejects.toThrow('ENOSPC')
+    expect(file.end).toBe(0)
+    await file.close().catch(() => undefined)
+  })
+})

@@ -1,0 +1,89 @@
+/** What lambdas/ports/audit-log.ts promises, as tests: every adapter runs this suite. */
+import { describe, expect, it } from '@jest/globals'
+import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
+
+export type AuditLogUnderTest = {
+  readonly log: AuditLog
+  /** What `onError` was told. */
+  readonly told: readonly unknown[]
+  /** What is batched was tried to write. */
+  readonly written: () => Promise<void>
+  /** What is kept for good, in any order. */
+  readonly kept: () => Promise<readonly AuditRecord[]>
+  /** Nothing can be written any more, until it is mended. */
+  readonly fail: () => void
+  readonly mend: () => void
+}
+
+const AT = Date.UTC(2026, 0, 2, 3, 4, 5)
+const entry = (requestId: string): AuditRecord => ({
+  ...{ at: AT, requestId, tenant: 'a', interaction: 'read', key: 'Patient/1' },
+  ...{ status: 200, duration: 3 },
+})
+const names = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `request-${String(i).padStart(3, '0')}`)
+
+export function auditLogContract(name: string, create: (durability: AuditDurability) => Promise<AuditLogUnderTest>): void {
+  const idsIn = async ({ kept }: AuditLogUnderTest): Promise<readonly string[]> =>
+    (await kept()).map(({ requestId }) => requestId).toSorted()
+
+  describe.each<AuditDurability>(['batched', 'strict'])(`${name}: %s records`, (durability) => {
+    it('come out whole, each once', async () => {
+      const under = await create(durability)
+      await Promise.all(
+        names(60).map(async (id) => {
+          await under.log.prepare(AT)
+          await under.log.record(entry(id))
+        }),
+      )
+      await under.log.close()
+      expect(await idsIn(under)).toEqual(names(60))
+      expect((await under.kept())[0]).toMatchObject({ tenant: 'a', interaction: 'read', key: 'Patient/1', status: 200, duration: 3 })
+    })
+
+    it('that cannot be written are told of, kept, and written later', async () => {
+      const under = await create(durability)
+      await under.log.prepare(AT)
+      under.fail()
+      await Promise.resolve(under.log.record(entry('held'))).catch(() => undefined)
+      await under.written()
+      expect([under.told.length, await idsIn(under)]).toEqual([1, []])
+      under.mend()
+      await under.log.prepare(AT)
+      await under.log.record(entry('next'))
+      await under.log.close()
+      expect(await idsIn(under)).toEqual(['held', 'next'])
+    })
+  })
+
+  it(`${name}: batched records are nobody's to wait for, also when they cannot be written`, async () => {
+    const { log, fail, mend } = await create('batched')
+    fail()
+    expect([log.prepare(AT), log.record(entry('a'))]).toEqual([undefined, undefined])
+    mend()
+    await log.close()
+  })
+
+  describe(`${name}: strict records`, () => {
+    it('are kept when they are acknowledged', async () => {
+      const under = await create('strict')
+      for (const [i, id] of names(5).entries()) {
+        await under.log.prepare(AT)
+        await under.log.record(entry(id))
+        expect(await idsIn(under)).toEqual(names(i + 1))
+      }
+    })
+
+    it('that cannot be kept are not acknowledged, and nothing else is begun until they can', async () => {
+      const under = await create('strict')
+      await under.log.prepare(AT)
+      under.fail()
+      await expect(under.log.record(entry('a'))).rejects.toThrow(NotRecorded)
+      for (let i = 0; i < 3; i++) await expect(under.log.prepare(AT)).rejects.toThrow(NotRecorded)
+      under.mend()
+      await under.log.prepare(AT)
+      await under.log.record(entry('b'))
+      expect(await idsIn(under)).toEqual(['a', 'b'])
+    })
+  })
+}
