@@ -40,6 +40,11 @@ describe('what is refused', () => {
     ['{"a":1', '400 structure The body is not valid JSON: the document ends too early (line 1, column 7)'],
     ['{"a":01}', "400 structure The body is not valid JSON: ',' is expected (line 1, column 7)"],
     ['{"a":1.}', "400 structure The body is not valid JSON: ',' is expected (line 1, column 7)"],
+    ['{"a":"\\"\\\\\\/\\u00e9\\n",\n\n"b"}', "400 structure The body is not valid JSON: ':' is expected (line 3, column 4)"],
+    ...['"\\x"', '"\\u00g0"', '"\\', '"a', '"\n"'].map((text): [string, string] => [
+      `{"a":${text}}`,
+      '400 structure The body is not valid JSON: a string that does not end, or has a control character or a wrong escape in it (line 1, column 6)',
+    ]),
     ['{} {}', '400 structure The body is not valid JSON: text after the end of the document (line 1, column 4)'],
     ['', '400 structure The body is not valid JSON: the document ends too early (line 1, column 1)'],
     [
@@ -50,6 +55,11 @@ describe('what is refused', () => {
     ['['.repeat(65) + ']'.repeat(65), '400 structure The JSON is nested deeper than 64 levels'],
   ])('%j', (text, expected) => expect(refusal(text)).toBe(expected))
 
+  it('says where, also in texts of many millions of characters', () => {
+    expect(refusal(`{"a":"${'x'.repeat(15_000_000)}",}`)).toMatch('a property name in double quotes is expected (line 1, column 15000009)')
+    const lines = `{"a":"${'\\n'.repeat(1_000_000)}"}${'\n'.repeat(1_000_000)}]`
+    expect(refusal(lines)).toMatch('text after the end of the document (line 1000001, column 1)')
+  })
   it('refuses bytes that are not UTF-8', () => {
     expect(() => parseJsonBytes(new Uint8Array([0x22, 0xff, 0x22]))).toThrow('The body is not valid UTF-8')
   })
