@@ -76,6 +76,7 @@ async function usable(expression: string, type: string, element: string): Promis
   try {
     await checkInterpreted(expression, type)
   } catch (error) {
+    if (error instanceof TooCostly) throw refused('The expression takes too long', element, 'too-costly')
     throw error instanceof Unsupported ? refused(`The expression cannot be used on ${type}: ${error.message}`, element) : error
   }
 }
