@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import type { Tree } from '../fixtures/resources.ts'
 
 type Answer = { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: object }
 type Seen = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly text: string }
@@ -131,6 +132,22 @@ describe('load', () => {
     const { seen, resources } = await loaded({ 'a.json': basic('a') }, () => answers.shift()!)
     expect([resources, seen.map(({ path }) => path)]).toEqual([1, ['/fhir', '/fhir', '/fhir', '/elsewhere']])
     expect(new Set(seen.map(({ text }) => text)).size).toBe(1)
+  })
+  it('asks once for what is referred to by search, after all else is there, and sends what it means', async () => {
+    const located = (id: string): string =>
+      `{"resourceType":"Location","id":"${id}","managingOrganization":{"reference":"Organization?name=X"}}`
+    const found = { response: { status: '200' }, resource: { entry: [{ resource: { resourceType: 'Organization', id: 'o' } }] } }
+    const { seen, resources, failures } = await loaded({ 'a.ndjson': `${located('l')}\n${located('m')}\n${basic('b')}` }, (text) =>
+      text.includes('"batch"') ? { status: 200, body: { entry: [found] } } : { status: 200, headers: { 'x-index-token': 'token' } },
+    )
+    expect([resources, failures, seen.length]).toEqual([3, [], 3])
+    expect(JSON.parse(seen[0]!.text).entry).toMatchObject([{ resource: { id: 'b' } }])
+    expect(seen[1]!.headers).toMatchObject({ 'x-index-token': 'token', prefer: 'handling=strict' })
+    expect(JSON.parse(seen[1]!.text).entry).toEqual([{ request: { method: 'GET', url: 'Organization?name=X&_count=2&_elements=id' } }])
+    expect(JSON.parse(seen[2]!.text).entry.map(({ resource }: Tree) => [resource.id, resource.managingOrganization.reference])).toEqual([
+      ['l', 'Organization/o'],
+      ['m', 'Organization/o'],
+    ])
   })
   it('goes on after a file that cannot be read', async () => {
     const { resources, failures } = await loaded({

@@ -34,7 +34,7 @@ export async function load(sources: readonly Source[], options: LoadOptions): Pr
   for (let before = -1; waiting.size > 0 && run.resources > before; ) {
     before = run.resources
     options.onProgress({ ...NO_PROGRESS, again: [...waiting.keys()].reduce((sum, { size }) => sum + size, 0) })
-    await run.lookUp.again([...run.tokens.values()])
+    run.lookUp.again([...run.tokens.values()])
     waiting = await loadReferring(run, waiting)
   }
   for (const places of waiting.values()) for (const failures of places?.values() ?? []) run.failures.push(...failures)

@@ -8,8 +8,8 @@ export type Meaning = { readonly keys: readonly string[]; readonly fault?: strin
 export type LookUp = {
   /** Rejects when the server cannot be reached. */
   readonly meanings: (searches: readonly string[]) => Promise<(search: string) => Meaning>
-  /** What was not found is asked for again. `tokens`: X-Index-Tokens of writes that are to be found. */
-  readonly again: (tokens: readonly string[]) => Promise<void>
+  /** From now on what was not found is asked for again. `tokens`: X-Index-Tokens of writes that are to be found. */
+  readonly again: (tokens: readonly string[]) => void
 }
 
 const AT_ONCE = 200
@@ -17,8 +17,9 @@ const MOST_REMEMBERED = 100_000
 
 export function lookUpAt(post: Post): LookUp {
   const known = new Map<string, Meaning | Promise<Meaning>>()
+  let written: readonly string[] = []
   const ask = (searches: readonly string[]): void => {
-    const answered = answersTo(post, searches)
+    const answered = answersTo(post, searches, written)
     for (const [i, search] of searches.entries()) {
       const meaning = answered.then((meanings) => meanings[i]!)
       known.set(search, meaning)
@@ -37,22 +38,20 @@ export function lookUpAt(post: Post): LookUp {
       for (const search of searches) meant.set(search, await known.get(search)!)
       return (search) => meant.get(search)!
     },
-    async again(tokens) {
+    again(tokens) {
+      written = tokens.slice(0, MOST_TOKENS)
       for (const [search, meaning] of known) if ('keys' in meaning && meaning.keys.length === 0) known.delete(search)
-      if (tokens.length > 0) await post(NOTHING, '/Basic/_search', { ...FORM, 'x-index-token': tokens.slice(0, MOST_TOKENS).join(', ') })
     },
   }
 }
 
-const NOTHING = Buffer.from('_count=0&_total=none')
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 /** More would not fit into a header. */
 const MOST_TOKENS = 40
 
-async function answersTo(post: Post, searches: readonly string[]): Promise<readonly Meaning[]> {
+async function answersTo(post: Post, searches: readonly string[], tokens: readonly string[]): Promise<readonly Meaning[]> {
   const entry = searches.map((search) => ({ request: { method: 'GET', url: `${search}&_count=2&_elements=id` } }))
   const body = Buffer.from(JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry }))
-  const answer = await post(body, '', { prefer: 'handling=strict' })
+  const answer = await post(body, { prefer: 'handling=strict', ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }) })
   return isSuccess(answer) ? meaningsIn(answer, searches) : searches.map(() => ({ keys: [], fault: faultOf(answer) }))
 }
 

@@ -4,17 +4,18 @@ import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Answer } from './answer.ts'
 
-/** `path`: below the base; without one, to the base itself. Rejects when the server cannot be reached, or stays busy. */
-export type Post = (body: Buffer, path?: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+/** Rejects when the server cannot be reached, or stays busy. */
+export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) => Promise<Answer>
 
 /** How often a busy server is asked again, and one that cannot be reached. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
 export function postTo(base: string): Post {
+  const url = new URL(base)
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
-  return async (body, path = '', headers = {}) => {
+  return async (body, headers = {}) => {
     for (let attempt = 0; ; attempt++) {
-      const answer = await postOnce(new URL(base + path), { body, headers }, agents).catch(() => undefined)
+      const answer = await postOnce(url, { body, headers }, agents).catch(() => undefined)
       if (answer !== undefined && answer.status !== 429 && answer.status !== 503) return answer
       if (attempt === PATIENCE[answer === undefined ? 'unreachable' : 'busy'])
         throw new Error(answer === undefined ? `${base} cannot be reached` : `${base} stays busy (${answer.status})`)
