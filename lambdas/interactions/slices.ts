@@ -22,19 +22,27 @@ export function othersPass(): Promise<void> | undefined {
   return now - began < SLICE ? undefined : new Promise<void>((resolve) => setImmediate(resolve)).then(othersPass)
 }
 
-/** Begins the work on all items, in slices; what an item promises is not waited for. */
+/** Promises under way at once: more would only wait in the queue of the index, until it takes them for late. */
+const AT_ONCE = 32
+
+/** Works on all items, on some of them at once where they wait for something, in slices. Whoever takes the promises is told what failed. */
 export async function inSlices<T, U>(items: readonly T[], each: (item: T, index: number) => U): Promise<readonly U[]> {
   const made: U[] = []
+  const underWay = new Set<Promise<unknown>>()
   for (const [index, item] of items.entries()) {
     const pause = othersPass()
     if (pause !== undefined) await pause
     const one = each(item, index)
-    // Whoever waits for it is told; until then it is not unhandled.
-    if (one instanceof Promise) one.catch(() => undefined)
     made.push(one)
+    if (!(one instanceof Promise)) continue
+    const settled: Promise<unknown> = one.then(noop, noop).then(() => underWay.delete(settled))
+    underWay.add(settled)
+    if (underWay.size === AT_ONCE) await Promise.race(underWay)
   }
   return made
 }
+
+const noop = (): void => undefined
 
 /** Works on one item after the other, in slices. */
 export async function inTurn<T, U>(items: Iterable<T>, each: (item: T) => Awaitable<U>): Promise<readonly U[]> {

@@ -93,7 +93,24 @@ function addOnce(lists: Lists<string>, field: string, item: string): void {
 
 /** Adds a key that is neither there nor too long. */
 export function addNew(list: string[], key: string): void {
-  if (isShort(key) && !list.includes(key)) list.push(key)
+  if (!isShort(key) || isIn(list, key)) return
+  list.push(key)
+  SETS.get(list)?.add(key)
+}
+
+/** Lists as long as a resource has are looked through; of longer ones a set is kept beside. */
+const LONG = 50
+const SETS = new WeakMap<readonly string[], Set<string>>()
+
+/** Whether the key is in a list that only `addNew` adds to. */
+export function isIn(list: readonly string[], key: string): boolean {
+  if (list.length < LONG) return list.includes(key)
+  let set = SETS.get(list)
+  if (set === undefined) {
+    set = new Set(list)
+    SETS.set(list, set)
+  }
+  return set.has(key)
 }
 
 const isShort = (text: string): boolean => text.length <= LONGEST

@@ -81,6 +81,20 @@ describe('work in slices', () => {
   })
 })
 
+it('no more than 32 wait for something at once, and each is taken up as soon as there is room', async () => {
+  let [underWay, most] = [0, 0]
+  const made = await inSlices(
+    Array.from({ length: 200 }, (_, i) => i),
+    async (i) => {
+      most = Math.max(most, ++underWay)
+      await new Promise((resolve) => setImmediate(resolve))
+      underWay--
+      return i
+    },
+  )
+  expect([most, (await Promise.all(made)).length]).toEqual([32, 200])
+})
+
 describe('the answers to a Bundle', () => {
   const statuses = ({ body }: Tree): string[] => [...new Set<string>(body.entry.map(({ response }: Tree) => response.status))].sort()
 

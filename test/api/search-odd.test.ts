@@ -161,8 +161,17 @@ it('wildcards and patterns are plain text', async () => {
   expect(await found('family:contains=.')).toEqual([])
 })
 
-it('a form of a megabyte', async () => {
-  const form = `code=c,${'x'.repeat(1_000_000)}`
-  const { status, body } = await post('/Observation/_search', form, { 'content-type': 'application/x-www-form-urlencoded' })
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+
+it('a form of two megabytes, not of more', async () => {
+  const text = `code=c,${'x'.repeat(2_000_000 - 'code=c,'.length)}`
+  const { status, body } = await post('/Observation/_search', text, form)
   expect([status, body.total]).toEqual([200, 1])
+  expect((await post('/Observation/_search', `${text}x`, form)).status).toBe(413)
+})
+
+it('a form of 10,000 parameters, not of more', async () => {
+  const text = `code=c${'&x=1'.repeat(9_999)}`
+  expect((await post('/Observation/_search', text, form)).body.total).toBe(1)
+  expect((await post('/Observation/_search', `${text}&x=1`, form)).status).toBe(413)
 })

@@ -10,7 +10,21 @@ export const parseForm: Step = {
     const type = http.headers['content-type']
     if (http.body.length > 0 && (type === undefined || mediaTypeOf(type).type !== 'application/x-www-form-urlencoded'))
       throw fhirError(415, 'not-supported', 'The parameters of a search by POST are sent as application/x-www-form-urlencoded')
+    checkLength(http.body)
     const form = new URLSearchParams(new TextDecoder().decode(http.body))
     exchange.fhir = { ...exchange.fhir, posted: true, parameters: [...exchange.fhir.parameters, ...form] }
   },
+}
+
+/** Bytes: 10,000 values, which is what a search takes, of 200 bytes. */
+const LONGEST = 2_000_000
+const MOST_PARAMETERS = 10_000
+const AMPERSAND = 38
+
+/** FhirError 413, before anything is decoded. */
+function checkLength(form: Uint8Array): void {
+  if (form.length > LONGEST) throw fhirError(413, 'too-long', `The form of a search has at most ${LONGEST} bytes`)
+  let count = 1
+  for (let at = form.indexOf(AMPERSAND); at !== -1; at = form.indexOf(AMPERSAND, at + 1))
+    if (++count > MOST_PARAMETERS) throw fhirError(413, 'too-costly', `The form of a search has at most ${MOST_PARAMETERS} parameters`)
 }

@@ -30,13 +30,16 @@ export const unescapeValue = (text: string): string => (text.includes('\\') ? te
 /** Parts between unescaped separators, still escaped. */
 export function splitValue(text: string, separator: ',' | '|' | '$'): readonly string[] {
   if (!text.includes('\\')) return text.split(separator)
-  const parts = ['']
+  const parts: string[] = []
+  let from = 0
   for (let i = 0; i < text.length; i++) {
-    const c = text[i]!
-    if (c === separator) parts.push('')
-    else parts[parts.length - 1] += c === '\\' && i + 1 < text.length ? c + text[++i]! : c
+    if (text[i] === '\\') i++
+    else if (text[i] === separator) {
+      parts.push(text.slice(from, i))
+      from = i + 1
+    }
   }
-  return parts
+  return [...parts, text.slice(from)]
 }
 
 /** Keys that begin with the text. */

@@ -1,6 +1,6 @@
 /** Token parameters. https://hl7.org/fhir/R4/search.html#token */
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { type FieldNames, type Fields, namesOf } from '../fields.ts'
+import { type FieldNames, type Fields, isIn, namesOf } from '../fields.ts'
 import { fold } from '../fold.ts'
 import type { Predicate } from '../plan.ts'
 import { remembered } from '../remembered.ts'
@@ -72,7 +72,7 @@ function group(fields: Fields, names: FieldNames): void {
   // Beside values that are compared without case, or a system alone.
   for (const key of both ?? []) {
     const code = key.slice(key.indexOf('|') + 1)
-    if (isWhole(key) && !key.includes(FOLDED) && !own?.includes(code)) fields.group(names, code, key)
+    if (isWhole(key) && !key.includes(FOLDED) && !(own !== undefined && isIn(own, code))) fields.group(names, code, key)
   }
 }
 
