@@ -176,12 +176,14 @@ describe('transaction', () => {
     )
     expect([reordered.status, issues(reordered)]).toEqual([400, ['error duplicate Bundle.entry[1]']])
   })
-  it('commits 1,000 entries at once, and refuses more than 5,000', async () => {
-    const ids = Array.from({ length: 1000 }, newId)
+  // Elsewhere more than DynamoDB takes at once is what matters, and 29 seconds are few where an emulator takes 25 ms a call.
+  const many = isElsewhere ? 300 : 1_000
+  it(`commits ${many} entries at once, and refuses more than 5,000`, async () => {
+    const ids = Array.from({ length: many }, newId)
     const answer = await post('/', bundle('transaction', ...ids.map((id) => putEntry(patient(id)))))
     expect(new Set(statuses(answer))).toEqual(new Set(['201 Created']))
     const stamps = new Set<string>()
-    for (const id of [ids[0], ids[500], ids[999]]) stamps.add((await get(`/Patient/${id}`)).body.meta.versionId)
+    for (const id of [ids[0], ids[many / 2], ids.at(-1)]) stamps.add((await get(`/Patient/${id}`)).body.meta.versionId)
     expect(stamps).toEqual(new Set(['1']))
     expect(
       (await post('/', bundle('transaction', ...Array.from({ length: 5001 }, () => ({ request: { method: 'GET', url: 'Patient/x' } })))))
