@@ -45,6 +45,8 @@ export type Cloud = {
   readonly fresh: (wish?: Wish) => Promise<Here | undefined>
   /** Of all that ran here. */
   readonly recorded: () => readonly Call[]
+  /** What functions told of errors that ran here. */
+  readonly errors: () => readonly string[]
   readonly stop: () => Promise<void>
 }
 
@@ -79,8 +81,10 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
   let [deployment, here]: [Deployment?, Here?] = []
   const described = (): Described => ({ awsEndpoint: aws.endpoint, searchEndpoint, assembly, deployment: deployment! })
   const recorded: Call[] = []
+  const errors: string[] = []
   const leave = async (): Promise<void> => {
     recorded.push(...(here?.recorder.take() ?? []))
+    errors.push(...(here?.hosted.host.errors() ?? []))
     await here?.close()
     here = undefined
   }
@@ -96,7 +100,19 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
     return here
   }
   const freshUrl = `http://127.0.0.1:${front.port}/-/fresh`
-  return { baseUrl, freshUrl, aws, searchEndpoint, front, assembly, deployment: () => deployment!, fresh, recorded: () => recorded, stop }
+  return {
+    baseUrl,
+    freshUrl,
+    aws,
+    searchEndpoint,
+    front,
+    assembly,
+    deployment: () => deployment!,
+    fresh,
+    recorded: () => recorded,
+    errors: () => errors,
+    stop,
+  }
 }
 
 /** MiniStack's address of the stage. */

@@ -24,6 +24,8 @@ export type FunctionHost = {
   /** Ends its processes in the middle of what they do. */
   readonly kill: (name: string) => void
   readonly printed: (name: string) => string
+  /** The lines of all functions that tell of errors, each with its function before it. */
+  readonly errors: () => readonly string[]
   readonly close: () => Promise<void>
 }
 
@@ -56,12 +58,15 @@ export function functionHost(functions: Readonly<Record<string, HostedFunction>>
     },
     kill: (name) => pools.get(name)?.kill(),
     printed: (name) => pools.get(name)?.output ?? '',
+    errors: () => [...pools].flatMap(([name, { output }]) => errorsIn(output).map((line) => `${name}: ${line}`)),
     async close() {
       isClosed = true
       await Promise.all([...pools.values()].map((pool) => pool.close()))
     },
   }
 }
+
+const errorsIn = (output: string): readonly string[] => output.split('\n').filter((line) => line.includes('"level":"error"'))
 
 let code: string | undefined
 

@@ -33,6 +33,8 @@ const PARTS: Readonly<Record<string, Part>> = {
     const hasPassed = await jest(cloud, chosen(files, API) ?? tagged(/@cloud\b/), { FHIR_FRESH_HERE: '1' })
     await workHere(cloud.aws, (await cloud.fresh({ here: true }))!, cloud.baseUrl)
     await cloud.fresh()
+    // A 500 says nothing to its client: what failed is told here.
+    if (!hasPassed) for (const line of cloud.errors()) console.log(line)
     writeFileSync(callsFile(folder), JSON.stringify(cloud.recorded()))
     return hasPassed
   },
