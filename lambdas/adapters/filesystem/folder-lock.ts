@@ -19,7 +19,7 @@ export function takeLock(file: string): (() => void) | undefined {
   const db = new DatabaseSync(file, { timeout: PATIENCE })
   try {
     // A journal on disk would need room there, and to be dealt with after a crash.
-    db.exec('PRAGMA journal_mode = OFF')
+    db.exec('PRAGMA journal_mode = MEMORY')
     // Not EXCLUSIVE, which waits for readers: two that want it would be in each other's way, and both be refused.
     db.exec('BEGIN IMMEDIATE')
     held.add(db)

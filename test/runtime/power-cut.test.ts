@@ -1,0 +1,139 @@
+/** The power goes before each call that changes or flushes a file: what is found afterwards is the old or the new, whole. */
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect } from '@jest/globals'
+import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
+import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
+import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { backupStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { takeRestored } from '../../lambdas/runtime/backup.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
+
+const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', import.meta.url))
+/** All steps, or every third where time is short; the first ones always. */
+const EACH = process.env.FHIR_TEST_FULL === '1' ? 1 : 3
+
+type Change = 'restore' | 'key' | 'blob' | 'audit'
+
+function run(what: Change, folder: string, disk: Record<string, string>): number | null {
+  const env = { ...process.env, ...FAULTY_DISK, DISK_UNDER: folder, ...disk }
+  return spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', program, what, folder], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  }).status
+}
+
+/** The calls of the whole change, and what `found` says of the folder after each cut. */
+async function cutEverywhere<Found>(what: Change, made: (folder: string) => Promise<void>, found: (folder: string) => Promise<Found>) {
+  const root = newFolder()
+  const begin = async (name: string): Promise<string> => {
+    const folder = join(root, name)
+    mkdirSync(folder, { mode: 0o700 })
+    await made(folder)
+    return folder
+  }
+  const whole = await begin('whole')
+  const trace = join(root, 'trace')
+  expect(run(what, whole, { DISK_TRACE: trace })).toBe(0)
+  const calls = readFileSync(trace, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/^(\w+) (.*)$/, (_, call, path) => `${call} ${basename(path)}`))
+  const states: Found[] = []
+  for (let cut = 1; cut <= calls.length; cut += EACH) {
+    const folder = await begin(`cut${cut}`)
+    expect(run(what, folder, { DISK_CUT: String(cut) })).toBe(99)
+    states.push(await found(folder))
+  }
+  return { calls, states: [...states, await found(whole)] }
+}
+
+/** Old states, then new ones: no step leads back, or to anything else. */
+const oldThenNew = (states: readonly string[]): string => states.join(' ').replace(/\b(\w+)( \1\b)+/g, '$1')
+
+describe('A power cut', () => {
+  itOnFaultyDisk('leaves the old store or the restored one, with no log of the other', async () => {
+    const { calls, states } = await cutEverywhere('restore', storeWithLog, async (folder) => {
+      const { unlock } = await openDataFolder(folder)
+      await takeRestored(folder)
+      const state = await idsIn(join(folder, 'store.db'))
+      unlock()
+      return state
+    })
+    expect(oldThenNew(states)).toBe('old new')
+    expect(calls.map((call) => call.replace(/restored\.db\..*unfinished/, 'unfinished'))).toEqual([
+      'fsync unfinished',
+      'rename restored.db',
+      'fsync whole',
+      'unlink store.db-wal',
+      'fsync whole',
+      'rename store.db',
+      'fsync whole',
+    ])
+  })
+
+  itOnFaultyDisk('leaves a key or none, and the next start has one', async () => {
+    const { calls, states } = await cutEverywhere(
+      'key',
+      async () => undefined,
+      async (folder) => {
+        const state = existsSync(join(folder, 'key')) ? `new${readFileSync(join(folder, 'key')).length}` : 'none'
+        const { key, unlock } = await openDataFolder(folder)
+        expect(await key()).toHaveLength(32)
+        unlock()
+        return state
+      },
+    )
+    expect(oldThenNew(states)).toBe('none new32')
+    expect(calls.map((call) => call.replace(/key\..*unfinished/, 'unfinished'))).toEqual([
+      'write unfinished', 'fsync unfinished', 'rename key', 'fsync whole',
+    ]) // biome-ignore format: one line
+  })
+
+  itOnFaultyDisk('leaves the old blob or the new one', async () => {
+    const old = (folder: string) => new FilesystemBlobStore(folder).put('a', { bytes: Buffer.from('old'), contentType: 'text/plain' })
+    const { states } = await cutEverywhere('blob', old, async (folder) => {
+      const bytes = (await new FilesystemBlobStore(folder).get('a'))!.bytes
+      return bytes.length === 100_000 && Buffer.from(bytes).equals(Buffer.alloc(100_000, 'new')) ? 'new' : Buffer.from(bytes).toString()
+    })
+    expect(oldThenNew(states)).toBe('old new')
+  })
+
+  itOnFaultyDisk('leaves whole lines of audit records', async () => {
+    const { states } = await cutEverywhere('audit', async (folder) => writeFileSync(join(folder, 'lines'), '{"n":1}\n'), async (folder) => {
+      await (await AuditFile.open(join(folder, 'lines'))).close()
+      return readFileSync(join(folder, 'lines'), 'utf8').trim().split('\n').map((line) => JSON.parse(line).n).join('')
+    }) // biome-ignore format: one line
+    expect(oldThenNew(states)).toBe('1 12 123')
+  })
+})
+
+const write = (id: string) => ({
+  ...{ tenant: 't', type: 'Basic', id, expected: 0, lastUpdated: 1, deleted: false, compartments: [] },
+  body: new Uint8Array(50),
+})
+
+async function idsIn(file: string): Promise<string> {
+  const store = await SqliteResourceStore.open({ file })
+  const { versions } = await store.history({ tenant: 't' }, {}, undefined, 10)
+  await store.close()
+  return versions.map(({ id }) => id).join('+')
+}
+
+/** A store whose only version is in its log, as a killed server leaves it; beside the folder a backup with another. */
+async function storeWithLog(folder: string): Promise<void> {
+  for (const [id, file] of [
+    ['new', join(folder, 'other.db')],
+    ['old', join(folder, 'used.db')],
+  ] as const) {
+    const store = await SqliteResourceStore.open({ file })
+    await store.commit([write(id)], [])
+    if (id === 'old') for (const end of ['', '-wal']) cpSync(file + end, join(folder, `store.db${end}`))
+    else if (!existsSync(join(folder, '..', 'backup.db'))) await backupStoreFile(file, join(folder, '..', 'backup.db'))
+    await store.close()
+  }
+}
