@@ -46,6 +46,12 @@ describe('of a resource', () => {
     const found = await pages(`/Patient/${id}/_history?_count=3`)
     expect(found.map((page) => page.map(({ resource }) => Number(resource.meta.versionId)))).toEqual([[7, 6, 5], [4, 3, 2], [1]])
   })
+  it('shows at least one version, whatever _count asks for, and goes on', async () => {
+    const id = newId()
+    for (let i = 0; i < 2; i++) await put(`/Patient/${id}`, patient(id))
+    const found = await pages(`/Patient/${id}/_history?_count=0`)
+    expect(found.map((page) => page.map(({ resource }) => Number(resource.meta.versionId)))).toEqual([[2], [1]])
+  })
   it('_since and _at choose a time', async () => {
     const id = newId()
     const times: string[] = []

@@ -2,8 +2,9 @@
 import { beforeAll, expect, it } from '@jest/globals'
 import { randomOf } from '../contracts/generated-search.ts'
 import { type Tree, withServer } from './server.ts'
+import { worstRequests } from './worst-requests.ts'
 
-const { get, put, post } = withServer()
+const { get, put, post, send } = withServer()
 const FULL = process.env.FHIR_TEST_FULL === '1'
 
 beforeAll(async () => {
@@ -159,6 +160,15 @@ it('wildcards and patterns are plain text', async () => {
   for (const [text, hits] of [['a%25_*', ['a']], ['a.*', []], ['%25', []], ['a_%25', []]] as const) expect([text, await found(`family=${text}`)]).toEqual([text, hits]) // biome-ignore format: a table
   expect(await found('family:contains=%25_')).toEqual(['a'])
   expect(await found('family:contains=.')).toEqual([])
+})
+
+it('the worst requests, small ones', async () => {
+  for (const { name, method, path, headers, body } of worstRequests(FULL ? 0.1 : 0.002)) {
+    const { status, body: answer } = await send(method, path, body, headers)
+    expect([name, status >= 200 && (status < 500 || status === 503)]).toEqual([name, true])
+    if (status >= 400) expect([name, answer.resourceType]).toEqual([name, 'OperationOutcome'])
+  }
+  expect((await get('/Patient/a')).status).toBe(200)
 })
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
