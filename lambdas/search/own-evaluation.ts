@@ -3,11 +3,11 @@
  * values of this parameter, and nothing else anything.
  */
 
-import { MOST_WORK } from '../fhir/path/affordable.ts'
 import type { Branch } from '../fhir/path/branch.ts'
 import { type Evaluation, isInterpreterLoaded, loadInterpreter } from '../fhir/path/interpreter.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import { eachWithin, type Outcome, TookTooLong } from '../fhir/path/within.ts'
+import { MOST_WORK } from '../fhir/path/work.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 

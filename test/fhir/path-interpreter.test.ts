@@ -72,6 +72,11 @@ describe('an expression', () => {
     await expect(checkInterpreted(expression, 'Patient')).rejects.toThrow(reason)
   })
 
+  it('that makes texts longer than any is refused', () => {
+    const doubled = `Patient.repeat(name).given${'.select($this & $this)'.repeat(26)}`
+    expect(() => interpreted(doubled, 'Patient')(patient, patient)).toThrow(TooCostly)
+  })
+
   it('that takes too long on no elements at all is refused', async () => {
     const pattern = `'${'a'.repeat(40)}b'.matches('^(a+)+$')`
     await expect(checkInterpreted(pattern, 'Patient')).rejects.toThrow(TooCostly)
@@ -128,6 +133,10 @@ describe('work that is watched', () => {
     }
     expect(within(20, waiting)).toBe('done')
     expect(begun).toBeGreaterThan(1)
+  })
+  it('that does nothing but wait is given up', () => {
+    const cell = new Int32Array(new SharedArrayBuffer(4))
+    expect(() => within(5, () => Atomics.wait(cell, 0, 0))).toThrow(TookTooLong)
   })
   it('gives its result or its error', () => {
     expect(within(1_000, () => 'done')).toBe('done')

@@ -1,10 +1,7 @@
 /** What a client lets the server evaluate: expressions, patterns, patches. It has a budget of time and of size, whatever it is. */
 import { fhirError } from '../outcome.ts'
 import { within } from './within.ts'
-import { TooCostly, type Work } from './work.ts'
-
-/** How many items may be gathered, copied or made: far beyond any real need. */
-export const MOST_WORK = 1_000_000
+import { MOST_WORK, TooCostly, type Work } from './work.ts'
 
 /**
  * FhirError 422 `too-costly` about `what` where `evaluate` takes more than so many milliseconds of processor time, spends more work than

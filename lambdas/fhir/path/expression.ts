@@ -4,7 +4,7 @@ import { alike, allDifferent, NO_VALUE, same, sameLists, truth } from './compare
 import { OPERATORS, type Operator } from './operators.ts'
 import { refersTo } from './refers.ts'
 import { finds, gather as gatherWith } from './walk.ts'
-import { spend } from './work.ts'
+import { CHARACTERS, spend } from './work.ts'
 
 export function evaluator(expression: Expression): Evaluate {
   if (expression === null) return () => undefined
@@ -72,9 +72,6 @@ function searchOf(name: string, [text, part]: readonly unknown[]): number {
 }
 
 const SEARCHING: ReadonlySet<string> = new Set(['contains', 'indexOf', 'replace'])
-
-/** Characters that cost as much as an item. */
-const CHARACTERS = 64
 
 type Condensing = Extract<Expression, readonly [string, readonly Branch[]]>[0]
 

@@ -12,9 +12,9 @@ import { targetType } from './refers.ts'
 import type { TypedValue } from './steps.ts'
 import { Unsupported } from './tokens.ts'
 import { within } from './within.ts'
-import { TooCostly } from './work.ts'
+import { CHARACTERS, MOST_WORK, spend, TooCostly } from './work.ts'
 
-/** The values of an expression at an element; `resource`: what %resource stands for. */
+/** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
 export type Evaluation = (focus: unknown, resource: Element) => readonly TypedValue[]
 
 type Engine = Awaited<ReturnType<typeof engineOf>>
@@ -88,8 +88,11 @@ function evaluation(expression: string, type: string): Evaluation {
     current = focus === resource ? copy : copied(resource, originals)
     const found = evaluate(copy, { resource: current })
     const names = types(found)
+    const work = { left: MOST_WORK }
     return found.flatMap((item, i) => {
       const value = plain(util.valData(item), originals)
+      // What was made of texts may be longer than any: nobody could look through it.
+      spend(work, typeof value === 'string' ? value.length / CHARACTERS : 1)
       return value === undefined ? [] : [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item) }]
     })
   }

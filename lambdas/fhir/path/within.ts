@@ -43,7 +43,7 @@ export function eachWithin<Result>(
       // Any but the first may have had less than its time: it gets a watch of its own.
       if (outcomes.length > first) continue
       // So may the first, on a busy machine.
-      if (millisecondsSince(before) < milliseconds / 2) {
+      if (patience < milliseconds * MOST_PATIENCE && millisecondsSince(before) < milliseconds / 2) {
         patience *= 2
         continue
       }
@@ -54,6 +54,9 @@ export function eachWithin<Result>(
   }
   return outcomes
 }
+
+/** Times as long: work that makes its thread wait, as for memory, is not waited for without end. */
+const MOST_PATIENCE = 8
 
 /** Of processor time, this thread's own. */
 function millisecondsSince(before: NodeJS.CpuUsage): number {

@@ -3,6 +3,12 @@
 /** `left`: how much more. */
 export type Work = { left: number }
 
+/** How many items may be gathered, copied or made: far beyond any real need. */
+export const MOST_WORK = 1_000_000
+
+/** Characters that cost as much as an item. */
+export const CHARACTERS = 64
+
 /** It takes more than was allowed. */
 export class TooCostly extends Error {
   override readonly name: string = 'TooCostly'
