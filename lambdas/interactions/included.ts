@@ -11,6 +11,7 @@ import { type Predicate, some } from '../search/plan.ts'
 import type { FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { type SearchPorts, versionsOf } from './search-entries.ts'
+import { othersPass } from './slices.ts'
 
 /** Rounds of `:iterate`. */
 const DEEPEST = 4
@@ -67,6 +68,8 @@ async function referred(
   for (const { type, body } of sources) {
     const parameters = followed(include, type, reading.custom)
     if (parameters.length === 0) continue
+    const pause = othersPass()
+    if (pause !== undefined) await pause
     const resource = parseJsonBytes(body) as Resource
     for (const { value } of parameters.flatMap((parameter) => parameter.values(resource))) {
       const text = isElement(value) ? value.reference : value

@@ -35,6 +35,9 @@ const wantsRaw = ({ fhir, interaction }: Exchange, types: readonly string[]): bo
 
 const SUMMARIES = new Set(['true', 'false', 'text', 'data', 'count'])
 
+/** More than any type has. */
+const MOST_ELEMENTS = 200
+
 function shapeOf(asked: ReadonlyMap<string, string>): Shape {
   if (asked.size === 0) return PLAIN
   const summary = asked.get('_summary')
@@ -45,6 +48,8 @@ function shapeOf(asked: ReadonlyMap<string, string>): Shape {
     ?.split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
+  if (elements !== undefined && elements.length > MOST_ELEMENTS)
+    throw fhirError(400, 'too-costly', `_elements takes at most ${MOST_ELEMENTS} names`)
   return {
     pretty: asked.get('_pretty') === 'true',
     ...(summary === undefined || summary === 'false' ? {} : { summary }),
