@@ -67,6 +67,33 @@ describe('A reading of several resources in SQLite', () => {
   })
 })
 
+describe('A page in SQLite', () => {
+  it('of a scan has nothing of what was committed after the first one, so that no resource is in two', async () => {
+    const store = await SqliteResourceStore.open({ file: newFile() })
+    const [early] = writesOf(['early'], 0)
+    await store.commit([early!, ...writesOf(['a', 'b', 'c'], 0).map((write) => ({ ...write, lastUpdated: 100 }))], [])
+    const request = { tenant: 't', type: 'Patient', segment: { index: 0, of: 1 }, asOf: 1000, limit: 2 }
+    const first = await store.scan(request)
+    // Clocks may stand behind what they said before.
+    await store.commit([{ ...early!, expected: 1, lastUpdated: 2 }, ...writesOf(['late'], 0)], [])
+    const rest = await store.scan({ ...request, limit: 10, cursor: first.cursor! })
+    expect([...first.versions, ...rest.versions].map(({ id, versionId }) => `${id}/${versionId}`)).toEqual(['a/1', 'b/1', 'c/1', 'early/1'])
+    await store.close()
+  })
+
+  it('of a history ends early when its versions are large, and the next goes on', async () => {
+    const store = await SqliteResourceStore.open({ file: newFile() })
+    const large = writesOf(['a', 'b', 'c', 'd'], 0, new Uint8Array(6_000_000))
+    for (const write of large) await store.commit([write], [])
+    const scope = { tenant: 't', type: 'Patient' }
+    const { versions, more } = await store.history(scope, {}, undefined, 10)
+    expect([versions.map(({ id }) => id), more]).toEqual([['a', 'b', 'c'], true])
+    const next = await store.history(scope, {}, versions.at(-1), 10)
+    expect([next.versions.map(({ id }) => id), next.more]).toEqual([['d'], false])
+    await store.close()
+  })
+})
+
 describe('The change feed of SQLite', () => {
   it('gives every version in the order of the commits, a commit in one piece, from any position on', async () => {
     const file = newFile()

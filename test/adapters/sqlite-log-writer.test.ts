@@ -1,0 +1,103 @@
+/** The writing connection of the store on its own: what it remembers is what is in the file. */
+import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { expect, it } from '@jest/globals'
+import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
+import { openForWriting } from '../../lambdas/adapters/sqlite-store/schema.ts'
+import type { Commit, PackedWrite } from '../../lambdas/adapters/sqlite-store/writing/commit-message.ts'
+import { commitAll } from '../../lambdas/adapters/sqlite-store/writing/committer.ts'
+import { LogWriter } from '../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
+import { Staging } from '../../lambdas/adapters/sqlite-store/writing/staging.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+
+const HOUR = 60 * 60 * 1000
+const folder = newFolder()
+let files = 0
+
+function newLog(): { readonly db: DatabaseSync; readonly log: LogWriter } {
+  const db = openForWriting(join(folder, `${++files}.db`))
+  return { db, log: new LogWriter(db, new KeyFilter()) }
+}
+
+const writeOf = (type: string, id: string): PackedWrite => ({
+  type,
+  id,
+  expected: 0,
+  lastUpdated: 1,
+  deleted: false,
+  compartments: '',
+  body: new Uint8Array(1),
+})
+
+const commitOf = (writes: readonly PackedWrite[], guards: Commit['guards'] = [], at = 1): Commit => ({
+  number: 1,
+  tenant: 't',
+  at,
+  writes,
+  guards,
+  bytes: writes.length,
+})
+
+/** No file takes it. */
+const impossible = (type: string): PackedWrite => ({ ...writeOf(type, 'impossible'), lastUpdated: null as unknown as number })
+
+it('a type whose first commit failed is not taken for the next one', () => {
+  const { db, log } = newLog()
+  expect(commitAll(log, [commitOf([impossible('Observation')])])).toMatchObject([{ failed: expect.any(String) }])
+  for (const type of ['Patient', 'Observation']) expect(commitAll(log, [commitOf([writeOf(type, 'a')])])).toEqual([{ number: 1 }])
+  expect(db.prepare('SELECT type, id FROM version JOIN kind USING (kind) ORDER BY seq').all()).toMatchObject([
+    { type: 'Patient' },
+    { type: 'Observation' },
+  ])
+  db.close()
+})
+
+it('a commit that fails leaves its positions to the next', () => {
+  const { db, log } = newLog()
+  log.commit = () => {
+    throw new Error('the disk is full')
+  }
+  expect(commitAll(log, [commitOf([writeOf('Patient', 'a')])])).toMatchObject([{ failed: 'the disk is full' }])
+  expect(log.position).toBe(0)
+  Reflect.deleteProperty(log, 'commit')
+  expect(commitAll(log, [commitOf([writeOf('Patient', 'a')]), commitOf([impossible('Patient')])])).toMatchObject([
+    { number: 1 },
+    { failed: expect.any(String) },
+  ])
+  expect([log.position, db.prepare('SELECT max(seq) AS seq FROM version').get()]).toMatchObject([1, { seq: 1 }])
+  db.close()
+})
+
+it('what passes a large commit stops before its first position', () => {
+  const { db, log } = newLog()
+  const staging = new Staging(log, commitOf([writeOf('Patient', 'a')]))
+  const passing = commitOf([writeOf('Patient', 'b'), writeOf('Patient', 'c')])
+  let [free, taken] = [0, 100_000]
+  while (taken - free > 1) {
+    const middle = (free + taken) >> 1
+    if (staging.holdsUp(passing, middle)) taken = middle
+    else free = middle
+  }
+  while (staging.step() === undefined);
+  const { first } = db.prepare('SELECT min(seq) AS first FROM version').get() as { readonly first: number }
+  expect(free + passing.writes.length).toBe(first - 1)
+  db.close()
+})
+
+it('a guard is forgotten an hour after it was bound, by the time of the commits, not by their stamps', () => {
+  const { db, log } = newLog()
+  const guards = [{ guard: 'g', holder: { tenant: 't', type: 'Patient', id: 'a' } }]
+  const start = 1_000 * HOUR
+  const holders = () => db.prepare('SELECT count(*) AS n FROM guard').get()
+  const pass = (at: number, write: PackedWrite) => {
+    expect(commitAll(log, [commitOf([write], [], at)])).toEqual([{ number: 1 }])
+    log.forgetGuards()
+  }
+  commitAll(log, [commitOf([writeOf('Patient', 'a')], guards, start)])
+  log.forgetGuards()
+  pass(start + HOUR, { ...writeOf('Patient', 'b'), lastUpdated: start + 10 * HOUR })
+  expect(holders()).toMatchObject({ n: 1 })
+  pass(start + HOUR + 61_000, writeOf('Patient', 'c'))
+  expect(holders()).toMatchObject({ n: 0 })
+  db.close()
+})
