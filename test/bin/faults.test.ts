@@ -1,0 +1,133 @@
+/** A server on a disk that is full, or fails: nothing acknowledged is lost, and it goes on when the disk does. */
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import type { Tree } from '../api/server.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
+import { fhir, type Running, started, startedUnder } from './process.ts'
+
+const headers = { 'content-type': 'application/fhir+json' }
+
+/** The status of a write, and what its answer says. */
+async function put({ base }: Running, id: string, text = 'x'): Promise<{ readonly status: number; readonly body: Tree }> {
+  const body = JSON.stringify({ resourceType: 'Basic', id, code: { text } })
+  const response = await fetch(`${base}/Basic/${id}`, { method: 'PUT', headers: { ...headers, 'x-request-id': id }, body })
+  return { status: response.status, body: await response.json() }
+}
+
+const recordsIn = (data: string): readonly Tree[] =>
+  readdirSync(join(data, 'audit')).flatMap((name) =>
+    readFileSync(join(data, 'audit', name), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line)),
+  )
+
+/** Each acknowledged write is there and has one record; no line stands twice. */
+async function expectKept(server: Running, data: string, acknowledged: readonly string[]): Promise<void> {
+  for (const id of acknowledged) expect([id, (await fetch(`${server.base}/Basic/${id}`)).status]).toEqual([id, 200])
+  await server.stop()
+  const written = recordsIn(data).filter(({ interaction }) => interaction === 'update')
+  const ids = written.map(({ requestId }) => requestId)
+  expect(ids).toHaveLength(new Set(ids).size)
+  expect(acknowledged.filter((id) => !ids.includes(id))).toEqual([])
+}
+
+const canMount = mounted(newFolder())
+if (!canMount) process.stderr.write('Only root can make a small disk: that servers survive a full one is not tested\n')
+const itOnSmallDisk = canMount ? it : it.skip
+
+/** Without a flush of its own there is less that could go wrong. */
+const DURABILITIES = process.env.FHIR_TEST_FULL === '1' ? ['strict', 'batched'] : ['strict']
+
+describe.each(DURABILITIES)('With %s audit records', (durability) => {
+  const settings = ['env', `FHIR_AUDIT_DURABILITY=${durability}`]
+
+  itOnFaultyDisk.each([['fsync'], ['fsync write']])(
+    `a server whose disk fails to %s acknowledges nothing it may lose, and recovers`,
+    async (calls) => {
+      const data = newFolder()
+      const faults = join(newFolder(), 'faults')
+      const disk = Object.entries({ ...FAULTY_DISK, DISK_UNDER: data, DISK_EIO: faults }).map(([name, value]) => `${name}=${value}`)
+      const server = await startedUnder([...settings, ...disk], '--data', data)
+      const acknowledged: string[] = []
+      const attempt = async (from: number): Promise<readonly number[]> => {
+        const statuses: number[] = []
+        for (let i = from; i < from + 5; i++) {
+          const { status } = await put(server, `b${i}`)
+          statuses.push(status)
+          if (status < 300) acknowledged.push(`b${i}`)
+        }
+        return statuses
+      }
+      expect(await attempt(0)).toEqual([201, 201, 201, 201, 201])
+      writeFileSync(faults, calls)
+      for (const status of await attempt(10)) expect([500, 503]).toContain(status)
+      const read = await fetch(`${server.base}/Basic/b1`)
+      expect(read.status).toBe(durability === 'strict' ? 503 : 200)
+      rmSync(faults)
+      await wait(100)
+      expect((await attempt(20)).at(-1)).toBe(201)
+      expect(server.child.exitCode).toBeNull()
+      await expectKept(server, data, acknowledged)
+    },
+  )
+
+  itOnSmallDisk('a server whose disk gets full loses nothing it acknowledged, and goes on when there is room', async () => {
+    const disk = smallDisk()
+    const data = join(disk, 'data')
+    const server = await startedUnder(settings, '--data', data)
+    const acknowledged: string[] = []
+    const attempt = async (name: string): Promise<void> => {
+      for (let i = 0; i < 20; i++) if ((await put(server, `${name}${i}`, 'x'.repeat(5_000))).status < 300) acknowledged.push(`${name}${i}`)
+    }
+    await attempt('before')
+    expect(acknowledged).toHaveLength(20)
+    fill(disk)
+    await attempt('full')
+    expect(acknowledged.length).toBeLessThan(40)
+    rmSync(join(disk, 'filler'))
+    await wait(1_500)
+    await attempt('after')
+    expect(acknowledged.filter((id) => id.startsWith('after')).length).toBeGreaterThan(15)
+    await expectKept(server, data, acknowledged)
+  })
+})
+
+itOnSmallDisk('A first start on a full disk is refused in one line, and is a first start when there is room', async () => {
+  const disk = smallDisk()
+  const data = join(disk, 'data')
+  fill(disk)
+  const { code, err } = await fhir('start', '--data', data, '--port', '0')
+  expect([code, err]).toEqual([1, expect.stringMatching(/^fhir: .+\n$/)])
+  rmSync(join(disk, 'filler'))
+  const server = await started('--data', data)
+  expect((await put(server, 'a')).status).toBe(201)
+  await server.stop()
+})
+
+function smallDisk(): string {
+  const folder = newFolder()
+  if (!mounted(folder)) throw new Error('not mounted')
+  return folder
+}
+
+/** False where one may not mount. */
+function mounted(folder: string): boolean {
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'none', folder])
+  if (status === 0) atEnd(() => spawnSync('umount', ['-l', folder]))
+  return status === 0
+}
+
+/** Until not a byte fits any more. */
+function fill(disk: string): void {
+  for (const size of [100_000, 1_000, 1])
+    try {
+      for (;;) writeFileSync(join(disk, 'filler'), Buffer.alloc(size), { flag: 'a' })
+    } catch {
+      // Full for pieces of this size.
+    }
+}
