@@ -1,0 +1,92 @@
+/** What single steps make of a request before an interaction gets it, and of its answer: the rare cases. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { type Front, patientOf, startFront } from './front.ts'
+
+const LIMIT = 1_000
+const WARNINGS = {
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'warning', code: 'not-supported', details: { text: 'There is no parameter x' } }],
+}
+
+let front: Front
+let reached: FhirRequest | undefined
+let answer: FhirResponse = { status: 200 }
+
+beforeAll(async () => {
+  front = await startFront(
+    async (request) => {
+      reached = request
+      return answer
+    },
+    { maxBody: LIMIT },
+  )
+})
+afterAll(() => front.close())
+
+async function send(method: string, path: string, headers: Record<string, string> = {}, body?: string) {
+  reached = undefined
+  const response = await fetch(`http://127.0.0.1:${front.port}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+}
+const put = (body: string, type = 'application/fhir+json') => send('PUT', '/Patient/1', { 'content-type': type }, body)
+
+describe('a Binary as what it is', () => {
+  it.each(['/Binary/1', '/Binary/1/_history/1'])('is what %s gives a client that names its type', async (path) => {
+    expect((await send('GET', path, { accept: 'image/png' })).status).toBe(200)
+    expect(reached?.rawAccept).toEqual(['image/png'])
+  })
+  it.each([
+    ['/Binary/1', 'application/fhir+json, image/png'],
+    ['/Binary/1/_history/1', '*/*'],
+  ])('%s is JSON for %s', async (path, accept) => {
+    expect((await send('GET', path, { accept })).status).toBe(200)
+    expect(reached).not.toHaveProperty('rawAccept')
+  })
+  it.each(['/Binary/1/_history', '/Patient/1', '/Patient/1/_history/1', '/Binary'])('%s is not given as an image', async (path) => {
+    expect((await send('GET', path, { accept: 'image/png' })).status).toBe(406)
+  })
+})
+
+describe('preferences', () => {
+  it.each([
+    ['return=minimal, return=representation', { return: 'minimal' }],
+    ['return=representation; handling=lenient, return=minimal, handling=strict', { return: 'representation', handling: 'lenient' }],
+    ['return=nothing, return=OperationOutcome', { return: 'OperationOutcome' }],
+    ['constructor=1, respond-async', {}],
+  ])('of those given twice the first counts: %s', async (prefer, preferences) => {
+    await send('GET', '/Patient', { prefer })
+    expect(reached?.preferences).toEqual(preferences)
+  })
+})
+
+describe('the limit of a body', () => {
+  it.each([
+    [LIMIT - 1, 200],
+    [LIMIT, 200],
+    [LIMIT + 1, 413],
+  ])('of %i bytes is kept: %i', async (bytes, status) => expect((await put(patientOf(bytes))).status).toBe(status))
+})
+
+describe('the charset of a body', () => {
+  it.each(['utf-8', 'UTF-8', 'utf8', '"utf-8"'])('may be %s', async (charset) =>
+    expect((await put(patientOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(200),
+  )
+  it.each(['latin1', 'utf-16', '""'])('may not be %s', async (charset) =>
+    expect((await put(patientOf(100), `application/fhir+json; charset=${charset}`)).status).toBe(415),
+  )
+})
+
+describe('_summary and _elements', () => {
+  it.each(['_elements=photo', '_summary=true', '_summary=text', '_summary=data'])('%s leave an OperationOutcome whole', async (query) => {
+    answer = { status: 200, body: WARNINGS as never }
+    expect((await send('GET', `/Patient/1?${query}`)).body).toEqual(WARNINGS)
+    const photo = [{ title: 'x' }]
+    const entries = [{ resource: { resourceType: 'Patient', id: '1', active: true, photo } }, { resource: WARNINGS }]
+    answer = { status: 200, body: { kind: 'bundle', type: 'searchset', link: [], entries } as never }
+    const { entry } = (await send('GET', `/Patient?${query}`)).body
+    expect(Object.keys(entry[0].resource)).toContain('meta')
+    expect(entry[1].resource).toEqual(WARNINGS)
+  })
+})
