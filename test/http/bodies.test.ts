@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { Gathered } from '../../lambdas/http/gathered.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
+import { comes, dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
 
 /** `[408, 408, 200]` → `{ 408: 2, 200: 1 }`. */
 function counted(answers: readonly string[]): Record<string, number> {
@@ -90,7 +90,7 @@ describe('many bytes of bodies', () => {
     })
     const quick = open(head(2_000, 'quick') + patientOf(2_000, 'quick'))
     expect(counted([await quick.until(/\r\n\r\n/)])).toEqual({ 200: 1 })
-    while (held.filter(({ text }) => text() !== '').length < 60 - MOST) await new Promise((resolve) => setTimeout(resolve, 5))
+    await comes(() => held.filter(({ text }) => text() !== '').length >= 60 - MOST)
     const refused = held.filter(({ text }) => text() !== '')
     expect(counted(refused.map(({ text }) => text()))).toEqual({ 503: refused.length })
     expect(refused.length - (60 - MOST)).toBeLessThanOrEqual(1)
@@ -108,7 +108,7 @@ describe('many bytes of bodies', () => {
       tick: 60_000,
     })
     const worked = Array.from({ length: MOST }, (_, i) => open(head(SIZE, String(i)) + patientOf(SIZE, String(i))))
-    while (waiting.length < MOST) await new Promise((resolve) => setTimeout(resolve, 5))
+    await comes(() => waiting.length === MOST)
     expect(counted([await open(head(900, 'free') + patientOf(900, 'free')).until(/\r\n\r\n/)])).toEqual({ 503: 1 })
     for (const answer of waiting) answer()
     expect(counted(await Promise.all(worked.map(({ until }) => until(/\r\n\r\n/))))).toEqual({ 200: MOST })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { requestOf } from '../../lambdas/http/gateway-event.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
-import { dial, type Front, head, patientOf, startFront } from './front.ts'
+import { comes, dial, type Front, head, patientOf, startFront } from './front.ts'
 
 let front: Front
 afterEach(() => front.close())
@@ -39,7 +39,7 @@ describe('what is no request', () => {
     let answer: (response: FhirResponse) => void = () => undefined
     front = await startFront(() => new Promise((resolve) => (answer = resolve)))
     const line = dial(front.port, `${get('host: localhost')}HELLO\r\n\r\n`)
-    while (front.audited.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await comes(() => front.audited.length > 0)
     expect(line.text()).toBe('')
     answer({ status: 200 })
     expect(told(await line.ended).map(([status]) => status)).toEqual([200, 400])
