@@ -43,6 +43,7 @@ export type SearchRequest = {
 
 /** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
+  if (pairs.length > MOST_PARAMETERS) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_PARAMETERS} parameters`)
   const state = stateOf(type, options)
   for (const [name, value] of pairs) {
     const isResult = readResult(state, name, value)
@@ -60,6 +61,8 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
 }
 
 const DEEPEST_SKIP = 10_000
+/** Known ones and others. */
+const MOST_PARAMETERS = 10_000
 const MOST_CRITERIA = 200
 const MOST_INCLUDES = 50
 const MOST_SORT_KEYS = 10

@@ -148,6 +148,7 @@ it.each<[string, string, number]>([
   ['10,000 values that a chain asks of many types', `/Observation?subject.identifier=${'i,'.repeat(9_999)}i`, 400],
   ['10,001 types', `/?_type=${'Patient,'.repeat(10_000)}Patient`, 400],
   ['10 chains through every type', `/Observation?${Array.from({ length: 10 }, () => 'focus._id=x').join('&')}`, 400],
+  ['10,001 parameters', `/Observation?${'x&'.repeat(10_001)}`, 400],
   ['200 elements', `/Observation?_elements=${Array.from({ length: 200 }, (_, i) => `a${i}`).join(',')}`, 200],
   ['201 elements', `/Observation?_elements=${Array.from({ length: 201 }, (_, i) => `a${i}`).join(',')}`, 400],
   ['50 includes', `/Observation?_id=o${'&_include=Observation:patient'.repeat(50)}`, 200],

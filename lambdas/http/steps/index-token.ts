@@ -28,6 +28,8 @@ export type TokenParts = {
 const PATIENCE = 5_000
 const HEADER = 'x-index-token'
 const LONGEST = 200
+/** Tokens of one search. */
+const MOST = 100
 const FOLDER = 'tokens'
 
 type Report = (error: unknown, requestId: string) => void
@@ -62,7 +64,9 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
     const given = event.http.headers[HEADER]
     if (given === undefined || !searches(event)) return
     const { tenant } = callerOf(event)
-    const tokens = await Promise.all(given.split(',').map((token) => opened(parts, tenant, token.trim())))
+    const texts = given.split(',', MOST + 1)
+    if (texts.length > MOST) throw fhirError(400, 'too-costly', `A search takes at most ${MOST} values of X-Index-Token`)
+    const tokens = await Promise.all(texts.map((token) => opened(parts, tenant, token.trim())))
     if (!(await parts.index.caughtUp(tokens.flat(), PATIENCE))) throw new Overloaded('the search index is behind')
   },
 })
