@@ -43,6 +43,7 @@ describe('The lock of a folder', () => {
       expect(answers.filter((answer) => answer === 'refused')).toHaveLength(AT_ONCE - 1)
       for (const { child } of all) child.kill('SIGKILL')
     },
+    600_000,
   )
 
   async function killedServerIn(folder: string): Promise<void> {
