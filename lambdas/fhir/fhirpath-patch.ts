@@ -2,13 +2,13 @@
 import { checkDepth, copied } from './copied.ts'
 import { DEEPEST } from './json.ts'
 import { type FhirError, fhirError } from './outcome.ts'
-import type { elementNamed, List, Place } from './path/locate.ts'
+import type { elementNamed, List, Location } from './path/locate.ts'
 import { Unsupported } from './path/tokens.ts'
 import type { Work } from './path/work.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
 type Paths = {
-  readonly places: (path: string) => readonly Place[]
+  readonly places: (path: string) => readonly Location[]
   readonly lists: (path: string) => readonly List[]
   readonly elementNamed: typeof elementNamed
   readonly copied: (value: unknown) => unknown
@@ -67,7 +67,7 @@ function apply(paths: Paths, operation: Operation, at: string): void {
   }
 }
 
-const placesOf = ({ places }: Paths, path: string, at: string): readonly Place[] => located(() => places(path), at)
+const placesOf = ({ places }: Paths, path: string, at: string): readonly Location[] => located(() => places(path), at)
 const listsOf = ({ lists }: Paths, path: string, at: string): readonly List[] => located(() => lists(path), at)
 
 function located<T>(locate: () => T, at: string): T {
@@ -86,7 +86,7 @@ function only<T>(found: readonly T[], at: string): T {
   return first
 }
 
-function add(paths: Paths, { value, type }: Place, operation: Operation, at: string): void {
+function add(paths: Paths, { value, type }: Location, operation: Operation, at: string): void {
   if (!isElement(value)) throw doesNotApply('its path leads to no element that has elements', at)
   const name = text(operation, 'name', at)
   const given = valuePart(operation, at)
@@ -104,7 +104,7 @@ function insert(paths: Paths, { type, holder, member }: List, operation: Operati
   holder[member] = items.toSpliced(index, 0, contentOf(paths, valuePart(operation, at), type, at))
 }
 
-function remove(places: readonly Place[], at: string): void {
+function remove(places: readonly Location[], at: string): void {
   if (places.length === 0) return
   const { holder, member, index } = only(places, at)
   if (holder === undefined) throw doesNotApply('a resource cannot be deleted from itself', at)
@@ -115,7 +115,7 @@ function remove(places: readonly Place[], at: string): void {
   } else holder[member] = items.toSpliced(index, 1)
 }
 
-function replace(paths: Paths, { type, holder, member, index }: Place, operation: Operation, at: string): void {
+function replace(paths: Paths, { type, holder, member, index }: Location, operation: Operation, at: string): void {
   if (holder === undefined) throw doesNotApply('a resource cannot be replaced by itself', at)
   const value = contentOf(paths, valuePart(operation, at), type, at)
   holder[member] = index === undefined ? value : itemsOf(holder, member).with(index, value)

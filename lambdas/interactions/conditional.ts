@@ -34,19 +34,19 @@ export function criteriaOf({ tenant, reading }: Pick<FhirRequest, 'tenant' | 're
 /** The text of a search (`identifier=s|1&active=true`) as pairs. */
 export const pairsOf = (text: string): Pairs => [...new URLSearchParams(text.replace(/^\?/, ''))]
 
-/** Up to two matches: none, one, or too many. `held` counts when it matches, though the index may not know it yet. */
+/** Up to two matches: none, one, or too many. `holder` counts when it matches, though the index may not know it yet. */
 export async function matchesOf(
   { index, resources }: Pick<Ports, 'index' | 'resources'>,
   criteria: Criteria,
-  held?: ResourceKey,
+  holder?: ResourceKey,
 ): Promise<readonly Match[]> {
   const { tenant, type } = criteria
   const where = await resolved(criteria.where, tenant, index)
   const plan: Plan = { tenant, types: [type], where, order: [], limit: 2, total: 'none' }
   const { hits } = await index.find(plan)
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
-  if (held === undefined || matches.some(({ id }) => id === held.id)) return matches
-  const [head] = await resources.current([held])
+  if (holder === undefined || matches.some(({ id }) => id === holder.id)) return matches
+  const [head] = await resources.current([holder])
   return head !== undefined && holdsOn(where, criteria, head) ? [...matches, head] : matches
 }
 
@@ -54,13 +54,13 @@ const holdsOn = (where: Predicate, { reading }: Criteria, head: ResourceVersion)
   !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource, reading))
 
 /** Binds a write that found no match to its criteria. */
-export const guardOf = ({ tenant, type, pairs }: Criteria, holder: ResourceKey, held?: ResourceKey): Guard => ({
+export const guardOf = ({ tenant, type, pairs }: Criteria, taker: ResourceKey, holder?: ResourceKey): Guard => ({
   tenant,
   guard: createHash('sha256')
     .update(JSON.stringify([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]))
     .digest('base64url'),
-  holder,
-  ...(held === undefined ? {} : { replaces: held }),
+  holder: taker,
+  ...(holder === undefined ? {} : { replaces: holder }),
 })
 
 export const tooManyMatches = (): FhirError => fhirError(412, 'multiple-matches', 'More than one resource matches the criteria')

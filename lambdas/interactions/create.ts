@@ -10,17 +10,17 @@ import { bodyOf } from './resource-body.ts'
 import { andThen, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const creation: WriteInteraction = {
-  async locate(ports, request, held) {
+  async locate(ports, request, holder) {
     const type = typeOf(request)
     const { ifNoneExist } = request.preconditions
     if (ifNoneExist === undefined) return { kind: 'target', key: newKey(ports, request) }
     const criteria = criteriaOf(request, type, pairsOf(ifNoneExist))
-    const matches = await matchesOf(ports, criteria, held)
+    const matches = await matchesOf(ports, criteria, holder)
     if (matches.length > 1) throw tooManyMatches()
     const [version] = matches.length === 1 ? await ports.resources.versions(matches) : []
     if (version !== undefined) return { kind: 'answer', response: unchanged(request, version), key: version }
     const key = newKey(ports, request)
-    return { kind: 'target', key, guard: guardOf(criteria, key, held) }
+    return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
   },
   change({ clock, resolve }, request, target, head) {
     const { type, id } = target.key

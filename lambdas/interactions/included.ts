@@ -18,7 +18,7 @@ const DEEPEST = 4
 /** Of one match alone. */
 const MOST = 10_000
 
-type Found = Map<string, ResourceVersion>
+type Included = Map<string, ResourceVersion>
 
 /** Each once, none that is a match. Cut at 10,000, which an entry then says. */
 export async function included(
@@ -27,13 +27,13 @@ export async function included(
   includes: readonly Include[],
   matches: readonly ResourceVersion[],
 ): Promise<readonly BundleEntry[]> {
-  const found: Found = new Map()
+  const found: Included = new Map()
   const matched = new Set(matches.map(nameOf))
   const isNew = (name: string): boolean => !found.has(name) && !matched.has(name)
   let round = matches
   for (let depth = 0; depth <= DEEPEST && round.length > 0; depth++) {
     const applied = depth === 0 ? includes : includes.filter(({ iterate }) => iterate)
-    const next: Found = new Map()
+    const next: Included = new Map()
     for (const include of applied)
       for (const version of await (include.reverse ? referring : referred)(ports, request, include, round))
         if (isNew(nameOf(version)) && found.size + next.size < MOST) next.set(nameOf(version), version)

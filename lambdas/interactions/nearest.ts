@@ -5,14 +5,14 @@ import type { ResourceVersion } from '../ports/resource-store.ts'
 import { metresBetween } from '../search/plan.ts'
 import type { SearchRequest } from '../search/query.ts'
 import { numberOf } from '../search/types/number.ts'
-import { placeOf } from '../search/types/special.ts'
+import { circleOf } from '../search/types/special.ts'
 
 const DISTANCE = 'http://hl7.org/fhir/StructureDefinition/location-distance'
 
 /** The extensions of a match's `search`: none unless the search has one place. */
 export function nearest({ used }: SearchRequest): (version: ResourceVersion) => readonly object[] {
   const [, value] = used.find(([name]) => name === 'near') ?? []
-  const place = value === undefined ? undefined : placeOf(value)
+  const place = value === undefined ? undefined : circleOf(value)
   if (place === undefined) return () => []
   return ({ type, body }) => {
     const { position } = type === 'Location' ? (parseJsonBytes(body) as { readonly position?: unknown }) : {}

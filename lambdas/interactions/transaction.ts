@@ -27,12 +27,12 @@ import {
   type WritePorts,
 } from './writing.ts'
 
-type Step = {
+type PlannedWrite = {
   readonly entry: EntryRequest
   readonly request: FhirRequest
   readonly interaction: WriteInteraction
 }
-type Located = Step & { readonly target: Target | Answer }
+type Located = PlannedWrite & { readonly target: Target | Answer }
 type Changed = { readonly entry: EntryRequest; readonly change: Change | Answer }
 
 const WRITES: Readonly<Record<string, WriteInteraction>> = { create: creation, update: updating, patch: patching, delete: deletion }
@@ -43,34 +43,34 @@ export const transaction =
     const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
     const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
     const writes = await inTurn(ordered.slice(0, ordered.length - reads.length), (entry) =>
-      forEntry(entry, async () => stepOf(entry, await perform.prepare(entry, request))),
+      forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request))),
     )
     await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request)))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
     await inTurn(reads, async (entry) => answers.add(entry, await readAfter(perform, entry, request, answers)))
   }
 
-function stepOf(entry: EntryRequest, request: FhirRequest): Step {
+function plannedWriteOf(entry: EntryRequest, request: FhirRequest): PlannedWrite {
   const interaction = WRITES[request.interaction]
   if (interaction === undefined)
     throw fhirError(400, 'not-supported', `${entry.method} ${request.interaction} cannot be part of a transaction`)
   return { entry, request, interaction }
 }
 
-async function commit(ports: WritePorts, steps: readonly Step[], outer: FhirRequest): Promise<readonly Changed[]> {
-  const held = new Map<number, ResourceKey>()
+async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer: FhirRequest): Promise<readonly Changed[]> {
+  const holders = new Map<number, ResourceKey>()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const changed = await plan(ports, steps, held, outer)
+    const changed = await plan(ports, planned, holders, outer)
     if (changed === 'moved on') continue
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
     const guards = changes.flatMap(({ guards }) => guards)
     const result = await committed(ports, changes, guards, changed)
     if (result.kind === 'committed') return changed
-    held.clear()
+    holders.clear()
     if (result.kind === 'guarded') {
       const guarded = changed.findIndex(({ change }) => change.kind === 'change' && change.guards.includes(guards[result.index]!))
-      held.set(steps[guarded]!.entry.index, result.holder)
+      holders.set(planned[guarded]!.entry.index, result.holder)
     }
   }
   throw lostTooManyRaces()
@@ -96,11 +96,11 @@ async function committed(
 /** All changes, made on heads read after everything was located. */
 async function plan(
   ports: WritePorts,
-  steps: readonly Step[],
-  held: ReadonlyMap<number, ResourceKey>,
+  planned: readonly PlannedWrite[],
+  holders: ReadonlyMap<number, ResourceKey>,
   outer: FhirRequest,
 ): Promise<readonly Changed[] | 'moved on'> {
-  const located = await locate(ports, steps, held)
+  const located = await locate(ports, planned, holders)
   refuseTwice(located)
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.resources.current(targets.map(({ key }) => key))
@@ -119,7 +119,7 @@ async function plan(
     return forEntry(entry, () => interaction.change(changing, request, target, head))
   })
   const made = await allOf(changes)
-  return steps.map(({ entry }, i) => ({ entry, change: made[i]! }))
+  return planned.map(({ entry }, i) => ({ entry, change: made[i]! }))
 }
 
 /** They are waited for together; of several that reject the first one counts. */
@@ -131,12 +131,16 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
 }
 
 /** Searches of several entries go to the index at once. */
-async function locate(ports: WritePorts, steps: readonly Step[], held: ReadonlyMap<number, ResourceKey>): Promise<readonly Located[]> {
-  const targets = await inSlices(steps, ({ entry, request, interaction }) =>
-    forEntry(entry, () => interaction.locate(ports, request, held.get(entry.index))),
+async function locate(
+  ports: WritePorts,
+  planned: readonly PlannedWrite[],
+  holders: ReadonlyMap<number, ResourceKey>,
+): Promise<readonly Located[]> {
+  const targets = await inSlices(planned, ({ entry, request, interaction }) =>
+    forEntry(entry, () => interaction.locate(ports, request, holders.get(entry.index))),
   )
   const found = await allOf(targets)
-  return steps.map((step, i) => ({ ...step, target: found[i]! }))
+  return planned.map((step, i) => ({ ...step, target: found[i]! }))
 }
 
 function refuseTwice(located: readonly Located[]): void {
@@ -183,7 +187,7 @@ function checked(before: Resource, after: Resource): Resource {
 }
 
 /** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */
-function isOfOthers(writes: readonly Step[]): (read: EntryRequest) => boolean {
+function isOfOthers(writes: readonly PlannedWrite[]): (read: EntryRequest) => boolean {
   const written = new Set(writes.map(({ request: { type, id, resource } }) => `${type}/${id ?? resource?.id ?? ''}`))
   return ({ url }) => {
     const [, key = '', type = ''] = /^((\w+)\/[^/?]+)/.exec(url) ?? []

@@ -11,8 +11,8 @@ import { saveOver } from './save-over.ts'
 import { type Answer, andThen, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const updating: WriteInteraction = {
-  locate(ports, request, held) {
-    if (request.id === undefined) return locateByCriteria(ports, request, held)
+  locate(ports, request, holder) {
+    if (request.id === undefined) return locateByCriteria(ports, request, holder)
     const key = keyOf(request)
     const resource = bodyOf(request)
     if (resource.id === undefined) throw fhirError(400, 'required', 'An update carries the id of the URL in its body', `${key.type}.id`)
@@ -40,17 +40,17 @@ export const update = (ports: WritePorts): Interaction => writing(ports, updatin
 
 const isConditional = (request: FhirRequest): boolean => request.id === undefined
 
-async function locateByCriteria(ports: WritePorts, request: FhirRequest, held: ResourceKey | undefined): Promise<Target | Answer> {
+async function locateByCriteria(ports: WritePorts, request: FhirRequest, holder: ResourceKey | undefined): Promise<Target | Answer> {
   const { tenant } = request
   const type = typeOf(request)
   const { id } = bodyOf(request)
   if (id !== undefined && !isId(id)) throw malformedId(`${type}.id`)
   const criteria = criteriaOf(request, type, request.parameters)
-  const [match, second] = await matchesOf(ports, criteria, held)
+  const [match, second] = await matchesOf(ports, criteria, holder)
   if (second !== undefined) throw tooManyMatches()
   if (match === undefined) {
     const key = { tenant, type, id: id ?? ports.clock.newId() }
-    return { kind: 'target', key, guard: guardOf(criteria, key, held) }
+    return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
   }
   if (id !== undefined && id !== match.id && ports.choices.conditionalUpdateIdMismatch === 'reject')
     throw fhirError(400, 'invalid', 'The id of the body is not the id of the resource that matches', `${type}.id`)

@@ -33,8 +33,8 @@ export type ChangePorts = WritePorts & { readonly resolve: Resolve }
 
 /** The two halves of a writing interaction; a transaction runs them for all its entries before it commits once. */
 export type WriteInteraction = {
-  /** `held`: the resource that holds the guard of these criteria, when a commit just met it. */
-  readonly locate: (ports: WritePorts, request: FhirRequest, held?: ResourceKey) => Awaitable<Target | Answer>
+  /** `holder`: the resource that holds the guard of these criteria, when a commit just met it. */
+  readonly locate: (ports: WritePorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<Target | Answer>
   readonly change: (
     ports: ChangePorts,
     request: FhirRequest,
@@ -49,9 +49,9 @@ export const ATTEMPTS = 100
 export const writing =
   (ports: WritePorts, { locate, change }: WriteInteraction): Interaction =>
   async (request) => {
-    let held: ResourceKey | undefined
+    let holder: ResourceKey | undefined
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const target = await locate(ports, request, held)
+      const target = await locate(ports, request, holder)
       if (target.kind === 'answer') return target.response
       const [head] = await ports.resources.current([target.key])
       if (movedOn(target, head)) continue
@@ -59,7 +59,7 @@ export const writing =
       if (changed.kind === 'answer') return changed.response
       const result = await ports.writer.commit([changed.write], changed.guards)
       if (result.kind === 'committed') return changed.response
-      held = result.kind === 'guarded' ? result.holder : undefined
+      holder = result.kind === 'guarded' ? result.holder : undefined
     }
     throw lostTooManyRaces()
   }

@@ -1,7 +1,7 @@
 import { MachineError } from './machine-error.ts'
 
 /** A search used up its budget: nothing was found out. */
-export class TooCostly extends MachineError {
+export class SearchTooCostly extends MachineError {
   override readonly fault = 'too-costly'
 }
 

@@ -8,7 +8,7 @@ import type { Definitions } from '../indexing/custom-definitions.ts'
 import { Follower } from '../indexing/follower.ts'
 import { Damaged } from '../ports/damaged.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import { TooCostly, TooManyGroups } from '../ports/too-costly.ts'
+import { SearchTooCostly, TooManyGroups } from '../ports/too-costly.ts'
 import { discard, type FileParts, isDamaged, nextTo, openIndexFiles, takeOver } from './index-files.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
@@ -171,7 +171,7 @@ function answer({ number, question }: Ask): void {
     tell({ kind: 'answer', number, answer: answerTo(question) })
   } catch (error) {
     if (isDamaged(error)) return end(file, error)
-    if (error instanceof TooCostly) tell({ kind: 'too-costly', number })
+    if (error instanceof SearchTooCostly) tell({ kind: 'too-costly', number })
     else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
     else tell({ kind: 'failed', number, reason: String(error) })
   }

@@ -7,7 +7,7 @@ import { stringsOf } from './types/string.ts'
 /** FHIRPath of each, `Patient.name[0].family`. Empty, quickly, for a resource without a long string. */
 export function longStrings(resource: Resource): readonly string[] {
   if (!hasLongString(resource)) return []
-  const places = placesOf(resource, resource.resourceType)
+  const places = longTextsIn(resource, resource.resourceType)
   const searchable = new Set(
     extractorsOf(resource.resourceType).flatMap(({ parameter }) =>
       parameter.type === 'string' || parameter.type === 'token' || parameter.type === 'uri'
@@ -18,7 +18,7 @@ export function longStrings(resource: Resource): readonly string[] {
   return places.filter(({ text }) => searchable.has(text)).map(({ path }) => path)
 }
 
-type Place = { readonly path: string; readonly text: string }
+type LongText = { readonly path: string; readonly text: string }
 
 function hasLongString(tree: unknown): boolean {
   if (typeof tree === 'string') return tree.length > LONGEST
@@ -28,10 +28,10 @@ function hasLongString(tree: unknown): boolean {
   return false
 }
 
-function placesOf(tree: unknown, path: string): readonly Place[] {
+function longTextsIn(tree: unknown, path: string): readonly LongText[] {
   if (typeof tree === 'string') return tree.length > LONGEST ? [{ path, text: tree }] : []
-  if (Array.isArray(tree)) return tree.flatMap((item, i) => placesOf(item, `${path}[${i}]`))
-  return isElement(tree) ? Object.entries(tree).flatMap(([name, value]) => placesOf(value, `${path}.${name}`)) : []
+  if (Array.isArray(tree)) return tree.flatMap((item, i) => longTextsIn(item, `${path}[${i}]`))
+  return isElement(tree) ? Object.entries(tree).flatMap(([name, value]) => longTextsIn(value, `${path}.${name}`)) : []
 }
 
 /** What a coded value or identifier is found by. */

@@ -9,7 +9,7 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import type { Definitions } from '../../lambdas/indexing/custom-definitions.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
-import { TooCostly } from '../../lambdas/ports/too-costly.ts'
+import { SearchTooCostly } from '../../lambdas/ports/too-costly.ts'
 import type { Plan, Predicate } from '../../lambdas/search/plan.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 
@@ -314,7 +314,7 @@ describe('The searcher', () => {
     }
     while (searcher.lag() > 0) await wait(10)
     const answers = [searcher.find(planOf(costly)), found(searcher, exactly('none'))] as const
-    await expect(answers[0]).rejects.toThrow(TooCostly)
+    await expect(answers[0]).rejects.toThrow(SearchTooCostly)
     expect(await answers[1]).toBe('')
   })
 

@@ -1,7 +1,7 @@
 /** The search index of the cloud home, on the engine of OPENSEARCH_ENDPOINT: the contract, and what lies at the engine's limits. */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals'
 import { tokenOf } from '../../lambdas/adapters/opensearch/visible.ts'
-import { TooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
+import { SearchTooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
 import { all, metresBetween, not, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 import { document } from '../contracts/index-document.ts'
@@ -105,16 +105,16 @@ function atItsLimits(endpoint: string): void {
     await expect(groups()).rejects.toThrow(TooManyGroups)
   })
 
-  it('a search with too many conditions, or that takes too long, is TooCostly', async () => {
+  it('a search with too many conditions, or that takes too long, is SearchTooCostly', async () => {
     const keys = (i: number) => Array.from({ length: 50 }, (_, j) => `${'y'.repeat(200)}${i}-${j}`)
     await open.index.apply(Array.from({ length: 2_000 }, (_, i) => document({ type: 'Claim', id: `${i}`, keys: { b: keys(i) } })))
     const each = (many: number, text: string): Predicate => ({
       kind: 'some',
       of: Array.from({ length: many }, (_, i) => ({ kind: 'contains', field: 'b', text: `${text}${i}` })),
     })
-    await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(TooCostly)
+    await expect(open.index.find(plan('Claim', { where: each(5_000, 'z') }))).rejects.toThrow(SearchTooCostly)
     const hasty = open.another({ budget: 1 })
-    await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(TooCostly)
+    await expect(hasty.find(plan('Claim', { where: each(500, 'y-y') }))).rejects.toThrow(SearchTooCostly)
     expect(await ids('Claim', { kind: 'contains', field: 'b', text: 'y7-4' })).toBe('7')
   })
 

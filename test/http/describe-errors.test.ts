@@ -15,14 +15,14 @@ import { MachineError, type MachineFault } from '../../lambdas/ports/machine-err
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
-import { TooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
+import { SearchTooCostly, TooManyGroups } from '../../lambdas/ports/too-costly.ts'
 
 const SECRET = 'Erika Mustermann'
 
 const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   overloaded: new Overloaded(SECRET),
   refused: new Refused(SECRET),
-  'too-costly': new TooCostly(SECRET),
+  'too-costly': new SearchTooCostly(SECRET),
   'too-many-groups': new TooManyGroups(SECRET),
   'not-recorded': new NotRecorded(SECRET),
   'not-applied': new NotApplied([], new Error(SECRET)),

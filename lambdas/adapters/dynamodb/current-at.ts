@@ -4,7 +4,7 @@ import type { Content } from './item.ts'
 import type { Reader } from './reader.ts'
 import type { Entry } from './windows.ts'
 
-export type Found<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: Content }
+export type FoundVersion<Key extends VersionKey = VersionKey> = { readonly key: Key; readonly content: Content }
 
 /** A writer that lost a race may have left its own instant in the copy, but not one of much earlier or later: ms. */
 const MARGIN = 15 * 60 * 1000
@@ -17,7 +17,7 @@ export async function* readEntries(
   entries: readonly Entry[],
   instant: number | undefined,
   wanted: number,
-): AsyncGenerator<Found<Entry>> {
+): AsyncGenerator<FoundVersion<Entry>> {
   const candidates = entries.filter(({ isHead, sup }) => instant === undefined || isHead || sup === undefined || sup >= instant - MARGIN)
   let taken = 0
   for (let at = 0; at < candidates.length; ) {
@@ -31,7 +31,7 @@ export async function* readEntries(
 }
 
 /** A copy's hint decides where it is far from the instant, and a head that is still the head is current; else the next version decides. */
-async function foundOf(reader: Reader, entries: readonly Entry[], instant: number | undefined): Promise<readonly Found<Entry>[]> {
+async function foundOf(reader: Reader, entries: readonly Entry[], instant: number | undefined): Promise<readonly FoundVersion<Entry>[]> {
   const placed = await reader.placed(entries)
   const found = entries.flatMap((key, i) => (placed[i] === undefined ? [] : [{ key, ...placed[i] }]))
   if (instant === undefined) return found

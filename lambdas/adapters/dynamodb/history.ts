@@ -1,7 +1,7 @@
 /** Histories: of one resource from its own items, of types from the index, merged. */
 import type { Clock } from '../../ports/clock.ts'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
-import { type Found, readEntries } from './current-at.ts'
+import { type FoundVersion, readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
 import type { Content } from './item.ts'
 import type { Reader } from './reader.ts'
@@ -69,7 +69,7 @@ export class History {
     window: HistoryWindow & { readonly before: number },
     after: HistoryPosition | undefined,
     wanted: number,
-  ): AsyncGenerator<Found> {
+  ): AsyncGenerator<FoundVersion> {
     let from = after
     const size = sources.length === 1 ? wanted : Math.max(SMALLEST_READING, Math.ceil((2 * wanted) / Math.max(1, sources.length)))
     for (let more = size; ; more *= 2) {
@@ -98,7 +98,7 @@ export class History {
   }
 
   /** As many as are asked for and a page may weigh. */
-  async #pageOf(found: AsyncIterable<Found>, limit: number): Promise<HistoryPage> {
+  async #pageOf(found: AsyncIterable<FoundVersion>, limit: number): Promise<HistoryPage> {
     const versions: ResourceVersion[] = []
     let weight = 0
     for await (const { key, content } of found) {
@@ -111,7 +111,7 @@ export class History {
   }
 }
 
-async function* keyed(key: ResourceKey, contents: AsyncIterable<Content>): AsyncGenerator<Found> {
+async function* keyed(key: ResourceKey, contents: AsyncIterable<Content>): AsyncGenerator<FoundVersion> {
   for await (const content of contents) yield { key: { ...key, versionId: content.vid }, content }
 }
 

@@ -22,9 +22,9 @@ export type Entry = VersionKey & {
 export type Range = { readonly from: string; readonly to: string }
 
 /** The first entries of a range, newest first, and whether these are all. */
-export type Found = { readonly entries: readonly Entry[]; readonly isAll: boolean }
+export type SourceEntries = { readonly entries: readonly Entry[]; readonly isAll: boolean }
 
-export async function readSource(dynamo: Dynamo, kind: Kind, source: Source, { from, to }: Range, limit: number): Promise<Found> {
+export async function readSource(dynamo: Dynamo, kind: Kind, source: Source, { from, to }: Range, limit: number): Promise<SourceEntries> {
   const { tenant, type, shard } = source
   if (from > to) return { entries: [], isAll: true }
   const entries: Entry[] = []
@@ -47,8 +47,8 @@ export async function readSources(
   kind: Kind,
   ranges: ReadonlyMap<Source, Range>,
   limit: number,
-): Promise<ReadonlyMap<Source, Found>> {
-  const found = new Map<Source, Found>()
+): Promise<ReadonlyMap<Source, SourceEntries>> {
+  const found = new Map<Source, SourceEntries>()
   await inParallel([...ranges], WIDTH, async ([source, range]) => {
     found.set(source, await readSource(dynamo, kind, source, range, limit))
   })

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
-import { TooCostly, TooManyGroups } from '../../ports/too-costly.ts'
+import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 
 /** Files of the store and the index; `reading`: how texts are read, for the program of the thread; `budget`: milliseconds a search may take. */
@@ -100,7 +100,7 @@ export class Searcher implements SearchIndex {
     return this.#ask({ method: 'explain', of: [plan] })
   }
 
-  /** TooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
+  /** SearchTooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
   #ask<Answer>(question: Question): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
     const number = ++this.#number
@@ -198,7 +198,7 @@ export class Searcher implements SearchIndex {
         this.#pause = PAUSE.first
         return this.#take(reply.number)?.resolve(reply.answer as never)
       case 'too-costly':
-        return this.#take(reply.number)?.reject(new TooCostly('the search used up its budget'))
+        return this.#take(reply.number)?.reject(new SearchTooCostly('the search used up its budget'))
       case 'too-many-groups':
         return this.#take(reply.number)?.reject(new TooManyGroups('the search has too many groups'))
       case 'failed':

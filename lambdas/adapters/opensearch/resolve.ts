@@ -2,7 +2,7 @@
  * What a query cannot say exactly is asked in two steps: candidates are found by a wider query, their distinct values are judged here, and
  * those that pass become a list of keys. So pages and counts are exact, at any place of a predicate.
  */
-import { TooCostly } from '../../ports/too-costly.ts'
+import { SearchTooCostly } from '../../ports/too-costly.ts'
 import { type Matching, metresBetween, type Predicate } from '../../search/plan.ts'
 import { containsQuery, type Resolved, scopeOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
@@ -72,6 +72,6 @@ async function candidatesOf(
 ): Promise<readonly string[]> {
   const query = allOf([...scopeOf(matching), ...conditions])
   const keys = await distinctKeys(searching, matching.types, query, field, MOST_CANDIDATES + 1)
-  if (keys.length > MOST_CANDIDATES) throw new TooCostly('too many values must be compared')
+  if (keys.length > MOST_CANDIDATES) throw new SearchTooCostly('too many values must be compared')
   return keys
 }

@@ -1,6 +1,6 @@
 /** Sends searches, and says in the words of the port why one was not answered. https://docs.opensearch.org/latest/api-reference/search-apis/search/ */
 import type { Hit } from '../../ports/search-index.ts'
-import { TooCostly } from '../../ports/too-costly.ts'
+import { SearchTooCostly } from '../../ports/too-costly.ts'
 import type { Position, SortKey } from '../../search/plan.ts'
 import type { Aliases } from './aliases.ts'
 import { type Cluster, Failed } from './cluster.ts'
@@ -79,11 +79,11 @@ export class Searching {
 
 function checkPart({ timed_out, error, status }: SearchAnswer): void {
   if (error !== undefined) explained(new Failed(status ?? 500, 'part of several searches', error))
-  if (timed_out) throw new TooCostly('the search took too long')
+  if (timed_out) throw new SearchTooCostly('the search took too long')
 }
 
 function explained(error: unknown): never {
-  throw error instanceof Failed && error.says(COSTLY) ? new TooCostly('the search is too large', { cause: error }) : error
+  throw error instanceof Failed && error.says(COSTLY) ? new SearchTooCostly('the search is too large', { cause: error }) : error
 }
 
 /** Missing values last, both ways. Ties by type, then id. */

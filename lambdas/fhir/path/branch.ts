@@ -2,15 +2,15 @@
 import type { Work } from './work.ts'
 
 /** The type of what comes out (with a code's one system after a space), then the way to it. */
-export type Branch = readonly [type: string, ...steps: Step[]]
+export type Branch = readonly [type: string, ...steps: PathStep[]]
 
 /** Without primitives that may have only extensions: a value is searched for only where there is one. */
 export const withoutCompanions = ([type, ...steps]: Branch): Branch => [
   type,
-  ...steps.map((step): Step => (typeof step === 'string' ? step.replace(/\?$/, '') : step)),
+  ...steps.map((step): PathStep => (typeof step === 'string' ? step.replace(/\?$/, '') : step)),
 ]
 
-export type Step =
+export type PathStep =
   /** A member; lists are opened. `status?`: a primitive, which may have only extensions. */
   | string
   | readonly ['where', Expression]

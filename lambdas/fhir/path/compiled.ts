@@ -1,5 +1,5 @@
 /** The compiler's view of an expression: items of known types, or one value. */
-import type { Branch, Expression, Step } from './branch.ts'
+import type { Branch, Expression, PathStep } from './branch.ts'
 import type { Ast } from './parse.ts'
 import { Unsupported } from './tokens.ts'
 
@@ -7,7 +7,7 @@ export type Item = {
   readonly type: string
   /** The code system of a code whose binding takes only one. */
   readonly system?: string
-  readonly steps: readonly Step[]
+  readonly steps: readonly PathStep[]
   /** Whether there can be more than one. */
   readonly many: boolean
 }
@@ -47,10 +47,14 @@ export const testOf = (compiled: Compiled): Expression => ('items' in compiled ?
 /** Each item by itself, as the focus of a criterion. */
 export const itself = (item: Item): readonly Item[] => [{ ...item, steps: [], many: false }]
 
-export const onward = (item: Item, step: Step, change: Partial<Item> = {}): Item => ({ ...item, steps: [...item.steps, step], ...change })
+export const onward = (item: Item, step: PathStep, change: Partial<Item> = {}): Item => ({
+  ...item,
+  steps: [...item.steps, step],
+  ...change,
+})
 
 /** first(), [0] and the like: one step over all branches, which keeps the type. */
-export function pick(items: readonly Item[], step: (branches: readonly Branch[]) => Step, many: boolean): readonly Item[] {
+export function pick(items: readonly Item[], step: (branches: readonly Branch[]) => PathStep, many: boolean): readonly Item[] {
   const [first] = items
   if (first === undefined) return []
   if (items.some((item) => item.type !== first.type)) throw new Unsupported('a choice between items of different types')

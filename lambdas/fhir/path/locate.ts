@@ -14,7 +14,7 @@ import { Unsupported } from './tokens.ts'
 import type { Work } from './work.ts'
 
 /** `holder[member]`, or `holder[member][index]` where the element repeats. */
-export type Place = {
+export type Location = {
   /** The FHIR type, or the path of a backbone element. */
   readonly type: string
   /** Undefined where a primitive has only extensions. */
@@ -31,8 +31,8 @@ export type List = { readonly type: string; readonly holder: Record<string, unkn
 /** What an element of a type can be called in JSON: one, or the forms of a choice. Empty: there is no such element. */
 export const elementNamed: (type: string, name: string) => readonly Member[] = membersIn(R4)
 
-/** The places an expression points to. Throws Unsupported for an expression that is wrong or no path, TooCostly beyond the work. */
-export const locate = (expression: string, resource: Element, work?: Work): readonly Place[] =>
+/** The locations an expression points to. Throws Unsupported for an expression that is wrong or no path, TooCostly beyond the work. */
+export const locate = (expression: string, resource: Element, work?: Work): readonly Location[] =>
   at(parse(expression), rootOf(resource), scopeOf(resource, work))
 
 /** The lists an expression names, with items in them or not. */
@@ -46,7 +46,7 @@ export function locateLists(expression: string, resource: Element, work?: Work):
   })
 }
 
-const rootOf = (resource: Element): readonly Place[] => [{ type: String(resource.resourceType), value: resource, member: '' }]
+const rootOf = (resource: Element): readonly Location[] => [{ type: String(resource.resourceType), value: resource, member: '' }]
 
 const scopeOf = (resource: Element, work: Work | undefined): Scope => ({
   resource,
@@ -54,7 +54,7 @@ const scopeOf = (resource: Element, work: Work | undefined): Scope => ({
   ...(work === undefined ? {} : { work }),
 })
 
-function at(ast: Ast, focus: readonly Place[], scope: Scope): readonly Place[] {
+function at(ast: Ast, focus: readonly Location[], scope: Scope): readonly Location[] {
   switch (ast.kind) {
     case 'this':
       return focus
@@ -78,33 +78,33 @@ function at(ast: Ast, focus: readonly Place[], scope: Scope): readonly Place[] {
 const isNamed = (type: string, name: string): boolean =>
   type === name || (R4.resourceTypes.includes(type) && (name === 'Resource' || name === 'DomainResource'))
 
-function called(call: Call, places: readonly Place[], scope: Scope): readonly Place[] {
+function called(call: Call, locations: readonly Location[], scope: Scope): readonly Location[] {
   switch (call.name) {
     case 'where':
-      return where(call, places, scope)
+      return where(call, locations, scope)
     case 'extension':
-      return where(call, named('extension', places), scope)
+      return where(call, named('extension', locations), scope)
     case 'ofType':
     case 'as':
-      return places.filter(({ type }) => isNamed(type, call.type!))
+      return locations.filter(({ type }) => isNamed(type, call.type!))
     case 'first':
     case 'single':
-      return places.slice(0, 1)
+      return locations.slice(0, 1)
     case 'last':
-      return places.slice(-1)
+      return locations.slice(-1)
     case 'tail':
-      return places.slice(1)
+      return locations.slice(1)
     case 'skip':
-      return places.slice(numberIn(call.args[0]))
+      return locations.slice(numberIn(call.args[0]))
     case 'take':
-      return places.slice(0, numberIn(call.args[0]))
+      return locations.slice(0, numberIn(call.args[0]))
     default:
       throw new Unsupported(`${call.name}() in a path`)
   }
 }
 
 /** `extension(url)` is short for `extension.where(url = …)`. */
-function where({ name, args }: Call, places: readonly Place[], scope: Scope): readonly Place[] {
+function where({ name, args }: Call, locations: readonly Location[], scope: Scope): readonly Location[] {
   const [argument] = args
   if (argument === undefined || args.length > 1) throw new Unsupported(`${name}() takes one argument`)
   const criterion: Ast =
@@ -115,7 +115,7 @@ function where({ name, args }: Call, places: readonly Place[], scope: Scope): re
     tests.set(type, test)
     return test
   }
-  return places.filter(({ type, value }) => value !== undefined && value !== null && testOn(type)(value, scope) === true)
+  return locations.filter(({ type, value }) => value !== undefined && value !== null && testOn(type)(value, scope) === true)
 }
 
 const r4 = compiler(R4)
@@ -126,21 +126,21 @@ function numberIn(ast: Ast | undefined): number {
   return ast.value
 }
 
-function named(name: string, places: readonly Place[]): readonly Place[] {
-  return places.flatMap((place): readonly Place[] => {
-    const holder = isPrimitive(place.type) ? companionOf(place) : place.value
+function named(name: string, locations: readonly Location[]): readonly Location[] {
+  return locations.flatMap((location): readonly Location[] => {
+    const holder = isPrimitive(location.type) ? companionOf(location) : location.value
     if (!isElement(holder)) return []
-    return elementNamed(isPrimitive(place.type) ? 'Element' : place.type, name).flatMap((member) => placesIn(holder, member))
+    return elementNamed(isPrimitive(location.type) ? 'Element' : location.type, name).flatMap((member) => locationsIn(holder, member))
   })
 }
 
 /** Ids and extensions of a primitive are in the member beside it. https://hl7.org/fhir/R4/json.html#primitive */
-function companionOf({ holder, member, index }: Place): unknown {
+function companionOf({ holder, member, index }: Location): unknown {
   const beside = holder?.[`_${member}`]
   return index === undefined ? beside : Array.isArray(beside) ? beside[index] : undefined
 }
 
-function placesIn(holder: Record<string, unknown>, { key, type, list }: Member): readonly Place[] {
+function locationsIn(holder: Record<string, unknown>, { key, type, list }: Member): readonly Location[] {
   const value = holder[key]
   const beside = isPrimitive(type) ? holder[`_${key}`] : undefined
   if (value === undefined && beside === undefined) return []

@@ -1,14 +1,14 @@
 /** Walks along the steps of a branch. */
 import type { Element } from '../resource.ts'
-import type { Branch, Collect, Evaluate, Expression, Scope, Step } from './branch.ts'
+import type { Branch, Collect, Evaluate, Expression, PathStep, Scope } from './branch.ts'
 import { distinct, identity, NO_VALUE, truth } from './compare.ts'
 import { spend } from './work.ts'
 
 /** Walks on from a focus. It stops, and returns true, at its limit; without a list at the first item. */
-export type Walk = (focus: unknown, scope: Scope, found: Found | undefined) => boolean
+export type Walk = (focus: unknown, scope: Scope, found: Collected | undefined) => boolean
 
 /** `push` answers how many there are. */
-type Found = { readonly push: (item: unknown) => number; readonly limit?: number }
+type Collected = { readonly push: (item: unknown) => number; readonly limit?: number }
 
 /** How the expressions inside steps are evaluated. */
 export type Evaluator = (expression: Expression) => Evaluate
@@ -19,13 +19,13 @@ const END: Walk = (focus, { work }, found) => {
   return found.push(focus) === found.limit
 }
 
-export function chain(steps: readonly Step[], evaluator: Evaluator): Walk {
+export function chain(steps: readonly PathStep[], evaluator: Evaluator): Walk {
   let walk = END
   for (let i = steps.length - 1; i >= 0; i--) walk = link(steps[i]!, walk, evaluator)
   return walk
 }
 
-function link(step: Step, next: Walk, evaluator: Evaluator): Walk {
+function link(step: PathStep, next: Walk, evaluator: Evaluator): Walk {
   if (typeof step === 'string') return step.endsWith('?') ? primitive(step.slice(0, -1), next) : member(step, next)
   switch (step[0]) {
     case 'where': {
@@ -76,7 +76,7 @@ function primitive(key: string, next: Walk): Walk {
   }
 }
 
-function open(value: unknown, next: Walk, scope: Scope, found: Found | undefined): boolean {
+function open(value: unknown, next: Walk, scope: Scope, found: Collected | undefined): boolean {
   if (!Array.isArray(value)) return next(value, scope, found)
   for (const item of value) if (item !== null && next(item, scope, found)) return true
   return false
@@ -97,7 +97,7 @@ export function gather(branches: readonly Branch[], evaluator: Evaluator, limit?
   }
 }
 
-function literalOf(step: Step): readonly unknown[] | undefined {
+function literalOf(step: PathStep): readonly unknown[] | undefined {
   return typeof step !== 'string' && step[0] === 'value' && step[1] !== null && typeof step[1] !== 'object' ? [step[1]] : undefined
 }
 
@@ -113,7 +113,7 @@ export function finds(branches: readonly Branch[], evaluator: Evaluator): (focus
 /** What writing out an item costs, against gathering it. */
 const IDENTITY = 20
 
-type Collecting = Extract<Step, readonly [string, ...unknown[]]>
+type Collecting = Extract<PathStep, readonly [string, ...unknown[]]>
 
 function collector(step: Collecting, evaluator: Evaluator): Collect {
   switch (step[0]) {

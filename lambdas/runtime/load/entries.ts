@@ -38,7 +38,7 @@ export function open(bytes: Uint8Array, place: string, copy: Buffer = Buffer.all
 }
 
 function entriesOf(
-  found: readonly Found[],
+  found: readonly FoundResource[],
   keys: readonly string[],
   place: string,
   others: ReadonlyMap<string, string>,
@@ -59,7 +59,7 @@ function entriesOf(
 }
 
 /** A resource of a file, and where it stands in the copy. */
-type Found = {
+type FoundResource = {
   isEntry: boolean
   fullUrl: string | undefined
   type: string | undefined
@@ -82,7 +82,7 @@ export type Reference = { readonly start: number; readonly end: number; readonly
 
 const NAMES = namesOf(['resourceType', 'id', 'entry', 'fullUrl', 'resource', 'reference', 'url', 'valueUri', 'valueUrl', 'ifNoneExist'])
 
-function read(bytes: Uint8Array, copy: Buffer): readonly Found[] {
+function read(bytes: Uint8Array, copy: Buffer): readonly FoundResource[] {
   const json = new CompactJson(bytes, copy, NAMES)
   try {
     if (!isUtf8(bytes)) throw new SyntaxError()
@@ -105,8 +105,8 @@ function faultOf(bytes: Uint8Array): string {
 }
 
 /** The resources of a Bundle, or the one resource there is. */
-function resourcesOf(json: CompactJson): readonly Found[] {
-  let entries: Found[] | undefined
+function resourcesOf(json: CompactJson): readonly FoundResource[] {
+  let entries: FoundResource[] | undefined
   const whole = resourceAt(json, () => {
     if (entries !== undefined) throw new SyntaxError('entry twice')
     entries = []
@@ -119,8 +119,8 @@ function resourcesOf(json: CompactJson): readonly Found[] {
 }
 
 /** Nothing for an entry without a resource. */
-function entryAt(json: CompactJson): Found | undefined {
-  let found: Found | undefined
+function entryAt(json: CompactJson): FoundResource | undefined {
+  let found: FoundResource | undefined
   let fullUrl: string | undefined
   let unless: string | undefined
   if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
@@ -137,7 +137,7 @@ function entryAt(json: CompactJson): Found | undefined {
 }
 
 /** `atEntries` consumes the value of a property `entry`. */
-function resourceAt(json: CompactJson, atEntries?: () => void): Found {
+function resourceAt(json: CompactJson, atEntries?: () => void): FoundResource {
   const found = foundAt(json)
   let ofEntries = NO_PATCHES
   const visit = (name: string, level: number): void => {
@@ -165,7 +165,7 @@ function resourceAt(json: CompactJson, atEntries?: () => void): Found {
 
 const NO_PATCHES = { from: 0, to: 0 }
 
-const foundAt = ({ copy, length }: CompactJson): Found => ({
+const foundAt = ({ copy, length }: CompactJson): FoundResource => ({
   isEntry: false,
   fullUrl: undefined,
   type: undefined,
@@ -183,7 +183,7 @@ const QUOTE = Buffer.from('"')
 const OBJECT = Buffer.from('{')
 const URN = Buffer.from('"urn:')
 
-function keyOf({ type, id, fullUrl }: Found): string {
+function keyOf({ type, id, fullUrl }: FoundResource): string {
   if (type === undefined) throw new Error('not a FHIR resource')
   const [, ofUrl] = id === undefined ? (/([A-Za-z0-9\-.]{1,64})$/.exec(fullUrl ?? '') ?? []) : []
   if (id === undefined && ofUrl === undefined) throw new Error(`the ${type} has no id`)
@@ -192,7 +192,7 @@ function keyOf({ type, id, fullUrl }: Found): string {
 
 type Known = ReadonlyMap<string, Text>
 
-function resourceOf(found: Found, key: string, known: Known): Pick<LoadEntry, 'resource' | 'searches'> {
+function resourceOf(found: FoundResource, key: string, known: Known): Pick<LoadEntry, 'resource' | 'searches'> {
   const { patches, afterType, id, hasUrns } = found
   for (const patch of patches) patch.text = known.get(patch.to)
   if (id === undefined) {
@@ -205,7 +205,7 @@ function resourceOf(found: Found, key: string, known: Known): Pick<LoadEntry, 'r
 }
 
 /** Nothing for one that cannot be read: the server says why when it is sent as it is. */
-function resolved(resource: Found, known: Known): Found | undefined {
+function resolved(resource: FoundResource, known: Known): FoundResource | undefined {
   const keyAt = (url: string): string | undefined => {
     const quoted = known.get(url)
     return quoted && (JSON.parse(quoted.text) as string)

@@ -60,10 +60,10 @@ const faultOf = (answer: Answer): string => `${answer.status} ${textsOf(json(ans
 /** Without places: those would be of the Bundle of searches, which nobody has seen. */
 const textsOf = (outcome: Outcome | undefined): string => outcome?.issue?.map(({ details }) => details?.text).join('; ') ?? ''
 
-type Found = { readonly resource?: { readonly resourceType?: string; readonly id?: string } }
+type SearchEntry = { readonly resource?: { readonly resourceType?: string; readonly id?: string } }
 type Answered = {
   readonly response?: { readonly status?: string; readonly outcome?: Outcome }
-  readonly resource?: { readonly entry?: readonly Found[] }
+  readonly resource?: { readonly entry?: readonly SearchEntry[] }
 }
 
 function meaningsIn(answer: Answer, searches: readonly string[]): readonly Meaning[] {

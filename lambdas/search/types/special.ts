@@ -21,16 +21,16 @@ export const special: SearchType = {
       }
     },
   lower(parameter, value) {
-    const place = placeOf(value)
+    const place = circleOf(value)
     if (place === undefined) throw malformed(parameter, 'of the form latitude|longitude|distance|units, with units km, m or [mi_us]')
     return { kind: 'near', field: parameter.field, ...place }
   },
 }
 
-type Place = { readonly latitude: number; readonly longitude: number; readonly metres: number }
+type Circle = { readonly latitude: number; readonly longitude: number; readonly metres: number }
 
 /** What `near` asks for; undefined where it is malformed. */
-export function placeOf(value: string): Place | undefined {
+export function circleOf(value: string): Circle | undefined {
   const [latitude = '', longitude = '', distance = '', units = ''] = splitValue(value, '|')
   const unit = UNITS[units === '' ? 'km' : units]
   const far = distance === '' ? DEFAULT_DISTANCE : Number(distance)

@@ -68,7 +68,7 @@ export class IndexReader {
     this.#latest.clear()
   }
 
-  /** TooCostly when the budget is used up. */
+  /** SearchTooCostly when the budget is used up. */
   find(plan: Plan): HitPage {
     const found = this.#found(plan)
     const matches = found.reduce((sum, { docs }) => sum + docs.length, 0)
@@ -85,12 +85,12 @@ export class IndexReader {
     return { hits: hits.slice(skip, wanted - 1), more: hits.length >= wanted, ...shown }
   }
 
-  /** All matches, in no order. TooCostly when the budget is used up. */
+  /** All matches, in no order. SearchTooCostly when the budget is used up. */
   *matches(matching: Matching, order: readonly SortKey[]): Generator<Match> {
     for (const each of this.#found(matching)) yield* this.#shown(each, order)
   }
 
-  /** The keys of a field among the matches, at most so many. TooCostly when the budget is used up. */
+  /** The keys of a field among the matches, at most so many. SearchTooCostly when the budget is used up. */
   distinct(matching: Matching, field: string, limit: number): readonly string[] {
     const keys = new Set<string>()
     for (const each of this.#found(matching))
