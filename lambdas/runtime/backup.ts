@@ -8,7 +8,7 @@ import { askServer, type Command } from '../adapters/filesystem/command-socket.t
 import { DataFolderInUse, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { copyDurably, flushFolder } from '../adapters/filesystem/durable-file.ts'
 import { backupStoreFile, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
-import { nextTo } from './index-files.ts'
+import { nextTo } from './searcher/index-files.ts'
 
 const STORE = 'store.db'
 const INDEX = 'index.db'

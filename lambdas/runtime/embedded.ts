@@ -9,7 +9,6 @@ import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { listenForCommands } from '../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
-import { Searcher } from '../adapters/in-process/searcher.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import { nodeServer } from '../http/node-server.ts'
@@ -42,8 +41,9 @@ import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { readingOf } from './reading-of.ts'
+import { Searcher } from './searcher/searcher.ts'
+import { ToldDefinitions } from './searcher/told-definitions.ts'
 import { stampedWriter } from './stamped-writer.ts'
-import { ToldDefinitions } from './told-definitions.ts'
 
 export type EmbeddedOptions = {
   readonly config: Config
@@ -186,7 +186,7 @@ async function openStores(
   const definitions = new ToldDefinitions((error) => report(error, ''))
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), now: () => clock.now(), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
-    thread: new URL('./searcher-thread.ts', import.meta.url),
+    thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
     store: data.path('store.db'),
     index: data.path('index.db'),
     acknowledged: () => store.lastPosition(),

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it, jest } from '@jest/globals'
-import { Searcher } from '../../lambdas/adapters/in-process/searcher.ts'
-import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import type { Definitions } from '../../lambdas/indexing/custom-definitions.ts'
-import { Damaged } from '../../lambdas/ports/damaged.ts'
-import type { Write } from '../../lambdas/ports/resource-store.ts'
-import { SearchTooCostly } from '../../lambdas/ports/too-costly.ts'
-import type { Plan, Predicate } from '../../lambdas/search/plan.ts'
-import { newFolder } from '../fixtures/at-end.ts'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import type { Definitions } from '../../../lambdas/indexing/custom-definitions.ts'
+import { Damaged } from '../../../lambdas/ports/damaged.ts'
+import type { Write } from '../../../lambdas/ports/resource-store.ts'
+import { SearchTooCostly } from '../../../lambdas/ports/too-costly.ts'
+import { Searcher } from '../../../lambdas/runtime/searcher/searcher.ts'
+import type { Plan, Predicate } from '../../../lambdas/search/plan.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
 
 const folder = newFolder()
 /** Of an index, where each of them begins. */
@@ -30,7 +30,7 @@ async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
   const told: Partial<Definitions>[] = []
   const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
   const searcher = new Searcher({
-    thread: new URL('../../lambdas/runtime/searcher-thread.ts', import.meta.url),
+    thread: new URL('../../../lambdas/runtime/searcher/searcher-thread.ts', import.meta.url),
     store: file,
     index,
     acknowledged: () => store.lastPosition(),

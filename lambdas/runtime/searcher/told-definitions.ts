@@ -1,6 +1,6 @@
 /** What the thread of the index tells about SearchParameters, put together for those who serve. */
-import { type Definitions, NO_DEFINITIONS } from '../indexing/custom-definitions.ts'
-import { prepared } from '../search/own-evaluation.ts'
+import { type Definitions, NO_DEFINITIONS } from '../../indexing/custom-definitions.ts'
+import { prepared } from '../../search/own-evaluation.ts'
 
 export class ToldDefinitions {
   readonly #report: (error: unknown) => void

@@ -1,15 +1,16 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
 import { availableParallelism } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from '../adapters/in-process/searcher.ts'
-import type { SqliteSearchIndex } from '../adapters/sqlite-index/search-index.ts'
-import { SqliteChangeFeed } from '../adapters/sqlite-store/change-feed.ts'
-import type { Definitions } from '../indexing/custom-definitions.ts'
-import { Follower } from '../indexing/follower.ts'
-import { Damaged } from '../ports/damaged.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { SearchTooCostly, TooManyGroups } from '../ports/too-costly.ts'
+import type { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
+import { SqliteChangeFeed } from '../../adapters/sqlite-store/change-feed.ts'
+import type { Definitions } from '../../indexing/custom-definitions.ts'
+import { Follower } from '../../indexing/follower.ts'
+import { Damaged } from '../../ports/damaged.ts'
+import type { ResourceVersion } from '../../ports/resource-store.ts'
+import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
 import { discard, type FileParts, isDamaged, nextTo, openIndexFiles, takeOver } from './index-files.ts'
+import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './searcher.ts'
+import { Yielding } from './yielding.ts'
 
 /** Versions indexed between two looks at the mailbox: about 10 ms. */
 const SLICE = 128
@@ -21,20 +22,9 @@ const COMMIT_EVERY = 10_000
 const COMMIT_NEXT_EVERY = 4_000
 /** Milliseconds without work after which the index commits. */
 const COMMIT_IDLE = 200
-/**
- * While many versions at once keep coming and nobody searches, the index leaves a small machine to the writes, and works one part in so many
- * of the time. `flood`: versions of a commit; `pause`: milliseconds without such a commit after which it works again; `behind`: versions, a
- * few slices; `debt`: milliseconds of processor time that making up for it may take.
- */
-const YIELDING = { parts: 8, flood: 50, pause: 100, behind: 1_000, debt: 12_000 } as const
-/** Versions after which what came before counts half. */
-const WORK_REMEMBERED = 20_000
-/** Processors of a machine on which the index takes time from the writes. */
-const SMALL = 3
 
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
-const isSmall = availableParallelism() <= SMALL
 const port = parentPort!
 const { store, index: file, budget, reading } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
@@ -46,9 +36,7 @@ let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
 let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_NEXT_EVERY, () => undefined)
 let wanted = answering.follower.position
-let flooded = 0
-/** Versions taken in, and the milliseconds of processor time this took; what was long ago counts little. */
-const work = { versions: 0, ms: 0 }
+const yielding = new Yielding(availableParallelism())
 let scheduled = false
 /** The store could not be read: that is tried again when somebody asks, or it has more. */
 let stuck = false
@@ -78,7 +66,7 @@ function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (chan
 }
 
 function follow(to: number): void {
-  if (to - wanted >= YIELDING.flood) flooded = performance.now()
+  yielding.acknowledged(to - wanted, performance.now())
   wanted = Math.max(wanted, to)
   schedule()
 }
@@ -105,14 +93,10 @@ function turn(): void {
   if (stuck) return
   while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
   const now = performance.now()
-  if (mayYield(now)) nap = setTimeout(wake, (now - began) * (YIELDING.parts - 1))
-  else schedule()
-}
-
-function mayYield(now: number): boolean {
   const behind = wanted - answering.follower.position
-  const isTolerable = behind > YIELDING.behind && (behind * work.ms) / work.versions < YIELDING.debt
-  return isSmall && waiting.length === 0 && now - flooded < YIELDING.pause && isTolerable
+  const pause = yielding.pauseAfter({ now, behind, asked: waiting.length, took: now - began })
+  if (pause > 0) nap = setTimeout(wake, pause)
+  else schedule()
 }
 
 function wake(): void {
@@ -127,18 +111,16 @@ function catchUp(): void {
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
   if (!follower.follow(wanted - follower.position > BULK ? BULK : SLICE)) return
   const { user, system } = process.threadCpuUsage(before.used)
-  const fading = work.versions > WORK_REMEMBERED ? 0.5 : 1
-  work.versions = work.versions * fading + follower.position - before.position
-  work.ms = work.ms * fading + (user + system) / 1000
+  yielding.worked(follower.position - before.position, (user + system) / 1000)
   clearTimeout(idle)
-  idle = setTimeout(settle, COMMIT_IDLE)
+  idle = setTimeout(commitStep, COMMIT_IDLE)
   tell({ kind: 'position', position: follower.position })
 }
 
 /** Searches are answered between two steps. */
-function settle(): void {
+function commitStep(): void {
   attempt(file, () => {
-    if (!answering.follower.settle()) idle = setTimeout(settle, 0)
+    if (!answering.follower.settle()) idle = setTimeout(commitStep, 0)
   })
 }
 

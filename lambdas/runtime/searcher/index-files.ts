@@ -1,12 +1,12 @@
 /** The files of the index: the one that answers, and after an upgrade the one beside it that is made to take its place. */
 import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
-import { SCHEMA } from '../adapters/sqlite-index/schema.ts'
-import { SqliteSearchIndex } from '../adapters/sqlite-index/search-index.ts'
-import { positionOf } from '../indexing/index-changes.ts'
-import { makerOf } from '../indexing/maker.ts'
-import { INDEX_FORMAT } from '../search/extract.ts'
-import type { Reading } from '../search/reading.ts'
+import { SCHEMA } from '../../adapters/sqlite-index/schema.ts'
+import { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
+import { positionOf } from '../../indexing/index-changes.ts'
+import { makerOf } from '../../indexing/maker.ts'
+import { INDEX_FORMAT } from '../../search/extract.ts'
+import type { Reading } from '../../search/reading.ts'
 
 /** `next` follows the store from its beginning, until it has all that `answering` has. */
 export type IndexFiles = { readonly answering: SqliteSearchIndex; readonly next?: SqliteSearchIndex }

@@ -3,12 +3,12 @@ import { copyFileSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
-import type { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import { takeRestored } from '../../lambdas/runtime/backup.ts'
-import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../lambdas/runtime/index-files.ts'
-import { extract } from '../../lambdas/search/extract.ts'
-import { newFolder } from '../fixtures/at-end.ts'
-import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import type { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { takeRestored } from '../../../lambdas/runtime/backup.ts'
+import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../../lambdas/runtime/searcher/index-files.ts'
+import { extract } from '../../../lambdas/search/extract.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { patientOf, versionOf, writeOf } from '../../fixtures/versions.ts'
 
 const partsIn = (folder: string): FileParts => ({
   file: join(folder, 'index.db'),
