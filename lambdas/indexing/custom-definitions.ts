@@ -85,7 +85,7 @@ export function defined(state: Definitions, version: ResourceVersion): Definitio
     .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
     .map((mapping): Definition => ({ tenant, id, mapping, state: 'building' }))
   const definitions = [...others, ...kept, ...added]
-  return rebuilt({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
+  return addRebuild({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
     ...new Set(added.map(({ mapping }) => mapping.base)),
   ])
 }
@@ -114,7 +114,7 @@ function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMap
 }
 
 /** The documents of the types are made again, from the first on. */
-export const rebuilt = (state: Definitions, tenant: string, types: readonly string[]): Definitions => ({
+export const addRebuild = (state: Definitions, tenant: string, types: readonly string[]): Definitions => ({
   ...state,
   rebuilds: [
     ...state.rebuilds.filter((each) => !types.some((type) => isRebuild(tenant, type)(each))),

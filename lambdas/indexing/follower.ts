@@ -3,7 +3,7 @@ import type { ChangeFeed } from '../ports/change-feed.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { isPrepared, prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
-import { built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, rebuilt, tried } from './custom-definitions.ts'
+import { addRebuild, built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, tried } from './custom-definitions.ts'
 import { type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
 import { readingOfDocuments } from './reading-now.ts'
 import { type Progress, type RebuiltIndex, rebuildSlice } from './rebuild.ts'
@@ -71,7 +71,7 @@ export class Follower {
   follow(limit: number): boolean {
     const { feed, index, commitEvery } = this.#parts
     if (this.#position - this.#committed >= commitEvery) {
-      this.settle()
+      this.commitStep()
       return true
     }
     const before = this.#position
@@ -105,8 +105,8 @@ export class Follower {
   }
 
   /** The types are made again from the first document on. */
-  redo(tenant: string, types: readonly string[]): void {
-    this.#become(rebuilt(this.#definitions, tenant, types))
+  requestRebuild(tenant: string, types: readonly string[]): void {
+    this.#become(addRebuild(this.#definitions, tenant, types))
     this.#keep()
   }
 
@@ -116,7 +116,7 @@ export class Follower {
   }
 
   /** A step towards a commit. True: that was it. */
-  settle(): boolean {
+  commitStep(): boolean {
     if (!this.#parts.index.prepareCommit()) return false
     this.commit()
     return true

@@ -5,7 +5,7 @@
 import type { KeptState } from '../ports/kept-state.ts'
 import type { IndexStatus } from '../ports/reindex.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
-import { built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, rebuilt, tried } from './custom-definitions.ts'
+import { addRebuild, built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, tried } from './custom-definitions.ts'
 
 /** `taken`: names the attempt that builds it; a new wish for the same type has none. */
 export type Pending = Rebuild & { readonly taken?: string }
@@ -13,7 +13,7 @@ export type Pending = Rebuild & { readonly taken?: string }
 export type IndexState = Omit<Definitions, 'rebuilds'> & {
   readonly rebuilds: readonly Pending[]
   /** What documents are made with. */
-  readonly maker?: string
+  readonly extraction?: string
   /** The execution that rebuilds, and when it last said so: ms since 1970. */
   readonly worker?: { readonly execution: string; readonly at: number }
 }
@@ -38,8 +38,8 @@ export const afterPoison = (state: IndexState, version: VersionKey, reason: stri
 
 export const afterTry = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => tried(each, version))
 
-export const wanting = (state: IndexState, tenant: string, types: readonly string[]): IndexState =>
-  on(state, (each) => rebuilt(each, tenant, types))
+export const requestRebuild = (state: IndexState, tenant: string, types: readonly string[]): IndexState =>
+  on(state, (each) => addRebuild(each, tenant, types))
 
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > GONE
 

@@ -4,9 +4,9 @@ import { type StreamRecord, streamTransaction, streamVersion } from '../adapters
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
+import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
-import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, wanting } from '../indexing/index-state.ts'
-import { makerOf } from '../indexing/maker.ts'
+import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, requestRebuild } from '../indexing/index-state.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
 import { readingOfDocuments } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
@@ -28,7 +28,7 @@ async function startRebuild({ number, value }: Kept<IndexState>, again = ''): Pr
 }
 
 export const reindex = (): Reindex => ({
-  start: async (tenant, types) => startRebuild(await indexState().change((state) => wanting(state, tenant, types))),
+  start: async (tenant, types) => startRebuild(await indexState().change((state) => requestRebuild(state, tenant, types))),
 })
 
 type StreamEvent = { readonly Records: readonly StreamRecord[] }
@@ -124,11 +124,11 @@ export const rebuild = /* @__PURE__ */ once(() =>
 /** Once in every deployment: what functions share is there, and documents made by another extractor are made again. */
 export async function migrate(): Promise<void> {
   await makeSecretKey(stateTable())
-  const maker = makerOf(plainReading())
+  const extraction = extractionOf(plainReading())
   const state = await indexState().change((before) => {
-    if (before.maker === maker) return before
-    const isNew = before.maker === undefined
-    return { ...(isNew ? before : wanting(before, TENANT, resourceTypes)), maker }
+    if (before.extraction === extraction) return before
+    const isNew = before.extraction === undefined
+    return { ...(isNew ? before : requestRebuild(before, TENANT, resourceTypes)), extraction }
   })
   await startRebuild(state)
 }

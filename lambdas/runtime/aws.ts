@@ -35,15 +35,15 @@ export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places
 /** Large bodies, kept queries, lists of tokens. */
 export const blobs: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(places().bucket))
 
-/** `settle`: see DynamoDbStoreOptions. */
-export const openStore = (settle?: number): DynamoDbResourceStore =>
+/** `settleTime`: see DynamoDbStoreOptions. */
+export const openStore = (settleTime?: number): DynamoDbResourceStore =>
   new DynamoDbResourceStore({
     client: client(),
     table: places().table,
     blobs: blobs(),
     clock: clock(),
     ...LIMITS,
-    ...(settle === undefined ? {} : { settle }),
+    ...(settleTime === undefined ? {} : { settleTime }),
   })
 
 /** Reader and writer. What a function may do with it is its role's affair. */

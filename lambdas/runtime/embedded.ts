@@ -41,8 +41,8 @@ import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { readingOf } from './reading-of.ts'
+import { DefinitionsInUse } from './searcher/definitions-in-use.ts'
 import { Searcher } from './searcher/searcher.ts'
-import { ToldDefinitions } from './searcher/told-definitions.ts'
 import { stampedWriter } from './stamped-writer.ts'
 
 export type EmbeddedOptions = {
@@ -172,7 +172,7 @@ async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions
 type Stores = {
   readonly store: SqliteResourceStore
   readonly searcher: Searcher
-  readonly definitions: ToldDefinitions
+  readonly definitions: DefinitionsInUse
 }
 type Home = Stores & { readonly serve: Serve }
 
@@ -183,7 +183,7 @@ async function openStores(
   reading: Reading,
   report: EmbeddedOptions['report'],
 ): Promise<Stores> {
-  const definitions = new ToldDefinitions((error) => report(error, ''))
+  const definitions = new DefinitionsInUse((error) => report(error, ''))
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), now: () => clock.now(), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher/searcher-thread.ts', import.meta.url),

@@ -24,7 +24,7 @@ await onDynamo((engine) => {
       clock: new SystemClock(),
       patience: 60_000,
       stampTime: Number.POSITIVE_INFINITY,
-      settle: 0,
+      settleTime: 0,
     })
     return { table, store }
   }

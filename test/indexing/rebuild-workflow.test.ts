@@ -4,7 +4,14 @@
  */
 import { describe, expect, it } from '@jest/globals'
 import { StateMachine } from 'aws-local-stepfunctions'
-import { afterSearchParameter, type IndexState, NO_STATE, type SharedState, statusOf, wanting } from '../../lambdas/indexing/index-state.ts'
+import {
+  afterSearchParameter,
+  type IndexState,
+  NO_STATE,
+  requestRebuild,
+  type SharedState,
+  statusOf,
+} from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { readingOfDocuments } from '../../lambdas/indexing/reading-now.ts'
@@ -199,7 +206,7 @@ describe('the rebuild', () => {
 
   it('of a type without resources makes no index', async () => {
     const it = await world(1, 0)
-    await it.state.change((state) => wanting(state, TENANT, ['Observation']))
+    await it.state.change((state) => requestRebuild(state, TENANT, ['Observation']))
     await it.run('a')
     expect(it.steps).toEqual(['take', 'open', 'swap', 'take'])
     expect(it.indices.live.name).toBe('v1')
@@ -276,12 +283,12 @@ describe('the rebuild', () => {
     const unreadable = async () =>
       statusOf((await it.state.read()).value, TENANT).unreadable.map(({ id, versionId }) => `${id} ${versionId}`)
     await it.writeText('p3', 'damaged')
-    await it.state.change((state) => wanting(state, TENANT, ['Patient']))
+    await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('a')
     expect(await unreadable()).toEqual(['p3 2'])
     await it.expectWhole()
     await it.write('p3', 'mended')
-    await it.state.change((state) => wanting(state, TENANT, ['Patient']))
+    await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('b')
     expect(await unreadable()).toEqual([])
   })

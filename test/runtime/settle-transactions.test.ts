@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { expect, it } from '@jest/globals'
-import { wanting } from '../../lambdas/indexing/index-state.ts'
+import { requestRebuild } from '../../lambdas/indexing/index-state.ts'
 import { indexState } from '../../lambdas/runtime/aws.ts'
 import { settle } from '../../lambdas/runtime/aws-indexing.ts'
 import { atEnd } from '../fixtures/at-end.ts'
@@ -49,7 +49,7 @@ await onDynamo((engine) => {
       { pk, sk: 'M#0000', keys: Buffer.from('no manifest') },
     ])
       await engine.client.send(new PutCommand({ TableName: table, Item }))
-    await indexState().change((state) => wanting(state, 'default', ['Patient']))
+    await indexState().change((state) => requestRebuild(state, 'default', ['Patient']))
     await expect(settle({ sweep: 'transactions' })).rejects.toThrow('1 of 1 transactions could not be settled')
     expect(started).toEqual([expect.stringMatching(/^rebuild-1-\d+$/)])
   })

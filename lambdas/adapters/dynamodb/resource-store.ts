@@ -49,7 +49,7 @@ export type DynamoDbStoreOptions = {
   /** How long a stamp is sent: what was stamped before is not committed any more, and is Overloaded. */
   readonly stampTime?: number
   /** How long a scan waits between what is current and what is past: ms. */
-  readonly settle?: number
+  readonly settleTime?: number
 }
 
 const DEFAULTS = {
@@ -59,7 +59,7 @@ const DEFAULTS = {
   mostActions: 100,
   transactionTime: 30_000,
   stampTime: STAMP_TIME,
-  settle: 2_000,
+  settleTime: 2_000,
 }
 
 export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter {
@@ -92,8 +92,8 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   }
 
   async scan(request: ScanRequest): Promise<ScanPage> {
-    const { settle } = this.#options
-    return scanPage({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settle }, request)
+    const { settleTime } = this.#options
+    return scanPage({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settleTime }, request)
   }
 
   /** What the index of the table shows late it shows within a second, as a rule. */

@@ -25,7 +25,7 @@ export type ScanOptions = {
   readonly reader: Reader
   readonly types: Types
   /** How much later the index may show a copy than it stops showing the head: ms. */
-  readonly settle: number
+  readonly settleTime: number
 }
 
 export async function scanPage(options: ScanOptions, request: ScanRequest): Promise<ScanPage> {
@@ -44,13 +44,13 @@ export async function scanPage(options: ScanOptions, request: ScanRequest): Prom
 
 /** All entries up to a place, of heads and of copies. No `end`: to the end. */
 async function window(
-  { dynamo, settle }: ScanOptions,
+  { dynamo, settleTime }: ScanOptions,
   source: Source,
   range: { readonly from: string; readonly to: string },
   size: number,
 ): Promise<{ readonly entries: readonly Entry[]; readonly end?: string }> {
   const heads = await readSource(dynamo, 'c', source, range, size)
-  await wait(settle)
+  await wait(settleTime)
   const to = heads.isAll ? range.to : behind(heads.entries.at(-1)!.gsk)
   const past = await readSource(dynamo, 'h', source, { ...range, to }, size)
   const end = past.isAll ? (heads.isAll ? undefined : to) : behind(past.entries.at(-1)!.gsk)

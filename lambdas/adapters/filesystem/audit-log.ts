@@ -9,7 +9,7 @@ const DAY = 24 * 60 * 60 * 1000
 /** Milliseconds. */
 const FLUSH_EVERY = 200
 const RETRY_EVERY = 1_000
-/** Records held back while the disk refuses them. */
+/** Records unwritten back while the disk refuses them. */
 const MOST_HELD = 100_000
 /** Bytes of a record, line and all: its longest part is a request id of 128. */
 const LONGEST_LINE = 1_000
@@ -21,15 +21,15 @@ export type FilesystemAuditLogOptions = {
   readonly durability: AuditDurability
   /** Whether files may be removed by their dates now; absent: always. */
   readonly maySweep?: () => boolean
-  /** Told once when records can no longer be written, until they can again; and when so many are held that some are lost. */
+  /** Told once when records can no longer be written, until they can again; and when so many are unwritten that some are lost. */
   readonly onError: (error: unknown) => void
 }
 
-type Held = { readonly day: string; readonly line: string; readonly settle?: (error?: Error) => void }
+type Unwritten = { readonly day: string; readonly line: string; readonly written?: (error?: Error) => void }
 
 export class FilesystemAuditLog implements AuditLog {
   readonly #options: FilesystemAuditLogOptions
-  #waiting: Held[] = []
+  #waiting: Unwritten[] = []
   #timer: NodeJS.Timeout | undefined
   /** What is done to the file, one after the other. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -60,7 +60,7 @@ export class FilesystemAuditLog implements AuditLog {
     }
     this.#prepared = Math.max(0, this.#prepared - 1)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ day, line, settle: (error) => (error === undefined ? resolve() : reject(error)) })
+      this.#waiting.push({ day, line, written: (error) => (error === undefined ? resolve() : reject(error)) })
       void this.#write().catch(() => undefined)
     })
   }
@@ -105,8 +105,8 @@ export class FilesystemAuditLog implements AuditLog {
       const waiting = this.#waiting
       if (waiting.length === 0) return
       this.#waiting = []
-      const left: Held[] = []
-      for (const [day, held] of Map.groupBy(waiting, (each) => each.day)) left.push(...(await this.#append(day, held)))
+      const left: Unwritten[] = []
+      for (const [day, unwritten] of Map.groupBy(waiting, (each) => each.day)) left.push(...(await this.#append(day, unwritten)))
       this.#isFailing = left.length > 0
       if (left.length === 0) return
       this.#hold([...left, ...this.#waiting])
@@ -115,24 +115,25 @@ export class FilesystemAuditLog implements AuditLog {
   }
 
   /** Those that are still to be written. */
-  async #append(day: string, held: readonly Held[]): Promise<readonly Held[]> {
+  async #append(day: string, unwritten: readonly Unwritten[]): Promise<readonly Unwritten[]> {
     try {
       const file = await this.#fileOf(day)
-      await file.append(held.map(({ line }) => line).join(''), this.#options.durability === 'strict')
+      await file.append(unwritten.map(({ line }) => line).join(''), this.#options.durability === 'strict')
     } catch (error) {
       this.#failed(error)
       await this.#leaveFile()
-      for (const { settle } of held) settle?.(new NotRecorded('the audit record cannot be written', { cause: error }))
-      return held.map(({ line }) => ({ day, line }))
+      for (const { written } of unwritten) written?.(new NotRecorded('the audit record cannot be written', { cause: error }))
+      return unwritten.map(({ line }) => ({ day, line }))
     }
-    for (const { settle } of held) settle?.()
+    for (const { written } of unwritten) written?.()
     this.#sweep(day)
     return []
   }
 
-  #hold(held: readonly Held[]): void {
-    if (held.length > MOST_HELD) this.#options.onError(new Error(`${held.length - MOST_HELD} audit records are lost: the disk takes none`))
-    this.#waiting = held.slice(-MOST_HELD)
+  #hold(unwritten: readonly Unwritten[]): void {
+    if (unwritten.length > MOST_HELD)
+      this.#options.onError(new Error(`${unwritten.length - MOST_HELD} audit records are lost: the disk takes none`))
+    this.#waiting = unwritten.slice(-MOST_HELD)
     this.#writeSoon()
   }
 

@@ -3,12 +3,16 @@ import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { SCHEMA } from '../../adapters/sqlite-index/schema.ts'
 import { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
+import { extractionOf } from '../../indexing/extraction.ts'
 import { positionOf } from '../../indexing/index-changes.ts'
-import { makerOf } from '../../indexing/maker.ts'
 import { INDEX_FORMAT } from '../../search/extract.ts'
 import type { Reading } from '../../search/reading.ts'
 
 /** `next` follows the store from its beginning, until it has all that `answering` has. */
+/** The note of an index that says what its documents are made with. The first files had it under this name. */
+const EXTRACTION = 'maker'
+const FORMAT = 'format'
+
 export type IndexFiles = { readonly answering: SqliteSearchIndex; readonly next?: SqliteSearchIndex }
 
 export type FileParts = {
@@ -29,13 +33,13 @@ export const nextTo = (file: string): string => `${file}.next`
  */
 export function openIndexFiles(parts: FileParts): IndexFiles {
   const { file } = parts
-  const { maker, format } = marksOf(parts.reading)
-  const answering = usable(parts, file, 'format', format)
-  if (answering?.note('maker') === maker) {
+  const { extraction, format } = marksOf(parts.reading)
+  const answering = usable(parts, file, FORMAT, format)
+  if (answering?.note(EXTRACTION) === extraction) {
     discard(nextTo(file))
     return { answering }
   }
-  const next = usable(parts, nextTo(file), 'maker', maker)
+  const next = usable(parts, nextTo(file), EXTRACTION, extraction)
   if (answering !== undefined) return { answering, next: next ?? fresh(parts, nextTo(file)) }
   if (next === undefined) return { answering: fresh(parts, file) }
   next.close()
@@ -71,14 +75,14 @@ export function isDamaged(error: unknown): boolean {
 /** Its tables are others: SQLITE_ERROR. */
 const isOfAnotherFormat = (error: unknown): boolean => (error as { readonly errcode?: number }).errcode === 1
 
-/** `format`: of all whose answers are true to the questions of now. `maker`: of all that are the same. */
-function marksOf(reading: Reading): { readonly maker: string; readonly format: string } {
+/** `format`: of all whose answers are true to the questions of now. `extraction`: of all that are the same. */
+function marksOf(reading: Reading): { readonly extraction: string; readonly format: string } {
   const tables = createHash('sha256').update(SCHEMA).digest('hex').slice(0, 16)
-  return { maker: makerOf(reading), format: `${INDEX_FORMAT} ${tables} ${JSON.stringify(reading)}` }
+  return { extraction: extractionOf(reading), format: `${INDEX_FORMAT} ${tables} ${JSON.stringify(reading)}` }
 }
 
 /** The index of a file, if it has the mark. A file that is of no use is thrown away. */
-function usable({ budget, isKnown }: FileParts, file: string, mark: 'maker' | 'format', value: string): SqliteSearchIndex | undefined {
+function usable({ budget, isKnown }: FileParts, file: string, mark: string, value: string): SqliteSearchIndex | undefined {
   if (!existsSync(file)) return undefined
   try {
     const found = new SqliteSearchIndex(file, { budget })
@@ -94,7 +98,9 @@ function usable({ budget, isKnown }: FileParts, file: string, mark: 'maker' | 'f
 function fresh({ budget, reading }: FileParts, file: string): SqliteSearchIndex {
   discard(file)
   const made = new SqliteSearchIndex(file, { budget })
-  for (const [name, value] of Object.entries(marksOf(reading))) made.setNote(name, value)
+  const { extraction, format } = marksOf(reading)
+  made.setNote(EXTRACTION, extraction)
+  made.setNote(FORMAT, format)
   made.commit()
   return made
 }

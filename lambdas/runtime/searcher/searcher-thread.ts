@@ -54,7 +54,7 @@ port.on('message', (message: SearcherMessage) => {
       wake()
       return follow(message.position)
     case 'rebuild':
-      answering.follower.redo(message.tenant, message.types)
+      answering.follower.requestRebuild(message.tenant, message.types)
       return schedule()
     case 'close':
       return close()
@@ -120,7 +120,7 @@ function catchUp(): void {
 /** Searches are answered between two steps. */
 function commitStep(): void {
   attempt(file, () => {
-    if (!answering.follower.settle()) idle = setTimeout(commitStep, 0)
+    if (!answering.follower.commitStep()) idle = setTimeout(commitStep, 0)
   })
 }
 

@@ -2,7 +2,7 @@
 import { type Definitions, NO_DEFINITIONS } from '../../indexing/custom-definitions.ts'
 import { prepared } from '../../search/own-evaluation.ts'
 
-export class ToldDefinitions {
+export class DefinitionsInUse {
   readonly #report: (error: unknown) => void
   readonly #known: Promise<void>
   #now: Definitions | undefined
