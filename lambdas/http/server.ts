@@ -14,24 +14,24 @@ export type ServerParts = {
   /** Those that are answered here. */
   readonly interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>
   readonly steps: Steps
-  readonly place: Place
+  readonly site: Site
 }
 
 /** Where the server stands: what it calls itself, and how it reads texts. */
-export type Place = {
+export type Site = {
   /** Without a slash at the end. */
   readonly baseUrl: string
   /** As of now: parameters come and go. */
   readonly reading: () => Reading
 }
 
-export function server({ interactions, steps, place }: ServerParts): Serve {
+export function server({ interactions, steps, site }: ServerParts): Serve {
   const pipelines = new Map(
     Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
   )
   const fallback = fallbackPipeline(steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    const here: Here = { baseUrl: place.baseUrl, reading: place.reading() }
+    const here: Here = { baseUrl: site.baseUrl, reading: site.reading() }
     const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, requestId, 'fallback', here, {}))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let matched: Matched

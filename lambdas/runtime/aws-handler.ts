@@ -25,7 +25,7 @@ export const stepParts = (): StepParts => ({
 
 /** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
 export function httpHandler({ interactions, steps, reading, seal }: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
-  const serve = server({ interactions, steps, place: { baseUrl: places().baseUrl, reading: () => reading?.now() ?? plainReading() } })
+  const serve = server({ interactions, steps, site: { baseUrl: places().baseUrl, reading: () => reading?.now() ?? plainReading() } })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
   return async (event) => {

@@ -16,7 +16,7 @@ import { performer } from '../http/perform.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
-import { type Place, type Serve, server } from '../http/server.ts'
+import { type Serve, type Site, server } from '../http/server.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
@@ -235,7 +235,7 @@ async function closeStores({ searcher, store }: Stores): Promise<void> {
   await store.close()
 }
 
-function serveOf(ports: Ports, parts: BodyStepParts, place: Place): Serve {
+function serveOf(ports: Ports, parts: BodyStepParts, site: Site): Serve {
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
   const entries = entryInteractions(ports)
   const interactions = {
@@ -244,7 +244,7 @@ function serveOf(ports: Ports, parts: BodyStepParts, place: Place): Serve {
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
   }
-  return server({ interactions, steps, place })
+  return server({ interactions, steps, site })
 }
 
 /** Requests under way are answered; a connection is closed as soon as it is idle, however long its client would keep it. */

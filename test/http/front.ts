@@ -67,8 +67,8 @@ export async function startFront(
     },
   }
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
-  const place = { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never }
-  const serve = around(server({ interactions: allAnsweredBy(answer), steps, place }))
+  const site = { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never }
+  const serve = around(server({ interactions: allAnsweredBy(answer), steps, site }))
   const http = nodeServer(serve, { basePath: '', maxBody, maxRequests: 10, newRequestId: () => 'made-id', report, ...settings })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')

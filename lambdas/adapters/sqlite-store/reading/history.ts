@@ -11,7 +11,7 @@ import type {
 import { promised } from '../damage.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
 import { COLUMNS, type VersionRow, versionOf } from '../rows.ts'
-import { type Place, Places, resumeIn } from './places.ts'
+import { type HistoryPlace, Places, resumeIn } from './places.ts'
 
 /** Bytes after which a page ends early. */
 export const PAGE_WEIGHT = 16_000_000
@@ -94,7 +94,7 @@ export class HistoryReader {
       return { places, next: places.next().value }
     })
     for (;;) {
-      const first = sources.reduce<Place | undefined>(
+      const first = sources.reduce<HistoryPlace | undefined>(
         (best, { next }) => (next !== undefined && isBefore(next, best) ? next : best),
         undefined,
       )
@@ -107,7 +107,8 @@ export class HistoryReader {
 }
 
 /** Sources are in the order of their types: of one instant, the first has the first. */
-const isBefore = (place: Place, best: Place | undefined): boolean => best === undefined || place.lastUpdated > best.lastUpdated
+const isBefore = (place: HistoryPlace, best: HistoryPlace | undefined): boolean =>
+  best === undefined || place.lastUpdated > best.lastUpdated
 
 const byType = (a: Kind, b: Kind): number => (a.type < b.type ? -1 : 1)
 

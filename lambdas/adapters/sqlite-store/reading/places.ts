@@ -4,7 +4,7 @@ import type { HistoryPosition, HistoryWindow } from '../../../ports/resource-sto
 import { nextOf } from '../keys/recent-keys.ts'
 import { isThere } from '../rows.ts'
 
-export type Place = { readonly lastUpdated: number; readonly id: string; readonly vid: number; readonly seq: number }
+export type HistoryPlace = { readonly lastUpdated: number; readonly id: string; readonly vid: number; readonly seq: number }
 
 const FOREVER = Number.MAX_SAFE_INTEGER
 const AFTER_ALL_IDS = '\u{10ffff}'
@@ -26,7 +26,12 @@ export class Places {
   }
 
   /** The versions of a kind after a place, read `step` at a time, then twice as many, and so on. */
-  *after(kind: number, window: HistoryWindow, after: Omit<Place, 'seq'> | undefined, step: number): Generator<Place, undefined> {
+  *after(
+    kind: number,
+    window: HistoryWindow,
+    after: Omit<HistoryPlace, 'seq'> | undefined,
+    step: number,
+  ): Generator<HistoryPlace, undefined> {
     let last = after
     for (let size = step; ; size *= 2) {
       const rows = this.#read(kind, window, last, size)
@@ -36,7 +41,7 @@ export class Places {
     }
   }
 
-  #read(kind: number, window: HistoryWindow, last: Omit<Place, 'seq'> | undefined, size: number): readonly Place[] {
+  #read(kind: number, window: HistoryWindow, last: Omit<HistoryPlace, 'seq'> | undefined, size: number): readonly HistoryPlace[] {
     const { since = 0, before = FOREVER, currentAt = -1 } = window
     const isInside = last !== undefined && last.lastUpdated >= since && last.lastUpdated < before
     const rows = isInside ? this.#ofInstant.all(currentAt, kind, size, last.lastUpdated, last.id, last.vid) : []
@@ -44,12 +49,12 @@ export class Places {
       const newest = Math.min(before - 1, last === undefined ? FOREVER : last.lastUpdated - 1)
       rows.push(...this.#upTo.all(currentAt, kind, size - rows.length, since, newest))
     }
-    return rows as unknown as Place[]
+    return rows as unknown as HistoryPlace[]
   }
 }
 
 /** The place after which a type goes on: types before the position's have given all of its instant, types after it nothing of it. */
-export function resumeIn(type: string, after: HistoryPosition): Omit<Place, 'seq'> {
+export function resumeIn(type: string, after: HistoryPosition): Omit<HistoryPlace, 'seq'> {
   const { lastUpdated, id, versionId } = after
   if (type === after.type) return { lastUpdated, id, vid: versionId }
   return { lastUpdated, id: type > after.type ? '' : AFTER_ALL_IDS, vid: 0 }

@@ -5,7 +5,7 @@ import { segmentOf } from '../../../ports/segment-of.ts'
 import { nextOf } from '../keys/recent-keys.ts'
 import { COLUMNS, isThere, type VersionRow, versionOf } from '../rows.ts'
 import { PAGE_WEIGHT } from './history.ts'
-import { type Place, Places } from './places.ts'
+import { type HistoryPlace, Places } from './places.ts'
 
 /** Index entries looked at for one page, so that a sparse segment does not hold the thread. */
 const ENTRIES = 4_000
@@ -52,9 +52,10 @@ export class Scanner {
   }
 }
 
-const cursorAt = (end: number, { lastUpdated, id, vid }: Place): string => JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor)
+const cursorAt = (end: number, { lastUpdated, id, vid }: HistoryPlace): string =>
+  JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor)
 
-function parseCursor(text: string): { readonly end: number; readonly after: Omit<Place, 'seq'> } {
+function parseCursor(text: string): { readonly end: number; readonly after: Omit<HistoryPlace, 'seq'> } {
   const [end, lastUpdated, id, vid] = JSON.parse(text) as Cursor
   return { end, after: { lastUpdated, id, vid } }
 }

@@ -51,10 +51,18 @@ export function pack(number: number, writes: readonly Write[], guards: readonly 
   return { number, header, bodies: bodies.buffer }
 }
 
-type Row = readonly [type: string, id: string, expected: number, lastUpdated: number, deleted: number, compartments: string, length: number]
+type PackedRow = readonly [
+  type: string,
+  id: string,
+  expected: number,
+  lastUpdated: number,
+  deleted: number,
+  compartments: string,
+  length: number,
+]
 
 export function unpack({ number, header, bodies }: CommitMessage): Commit {
-  const [tenant, at, rows, guards] = JSON.parse(header) as [string, number, Row[], PackedGuard[]]
+  const [tenant, at, rows, guards] = JSON.parse(header) as [string, number, PackedRow[], PackedGuard[]]
   let from = 0
   const writes = rows.map(([type, id, expected, lastUpdated, deleted, compartments, length]) => {
     const body = new Uint8Array(bodies, from, length)

@@ -13,7 +13,7 @@ const HOUR = 60 * MINUTE
 export type Stop = { readonly write: number } | { readonly guard: number; readonly holder: Guard['holder'] }
 
 /** A version to be, and its place in the log. */
-export type Row = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
+export type LogRow = { readonly seq: number; readonly kind: number; readonly write: PackedWrite }
 
 export class LogWriter {
   /** Of the last version readers see, or will with the transaction that is open. */
@@ -101,7 +101,7 @@ export class LogWriter {
   }
 
   /** Whether the write is about the newest version. */
-  isNext({ kind, write: { id, expected } }: Row): boolean {
+  isNext({ kind, write: { id, expected } }: LogRow): boolean {
     return (this.recent.head(kind, id)?.vid ?? this.#oldHead(kind, id)) === expected
   }
 
@@ -118,7 +118,7 @@ export class LogWriter {
     return isFree ? undefined : { tenant, type: row.type, id: row.id }
   }
 
-  addVersion({ seq, kind, write }: Row): void {
+  addVersion({ seq, kind, write }: LogRow): void {
     const { type, id, expected, lastUpdated, compartments, body } = write
     const versionId = expected + 1
     const deleted = write.deleted ? 1 : 0
@@ -128,7 +128,7 @@ export class LogWriter {
   }
 
   /** Of versions that follow each other, in one transaction. */
-  addKey({ seq, kind, write: { id, expected } }: Row): void {
+  addKey({ seq, kind, write: { id, expected } }: LogRow): void {
     if (this.#keys.length === 0) this.#first = seq
     this.#keys.push(kind, id, expected + 1)
     this.recent.add(kind, id, expected + 1, seq)

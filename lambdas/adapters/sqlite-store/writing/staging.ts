@@ -4,7 +4,7 @@
  * What a crash leaves is removed when the file is opened again.
  */
 import type { Commit, CommitReply, PackedWrite } from './commit-message.ts'
-import type { LogWriter, Row, Stop } from './log-writer.ts'
+import type { LogRow, LogWriter, Stop } from './log-writer.ts'
 
 /** Positions left for commits that come meanwhile. */
 const ROOM = 5_000
@@ -39,7 +39,7 @@ export class Staging {
   }
 
   *#stage(): Generator<void, Stop | undefined> {
-    const rows: Row[] = []
+    const rows: LogRow[] = []
     const stop = (yield* this.#check(rows)) ?? (yield* this.#checkGuards())
     if (stop !== undefined) return stop
     yield* this.#write(rows)
@@ -52,7 +52,7 @@ export class Staging {
     return undefined
   }
 
-  *#check(rows: Row[]): Generator<void, Stop | undefined> {
+  *#check(rows: LogRow[]): Generator<void, Stop | undefined> {
     for (const some of slices(this.#commit.writes)) {
       const isFree = this.#log.atomically(() => some.every((write) => this.#isNext(rows, write)))
       if (!isFree) return { write: rows.length }
@@ -61,7 +61,7 @@ export class Staging {
     return undefined
   }
 
-  #isNext(rows: Row[], write: PackedWrite): boolean {
+  #isNext(rows: LogRow[], write: PackedWrite): boolean {
     const row = { seq: this.#first + rows.length, kind: this.#log.kindOf(this.#commit.tenant, write.type), write }
     const isNext = this.#log.isNext(row)
     if (isNext) rows.push(row)
@@ -78,7 +78,7 @@ export class Staging {
     return undefined
   }
 
-  *#write(rows: readonly Row[]): Generator<void> {
+  *#write(rows: readonly LogRow[]): Generator<void> {
     for (const some of slices(rows, ({ write }) => write.body.length)) {
       this.#log.atomically(() => {
         this.#log.hideFrom(this.#first)
