@@ -234,6 +234,16 @@ describe('work that is counted', () => {
     expect(counted("name[0].family.replace('x', '$&').startsWith('$&$&')", 1_000_000)).toBe(true)
     expect(counted("'abc'.replaceMatches('(b)', '$1$1$`') = 'abb$`c'", 1_000_000)).toBe(true)
   })
+  it.each([
+    ['$`', '$`'],
+    ["$\\'", "$\\'"],
+    ['$$`', '$`'],
+    ["$$\\'", "$\\'"],
+    ['$$$`', '$$`'],
+    ['$$$$', '$$'],
+  ])('replaces a match by nothing that stands around it: %s', (by, made) => {
+    expect(counted(`'abc'.replaceMatches('b', '${by}') = 'a${made}c'`, 1_000_000)).toBe(true)
+  })
   it('of a long chain of functions is not more than its length', () => {
     expect(counted(`name[0].family${".replace('y', 'z')".repeat(100)} = name[0].family`, 1_000_000)).toBe(true)
   })

@@ -103,7 +103,10 @@ function replacedMatches(value: string, pattern: RegExp, by: string): string {
       grown += by.length
       if (grown > LONGEST) throw new TooCostly()
     }
-  return value.replace(pattern, by.replace(/\$[`']/g, '$$$&'))
+  return value.replace(
+    pattern,
+    by.replace(/\$([$`'])/g, (pair, after) => (after === '$' ? pair : `$${pair}`)),
+  )
 }
 
 const regexes = new Map<string, RegExp>()
