@@ -93,6 +93,15 @@ describe('input that is no resource', () => {
     expect(issue).toEqual(expect.objectContaining({ code: 'too-costly', expression: 'Observation' }))
   })
 
+  it.each([99, 100, 101])('may ask for it after %d findings', (count) => {
+    const coding = Array.from({ length: 2_000 }, (_, index) => ({ code: `c${index}` }))
+    const component = Array.from({ length: 2_000 }, () => ({ code: { coding: [{ code: 'x' }] } }))
+    const identifier = Array(count).fill({})
+    const issues = validate({ resourceType: 'Observation', identifier, status: 'final', code: { coding }, valueString: 'x', component })
+    expect(issues).toHaveLength(Math.min(count + 1, 101))
+    expect(issues.some(({ code }) => code === 'too-costly')).toBe(count < 100)
+  })
+
   it('may be nested without end', () => {
     let extension: unknown = { url: 'x', valueCode: 'y' }
     for (let depth = 0; depth < 5_000; depth++) extension = { url: 'x', extension: [extension] }

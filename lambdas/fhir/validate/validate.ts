@@ -34,7 +34,7 @@ function bounded(findings: Findings, check: () => void): void {
   } catch (thrown) {
     if (thrown instanceof Enough) return
     if (!(thrown instanceof TooCostly)) throw thrown
-    findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')
+    bounded(findings, () => findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource'))
   }
 }
 
