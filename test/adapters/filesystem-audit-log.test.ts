@@ -1,12 +1,12 @@
 /** Audit records in files: the contract, a file a day, and what disks do to lines. */
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open as openHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
-import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { AuditDurability, AuditRecord } from '../../lambdas/ports/audit-log.ts'
 import { auditLogContract } from '../contracts/audit-log.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 
@@ -65,6 +65,39 @@ describe('Audit records in files', () => {
     expect(readdirSync(folder).sort()).toEqual(['2024-02-27.jsonl', '2024-02-28.jsonl', 'other.txt'])
     expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['r0', 'r1', 'r2', 'last'])
     expect(statSync(join(folder, '2024-02-28.jsonl')).mode & 0o777).toBe(0o600)
+  })
+
+  it.each<AuditDurability>(['batched', 'strict'])(
+    'are all there, %s, where an old file cannot be removed, which is told',
+    async (durability) => {
+      const folder = newFolder()
+      const told: unknown[] = []
+      const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability, onError: (error) => told.push(error) })
+      // No file, so it is not removed as one.
+      mkdirSync(join(folder, '2024-02-01.jsonl'))
+      const days = ['2024-02-27', '2024-02-28', '2024-02-29']
+      await Promise.all(days.map((day) => log.record({ ...entry, at: Date.parse(day) })))
+      await log.close()
+      expect(days.map((day) => linesOf(join(folder, `${day}.jsonl`)).length)).toEqual([1, 1, 1])
+      expect(told.length).toBeGreaterThan(0)
+    },
+  )
+
+  it('go on in a new file where somebody took away the one that was full', async () => {
+    const folder = newFolder()
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
+    const at = Date.parse('2024-02-28')
+    await log.prepare(at)
+    await log.record({ ...entry, at })
+    await log.prepare(at)
+    fail()
+    await expect(log.record({ ...entry, at, requestId: 'held' })).rejects.toThrow()
+    mend()
+    rmSync(join(folder, '2024-02-28.jsonl'))
+    await log.prepare(at)
+    await log.record({ ...entry, at, requestId: 'next' })
+    await log.close()
+    expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['held', 'next'])
   })
 })
 

@@ -1,4 +1,5 @@
 /** What lambdas/ports/audit-log.ts promises, as tests: every adapter runs this suite. */
+import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import type { AuditDurability, AuditLog, AuditRecord } from '../../lambdas/ports/audit-log.ts'
 import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
@@ -72,6 +73,17 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
         await under.log.record(entry(id))
         expect(await idsIn(under)).toEqual(names(i + 1))
       }
+    })
+
+    it('that come while others are written hold none of them up', async () => {
+      const under = await create('strict')
+      const each = names(20).map(async (id, i) => {
+        await setTimeout(i)
+        await under.log.prepare(AT)
+        await under.log.record(entry(id))
+      })
+      await Promise.all(each)
+      expect(await idsIn(under)).toEqual(names(20))
     })
 
     it('that cannot be kept are not acknowledged, and nothing else is begun until they can', async () => {

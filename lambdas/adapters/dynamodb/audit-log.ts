@@ -21,7 +21,8 @@ const MOST_HELD = 10_000
 export class DynamoDbAuditLog implements AuditLog {
   readonly #options: DynamoDbAuditLogOptions
   #waiting: Item[] = []
-  #writing: Promise<void> = Promise.resolve()
+  /** One after the other; whether the last one succeeded. */
+  #writing: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: DynamoDbAuditLogOptions) {
     this.#options = options
@@ -45,13 +46,12 @@ export class DynamoDbAuditLog implements AuditLog {
   }
 
   /** Batched records are written, or `onError` was told. For a process that sleeps between requests. */
-  flush(): Promise<void> {
-    return this.#isStrict ? this.#writing : this.close()
+  async flush(): Promise<void> {
+    await (this.#isStrict ? this.#writing : this.#writeAll())
   }
 
-  close(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#write())
-    return this.#writing
+  async close(): Promise<void> {
+    await this.#writeAll()
   }
 
   get #isStrict(): boolean {
@@ -59,19 +59,25 @@ export class DynamoDbAuditLog implements AuditLog {
   }
 
   async #writeOrFail(): Promise<void> {
-    await this.close()
-    if (this.#waiting.length > 0) throw new NotRecorded('audit records cannot be written')
+    if (!(await this.#writeAll())) throw new NotRecorded('audit records cannot be written')
   }
 
-  async #write(): Promise<void> {
+  /** What waits now; what comes meanwhile is for the next. */
+  #writeAll(): Promise<boolean> {
+    this.#writing = this.#writing.then(() => this.#write())
+    return this.#writing
+  }
+
+  async #write(): Promise<boolean> {
     const items = this.#waiting
     this.#waiting = []
-    if (items.length === 0) return
     try {
-      await this.#options.dynamo.putAll(items)
+      if (items.length > 0) await this.#options.dynamo.putAll(items)
+      return true
     } catch (error) {
       this.#options.onError(error)
       this.#waiting = [...items, ...this.#waiting].slice(-MOST_HELD)
+      return false
     }
   }
 }

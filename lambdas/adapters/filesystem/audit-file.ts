@@ -31,7 +31,8 @@ export class AuditFile {
     const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600)
     try {
       const { size } = await file.stat()
-      const known = end ?? (await endOfLines(file, size))
+      // Somebody may have taken the file away meanwhile.
+      const known = end === undefined ? await endOfLines(file, size) : Math.min(end, size)
       if (size > known) await file.truncate(known)
       if (size === 0) await flushFolder(dirname(path))
       return new AuditFile(file, known)

@@ -163,11 +163,18 @@ export class FilesystemAuditLog implements AuditLog {
     const { maySweep = () => true } = this.#options
     if (this.#swept === today || !maySweep()) return
     this.#swept = today
-    const oldest = dayOf(Date.parse(today) - this.#options.retentionDays * DAY)
-    for (const name of readdirSync(this.#options.folder)) {
-      const [, day] = /^(\d{4}-\d{2}-\d{2})\.jsonl$/.exec(name) ?? []
-      if (day !== undefined && day < oldest) rmSync(join(this.#options.folder, name))
+    try {
+      removeBefore(this.#options.folder, dayOf(Date.parse(today) - this.#options.retentionDays * DAY))
+    } catch (error) {
+      this.#options.onError(error)
     }
+  }
+}
+
+function removeBefore(folder: string, oldest: string): void {
+  for (const name of readdirSync(folder)) {
+    const [, day] = /^(\d{4}-\d{2}-\d{2})\.jsonl$/.exec(name) ?? []
+    if (day !== undefined && day < oldest) rmSync(join(folder, name))
   }
 }
 
