@@ -34,8 +34,10 @@ export function lookUpAt(post: Post): LookUp {
       if (known.size > MOST_REMEMBERED) known.clear()
       const unknown = [...new Set(searches)].filter((search) => !known.has(search))
       for (let i = 0; i < unknown.length; i += AT_ONCE) ask(unknown.slice(i, i + AT_ONCE))
+      // At once: while one is waited for, somebody else may have all of them forgotten.
+      const found = new Map(searches.map((search) => [search, known.get(search)!]))
       const meant = new Map<string, Meaning>()
-      for (const search of searches) meant.set(search, await known.get(search)!)
+      for (const [search, meaning] of found) meant.set(search, await meaning)
       return (search) => meant.get(search)!
     },
     again(tokens) {
