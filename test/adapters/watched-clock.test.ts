@@ -101,6 +101,16 @@ describe('A clock at the start', () => {
     expect(told).toEqual([expect.stringMatching(/^The clock says 2026.* the newest version is of 2016.*: writes are refused/)])
   })
 
+  it('is not doubted for a store that takes the place of another, unless it was already', () => {
+    const believed = clockAt(NOW, Date.parse(NOW) - DAY)
+    believed.clock.compareWith(Date.parse(NOW) - 10 * YEAR)
+    believed.clock.compareWith(Date.parse(NOW) + 10 * YEAR)
+    expect([believed.may(), believed.told]).toEqual([[true, true], []])
+    const doubted = clockAt(NOW, Date.parse(NOW) - 10 * YEAR)
+    doubted.clock.compareWith(Date.parse(NOW) - DAY)
+    expect(doubted.may()).toEqual([true, true])
+  })
+
   it('that was behind it is set right by a jump to after it, once, and not by one of years', () => {
     const late = clockAt('2020-01-01T00:00:00.000Z', Date.parse(NOW))
     late.machine.set(Date.parse(NOW) - Date.parse('2020-01-01T00:00:00.000Z') + DAY)

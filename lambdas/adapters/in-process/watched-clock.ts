@@ -32,6 +32,7 @@ export class WatchedClock implements Clock {
   #anchor
   #last = 0
   #hasJumped = false
+  #isCompared = false
   /** The newest version at the start, and how long before the start that was. */
   #newest = 0
   #away = 0
@@ -55,6 +56,9 @@ export class WatchedClock implements Clock {
 
   /** `newest`: the instant of the newest version of a store that is opened, 0 where it has none. */
   compareWith(newest: number): void {
+    // Of a store that takes the place of another nothing is to be learnt about a clock that has been watched.
+    if (this.#isCompared && this.mayStamp()) return
+    this.#isCompared = true
     const now = this.now()
     this.#newest = newest
     this.#away = newest === 0 ? 0 : now - newest
