@@ -38,7 +38,11 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   const options = { keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD, requireHostHeader: false }
   return createServer(options, (incoming, outgoing) => void front.answer(incoming, outgoing))
     .on('checkExpectation', (incoming, outgoing) => void front.answer(incoming, outgoing, UNEXPECTED))
-    .on('connect', (_, socket) => void front.answerBroken(socket, NO_TUNNEL))
+    .on('connect', (_, socket) => {
+      // node has let go of it: an error nobody hears of would end the process.
+      socket.on('error', () => socket.destroy())
+      void front.answerBroken(socket, NO_TUNNEL)
+    })
     .on('clientError', (error, socket) => void front.answerBroken(socket, faultOf(error)))
 }
 

@@ -1,5 +1,6 @@
 /** What node:http refuses is answered as the server answers: with an OperationOutcome, an audit record, and nothing of the machine. */
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { requestOf } from '../../lambdas/http/gateway-event.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
@@ -78,6 +79,21 @@ describe('what is no request', () => {
     socket.resetAndDestroy()
     expect((await fetch(`http://127.0.0.1:${front.port}/metadata`)).status).toBe(200)
     expect([front.audited.length, front.reported]).toEqual([1, []])
+  })
+})
+
+describe('a tunnel', () => {
+  it('whose client is gone ends nothing', async () => {
+    front = await startFront(ok)
+    const connected = once(front.http, 'connect')
+    const { socket } = dial(front.port, 'CONNECT example.com:443 HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    const [, kept] = (await connected) as [unknown, Socket]
+    const closed = new Promise((resolve) => kept.once('close', resolve))
+    kept.emit('error', Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
+    socket.resetAndDestroy()
+    await closed
+    expect((await fetch(`http://127.0.0.1:${front.port}/metadata`)).status).toBe(200)
+    expect(front.reported).toEqual([])
   })
 })
 
