@@ -6,12 +6,17 @@ import type { FhirResponse } from './interaction.ts'
 
 /** FhirError 406 where the client takes none of its type. */
 export function rawBinary(version: ResourceVersion, headers: Readonly<Record<string, string>>, accepted: readonly string[]): FhirResponse {
-  const { contentType = 'application/octet-stream', data = '' } = parseJsonBytes(version.body) as { contentType?: string; data?: string }
+  const { contentType = OPAQUE, data = '' } = parseJsonBytes(version.body) as { contentType?: string; data?: string }
   const type = contentType.split(';')[0]!.trim().toLowerCase()
   if (!accepted.some((range) => range === type || range === '*/*' || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)))))
     throw fhirError(406, 'not-supported', `The Binary is ${type}`)
-  return { status: 200, headers: { ...headers, ...INERT, 'content-type': contentType }, body: Buffer.from(data, 'base64') }
+  const told = contentType.length <= LONGEST && /^[\x20-\x7e]+$/.test(contentType) ? contentType : OPAQUE
+  return { status: 200, headers: { ...headers, ...INERT, 'content-type': told }, body: Buffer.from(data, 'base64') }
 }
+
+const OPAQUE = 'application/octet-stream'
+/** Characters of a type in a header: one that is longer, or no ASCII, is for nobody to read. */
+const LONGEST = 1_000
 
 /** A browser shows it, but runs nothing of it. */
 const INERT = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; sandbox" }
