@@ -9,14 +9,15 @@ export type Matched = {
   readonly named: Pick<Asked, 'type' | 'compartment' | 'id' | 'versionId'>
 }
 
+/** More than any path has, empty ones too. */
+const MOST_PARTS = 100
+
 /** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
 export function matchRoute(method: string, path: string): Matched {
-  const segments = path
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map(decode)
+  const parts = path.split('/', MOST_PARTS)
+  const segments = parts.filter((segment) => segment !== '').map(decode)
   const row = TABLE[segments.length]?.find((row) => fits(row, segments))
-  if (row === undefined) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
+  if (row === undefined || parts.length === MOST_PARTS) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
   const interaction = row.interactions.get(method)
   if (interaction === undefined) throw notAllowed(method, [...row.interactions.keys()])
   const variables = variablesOf(row, segments)

@@ -2,10 +2,11 @@
 import { fhirError } from '../fhir/outcome.ts'
 import type { Asked, Here, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
+import { pairsOf } from '../search/pairs.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse } from './exchange.ts'
 import { fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
-import { type Matched, matchRoute } from './route-table.ts'
+import { matchRoute } from './route-table.ts'
 import { PREFLIGHT } from './steps/allow-origins.ts'
 
 export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpResponse>
@@ -32,23 +33,23 @@ export function server({ interactions, steps, site }: ServerParts): Serve {
   const fallback = fallbackPipeline(steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
     const here: Here = { baseUrl: site.baseUrl, reading: site.reading() }
-    const fallBack = (http: HttpRequest) => fallback(exchangeOf(http, requestId, 'fallback', here, {}))
+    const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', here, {}))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
-    let matched: Matched
+    let exchange: Exchange
     try {
-      matched = matchRoute(http.method, http.path)
+      const { interaction, named } = matchRoute(http.method, http.path)
+      exchange = exchangeOf(http, requestId, interaction, here, named)
     } catch (thrown) {
       return fallBack({ ...http, refused: thrown as Error })
     }
-    const answer = pipelines.get(matched.interaction)
+    const answer = pipelines.get(exchange.interaction)
     if (answer === undefined) return fallBack({ ...http, refused: fhirError(404, 'not-found', 'This path is not answered here') })
-    return answer(exchangeOf(http, requestId, matched.interaction, here, matched.named))
+    return answer(exchange)
   }
 }
 
-/** `known`: of what is asked, before its steps learn more. */
+/** `known`: of what is asked, before its steps learn more. FhirError 400 for too many parameters. */
 export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, here: Here, known: Partial<Asked>): Exchange {
-  const parameters = http.query === '' ? [] : [...new URLSearchParams(http.query)]
-  const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters, ...known }
+  const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters: pairsOf(http.query), ...known }
   return { http, interaction, requestId, here, fhir, caller: undefined, shape: { pretty: false } }
 }

@@ -10,8 +10,9 @@ import type { Guard, ResourceKey, ResourceVersion } from '../ports/resource-stor
 import { type Condition, resolved } from '../search/condition.ts'
 import { evaluate } from '../search/evaluate.ts'
 import { extract } from '../search/extract.ts'
+import type { Pairs } from '../search/pairs.ts'
 import type { Plan, Predicate } from '../search/plan.ts'
-import { type Pairs, parseSearch } from '../search/query.ts'
+import { parseSearch } from '../search/query.ts'
 import type { Reading } from '../search/reading.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
 
@@ -30,9 +31,6 @@ export function criteriaOf({ tenant, reading }: Pick<FhirRequest, 'tenant' | 're
   if (used.length === 0) throw fhirError(400, 'required', 'A conditional interaction needs at least one search criterion')
   return { tenant, reading, type, pairs, where }
 }
-
-/** The text of a search (`identifier=s|1&active=true`) as pairs. */
-export const pairsOf = (text: string): Pairs => [...new URLSearchParams(text.replace(/^\?/, ''))]
 
 /** Up to two matches: none, one, or too many. `holder` counts when it matches, though the index may not know it yet. */
 export async function matchesOf(

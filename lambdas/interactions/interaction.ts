@@ -8,7 +8,7 @@ import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { ResourceReader, ResourceWriter, VersionKey } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import type { Pairs } from '../search/query.ts'
+import type { Pairs } from '../search/pairs.ts'
 import type { Reading } from '../search/reading.ts'
 import type { InteractionCode } from './routes.ts'
 

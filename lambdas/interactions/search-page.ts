@@ -1,8 +1,9 @@
 /** Which page of a search is asked for, and the links to others. https://hl7.org/fhir/R4/search.html#Paging */
 import type { Link } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
+import type { Pairs } from '../search/pairs.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
-import { type Pairs, parseSearch, type SearchRequest } from '../search/query.ts'
+import { parseSearch, type SearchRequest } from '../search/query.ts'
 import { mustPage, openCursor, type Paged, pagedOf, sealCursor } from './cursor.ts'
 import type { FhirRequest } from './interaction.ts'
 import { queryText } from './page.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Pairs } from '../search/query.ts'
+import type { Pairs } from '../search/pairs.ts'
 
 const FOLDER = 'queries/'
 const DAY = 24 * 60 * 60 * 1000

@@ -7,11 +7,10 @@ import { criterionOf, isSearchable, wrong } from './criterion.ts'
 import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
 import { pageSize } from './page-size.ts'
+import { MOST_PARAMETERS, type Pairs, tooManyParameters } from './pairs.ts'
 import { searchParameter } from './parameters.ts'
 import type { SortKey } from './plan.ts'
 import type { Reading } from './reading.ts'
-
-export type Pairs = readonly (readonly [name: string, value: string])[]
 
 export type SearchOptions = Reading & {
   readonly handling?: 'strict' | 'lenient'
@@ -43,7 +42,7 @@ export type SearchRequest = {
 
 /** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
-  if (pairs.length > MOST_PARAMETERS) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_PARAMETERS} parameters`)
+  if (pairs.length > MOST_PARAMETERS) throw tooManyParameters()
   const state = stateOf(type, options)
   for (const [name, value] of pairs) {
     const isResult = readResult(state, name, value)
@@ -61,8 +60,6 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
 }
 
 const DEEPEST_SKIP = 10_000
-/** Known ones and others. */
-const MOST_PARAMETERS = 10_000
 const MOST_CRITERIA = 200
 const MOST_INCLUDES = 50
 const MOST_SORT_KEYS = 10

@@ -183,6 +183,32 @@ it('a form of two megabytes, not of more', async () => {
   expect((await post('/Observation/_search', `${text}x`, form)).status).toBe(413)
 })
 
+const ofMany = { resourceType: 'Observation', id: 'of-many', status: 'final', code: { text: 'c' } }
+it.each([
+  ['a URL', (query: string) => get(`/Observation?code=c${query}`), 400],
+  ['the URL of a read', (query: string) => get(`/Observation/none?code=c${query}`), 400],
+  ['If-None-Exist', (query: string) => post('/Observation', JSON.stringify(ofMany), { 'if-none-exist': `code=c${query}` }), 400],
+  // Decoding them all would take hours.
+  ['the URL of an entry', (query: string) => entry({ method: 'GET', url: `Observation?code=c${query}` }), '400 Bad Request', 7_000_000],
+  [
+    'If-None-Exist of an entry',
+    (query: string) => entry({ method: 'POST', url: 'Observation', ifNoneExist: `code=c${query}` }),
+    '400 Bad Request',
+    7_000_000,
+  ],
+])('%s of more than 10,000 parameters', async (_, ask, status, count = 10_000) => {
+  const { body, ...answer } = await ask('&x'.repeat(count))
+  const { response } = body.entry?.[0] ?? {}
+  expect([response?.status ?? answer.status, (response?.outcome ?? body).issue[0].code]).toEqual([status, 'too-costly'])
+})
+const entry = (request: object) =>
+  post('/', JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry: [{ request, resource: ofMany }] }))
+
+it('a path of more parts than there are is none', async () => {
+  expect((await get(`/Observation${'/'.repeat(99)}x`)).status).toBe(404)
+  expect((await get(`${'/'.repeat(200)}Observation`)).status).toBe(404)
+})
+
 it('a form of 10,000 parameters, not of more', async () => {
   const text = `code=c${'&x=1'.repeat(9_999)}`
   expect((await post('/Observation/_search', text, form)).body.total).toBe(1)

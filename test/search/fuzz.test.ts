@@ -5,8 +5,9 @@ import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { resolved } from '../../lambdas/search/condition.ts'
 import { evaluate } from '../../lambdas/search/evaluate.ts'
 import { extract } from '../../lambdas/search/extract.ts'
+import type { Pairs } from '../../lambdas/search/pairs.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
-import { type Pairs, parseSearch } from '../../lambdas/search/query.ts'
+import { parseSearch } from '../../lambdas/search/query.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 200_000 : 4_000

@@ -1,5 +1,6 @@
 /** Search by POST: parameters of the form follow those of the URL. https://hl7.org/fhir/R4/http.html#search */
 import { fhirError } from '../../fhir/outcome.ts'
+import { MOST_PARAMETERS } from '../../search/pairs.ts'
 import type { Step } from '../exchange.ts'
 import { mediaTypeOf } from '../media-types.ts'
 
@@ -18,7 +19,6 @@ export const parseForm: Step = {
 
 /** Bytes: 10,000 values, which is what a search takes, of 200 bytes. */
 const LONGEST = 2_000_000
-const MOST_PARAMETERS = 10_000
 const AMPERSAND = 38
 
 /** FhirError 413, before anything is decoded. */

@@ -16,10 +16,13 @@ const KNOWN: { readonly [Name in keyof Preferences]-?: readonly NonNullable<Pref
   explain: ['true'],
 }
 
+/** Those behind them are passed over. */
+const MOST = 100
+
 /** Of a preference given twice the first counts; one that is not known is passed over, as RFC 7240 asks. */
 function preferencesOf(header: string): Preferences {
   const found: Record<string, string> = {}
-  for (const part of header.split(/[,;]/)) {
+  for (const part of header.split(/[,;]/, MOST)) {
     const [name = '', value = 'true'] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
     const values: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name as keyof Preferences] : undefined
     if (values?.includes(value)) found[name] ??= value
