@@ -22,6 +22,9 @@ export function othersPass(): Promise<void> | undefined {
   return now - began < SLICE ? undefined : new Promise<void>((resolve) => setImmediate(resolve)).then(othersPass)
 }
 
+/** Between two pieces that may each be longer than a slice. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** Promises under way at once: more would only wait in the queue of the index, until it takes them for late. */
 const AT_ONCE = 32
 

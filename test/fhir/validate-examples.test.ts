@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
 import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
+import { validatedInPieces } from '../fixtures/validation/in-pieces.ts'
 
 const BASE = 'base is required'
 const EMPTY_NARRATIVE = 'The narrative has no content (txt-2)'
@@ -61,7 +62,10 @@ describe('the official examples', () => {
 
   it('are valid, but for the faults listed here', () => {
     const refused = names.filter(chosen).flatMap((name) => {
-      const [first] = validate(parseJson(readFileSync(join(PACKAGE, `${name}.json`), 'utf8')))
+      const resource = parseJson(readFileSync(join(PACKAGE, `${name}.json`), 'utf8'))
+      const found = validate(resource)
+      expect(validatedInPieces(resource)).toEqual(found)
+      const [first] = found
       return first === undefined ? [] : [[name, first.text] as const]
     })
     expect(Object.fromEntries(refused)).toEqual(REFUSED)

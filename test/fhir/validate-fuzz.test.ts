@@ -1,6 +1,7 @@
 /** The validator answers whatever the tree is: resources with parts exchanged, taken away, or replaced by something else. */
 import { describe, expect, it } from '@jest/globals'
 import { validate } from '../../lambdas/fhir/validate/validate.ts'
+import { validatedInPieces } from '../fixtures/validation/in-pieces.ts'
 import { seeds } from '../fixtures/validation/seeds.ts'
 
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 200_000 : 5_000
@@ -77,7 +78,7 @@ function places(tree: unknown, found: [Record<string, unknown>, string][] = []):
 }
 
 describe('any tree', () => {
-  it('gets findings with code and text, and never an exception', () => {
+  it('gets findings with code and text, the same in pieces, and never an exception', () => {
     const pick = numbers(20240601)
     const all = Object.values(seeds)
     let found = 0
@@ -95,6 +96,7 @@ describe('any tree', () => {
       }
       const issues = validate(resource)
       found += issues.length
+      expect(validatedInPieces(resource)).toEqual(issues)
       for (const issue of issues) expect(issue.text.length * issue.code.length).toBeGreaterThan(0)
     }
     expect(found).toBeGreaterThan(ROUNDS)

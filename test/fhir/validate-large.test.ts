@@ -1,9 +1,15 @@
 /** Values and resources that are very large are judged like small ones, with as much work as their size asks for. */
 import { describe, expect, it } from '@jest/globals'
-import { validate } from '../../lambdas/fhir/validate/validate.ts'
+import { validate, validateInPieces } from '../../lambdas/fhir/validate/validate.ts'
 
 const found = (resource: object): readonly string[] =>
   validate({ resourceType: 'Patient', ...resource }).map(({ code, expression }) => `${code} ${expression}`)
+
+it('a resource is validated in pieces: one for each of its members and rules', () => {
+  const { length: without } = [...validateInPieces({ resourceType: 'Patient' })]
+  expect([...validateInPieces({ resourceType: 'Patient', active: true, name: [{ text: 'a' }] })]).toHaveLength(without + 2)
+  expect([...validateInPieces({ resourceType: 'Questionnaire' })].length).toBeGreaterThan(without)
+})
 
 /** An element that counts how often it is looked into. */
 function counted(): { readonly item: object; readonly looks: () => number } {

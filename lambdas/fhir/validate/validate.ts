@@ -6,6 +6,7 @@ import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { codingFault, isMimeType } from './codes.ts'
 import { Enough, Findings, named } from './findings.ts'
+import { checkAreUsed, type Inside, insideOf, noteLocal } from './inside.ts'
 import { checkReference } from './reference.ts'
 import { type LiveShape, type Member, shapeOf } from './shape.ts'
 
@@ -23,18 +24,40 @@ export function validate(resource: unknown, { referenceTargets = true }: Options
   if (!isElement(resource)) findings.report('structure', 'A resource is expected')
   else {
     findings.enter(typeOf(resource) ?? 'Resource')
-    bounded(findings, () => checkRoot(resource, { findings, referenceTargets, work: { left: WORK } }))
+    try {
+      checkRoot(resource, { findings, referenceTargets, work: { left: WORK } })
+    } catch (thrown) {
+      endedBy(thrown, findings)
+    }
   }
   return findings.issues
 }
 
-function bounded(findings: Findings, check: () => void): void {
+/** Finds what `validate` finds, in pieces: the members of a resource that may be very large, and each of its rules. */
+export function* validateInPieces(resource: Element, { referenceTargets = true }: Options = {}): Generator<undefined, readonly Issue[]> {
+  const findings = new Findings()
+  findings.enter(typeOf(resource) ?? 'Resource')
   try {
-    check()
+    const within = withinOf(resource, { findings, referenceTargets, work: { left: WORK } })
+    const type = typeOf(resource)
+    if (type === undefined) checkResource(resource, within)
+    else {
+      yield* checkObjectInPieces(resource, shapeOf(type), within)
+      checkAreUsed(resource, within, within.findings)
+    }
   } catch (thrown) {
-    if (thrown instanceof Enough) return
-    if (!(thrown instanceof TooCostly)) throw thrown
-    bounded(findings, () => findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource'))
+    endedBy(thrown, findings)
+  }
+  return findings.issues
+}
+
+function endedBy(thrown: unknown, findings: Findings): void {
+  if (thrown instanceof Enough) return
+  if (!(thrown instanceof TooCostly)) throw thrown
+  try {
+    findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')
+  } catch (enough) {
+    endedBy(enough, findings)
   }
 }
 
@@ -45,40 +68,14 @@ type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; r
 /** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
 type Within = Walk & Inside & { readonly owner: Element; readonly scope: Scope }
 
-type Inside = {
-  /** The contained resources by id. */
-  readonly contained: ReadonlyMap<unknown, Element>
-  /** The local references met, where anything is contained: `#id`, `#`. */
-  readonly local: Set<string>
-  /** The contained resources that point to their owner. */
-  readonly backward: Set<unknown>
+function checkRoot(resource: Element, walk: Walk): void {
+  const within = withinOf(resource, walk)
+  if (checkResource(resource, within)) checkAreUsed(resource, within, within.findings)
 }
 
-function checkRoot(resource: Element, { findings, referenceTargets, work }: Walk): void {
-  const { contained, local, backward } = insideOf(resource)
+function withinOf(resource: Element, { findings, referenceTargets, work }: Walk): Within {
   const scope = { resource, root: resource, work }
-  const within: Within = { findings, referenceTargets, work, contained, local, backward, owner: resource, scope }
-  if (!checkResource(resource, within) || !Array.isArray(resource.contained)) return
-  for (const [index, contained] of (resource.contained as readonly unknown[]).entries()) {
-    if (isElement(contained)) checkIsUsed(contained, index, within)
-  }
-}
-
-/** Most resources contain nothing. */
-const EMPTY: Inside = { contained: new Map(), local: new Set(), backward: new Set() }
-
-function insideOf({ contained }: Element): Inside {
-  if (!Array.isArray(contained)) return EMPTY
-  return { contained: new Map(contained.filter(isElement).map((one) => [one.id, one])), local: new Set(), backward: new Set() }
-}
-
-function checkIsUsed(contained: Element, index: number, { findings, local, backward }: Within): void {
-  if (contained.id === undefined || local.has(`#${String(contained.id)}`) || backward.has(contained)) return
-  findings.enter('contained')
-  findings.enter(index)
-  findings.report('invariant', 'A contained resource must be referred to from the resource, or refer to it (dom-3)')
-  findings.leave()
-  findings.leave()
+  return { findings, referenceTargets, work, ...insideOf(resource), owner: resource, scope }
 }
 
 function checkResource(resource: Element, within: Within): boolean {
@@ -111,32 +108,59 @@ function checkContained(resource: Element, within: Within): void {
 
 /** `hasValue`: of the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
 function checkObject(object: Element, shape: LiveShape, within: Within, hasValue: boolean): void {
-  const { findings } = within
   let seen = 0
   let members = 0
   for (const key in object) {
     if (shape.isResource && key === 'resourceType') continue
     members++
-    const member = shape.members.get(key)
-    if (member === undefined) {
-      findings.enter(key)
-      findings.report('structure', `There is no element ${named(key)} in ${shape.type}`)
-      findings.leave()
-      continue
-    }
-    findings.enter(member.key)
-    if (member.choice !== undefined && (seen & member.bit) !== 0 && isSecondChoice(object, key, shape))
-      findings.report('structure', `There may be only one ${member.choice}[x]`)
-    seen |= member.bit
-    checkMember(object, object[key], member, within)
-    findings.leave()
+    seen |= checkNamed(object, key, seen, shape, within)
   }
+  checkPresent(object, shape, seen, members, hasValue, within.findings)
+  for (const rule of shape.rules) if (rule.holds(object, within.scope) === false) within.findings.report('invariant', rule.text)
+}
+
+/** The same of a resource, which lets its caller go on between two pieces. */
+function* checkObjectInPieces(resource: Element, shape: LiveShape, within: Within): Generator<undefined, void> {
+  let seen = 0
+  let members = 0
+  for (const key in resource) {
+    if (key === 'resourceType') continue
+    members++
+    seen |= checkNamed(resource, key, seen, shape, within)
+    yield
+  }
+  checkPresent(resource, shape, seen, members, false, within.findings)
+  for (const rule of shape.rules) {
+    if (rule.holds(resource, within.scope) === false) within.findings.report('invariant', rule.text)
+    yield
+  }
+}
+
+/** `seen`: the bits of the members before this one. Answers its own. */
+function checkNamed(object: Element, key: string, seen: number, shape: LiveShape, within: Within): number {
+  const { findings } = within
+  const member = shape.members.get(key)
+  if (member === undefined) {
+    findings.enter(key)
+    findings.report('structure', `There is no element ${named(key)} in ${shape.type}`)
+    findings.leave()
+    return 0
+  }
+  findings.enter(member.key)
+  if (member.choice !== undefined && (seen & member.bit) !== 0 && isSecondChoice(object, key, shape))
+    findings.report('structure', `There may be only one ${member.choice}[x]`)
+  checkMember(object, object[key], member, within)
+  findings.leave()
+  return member.bit
+}
+
+/** `seen`: the bits of all members; `members`: how many they are. */
+function checkPresent(object: Element, shape: LiveShape, seen: number, members: number, hasValue: boolean, findings: Findings): void {
   if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
   if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
     findings.report('invariant', 'Must have either extensions or value[x], not both (ext-1)')
   if (members === 0 || (members === 1 && object.id !== undefined && !shape.isResource && !hasValue))
     findings.report('invariant', 'All FHIR elements must have a value or children (ele-1)')
-  for (const rule of shape.rules) if (rule.holds(object, within.scope) === false) findings.report('invariant', rule.text)
 }
 
 /** Whether another form of the choice stands before this one; valueString and _valueString are one. */
@@ -218,10 +242,6 @@ function checkPrimitive(value: unknown, member: Member, fault: string | undefine
   } else if (codes !== undefined && !codes.has(value as string)) findings.report('code-invalid', codes.fault)
   if (type === 'uri' || type === 'canonical' || type === 'url') noteLocal(value, within)
   for (const rule of member.rules) if (rule.holds(value, within.scope) === false) findings.report('invariant', rule.text)
-}
-
-function noteLocal(reference: unknown, { contained, local }: Within): void {
-  if (contained.size > 0 && typeof reference === 'string' && reference.charCodeAt(0) === 35) local.add(reference)
 }
 
 const ELEMENT = 'Element'
