@@ -1,32 +1,36 @@
 /** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
 import type { BundleEntry } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { VersionKey } from '../ports/resource-store.ts'
 import { type EntryRequest, responseEntry } from './bundle-entry.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 
 /** Bytes of the resources in all answers. */
 const HEAVIEST = 50_000_000
+/** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
+const LONGEST = 20_000
 
 export class BundleAnswers {
   readonly #request: FhirRequest
+  readonly #clock: Clock
+  readonly #began: number
   readonly #entries: BundleEntry[] = []
   readonly #written: (readonly VersionKey[])[] = []
   #weight = 0
 
-  constructor(request: FhirRequest) {
+  constructor(request: FhirRequest, clock: Clock) {
     this.#request = request
+    this.#clock = clock
+    this.#began = clock.now()
   }
 
-  /** FhirError 403 for a read when the answers are as heavy as they may be. */
+  /** FhirError 403 for a read when the answers are as heavy as they may be, or have taken as long. */
   checkRoom({ method, url }: EntryRequest): void {
     const isRead = method === 'GET' || /\/_search(?:\?|$)/.test(url)
-    if (isRead && this.#weight > HEAVIEST)
-      throw fhirError(
-        403,
-        'too-costly',
-        `The answers to the entries before have ${HEAVIEST} bytes: ask for the others in a Bundle of their own`,
-      )
+    if (!isRead) return
+    if (this.#weight > HEAVIEST) throw refused(`have ${HEAVIEST} bytes`)
+    if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
   add(entry: EntryRequest, response: FhirResponse): void {
@@ -44,3 +48,6 @@ export class BundleAnswers {
     return this.#written.flat()
   }
 }
+
+const refused = (why: string): Error =>
+  fhirError(403, 'too-costly', `The answers to the entries before ${why}: ask for the others in a Bundle of their own`)

@@ -20,7 +20,7 @@ export const bundle = (ports: WritePorts, perform: Perform): Interaction => {
     const entries = entriesOf(bodyOf(request))
     if (entries.length > ports.choices.maxTransactionEntries)
       throw fhirError(413, 'too-costly', `A Bundle has at most ${ports.choices.maxTransactionEntries} entries`, 'Bundle.entry')
-    const answers = new BundleAnswers(request)
+    const answers = new BundleAnswers(request, ports.clock)
     await runs[type](entries, request, answers)
     return {
       status: 200,

@@ -45,7 +45,12 @@ export const transaction =
     const writes = await inTurn(ordered.slice(0, ordered.length - reads.length), (entry) =>
       forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request))),
     )
-    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request)))
+    await inTurn(reads.filter(isOfOthers(writes)), (entry) =>
+      forEntry(entry, () => {
+        answers.checkRoom(entry)
+        return perform.run(entry, request)
+      }),
+    )
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
     await inTurn(reads, async (entry) => answers.add(entry, await readAfter(perform, entry, request, answers)))
   }

@@ -98,7 +98,7 @@ about('a batch', () => {
   const answers = async (thrown: unknown) => {
     const perform = performer({ read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }, steps)
     const entries = ['Patient/1', 'Patient?name=a'].map((url, index) => ({ index, method: 'GET' as const, url: `/${url}`, headers: {} }))
-    const answers = new BundleAnswers(outer)
+    const answers = new BundleAnswers(outer, clock)
     await batch(perform)(entries as never, outer, answers)
     return answers.entries.map(({ more }) => (more as { response: { status: string } }).response.status)
   }

@@ -64,7 +64,7 @@ describe('a conditional write', () => {
     async (code, request) => {
       const { ports, committed, searches } = movedOnWorld()
       const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
-      await run([entry], request, new BundleAnswers(request)).catch((error) => expect(error.status).toBe(404))
+      await run([entry], request, new BundleAnswers(request, ports.clock)).catch((error) => expect(error.status).toBe(404))
       expect([searches(), committed]).toEqual([2, INSTEAD[code]])
     },
   )

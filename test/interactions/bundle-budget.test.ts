@@ -1,0 +1,49 @@
+/** The reads of a Bundle begin within a time of it; what is written is written. */
+import { describe, expect, it } from '@jest/globals'
+import { batch } from '../../lambdas/interactions/batch.ts'
+import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
+import type { EntryRequest, Perform } from '../../lambdas/interactions/bundle-entry.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { transaction } from '../../lambdas/interactions/transaction.ts'
+
+const request = { tenant: 'default', baseUrl: 'http://x', preferences: {} } as unknown as FhirRequest
+const entry = (method: string, url: string, index: number): EntryRequest => ({ index, method, url, headers: {} })
+const reads = Array.from({ length: 10 }, (_, i) => entry('GET', `Patient/${i}`, i))
+
+/** Each interaction takes five seconds. */
+function slowly() {
+  let now = 0
+  const clock = { now: () => now, newId: () => 'id' }
+  const run = async () => {
+    now += 5_000
+    return { status: 200 }
+  }
+  const perform: Perform = { run, prepare: async () => request }
+  return { clock, perform, answers: new BundleAnswers(request, clock) }
+}
+
+const statuses = ({ entries }: BundleAnswers) => entries.map(({ more }) => (more as { response: { status: string } }).response.status)
+
+describe('after twenty seconds', () => {
+  it('the other reads of a batch are refused', async () => {
+    const { perform, answers } = slowly()
+    await batch(perform)(reads, request, answers)
+    expect(statuses(answers)).toEqual([...Array(5).fill('200 OK'), ...Array(5).fill('403 Forbidden')])
+    expect(JSON.stringify(answers.entries[5])).toContain('The answers to the entries before took 20 seconds')
+  })
+
+  it('all writes of a batch are made, and its searches by POST are refused', async () => {
+    const { perform, answers } = slowly()
+    const writes = Array.from({ length: 10 }, (_, i) => entry('POST', 'Patient', i))
+    await batch(perform)([...writes, entry('POST', 'Patient/_search', 10)], request, answers)
+    expect(statuses(answers)).toEqual([...Array(10).fill('200 OK'), '403 Forbidden'])
+  })
+
+  it('a transaction whose reads are not done is not begun', async () => {
+    const { perform, answers } = slowly()
+    await expect(transaction({} as never, perform)(reads, request, answers)).rejects.toMatchObject({
+      status: 403,
+      issues: [{ code: 'too-costly', expression: 'Bundle.entry[5]' }],
+    })
+  })
+})
