@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/overloaded.ts'
+import { Answers } from './answers.ts'
 import { Bodies } from './bodies.ts'
 import { answerConnection, faultOf } from './broken-connection.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
@@ -25,12 +26,16 @@ export type NodeServerSettings = {
   readonly report: (error: unknown, requestId: string) => void
   /** Milliseconds between two looks at the bodies that are read, for tests. */
   readonly tick?: number
+  /** Bytes of all answers that clients have not taken yet, for tests. */
+  readonly mostAnswers?: number
 }
 
 /** Bytes of a URL and its headers: long searches fit. */
 const LONGEST_HEAD = 512 * 1024
 /** Bodies of the greatest length that are read and worked on at once. */
 const LARGE_BODIES = 16
+/** Bytes of answers that clients have not taken yet. */
+const MOST_ANSWERS = 256_000_000
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   const front = new Front(serve, settings)
@@ -53,6 +58,7 @@ class Front {
   readonly #serve: Serve
   readonly #settings: NodeServerSettings
   readonly #bodies: Bodies
+  readonly #answers: Answers
   /** Of each connection. */
   readonly #latest = new WeakMap<Duplex, ServerResponse>()
   #underWay = 0
@@ -61,6 +67,7 @@ class Front {
     this.#serve = serve
     this.#settings = settings
     this.#bodies = new Bodies({ limit: settings.maxBody, most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
+    this.#answers = new Answers(settings.mostAnswers ?? MOST_ANSWERS)
   }
 
   /** `refused`: why it is answered without being looked at. */
@@ -73,7 +80,7 @@ class Front {
     const request: HttpRequest = { method, path: path.slice(this.#settings.basePath.length) || '/', query, headers, body: NO_BODY }
     try {
       const error = refused ?? this.#faultOf(incoming, path)
-      if (error !== undefined) await send(incoming, outgoing, await this.#refuse(request, requestId, error))
+      if (error !== undefined) await this.#send(incoming, outgoing, await this.#refuse(request, requestId, error))
       else if (hasBody(incoming)) await this.#answerWithBody(incoming, outgoing, request, requestId)
       else await this.#work(incoming, outgoing, request, requestId)
     } catch (error) {
@@ -114,7 +121,7 @@ class Front {
         return void outgoing.destroy()
       case 'refused':
         if (body.isCut) outgoing.setHeader('connection', 'close')
-        return send(incoming, outgoing, await this.#refuse(request, requestId, body.error))
+        return this.#send(incoming, outgoing, await this.#refuse(request, requestId, body.error))
       case 'too long':
         if (!incoming.complete) outgoing.setHeader('connection', 'close')
         return this.#work(incoming, outgoing, { ...request, bodyTooLong: true }, requestId)
@@ -132,7 +139,7 @@ class Front {
     this.#underWay++
     try {
       const response = await (isBusy ? this.#refuse(request, requestId, new Overloaded()) : this.#serve(request, requestId))
-      await send(incoming, outgoing, response)
+      await this.#send(incoming, outgoing, response)
     } finally {
       this.#underWay--
     }
@@ -149,7 +156,12 @@ class Front {
       return void outgoing.destroy()
     }
     const response = await this.#refuse(request, requestId, error as Error).catch(() => this.#describe(error, requestId))
-    await send(incoming, outgoing, response).catch(() => outgoing.destroy())
+    await this.#send(incoming, outgoing, response).catch(() => outgoing.destroy())
+  }
+
+  async #send(incoming: IncomingMessage, outgoing: ServerResponse, response: HttpResponse): Promise<void> {
+    const bytes = await writeHead(incoming, outgoing, response)
+    this.#answers.end(outgoing, incoming.method === 'HEAD' ? undefined : bytes)
   }
 
   #describe(error: unknown, requestId: string): HttpResponse {
@@ -180,7 +192,12 @@ function split(url: string): readonly [string, string] {
 const compress = promisify(gzip)
 const WORTH_COMPRESSING = 1_400
 
-async function send(incoming: IncomingMessage, outgoing: ServerResponse, { status, headers, body }: HttpResponse): Promise<void> {
+/** The bytes that follow it. */
+async function writeHead(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { status, headers, body }: HttpResponse,
+): Promise<Uint8Array | undefined> {
   const gzipped = body !== undefined && body.length >= WORTH_COMPRESSING && takesGzip(incoming)
   const bytes = gzipped ? await compress(body, { level: 1 }) : body
   outgoing.writeHead(status, {
@@ -190,7 +207,7 @@ async function send(incoming: IncomingMessage, outgoing: ServerResponse, { statu
       : {}),
     ...(bytes === undefined ? (status === 204 || status === 304 ? {} : { 'content-length': 0 }) : { 'content-length': bytes.length }),
   })
-  outgoing.end(incoming.method === 'HEAD' ? undefined : bytes)
+  return bytes
 }
 
 const takesGzip = ({ headers }: IncomingMessage): boolean =>
