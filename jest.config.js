@@ -1,5 +1,9 @@
 /** Tests run the sources as they are: Node strips the types, jest loads ES modules. */
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+// The threads and processes tests start, hundreds, need not strip and compile the same sources again.
+process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
 export default {
   testEnvironment: 'node',
