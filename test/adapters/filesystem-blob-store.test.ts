@@ -42,13 +42,16 @@ describe('A folder of blobs', () => {
     const store = new FilesystemBlobStore(folder)
     await store.put('a', { bytes, contentType: 'text/plain' })
     await store.openParts('b', 'text/plain')
-    let release = () => {}
-    const writing = replaceDurably(join(folder, 'objects', 'f'.repeat(64)), () => new Promise((resolve) => (release = resolve)))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    const [begun, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const writing = replaceDurably(join(folder, 'objects', 'f'.repeat(64)), () => {
+      begun.resolve()
+      return left.promise
+    })
+    await begun.promise
     const found: string[] = []
     for await (const { key } of store.list('')) found.push(key)
     expect(found).toEqual(['a'])
-    release()
+    left.resolve()
     await writing
   })
 

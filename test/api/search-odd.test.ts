@@ -120,10 +120,8 @@ it('random searches', async () => {
     const query = new URLSearchParams(Array.from({ length: 1 + random.below(4) }, pair)).toString()
     const path = random.pick(['/Observation', '/Patient', '', '/Patient/a/Observation', '/Location'])
     const prefer = random.pick(['handling=strict', 'handling=lenient', 'explain', 'pagination=offset-page'])
-    const began = performance.now()
     const { status, body } = await get(`${path}?${query}`, { prefer })
-    const isSlow = performance.now() - began > 10_000
-    expect([seed, path, query, status >= 200 && status < 500, isSlow]).toEqual([seed, path, query, true, false])
+    expect([seed, path, query, status >= 200 && status < 500]).toEqual([seed, path, query, true])
     if (status >= 400) expect(body.resourceType).toBe('OperationOutcome')
   }
 })

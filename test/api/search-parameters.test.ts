@@ -36,7 +36,7 @@ const define = async (resource: Tree): Promise<void> => {
 }
 /** Everything that was defined is built. */
 async function settled(): Promise<void> {
-  for (let i = 0; i < 400; i++) {
+  for (let i = 0; i < 3_000; i++) {
     const { body } = await client.get('/$reindex-status')
     expect(body.parameter[0]).toEqual({ name: 'lag', valueInteger: expect.any(Number) })
     const parts = body.parameter.flatMap(({ part = [] }: Tree) => part)
