@@ -5,7 +5,8 @@ import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { metered } from '../fixtures/dynamodb/capacity.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
-import { at, newTenant, patient, type TestTable, writeOf } from '../fixtures/dynamodb/store.ts'
+import { newTenant, type TestTable } from '../fixtures/dynamodb/store.ts'
+import { at, deletionOf, patientOf, writeOf } from '../fixtures/versions.ts'
 
 await onTable(suite)
 
@@ -16,17 +17,17 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   async function measured(tenant = newTenant()) {
     const meter = metered(engine.client)
     const store = table.store({ client: meter.client, mostActions: 100 })
-    await store.commit([writeOf(patient(tenant, 'first'), 0, 'the type is known from here on')], [])
+    await store.commit([writeOf(patientOf('first', tenant), { body: 'the type is known from here on' })], [])
     meter.take()
-    return { tenant, store, meter, key: (id: string): ResourceKey => patient(tenant, id) }
+    return { tenant, store, meter, key: (id: string): ResourceKey => patientOf(id, tenant) }
   }
 
   describe('A resource of 1 KB', () => {
     it('costs 2 units to create, 5 to update, 5 to delete, and 1 to read', async () => {
       const { store, meter, key } = await measured()
-      await store.commit([writeOf(key('a'), 0, body)], [])
+      await store.commit([writeOf(key('a'), { body })], [])
       expect(meter.take()).toEqual({ read: 0, write: 2 })
-      await store.commit([writeOf(key('a'), 1, body)], [])
+      await store.commit([writeOf(key('a'), { expected: 1, body })], [])
       expect(meter.take()).toEqual({ read: 1, write: 5 })
       await store.current([key('a')])
       expect(meter.take()).toEqual({ read: 1, write: 0 })
@@ -34,14 +35,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(meter.take()).toEqual({ read: 1, write: 0 })
       await store.versions([{ ...key('a'), versionId: 1 }])
       expect(meter.take()).toEqual({ read: 2, write: 0 })
-      await store.commit([{ ...writeOf(key('a'), 2, ''), deleted: true }], [])
+      await store.commit([deletionOf(key('a'), { expected: 2 })], [])
       expect(meter.take()).toEqual({ read: 1, write: 5 })
     })
 
     it('costs 3 units in a small transaction', async () => {
       const { store, meter, key } = await measured()
       await store.commit(
-        [...Array(10).keys()].map((n) => writeOf(key(`p${n}`), 0, body)),
+        [...Array(10).keys()].map((n) => writeOf(key(`p${n}`), { body })),
         [],
       )
       expect(meter.take()).toEqual({ read: 0, write: 30 })
@@ -49,7 +50,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('costs 1 unit in a page of history or of a scan, apart from what the page costs', async () => {
       const { tenant, store, meter, key } = await measured()
-      for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), 0, body, at(1))], [])
+      for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), { body, lastUpdated: at(1) })], [])
       meter.take()
       const { versions } = await store.history({ tenant, type: 'Patient' }, { since: at(1) }, undefined, 10)
       // Which partitions there are, what transactions are open (before and after), what is current, and what is past.

@@ -7,7 +7,8 @@ import type { CommitResult, ResourceKey } from '../../lambdas/ports/resource-sto
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, type Fault, faulty, type Keys } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
-import { at, newTenant, patient, TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
+import { newTenant, TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { at, patientOf, writeOf } from '../fixtures/versions.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
 
@@ -39,12 +40,12 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const [command, usual] of Object.entries(commands))
         it(`(${fault}) at each first and second ${command} leaves every commit in effect once`, async () => {
           for (const size of isFull ? [one, several, many] : [usual]) {
-            const keys = [...Array(size).keys()].map((n) => patient(`${fault.slice(0, 4)}-${command}-${size}`, `p${n}`))
+            const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, `${fault.slice(0, 4)}-${command}-${size}`))
             let left = 2
             const store = storeWith(({ name }) => (name === command && left-- > 0 ? fault : undefined))
             for (const [expected, body] of ['one', 'two'].entries()) {
               left = 2
-              const writes = keys.map((key) => writeOf(key, expected, body))
+              const writes = keys.map((key) => writeOf(key, { expected, body }))
               expect(await store.commit(writes, [])).toEqual(COMMITTED)
             }
             left = 2
@@ -57,11 +58,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     for (const fault of faults)
       it(`(${fault}) at each first and second Delete does not keep a transaction from being taken back`, async () => {
         const tenant = newTenant()
-        const keys = [...Array(many).keys()].map((n) => patient(tenant, `p${n}`))
-        await table.store().commit([writeOf(keys[3]!, 0, 'here first')], [])
+        const keys = [...Array(many).keys()].map((n) => patientOf(`p${n}`, tenant))
+        await table.store().commit([writeOf(keys[3]!, { body: 'here first' })], [])
         let left = 2
         const store = storeWith(({ name }) => (name === 'Delete' && left-- > 0 ? fault : undefined))
-        const writes = keys.map((key) => writeOf(key, 0, 'all'))
+        const writes = keys.map((key) => writeOf(key, { body: 'all' }))
         expect(await store.commit(writes, [])).toMatchObject({ kind: 'conflict', index: 3 })
         expect((await store.current(keys)).map((version) => text(version?.body))).toEqual([
           undefined,
@@ -75,25 +76,25 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       })
 
     it('(no answer) is given up in time and tried again', async () => {
-      const key = patient(newTenant(), 'a')
+      const key = patientOf('a', newTenant())
       let silent = 0
-      const store = storeWith(({ name }) => (name === 'Put' && silent++ === 0 ? 'silence' : undefined), { patience: 100 })
-      expect(await store.commit([writeOf(key, 0, 'one')], [])).toEqual(COMMITTED)
+      const store = storeWith(({ name }) => (name === 'Put' && silent++ === 0 ? 'silence' : undefined), { patience: 1_000 })
+      expect(await store.commit([writeOf(key, { body: 'one' })], [])).toEqual(COMMITTED)
       expect(silent).toBe(2)
     })
 
     it('to the end, refused each time, is an Overloaded: nothing was done', async () => {
-      const key = patient(newTenant(), 'a')
+      const key = patientOf('a', newTenant())
       const store = storeWith(({ name }) => (name === 'Put' ? 'throttled' : undefined), { attempts: 3 })
-      await expect(store.commit([writeOf(key, 0, 'one')], [])).rejects.toThrow(Overloaded)
+      await expect(store.commit([writeOf(key, { body: 'one' })], [])).rejects.toThrow(Overloaded)
       expect(await table.store().current([key])).toEqual([undefined])
     })
 
     it('to the end, after it may have had an effect, is neither a success nor a conflict', async () => {
-      const key = patient(newTenant(), 'a')
+      const key = patientOf('a', newTenant())
       let puts = 0
       const store = storeWith(({ name }) => (name !== 'Put' ? undefined : puts++ === 0 ? 'lost answer' : 'throttled'), { attempts: 3 })
-      const commit = store.commit([writeOf(key, 0, 'one')], [])
+      const commit = store.commit([writeOf(key, { body: 'one' })], [])
       await expect(commit).rejects.toThrow()
       await expect(commit).rejects.not.toThrow(Overloaded)
     })
@@ -101,8 +102,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('of another kind is told as it is, at once', async () => {
       const client = { send: async () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })) } as never
       const store = table.store({ client })
-      await expect(store.commit([writeOf(patient(newTenant(), 'a'), 0, 'one')], [])).rejects.toThrow('no')
-      await expect(store.current([patient('t', 'a')])).rejects.toThrow('no')
+      await expect(store.commit([writeOf(patientOf('a', newTenant()), { body: 'one' })], [])).rejects.toThrow('no')
+      await expect(store.current([patientOf('a', 't')])).rejects.toThrow('no')
     })
   })
 
@@ -113,11 +114,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('is sent for ten seconds, and not any more: nothing was done', async () => {
       for (const size of [one, several, many]) {
         const tenant = newTenant()
-        const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+        const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
         const commit = (age: number) => {
           const lastUpdated = table.clock.now() - age
           return table.store({ stampTime }).commit(
-            keys.map((key) => writeOf(key, 0, 'one', lastUpdated)),
+            keys.map((key) => writeOf(key, { body: 'one', lastUpdated })),
             [],
           )
         }
@@ -131,7 +132,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       for (const size of [one, several, many])
         for (const fault of ['throttled', 'lost answer'] as const) {
           const tenant = newTenant()
-          const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+          const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
           let sent = 0
           const store = storeWith(
             ({ name }) => {
@@ -143,7 +144,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
             { stampTime },
           )
           const commit = store.commit(
-            keys.map((key) => writeOf(key, 0, 'one', table.clock.now())),
+            keys.map((key) => writeOf(key, { body: 'one', lastUpdated: table.clock.now() })),
             [],
           )
           await (fault === 'throttled' ? expect(commit).rejects.toThrow(Overloaded) : expect(commit).rejects.not.toThrow(Overloaded))
@@ -156,23 +157,23 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('does not make a commit a conflict, though others wrote on before it was asked again', async () => {
       for (const size of [1, 2]) {
         const tenant = newTenant()
-        const keys = ['a', 'b'].slice(0, size).map((id) => patient(tenant, id))
+        const keys = ['a', 'b'].slice(0, size).map((id) => patientOf(id, tenant))
         await table.store().commit(
-          keys.map((key) => writeOf(key, 0, 'one')),
+          keys.map((key) => writeOf(key, { body: 'one' })),
           [],
         )
         let lost = 0
         const decides = (call: Call) =>
           (call.name === 'TransactWrite' || (call.name === 'Put' && call.text.includes('"sk":"H"'))) && lost++ === 0
         const others = async () => {
-          await table.store().commit([writeOf(keys[0]!, 2, 'three')], [])
-          await table.store().commit([writeOf(keys[0]!, 3, 'four')], [])
+          await table.store().commit([writeOf(keys[0]!, { expected: 2, body: 'three' })], [])
+          await table.store().commit([writeOf(keys[0]!, { expected: 3, body: 'four' })], [])
           throw Object.assign(new Error('lost'), { name: 'TimeoutError' })
         }
         const store = storeWith((call) => (decides(call) ? { after: others } : undefined))
         expect(
           await store.commit(
-            keys.map((key) => writeOf(key, 1, 'two')),
+            keys.map((key) => writeOf(key, { expected: 1, body: 'two' })),
             [],
           ),
         ).toEqual(COMMITTED)
@@ -181,8 +182,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
 
     it('does not make two equal creates of one moment both successful', async () => {
-      const key = patient(newTenant(), 'a')
-      const write = writeOf(key, 0, 'the same')
+      const key = patientOf('a', newTenant())
+      const write = writeOf(key, { body: 'the same' })
       let losses = 0
       const losing = storeWith(({ name }) => (name === 'Put' && losses++ < 9 ? 'lost answer' : undefined))
       const results = await Promise.all([1, 2, 3].map(() => losing.commit([write], [])))
@@ -193,7 +194,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
   it('Keys and items that a batch leaves unprocessed are sent again', async () => {
     const tenant = newTenant()
-    const keys = [...Array(30).keys()].map((n) => patient(tenant, `p${n}`))
+    const keys = [...Array(30).keys()].map((n) => patientOf(`p${n}`, tenant))
     let withheld = 0
     const withhold = ({ name, input }: Call): Fault | undefined => {
       if (!name.startsWith('Batch') || withheld++ > 4) return undefined
@@ -204,7 +205,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     for (const expected of [0, 1])
       expect(
         await store.commit(
-          keys.map((key) => writeOf(key, expected, `${expected}`)),
+          keys.map((key) => writeOf(key, { expected, body: `${expected}` })),
           [],
         ),
       ).toEqual(COMMITTED)
@@ -240,11 +241,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     }
 
     it('finds a version that was the head when its copy was looked for, and a copy when its head was', async () => {
-      const key = patient(newTenant(), 'a')
-      await table.store().commit([writeOf(key, 0, 'one')], [])
+      const key = patientOf('a', newTenant())
+      await table.store().commit([writeOf(key, { body: 'one' })], [])
       const reader = slowly(
         1,
-        () => table.store().commit([writeOf(key, 1, 'two')], []),
+        () => table.store().commit([writeOf(key, { expected: 1, body: 'two' })], []),
         (sk) => sk.startsWith('V#'),
       )
       const found = await reader.versions([{ ...key, versionId: 1 }])
@@ -257,9 +258,9 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         ['in one batch, the copies first', true],
         ['between two readings', false],
       ] as const) {
-        const key = patient(newTenant(), 'a')
-        await table.store().commit([writeOf(key, 0, large)], [])
-        const move = once(() => table.store().commit([writeOf(key, 1, 'small')], []))
+        const key = patientOf('a', newTenant())
+        await table.store().commit([writeOf(key, { body: large })], [])
+        const move = once(() => table.store().commit([writeOf(key, { expected: 1, body: 'small' })], []))
         const copiesFirst = async (keys: Keys) => {
           const found = [await readOneByOne(keys.filter(({ sk }) => sk.startsWith('V#')))]
           await move()
@@ -281,15 +282,15 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('of several heads shows one moment, whatever the size of the commit', async () => {
       for (const size of [TestTable.most, TestTable.most + 1]) {
         const tenant = newTenant()
-        const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
+        const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
         const now = table.clock.now()
         await table.store().commit(
-          keys.map((key) => writeOf(key, 0, 'one', now)),
+          keys.map((key) => writeOf(key, { body: 'one', lastUpdated: now })),
           [],
         )
         const reader = slowly(2, () =>
           table.store().commit(
-            keys.map((key) => writeOf(key, 1, 'two', now + 1)),
+            keys.map((key) => writeOf(key, { expected: 1, body: 'two', lastUpdated: now + 1 })),
             [],
           ),
         )
@@ -300,12 +301,15 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   })
 
   it('A writer that lost a race leaves its own instant in the copy: what was current is decided by the versions', async () => {
-    const key = patient(newTenant(), 'a')
-    await table.store().commit([writeOf(key, 0, 'one', at(0))], [])
+    const key = patientOf('a', newTenant())
+    await table.store().commit([writeOf(key, { body: 'one', lastUpdated: at(0) })], [])
     // The loser reads the head, then the winner writes, then the loser copies the head it read.
-    const winner = () => table.store().commit([writeOf(key, 1, 'winner', at(10))], [])
+    const winner = () => table.store().commit([writeOf(key, { expected: 1, body: 'winner', lastUpdated: at(10) })], [])
     const loser = storeWith(({ name }) => (name === 'Get' ? { after: winner } : undefined))
-    expect(await loser.commit([writeOf(key, 1, 'loser', at(20))], [])).toMatchObject({ kind: 'conflict', index: 0 })
+    expect(await loser.commit([writeOf(key, { expected: 1, body: 'loser', lastUpdated: at(20) })], [])).toMatchObject({
+      kind: 'conflict',
+      index: 0,
+    })
     const scan = async (asOf: number) =>
       (await table.store().scan({ tenant: key.tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf, limit: 10 })).versions.map(
         ({ body }) => text(body),
@@ -320,9 +324,9 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     const large = randomBytes(400_000)
 
     it('lie in the blob store under keys of their own, with checksums', async () => {
-      const key = patient(newTenant(), '..')
-      await table.store().commit([writeOf(key, 0, large)], [])
-      await table.store().commit([writeOf(key, 1, 'small')], [])
+      const key = patientOf('..', newTenant())
+      await table.store().commit([writeOf(key, { body: large })], [])
+      await table.store().commit([writeOf(key, { expected: 1, body: 'small' })], [])
       const [version] = await table.store().versions([{ ...key, versionId: 1 }])
       expect(Buffer.compare(version!.body, large)).toBe(0)
       const [name, blob] = [...table.blobs].find(([name]) => name.includes(key.tenant))!
@@ -333,10 +337,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('leave nothing behind when the commit is a conflict', async () => {
       for (const size of [1, 2, TestTable.most + 1]) {
         const tenant = newTenant()
-        const keys = [...Array(size).keys()].map((n) => patient(tenant, `p${n}`))
-        await table.store().commit([writeOf(keys[0]!, 0, 'here first')], [])
+        const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+        await table.store().commit([writeOf(keys[0]!, { body: 'here first' })], [])
         const result = await table.store().commit(
-          keys.map((key) => writeOf(key, 0, large)),
+          keys.map((key) => writeOf(key, { body: large })),
           [],
         )
         expect(result).toMatchObject({ kind: 'conflict', index: 0 } satisfies Partial<CommitResult>)
@@ -346,9 +350,9 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('that no version names are swept away, and no other', async () => {
       const tenant = newTenant()
-      const key = patient(tenant, 'p')
-      await table.store().commit([writeOf(key, 0, large)], [])
-      await table.store().commit([writeOf(key, 1, large)], [])
+      const key = patientOf('p', tenant)
+      await table.store().commit([writeOf(key, { body: large })], [])
+      await table.store().commit([writeOf(key, { expected: 1, body: large })], [])
       const mine = () => [...table.blobs.keys()].filter((name) => name.includes(`/${tenant}/`)).toSorted()
       const named = mine()
       const orphans = [named[0]!.replace(/[^~]+$/, 'dead'), `overflow/${tenant}/Patient/never~1~dead`]
@@ -362,10 +366,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('are kept while a transaction has staged them, decided or not', async () => {
       for (const isDecided of [false, true]) {
         const tenant = newTenant()
-        const keys = [...Array(TestTable.most + 1).keys()].map((n) => patient(tenant, `p${n}`))
+        const keys = [...Array(TestTable.most + 1).keys()].map((n) => patientOf(`p${n}`, tenant))
         const dies = storeWith(({ text }) => (text.includes(isDecided ? 'SET v = p' : 'COMMITTED') ? 'crash' : undefined))
         const result = dies.commit(
-          keys.map((key) => writeOf(key, 0, large)),
+          keys.map((key) => writeOf(key, { body: large })),
           [],
         )
         await (isDecided ? expect(result).resolves.toEqual(COMMITTED) : expect(result).rejects.toThrow('crashed'))
@@ -382,7 +386,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     })
 
     it('may be in any number of compartments', async () => {
-      const write = writeOf(patient(newTenant(), 'group'), 0, 'members')
+      const write = writeOf(patientOf('group', newTenant()), { body: 'members' })
       const compartments = [...Array(20_000).keys()].map(() => `Patient/${crypto.randomUUID()}`)
       await table.store().commit([{ ...write, compartments }], [])
       expect((await table.store().current([write]))[0]?.compartments).toEqual(compartments)
@@ -391,10 +395,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
   it('Partitions of the index may be added: histories and scans stay complete, each version once', async () => {
     const tenant = newTenant()
-    const keys = [...Array(12).keys()].map((n) => patient(tenant, `p${n}`))
+    const keys = [...Array(12).keys()].map((n) => patientOf(`p${n}`, tenant))
     const commitAll = (shards: number, expected: number) =>
       table.store({ shards: () => shards, mostActions: 100 }).commit(
-        keys.map((key) => writeOf(key, expected, `${expected}`)),
+        keys.map((key) => writeOf(key, { expected, body: `${expected}` })),
         [],
       )
     for (const [expected, shards] of [1, 4, 2, 8].entries()) expect(await commitAll(shards, expected)).toEqual(COMMITTED)

@@ -6,7 +6,8 @@ import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { type Findings, raced } from '../fixtures/dynamodb/race.ts'
-import { at, newTenant, patient, type TestTable, text, writeOf } from '../fixtures/dynamodb/store.ts'
+import { newTenant, type TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { at, patientOf, writeOf } from '../fixtures/versions.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
 const seed = Number(process.env.FHIR_TEST_SEED ?? Date.now() % 1_000_000)
@@ -27,12 +28,12 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   async function sixOf(
     tenant: string,
   ): Promise<{ readonly keys: readonly ResourceKey[]; readonly writes: readonly Write[]; readonly guards: readonly Guard[] }> {
-    const keys = [...Array(6).keys()].map((n) => patient(tenant, `p${n}`))
+    const keys = [...Array(6).keys()].map((n) => patientOf(`p${n}`, tenant))
     await table.store().commit(
-      keys.slice(0, 3).map((key) => writeOf(key, 0, 'before', at(0))),
+      keys.slice(0, 3).map((key) => writeOf(key, { body: 'before', lastUpdated: at(0) })),
       [],
     )
-    const writes = keys.map((key, n) => writeOf(key, n < 3 ? 1 : 0, 'after', at(1)))
+    const writes = keys.map((key, n) => writeOf(key, { expected: n < 3 ? 1 : 0, body: 'after', lastUpdated: at(1) }))
     return { keys, writes, guards: [0, 1].map((n) => ({ tenant, guard: `g${n}`, holder: keys[4 + n]! })) }
   }
   const BEFORE = ['before', 'before', 'before', undefined, undefined, undefined]
@@ -58,12 +59,14 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         table.clock.ahead += 31_000
         // Half of the time the sweeper comes first, else a writer that meets what was left.
         if (step % 2 === 0) await table.store().sweep()
-        const next = patient(tenant, 'next')
+        const next = patientOf('next', tenant)
         const isTaken = seen[0] === 'after'
-        expect(await table.store().commit([writeOf(next, 0, 'next')], [{ ...guards[0]!, holder: next }])).toEqual(
+        expect(await table.store().commit([writeOf(next, { body: 'next' })], [{ ...guards[0]!, holder: next }])).toEqual(
           isTaken ? { kind: 'guarded', index: 0, holder: guards[0]!.holder } : COMMITTED,
         )
-        expect(await table.store().commit([writeOf(keys[0]!, isTaken ? 2 : 1, 'plain', at(2))], [])).toEqual(COMMITTED)
+        expect(
+          await table.store().commit([writeOf(keys[0]!, { expected: isTaken ? 2 : 1, body: 'plain', lastUpdated: at(2) })], []),
+        ).toEqual(COMMITTED)
         await table.sweepOut()
         expect(await bodies(keys)).toEqual(['plain', ...seen.slice(1)])
         expect(await table.unsettled(tenant)).toEqual([])
@@ -82,7 +85,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
     it('is waited for until its time is over, by a writer that then tells of a conflict, or goes on', async () => {
       const { keys, writes } = await sixOf(newTenant())
       await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
-      const waiting = table.store().commit([writeOf(keys[0]!, 1, 'plain', at(2))], [])
+      const waiting = table.store().commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) })], [])
       setTimeout(() => (table.clock.ahead += 31_000), 50)
       expect(await waiting).toEqual(COMMITTED)
       expect(await bodies(keys)).toEqual(['plain', ...BEFORE.slice(1)])
@@ -94,7 +97,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const others = async () => {
         table.clock.ahead += 31_000
         await table.store().sweep()
-        expect(await table.store().commit([writeOf(keys[1]!, 1, 'other', at(2))], [])).toEqual(COMMITTED)
+        expect(await table.store().commit([writeOf(keys[1]!, { expected: 1, body: 'other', lastUpdated: at(2) })], [])).toEqual(COMMITTED)
       }
       const late = ({ text }: Call): Fault | undefined => (text.includes('COMMITTED') && !woken++ ? { before: others } : undefined)
       expect(await table.store({ client: clientWith(late) }).commit(writes, [])).toMatchObject({ kind: 'conflict', index: 1 })
@@ -152,8 +155,12 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           }
           const writer = ({ name, text }: Call): Fault | undefined =>
             (name === 'Put' || name === 'TransactWrite') && text.includes('"sk":"H"') ? { before: large } : undefined
-          const more = [...Array(others).keys()].map((n) => writeOf(patient(keys[0]!.tenant, `more${n}`), 0, 'plain', at(2)))
-          const written = await table.store({ client: clientWith(writer) }).commit([writeOf(keys[0]!, 1, 'plain', at(2)), ...more], [])
+          const more = [...Array(others).keys()].map((n) =>
+            writeOf(patientOf(`more${n}`, keys[0]!.tenant), { body: 'plain', lastUpdated: at(2) }),
+          )
+          const written = await table
+            .store({ client: clientWith(writer) })
+            .commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) }), ...more], [])
           expect(written).toMatchObject(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0, current: { versionId: 2 } })
           expect(await bodies(keys)).toEqual(dying === 'COMMITTED' ? ['plain', ...BEFORE.slice(1)] : AFTER)
           expect(came).toBeGreaterThan(0)
@@ -187,8 +194,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       let [id, staged] = ['', 0]
       const older = async () => {
         while (staged < 7) await new Promise((resolve) => setTimeout(resolve, 5))
-        const others = [0, 1, 2, 3].map((n) => writeOf(patient(tenant, `other${n}`), 0, 'older', at(2)))
-        expect(await table.store({ clock: behind }).commit([writeOf(keys[5]!, 0, 'older', at(2)), ...others], [])).toEqual(COMMITTED)
+        const others = [0, 1, 2, 3].map((n) => writeOf(patientOf(`other${n}`, tenant), { body: 'older', lastUpdated: at(2) }))
+        expect(
+          await table.store({ clock: behind }).commit([writeOf(keys[5]!, { body: 'older', lastUpdated: at(2) }), ...others], []),
+        ).toEqual(COMMITTED)
         // As the function does that follows the stream.
         expect(await table.store().settleTransaction(tenant, id)).toBe(true)
         expect((await table.items(tenant)).filter(({ ptx }) => ptx !== undefined)).toEqual([])
@@ -240,10 +249,10 @@ function suite(engine: DynamoEngine, table: TestTable): void {
 
     it('of several that need the same resources ends: the one that began first goes on', async () => {
       const tenant = newTenant()
-      const keys = [...Array(12).keys()].map((n) => patient(tenant, `p${n}`))
+      const keys = [...Array(12).keys()].map((n) => patientOf(`p${n}`, tenant))
       const commitOf = (body: string) =>
         table.store().commit(
-          keys.map((key) => writeOf(key, 0, body)),
+          keys.map((key) => writeOf(key, { body })),
           [],
         )
       const results = await Promise.all(['a', 'b', 'c', 'd'].map(commitOf))
@@ -280,8 +289,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { tenant } = keys[0]!
       const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, []))
-      await table.store().commit([writeOf(patient(tenant, 'later'), 0, 'later', table.clock.now())], [])
-      await table.store().commit([writeOf(keys[0]!, 2, 'plain', table.clock.now())], [])
+      await table.store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: table.clock.now() })], [])
+      await table.store().commit([writeOf(keys[0]!, { expected: 2, body: 'plain', lastUpdated: table.clock.now() })], [])
       expect(await recent(tenant)).toEqual(['later/1', 'p0/3', 'p1/2', 'p2/2', 'p3/1', 'p4/1', 'p5/1'])
     })
 
@@ -317,7 +326,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       let moved = 0
       const dies = ({ text }: Call): Fault | undefined => (/SET v = p/.test(text) && moved++ === 2 ? 'crash' : undefined)
       await ended(table.store({ client: clientWith(dies) }).commit(writes, guards))
-      await table.store().commit([writeOf(patient(tenant, 'later'), 0, 'later', at(2))], [])
+      await table.store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: at(2) })], [])
       const seen = async () => (await table.store().history({ tenant }, {}, undefined, 100)).versions.map(({ body }) => text(body))
       expect(await seen()).toEqual(['before', 'before', 'before'])
       await table
@@ -333,7 +342,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { keys, writes } = await sixOf(newTenant())
       const { tenant } = keys[0]!
       await ended(table.store({ client: clientWith(({ text }) => (text.includes('COMMITTED') ? 'crash' : undefined)) }).commit(writes, []))
-      await table.store().commit([writeOf(patient(tenant, 'later'), 0, 'later', at(2))], [])
+      await table.store().commit([writeOf(patientOf('later', tenant), { body: 'later', lastUpdated: at(2) })], [])
       const page = (window: object) => table.store().history({ tenant }, window, undefined, 100)
       const count = async (window: object) => (await page(window)).versions.length
       expect([await count({ since: at(0) }), await count({})]).toEqual([3, 4])
@@ -342,7 +351,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       table.clock.ahead += 31_000
       await table.store().sweep()
       expect(await count({ since: at(0) })).toBe(4)
-      await table.store().commit([writeOf(patient(tenant, 'now'), 0, 'now', table.clock.now())], [])
+      await table.store().commit([writeOf(patientOf('now', tenant), { body: 'now', lastUpdated: table.clock.now() })], [])
       expect([await count({ since: at(0) }), await count({})]).toEqual([4, 5])
       const { until = 0 } = await page({ since: at(0) })
       expect(table.clock.now() - until).toBeGreaterThanOrEqual(15_000)

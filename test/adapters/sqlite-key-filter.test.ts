@@ -6,13 +6,11 @@ import { describe, expect, it } from '@jest/globals'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
-import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
-
-const keyOf = (id: string): ResourceKey => ({ tenant: 't', type: 'Patient', id })
 
 const random = randomOf(7)
 const hex = () => random.below(2 ** 24).toString(16)
@@ -55,24 +53,22 @@ describe('A filter of keys', () => {
   it('is asked before the file is: what only the table knows is not found once the filter is whole', async () => {
     const file = join(folder, 'store.db')
     const first = await SqliteResourceStore.open({ file })
-    const body = new TextEncoder().encode('{}')
-    const write = { ...keyOf('a'), expected: 0, lastUpdated: 1, deleted: false, compartments: [], body }
-    await first.commit([write], [])
+    await first.commit([writeOf(patientOf('a'))], [])
     await first.close()
     const store = await SqliteResourceStore.open({ file })
     const db = new DatabaseSync(file)
     const isSeen = async (id: string) => {
       db.exec(`INSERT INTO key VALUES (1, '${id}', 1, 1)`)
       // What the key leads to is of another resource, and is refused.
-      return store.current([keyOf(id)]).then(
+      return store.current([patientOf(id)]).then(
         ([found]) => found !== undefined,
         (error) => error instanceof Damaged,
       )
     }
     let ghosts = 0
     while (await isSeen(`ghost${ghosts++}`)) await setTimeout(20)
-    expect(await store.commit([{ ...write, ...keyOf(`ghost${ghosts - 1}`) }], [])).toEqual({ kind: 'committed' })
-    expect(await store.current([keyOf('a'), keyOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
+    expect(await store.commit([writeOf(patientOf(`ghost${ghosts - 1}`))], [])).toEqual({ kind: 'committed' })
+    expect(await store.current([patientOf('a'), patientOf('b')])).toMatchObject([{ id: 'a', versionId: 1 }, undefined])
     db.close()
     await store.close()
   })

@@ -13,15 +13,16 @@ import { KeyMerge } from '../../lambdas/adapters/sqlite-store/writing/key-merge.
 import { LogWriter } from '../../lambdas/adapters/sqlite-store/writing/log-writer.ts'
 import { randomOf } from '../contracts/generated-search.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
 
 let files = 0
 const newFile = (): string => join(folder, `${++files}.db`)
-const keyOf = (id: string) => ({ tenant: 't', type: 'Patient', id })
-const writeOf = (id: string, expected: number) => ({
-  ...{ ...keyOf(id), expected, lastUpdated: expected + 1, deleted: false, compartments: '' },
-  body: new TextEncoder().encode(`${id}/${expected + 1}`),
+/** As the writer thread gets it. */
+const packed = (id: string, expected: number) => ({
+  ...writeOf(patientOf(id), { expected, body: `${id}/${expected + 1}` }),
+  compartments: '',
 })
 
 /** A writer as the writer thread has it, without the thread: every step can be told apart. */
@@ -60,7 +61,7 @@ class Bench {
     const rows = ids.map((id, i) => ({
       seq: this.log.position + 1 + i,
       kind: this.log.kindOf('t', 'Patient'),
-      write: writeOf(id, expected[i]!),
+      write: packed(id, expected[i]!),
     }))
     expect(rows.map((row) => this.log.isNext(row))).toEqual(rows.map(() => true))
     const add = () => {
@@ -112,8 +113,8 @@ class Reader {
     return inSnapshot(this.#db, () => {
       this.recent.refresh()
       return [...versions].flatMap(([id, count]) => {
-        const numbers = [...Array(count + 1).keys()].map((n) => this.#reader.version({ ...keyOf(id), versionId: n + 1 }))
-        return [this.#reader.head(keyOf(id)), ...numbers].map((found) => found && new TextDecoder().decode(found.body)).map(String)
+        const numbers = [...Array(count + 1).keys()].map((n) => this.#reader.version({ ...patientOf(id), versionId: n + 1 }))
+        return [this.#reader.head(patientOf(id)), ...numbers].map((found) => found && new TextDecoder().decode(found.body)).map(String)
       })
     })
   }
@@ -202,16 +203,15 @@ describe('Recent keys', () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file, mostRecent: 1_000 })
     const body = new Uint8Array(4_000)
-    const common = { tenant: 't', type: 'Patient', expected: 0, lastUpdated: 1, deleted: false, compartments: [], body }
     const commit = (n: number) =>
       store.commit(
-        [...Array(700).keys()].map((k) => ({ ...common, id: `${n}-${k}` })),
+        [...Array(700).keys()].map((k) => writeOf(patientOf(`${n}-${k}`), { body })),
         [],
       )
     for (let n = 0; n < 12; n++) await commit(n)
     const reader = new Reader({ file, filter: new KeyFilter() })
     expect(reader.recent.size).toBeLessThan(8_400)
-    for (let wait = 0; wait < 100 && reader.recent.size >= 1_000; wait++) {
+    for (let wait = 0; wait < 1_000 && reader.recent.size >= 1_000; wait++) {
       await setTimeout(50)
       reader.recent.refresh()
     }
@@ -223,15 +223,15 @@ describe('Recent keys', () => {
   it('of a commit that is not acknowledged yet are found as soon as somebody can know of it', async () => {
     const file = newFile()
     const store = await SqliteResourceStore.open({ file })
-    const write = { ...keyOf('a'), expected: 0, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array(1) }
+    const write = writeOf(patientOf('a'))
     await store.commit([write], [])
-    await store.current([keyOf('a')])
+    await store.current([patientOf('a')])
     const bench = new Bench(file)
     bench.versions.set('a', 1)
     bench.commit(['a', 'b'])
-    expect(await store.versions([{ ...keyOf('a'), versionId: 2 }])).toMatchObject([{ id: 'a', versionId: 2 }])
+    expect(await store.versions([{ ...patientOf('a'), versionId: 2 }])).toMatchObject([{ id: 'a', versionId: 2 }])
     bench.commit(['c'])
-    expect(await store.current([keyOf('c')])).toMatchObject([{ id: 'c', versionId: 1 }])
+    expect(await store.current([patientOf('c')])).toMatchObject([{ id: 'c', versionId: 1 }])
     bench.close()
     await store.close()
   })
@@ -242,14 +242,14 @@ describe('Recent keys', () => {
     bench.mergeStep()
     bench.close()
     const store = await SqliteResourceStore.open({ file: bench.file, mostRecent: 1 })
-    const keys = ['p0', 'p1200', 'p2499'].map(keyOf)
-    const write = { ...keys[1]!, expected: 1, lastUpdated: 9, deleted: false, compartments: [], body: new Uint8Array(1) }
-    for (let expected = 1; expected < 9; expected++) expect(await store.commit([{ ...write, expected }], [])).toEqual({ kind: 'committed' })
+    const keys = ['p0', 'p1200', 'p2499'].map((id) => patientOf(id))
+    for (let expected = 1; expected < 9; expected++)
+      expect(await store.commit([writeOf(keys[1]!, { expected })], [])).toEqual({ kind: 'committed' })
     expect((await store.current(keys)).map((head) => head?.versionId)).toEqual([1, 9, 1])
     expect((await store.history(keys[1]!, {}, undefined, 20)).versions.map(({ versionId }) => versionId)).toEqual([
       9, 8, 7, 6, 5, 4, 3, 2, 1,
     ])
-    expect(await store.commit([{ ...write, ...keyOf('p3'), expected: 0 }], [])).toMatchObject({ kind: 'conflict', index: 0 })
+    expect(await store.commit([writeOf(patientOf('p3'))], [])).toMatchObject({ kind: 'conflict', index: 0 })
     await store.close()
   })
 })

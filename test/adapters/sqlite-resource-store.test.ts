@@ -16,6 +16,7 @@ import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
 
@@ -314,6 +315,5 @@ function damageBody(file: string, { id, versionId }: VersionKey): void {
 }
 
 function writesOf(ids: readonly string[], expected: number, body = new Uint8Array(300).fill(expected)): readonly Write[] {
-  const common = { tenant: 't', type: 'Patient', expected, lastUpdated: expected + 1, deleted: false, compartments: [], body }
-  return ids.map((id) => ({ ...common, id }))
+  return ids.map((id) => writeOf(patientOf(id), { expected, lastUpdated: expected + 1, body }))
 }

@@ -10,8 +10,9 @@ import { describe, expect, it } from '@jest/globals'
 import { checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
-import type { CommitResult, Guard, ResourceKey, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import type { CommitResult, Guard, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { keyOf, patientOf, writeOf } from '../fixtures/versions.ts'
 
 /** Writes of a large commit. */
 const LARGE = 3000
@@ -25,7 +26,7 @@ const newFile = (): string => join(folder, `${++files}.db`)
 describe('A large commit in SQLite', () => {
   it('lets small ones pass that are asked for after it', async () => {
     const { store, commit, acknowledged } = await newStore()
-    await Promise.all([commit('large', largeOf(0)), ...['a', 'b', 'c'].map((id) => commit(id, [writeOf(id)]))])
+    await Promise.all([commit('large', largeOf(0)), ...['a', 'b', 'c'].map((id) => commit(id, [writeOf(patientOf(id))]))])
     expect(acknowledged).toEqual(['a', 'b', 'c', 'large'])
     await store.close()
   })
@@ -87,8 +88,8 @@ describe('A large commit in SQLite', () => {
   it('is in the change feed after what passed it, in one piece', async () => {
     const { store, file } = await newStore()
     const passing = ['a', 'b', 'c', 'd']
-    await Promise.all([store.commit(largeOf(0), []), ...passing.map((id) => store.commit([writeOf(id)], []))])
-    await store.commit([writeOf('after')], [])
+    await Promise.all([store.commit(largeOf(0), []), ...passing.map((id) => store.commit([writeOf(patientOf(id))], []))])
+    await store.commit([writeOf(patientOf('after'))], [])
     const feed = new SqliteChangeFeed(file)
     const changes = feed.changes(0, 9000)
     expect(changes.map(({ version }) => version.id)).toEqual([...passing, ...largeOf(0).map(({ id }) => id), 'after'])
@@ -101,42 +102,46 @@ describe('A large commit in SQLite', () => {
 
   it('that meets another head writes nothing and names the entry', async () => {
     const { store, file } = await newStore()
-    await store.commit([writeOf('p2345')], [])
+    await store.commit([writeOf(patientOf('p2345'))], [])
     const result = await store.commit(largeOf(0), [])
     expect(result).toMatchObject({ kind: 'conflict', index: 2345, current: { id: 'p2345', versionId: 1 } })
-    expect(await store.commit([writeOf('after')], [])).toEqual(committed)
+    expect(await store.commit([writeOf(patientOf('after'))], [])).toEqual(committed)
     await store.close()
     expect(rowsOf(file)).toEqual({ versions: 2, keys: 2, staged: 0 })
   })
 
   it('that meets a guard writes nothing and names it; otherwise its guards are bound with it', async () => {
     const { store } = await newStore()
-    const holder = patient('holder')
-    const guardOf = (guard: string, id = 'holder'): Guard => ({ tenant: 't', guard, holder: patient(id) })
-    await store.commit([writeOf('holder')], [guardOf('taken')])
+    const holder = patientOf('holder')
+    const guardOf = (guard: string, id = 'holder'): Guard => ({ tenant: 't', guard, holder: patientOf(id) })
+    await store.commit([writeOf(patientOf('holder'))], [guardOf('taken')])
     const guards = [guardOf('free', 'p0'), guardOf('taken', 'p1')]
     expect(await store.commit(largeOf(0), guards)).toEqual({ kind: 'guarded', index: 1, holder })
-    expect(await store.commit([writeOf('x')], [guardOf('free', 'x')])).toEqual(committed)
+    expect(await store.commit([writeOf(patientOf('x'))], [guardOf('free', 'x')])).toEqual(committed)
     expect(await store.commit(largeOf(0), [guardOf('another', 'p0')])).toEqual(committed)
-    expect(await store.commit([writeOf('y')], [guardOf('another', 'y')])).toEqual({ kind: 'guarded', index: 0, holder: patient('p0') })
+    expect(await store.commit([writeOf(patientOf('y'))], [guardOf('another', 'y')])).toEqual({
+      kind: 'guarded',
+      index: 0,
+      holder: patientOf('p0'),
+    })
     await store.close()
   })
 
   it('is waited for by who writes what it writes, or guards what it guards', async () => {
     const { store, commit, acknowledged } = await newStore()
-    const guard = { tenant: 't', guard: 'g', holder: patient('p0') }
+    const guard = { tenant: 't', guard: 'g', holder: patientOf('p0') }
     const large = commit('large', largeOf(0), [guard])
-    await commit('passing', [writeOf('y')])
+    await commit('passing', [writeOf(patientOf('y'))])
     const [create, update, guarded] = await Promise.all([
-      commit('create', [writeOf('p7')]),
-      commit('update', [other('o'), writeOf('p2999', 1)]),
-      commit('guarded', [writeOf('x')], [{ ...guard, holder: patient('x') }]),
-      commit('passing, too', [writeOf('z')]),
+      commit('create', [writeOf(patientOf('p7'))]),
+      commit('update', [other('o'), writeOf(patientOf('p2999'), { expected: 1 })]),
+      commit('guarded', [writeOf(patientOf('x'))], [{ ...guard, holder: patientOf('x') }]),
+      commit('passing, too', [writeOf(patientOf('z'))]),
     ])
     expect(await large).toEqual(committed)
     expect(create).toMatchObject({ kind: 'conflict', index: 0, current: { versionId: 1 } })
     expect(update).toEqual(committed)
-    expect(guarded).toEqual({ kind: 'guarded', index: 0, holder: patient('p0') })
+    expect(guarded).toEqual({ kind: 'guarded', index: 0, holder: patientOf('p0') })
     expect(acknowledged.slice(0, 3)).toEqual(['passing', 'passing, too', 'large'])
     await store.close()
   })
@@ -185,7 +190,7 @@ describe('A process that is killed while a large commit is written', () => {
       for (const end of ['', '-wal']) copyFileSync(file + end, `${file}.copy${end}`)
       left.push(rowsOf(`${file}.copy`).staged)
       const store = await SqliteResourceStore.open({ file })
-      const heads = await store.current([...Array(after).keys()].map((n) => patient(`small-${n}`)))
+      const heads = await store.current([...Array(after).keys()].map((n) => patientOf(`small-${n}`)))
       expect(heads.every((head) => head?.versionId === 1)).toBe(true)
       const { versions } = await store.history({ tenant: 't' }, {}, undefined, 9000)
       const found = versions.filter(({ id }) => id.startsWith('p')).length
@@ -203,7 +208,7 @@ describe('A process that is killed while a large commit is written', () => {
 describe('A store of SQLite of the first version', () => {
   it('opens, and takes in large commits', async () => {
     const { store, file } = await newStore()
-    await store.commit([writeOf('old')], [])
+    await store.commit([writeOf(patientOf('old'))], [])
     await store.close()
     const db = new DatabaseSync(file)
     db.exec(`INSERT INTO key SELECT kind, id, vid, seq FROM version; DROP TABLE recent; DROP TABLE staged;
@@ -211,8 +216,8 @@ describe('A store of SQLite of the first version', () => {
     db.close()
     checkStoreFile(file)
     const again = await SqliteResourceStore.open({ file })
-    expect(await again.commit([...largeOf(0), writeOf('old', 1)], [])).toEqual(committed)
-    expect(await again.current([patient('old'), patient('p0')])).toMatchObject([{ versionId: 2 }, { versionId: 1 }])
+    expect(await again.commit([...largeOf(0), writeOf(patientOf('old'), { expected: 1 })], [])).toEqual(committed)
+    expect(await again.current([patientOf('old'), patientOf('p0')])).toMatchObject([{ versionId: 2 }, { versionId: 1 }])
     await again.close()
   })
 })
@@ -261,15 +266,11 @@ function rowsOf(file: string): { readonly versions: number; readonly keys: numbe
   return rows
 }
 
-const patient = (id: string): ResourceKey => ({ tenant: 't', type: 'Patient', id })
+const other = (id: string): Write => writeOf(keyOf('t', 'Basic', id))
 
-function writeOf(id: string, expected = 0): Write {
+const largeOf = (expected: number): readonly Write[] => {
   const body = new Uint8Array(500).fill(expected)
-  return { ...patient(id), expected, lastUpdated: expected + 1, deleted: false, compartments: [], body }
+  return [...Array(LARGE).keys()].map((n) => writeOf(patientOf(`p${n}`), { expected, lastUpdated: expected + 1, body }))
 }
-
-const other = (id: string): Write => ({ ...writeOf(id), type: 'Basic' })
-
-const largeOf = (expected: number): readonly Write[] => [...Array(LARGE).keys()].map((n) => writeOf(`p${n}`, expected))
 
 const firstHalfExpects = (expected: number) => (write: Write, n: number) => ({ ...write, expected: n < LARGE / 2 ? expected : 0 })

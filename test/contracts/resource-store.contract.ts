@@ -17,6 +17,7 @@ import type {
   VersionKey,
   Write,
 } from '../../lambdas/ports/resource-store.ts'
+import { at, deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 export type ResourceStoreUnderTest = {
   readonly reader: ResourceReader
@@ -58,7 +59,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
   describe(`${name}: versions`, () => {
     it('are undefined for a resource that never was', async () => {
-      const key = patient(newTenant(), 'nobody')
+      const key = patientOf('nobody', newTenant())
       expect(await reader.current([key])).toEqual([undefined])
       expect(await reader.versions([{ ...key, versionId: 1 }])).toEqual([undefined])
       expect(await reader.current([])).toEqual([])
@@ -66,7 +67,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('come back as they were written', async () => {
-      const write = writeOf(patient(newTenant(), 'a'), {
+      const write = writeOf(patientOf('a', newTenant()), {
         compartments: ['Patient/a', 'Practitioner/b.c-D'],
         body: bytes('{"resourceType":"Patient"}'),
       })
@@ -75,7 +76,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('are numbered 1, 2, 3 … without gaps', async () => {
-      const key = patient(newTenant(), 'a')
+      const key = patientOf('a', newTenant())
       for (let expected = 0; expected < 5; expected++) expect(await commit(writeOf(key, { expected }))).toEqual({ kind: 'committed' })
       expect(await head(key)).toEqual(versionOf(writeOf(key, { expected: 4 })))
       const asked = [5, 1, 6, 3].map((versionId) => ({ ...key, versionId }))
@@ -85,7 +86,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are answered in the order of the keys, unknown and repeated ones included', async () => {
       const tenant = newTenant()
-      const [a, b, c] = [patient(tenant, 'a'), patient(tenant, 'b'), patient(tenant, 'c')]
+      const [a, b, c] = [patientOf('a', tenant), patientOf('b', tenant), patientOf('c', tenant)]
       await commit(writeOf(a), writeOf(c))
       expect((await reader.current([c, b, a, c])).map((version) => version?.id)).toEqual(['c', undefined, 'a', 'c'])
       const asked: VersionKey[] = [c, b, a, c].map((key) => ({ ...key, versionId: 1 }))
@@ -94,7 +95,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are answered for 250 keys at once', async () => {
       const tenant = newTenant()
-      const keys = numbers(250).map((n) => patient(tenant, `p${n}`))
+      const keys = numbers(250).map((n) => patientOf(`p${n}`, tenant))
       await inHundreds(keys.map((key) => writeOf(key)))
       expect((await reader.current(keys)).map((version) => version?.id)).toEqual(keys.map(({ id }) => id))
       expect((await reader.versions(keys.map((key) => ({ ...key, versionId: 1 })))).map((version) => version?.id)).toEqual(
@@ -103,7 +104,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('go on over deletions: a deletion is a version without a body, the next write is the next number', async () => {
-      const key = patient(newTenant(), 'a')
+      const key = patientOf('a', newTenant())
       const compartments = ['Patient/a']
       await commit(writeOf(key, { compartments }))
       const deletion = deletionOf(key, { expected: 1, compartments })
@@ -119,7 +120,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     it(
       `of ${racers} clients updating one resource end with ${racers} versions more, none lost`,
       async () => {
-        const key = patient(newTenant(), 'contended')
+        const key = patientOf('contended', newTenant())
         await commit(writeOf(key))
         await Promise.all(numbers(racers).map((racer) => updateUntilDone(key, `racer ${racer}`)))
         const last = await head(key)
@@ -138,7 +139,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     )
 
     it('of creates of one resource have exactly one winner, and the others are told what they met', async () => {
-      const key = patient(newTenant(), 'wanted')
+      const key = patientOf('wanted', newTenant())
       const results = await Promise.all(numbers(20).map((racer) => commit(writeOf(key, { body: bytes(`racer ${racer}`) }))))
       const winner = results.findIndex(({ kind }) => kind === 'committed')
       const won = versionOf(writeOf(key, { body: bytes(`racer ${winner}`) }))
@@ -148,7 +149,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     })
 
     it('are lost by who expects another head than there is', async () => {
-      const key = patient(newTenant(), 'a')
+      const key = patientOf('a', newTenant())
       expect(await commit(writeOf(key, { expected: 1 }))).toEqual({ kind: 'conflict', index: 0 })
       await commit(writeOf(key))
       await commit(deletionOf(key, { expected: 1 }))
@@ -193,7 +194,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('creates, updates and deletes resources of several types at once', async () => {
       const tenant = newTenant()
-      const [updated, deleted] = [patient(tenant, 'updated'), keyOf(tenant, 'Observation', 'deleted')]
+      const [updated, deleted] = [patientOf('updated', tenant), keyOf(tenant, 'Observation', 'deleted')]
       await commit(writeOf(updated), writeOf(deleted))
       const created = writeOf(keyOf(tenant, 'Encounter', 'created'))
       await commit(writeOf(updated, { expected: 1 }), created, deletionOf(deleted, { expected: 1 }))
@@ -235,11 +236,11 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('that names a resource twice, a guard twice, or two tenants is a RangeError and writes nothing', async () => {
       const tenant = newTenant()
-      const [a, b] = [patient(tenant, 'a'), patient(tenant, 'b')]
+      const [a, b] = [patientOf('a', tenant), patientOf('b', tenant)]
       const guard: Guard = { tenant, guard: 'g', holder: a }
       await expect(writer.commit([writeOf(a), writeOf(b), writeOf(a)], [])).rejects.toThrow(RangeError)
       await expect(writer.commit([writeOf(a)], [guard, { ...guard, holder: b }])).rejects.toThrow(RangeError)
-      await expect(writer.commit([writeOf(a), writeOf(patient(newTenant(), 'a'))], [])).rejects.toThrow(RangeError)
+      await expect(writer.commit([writeOf(a), writeOf(patientOf('a', newTenant()))], [])).rejects.toThrow(RangeError)
       await expect(writer.commit([writeOf(a)], [{ ...guard, tenant: newTenant() }])).rejects.toThrow(RangeError)
       expect(await reader.current([a, b])).toEqual([undefined, undefined])
     })
@@ -248,7 +249,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   describe(`${name}: guards`, () => {
     it('let one of the commits that race for them win; the others are told the holder', async () => {
       const tenant = newTenant()
-      const keys = numbers(10).map((n) => patient(tenant, `p${n}`))
+      const keys = numbers(10).map((n) => patientOf(`p${n}`, tenant))
       const results = await Promise.all(keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'identifier=1', holder: key }])))
       const winner = results.findIndex(({ kind }) => kind === 'committed')
       const guarded = { kind: 'guarded', index: 0, holder: keys[winner] }
@@ -259,14 +260,14 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     it('do not hinder other guards, nor the same one of another tenant', async () => {
       for (const tenant of [newTenant(), newTenant()])
         for (const guard of ['x', 'X', 'x ']) {
-          const holder = patient(tenant, `p${guard.codePointAt(0)}-${guard.length}`)
+          const holder = patientOf(`p${guard.codePointAt(0)}-${guard.length}`, tenant)
           expect(await writer.commit([writeOf(holder)], [{ tenant, guard, holder }])).toEqual({ kind: 'committed' })
         }
     })
 
     it('that one of several commits cannot have leave nothing of it, neither writes nor the other guards', async () => {
       const tenant = newTenant()
-      const [a, b, c] = [patient(tenant, 'a'), patient(tenant, 'b'), patient(tenant, 'c')]
+      const [a, b, c] = [patientOf('a', tenant), patientOf('b', tenant), patientOf('c', tenant)]
       await writer.commit([writeOf(a)], [{ tenant, guard: 'taken', holder: a }])
       const guards = [
         { tenant, guard: 'free', holder: b },
@@ -279,7 +280,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('are not bound by a commit that meets another head', async () => {
       const tenant = newTenant()
-      const [a, b] = [patient(tenant, 'a'), patient(tenant, 'b')]
+      const [a, b] = [patientOf('a', tenant), patientOf('b', tenant)]
       await commit(writeOf(a))
       expect(await writer.commit([writeOf(a)], [{ tenant, guard: 'g', holder: a }])).toMatchObject({ kind: 'conflict', index: 0 })
       expect(await writer.commit([writeOf(b)], [{ tenant, guard: 'g', holder: b }])).toEqual({ kind: 'committed' })
@@ -287,19 +288,22 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('bind again for who holds them', async () => {
       const tenant = newTenant()
-      const holder = patient(tenant, 'a')
+      const holder = patientOf('a', tenant)
       for (const expected of [0, 1])
         expect(await writer.commit([writeOf(holder, { expected })], [{ tenant, guard: 'g', holder }])).toEqual({ kind: 'committed' })
     })
 
     it('are taken over only by who names the holder, and of several who do by one', async () => {
       const tenant = newTenant()
-      const old = patient(tenant, 'old')
+      const old = patientOf('old', tenant)
       await writer.commit([writeOf(old)], [{ tenant, guard: 'g', holder: old }])
-      const wrong = patient(tenant, 'wrong')
-      const mistaken = await writer.commit([writeOf(wrong)], [{ tenant, guard: 'g', holder: wrong, replaces: patient(tenant, 'another') }])
+      const wrong = patientOf('wrong', tenant)
+      const mistaken = await writer.commit(
+        [writeOf(wrong)],
+        [{ tenant, guard: 'g', holder: wrong, replaces: patientOf('another', tenant) }],
+      )
       expect(mistaken).toEqual({ kind: 'guarded', index: 0, holder: old })
-      const keys = numbers(8).map((n) => patient(tenant, `new${n}`))
+      const keys = numbers(8).map((n) => patientOf(`new${n}`, tenant))
       const results = await Promise.all(
         keys.map((key) => writer.commit([writeOf(key)], [{ tenant, guard: 'g', holder: key, replaces: old }])),
       )
@@ -314,7 +318,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       async () => {
         const tenant = newTenant()
         const commitOf = (prefix: string) => {
-          const keys = numbers(60).map((n) => patient(tenant, `${prefix}${n}`))
+          const keys = numbers(60).map((n) => patientOf(`${prefix}${n}`, tenant))
           return { keys, writes: keys.map((key) => writeOf(key)), guards: keys.map((holder, n) => ({ tenant, guard: `g${n}`, holder })) }
         }
         const [a, b] = [commitOf('a'), commitOf('b')]
@@ -461,7 +465,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('goes on where deletions stand: only a page without a cursor is the last', async () => {
       const own = newTenant()
-      const keys = numbers(8).map((n) => patient(own, `p${n}`))
+      const keys = numbers(8).map((n) => patientOf(`p${n}`, own))
       await commit(...keys.map((key, n) => writeOf(key, { lastUpdated: at(n) })))
       await commit(...keys.slice(3).map((key, n) => deletionOf(key, { expected: 1, lastUpdated: at(10 + n) })))
       for (const segments of [1, 3]) {
@@ -476,13 +480,13 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('gives each resource once, as it was, while it is written on', async () => {
       const own = newTenant()
-      const keys = numbers(40).map((n) => patient(own, `p${n}`))
+      const keys = numbers(40).map((n) => patientOf(`p${n}`, own))
       await inHundreds(keys.map((key) => writeOf(key)))
       let round = 0
       const during = async () => {
         const writes = keys.filter((_, n) => n % 8 === round % 8).map((key) => ({ key, expected: 1 + Math.floor(round / 8) }))
         await commit(...writes.map(({ key, expected }) => writeOf(key, { expected, lastUpdated: at(500 + round) })))
-        await commit(writeOf(patient(own, `new${round}`), { lastUpdated: at(500 + round) }))
+        await commit(writeOf(patientOf(`new${round}`, own), { lastUpdated: at(500 + round) }))
         round += 1
       }
       const found = await scanAll({ tenant: own, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(400), limit: 4 }, during)
@@ -496,12 +500,12 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const tenants = ['', '-', 'A', 'a', '%', "'"].map((suffix) => `${newTenant()}${suffix}`)
       const nested = [...tenants, `${tenants[1]}-`]
       for (const [n, tenant] of nested.entries()) {
-        const key = patient(tenant, 'same')
+        const key = patientOf('same', tenant)
         for (let expected = 0; expected <= n % 3; expected++)
           expect(await commit(writeOf(key, { expected, body: bytes(tenant) }))).toEqual({ kind: 'committed' })
       }
       for (const [n, tenant] of nested.entries()) {
-        const key = patient(tenant, 'same')
+        const key = patientOf('same', tenant)
         expect(await head(key)).toMatchObject({ tenant, versionId: (n % 3) + 1, body: bytes(tenant) })
         for (const scope of [{ tenant }, { tenant, type: 'Patient' }, key]) {
           const { versions } = await reader.history(scope, {}, undefined, 100)
@@ -580,9 +584,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 
     it('that were changed where they are stored are refused, not served; other versions are', async () => {
       const tenant = newTenant()
-      const key = patient(tenant, 'changed')
+      const key = patientOf('changed', tenant)
       const body = bytes(JSON.stringify({ resourceType: 'Patient', birthDate: '1970-01-01' }))
-      await commit(writeOf(key, { body }), writeOf(patient(tenant, 'sound'), { body }))
+      await commit(writeOf(key, { body }), writeOf(patientOf('sound', tenant), { body }))
       await commit(writeOf(key, { body, expected: 1 }))
       await damage({ ...key, versionId: 2 })
       const past = { tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 10 }
@@ -594,9 +598,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         () => reader.scan(past),
       ])
         await expect(read()).rejects.toThrow(Damaged)
-      expect(same((await head(patient(tenant, 'sound')))?.body, body)).toBe(true)
+      expect(same((await head(patientOf('sound', tenant)))?.body, body)).toBe(true)
       expect(same((await reader.versions([{ ...key, versionId: 1 }]))[0]?.body, body)).toBe(true)
-      expect(await commit(writeOf(patient(tenant, 'later')))).toEqual({ kind: 'committed' })
+      expect(await commit(writeOf(patientOf('later', tenant)))).toEqual({ kind: 'committed' })
     })
 
     it('that are large go into one commit', async () => {
@@ -693,33 +697,6 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
 }
 
 const newTenant = (): string => `t-${randomUUID()}`
-
-const keyOf = (tenant: string, type: string, id: string): ResourceKey => ({ tenant, type, id })
-
-const patient = (tenant: string, id: string): ResourceKey => keyOf(tenant, 'Patient', id)
-
-/** An instant of the past; a later one for a larger number. */
-const at = (n: number): number => Date.UTC(2024, 1, 29, 12) + n * 1000
-
-function writeOf({ tenant, type, id }: ResourceKey, changes: Partial<Omit<Write, keyof ResourceKey>> = {}): Write {
-  const expected = changes.expected ?? 0
-  return {
-    tenant,
-    type,
-    id,
-    expected,
-    lastUpdated: at(expected),
-    deleted: false,
-    compartments: [],
-    body: bytes(`${id} ${expected + 1}`),
-    ...changes,
-  }
-}
-
-const deletionOf = (key: ResourceKey, changes: Partial<Omit<Write, keyof ResourceKey>>): Write =>
-  writeOf(key, { ...changes, deleted: true, body: new Uint8Array() })
-
-const versionOf = ({ expected, ...rest }: Write): ResourceVersion => ({ ...rest, versionId: expected + 1 })
 
 const manyWrites = (tenant: string, count: number): readonly Write[] =>
   numbers(count).map((n) =>

@@ -12,6 +12,8 @@ import { SearchTooCostly } from '../../../lambdas/ports/too-costly.ts'
 import { Searcher } from '../../../lambdas/runtime/searcher/searcher.ts'
 import type { Plan, Predicate } from '../../../lambdas/search/plan.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
+import { patient } from '../../fixtures/resources.ts'
+import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
 
 const folder = newFolder()
 /** Of an index, where each of them begins. */
@@ -47,18 +49,7 @@ async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
   return { name, file, index, reports, told, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
 }
 
-const patient = (id: string, family: string, expected = 0): Write => ({
-  tenant: 't',
-  type: 'Patient',
-  id,
-  lastUpdated: 1_000 + expected,
-  deleted: false,
-  compartments: [],
-  body: bodyOf(id, family),
-  expected,
-})
-
-const bodyOf = (id: string, family: string) => new TextEncoder().encode(JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
+const named = (id: string, family: string, expected = 0): Write => writeOf(patientOf(id), { expected, body: patient(id, { family }) })
 
 const exactly = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
 const planOf = (where: Predicate): Plan => ({ tenant: 't', types: ['Patient'], where, order: [], limit: 100, total: 'accurate' })
@@ -69,7 +60,7 @@ describe('The searcher', () => {
   it('sees everything that was acknowledged before the search', async () => {
     const { store, searcher } = await homeOf()
     for (let i = 0; i < 50; i++) {
-      await store.commit([patient('a', `F${i}`, i)], [])
+      await store.commit([named('a', `F${i}`, i)], [])
       expect(await found(searcher, exactly(`F${i}`, `F${i - 1}`))).toBe(`a/${i + 1}`)
     }
     expect(searcher.lag()).toBe(0)
@@ -79,7 +70,7 @@ describe('The searcher', () => {
     const { store, searcher } = await homeOf()
     const flood = Array.from({ length: 40 }, (_, i) =>
       store.commit(
-        Array.from({ length: 100 }, (_, j) => patient(`${i}-${j}`, `F${j}`)),
+        Array.from({ length: 100 }, (_, j) => named(`${i}-${j}`, `F${j}`)),
         [],
       ),
     )
@@ -94,13 +85,13 @@ describe('The searcher', () => {
 
   it('passes over a version it cannot read, tells which, and takes the next one', async () => {
     const { store, searcher, reports, told } = await homeOf()
-    const broken = { ...patient('b', 'X'), body: new TextEncoder().encode('{"resourceType":') }
-    await store.commit([patient('a', 'X'), broken, patient('c', 'X')], [])
+    const broken = writeOf(patientOf('b'), { body: '{"resourceType":' })
+    await store.commit([named('a', 'X'), broken, named('c', 'X')], [])
     expect(await found(searcher, exactly('X'))).toBe('a/1 c/1')
     expect(await found(searcher, { kind: 'key', field: '_id:code', oneOf: ['b'] })).toBe('b/1')
     expect(told.at(-1)?.poisoned).toEqual([{ tenant: 't', type: 'Patient', id: 'b', versionId: 1, reason: 'Error' }])
     expect(reports).toEqual(['Error: a Patient could not be indexed: Error'])
-    await store.commit([patient('b', 'X', 1)], [])
+    await store.commit([named('b', 'X', 1)], [])
     expect(await found(searcher, exactly('X'))).toBe('a/1 b/2 c/1')
     expect(told.at(-1)?.poisoned).toEqual([])
   })
@@ -108,13 +99,13 @@ describe('The searcher', () => {
   it('tells what somebody defined once, and then how far it is', async () => {
     const { store, searcher, told } = await homeOf()
     await store.commit(
-      Array.from({ length: 1_000 }, (_, i) => patient(`${i}`, 'X')),
+      Array.from({ length: 1_000 }, (_, i) => named(`${i}`, 'X')),
       [],
     )
     expect(await found(searcher, exactly('Y'))).toBe('')
     told.length = 0
     const definition = { resourceType: 'SearchParameter', id: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string', expression: 'Patient.name.family' } // biome-ignore format: one resource
-    await store.commit([{ ...patient('own', ''), type: 'SearchParameter', body: new TextEncoder().encode(JSON.stringify(definition)) }], [])
+    await store.commit([writeOf(keyOf('t', 'SearchParameter', 'own'), { body: definition })], [])
     await until(() => told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
     const [first, ...more] = told.map((each) => Object.keys(each).join())
     expect([first, more.pop(), [...new Set(more)]]).toEqual(['definitions,rebuilds', 'definitions,rebuilds', ['rebuilds']])
@@ -128,13 +119,13 @@ describe('The searcher', () => {
   it('goes on where it was when it is opened again', async () => {
     const first = await homeOf()
     await first.store.commit(
-      Array.from({ length: 300 }, (_, i) => patient(`${i}`, 'X')),
+      Array.from({ length: 300 }, (_, i) => named(`${i}`, 'X')),
       [],
     )
     await first.close()
     const second = await homeOf({ name: first.name })
     expect((await second.searcher.find(planOf(exactly('X')))).total).toBe(300)
-    await second.store.commit([patient('0', 'Y', 1), patient('new', 'X')], [])
+    await second.store.commit([named('0', 'Y', 1), named('new', 'X')], [])
     expect((await second.searcher.find(planOf(exactly('X')))).total).toBe(300)
   })
 
@@ -158,7 +149,7 @@ describe('The searcher', () => {
     ],
   ])('makes an index anew that %s', async (_, spoil) => {
     const first = await homeOf()
-    await first.store.commit([patient('a', 'X'), patient('b', 'X')], [])
+    await first.store.commit([named('a', 'X'), named('b', 'X')], [])
     expect(await found(first.searcher, exactly('X'))).toBe('a/1 b/1')
     await first.close()
     spoil(first.index)
@@ -168,14 +159,14 @@ describe('The searcher', () => {
 
   it('lets an index made by another extractor answer, with what is written meanwhile, until the next one takes over', async () => {
     const first = await homeOf()
-    const writes = Array.from({ length: 3_000 }, (_, i) => patient(`${i}`, `F${i}`))
+    const writes = Array.from({ length: 3_000 }, (_, i) => named(`${i}`, `F${i}`))
     await first.store.commit(writes, [])
     expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
     await first.close()
     madeByAnother(first.index)
     const { searcher, store, told, index } = await homeOf({ name: first.name })
     expect(await found(searcher, exactly('F1', 'F2'))).toBe('')
-    await store.commit([patient('1', 'F1', 1), patient('new', 'F1')], [])
+    await store.commit([named('1', 'F1', 1), named('new', 'F1')], [])
     expect(await found(searcher, exactly('F1', 'F2'))).toBe('1/2 new/1')
     expect(told.at(-1)?.rebuilds).toEqual([{ tenant: '', type: 'Resource', done: expect.any(Number), total: expect.any(Number) }])
     expect(existsSync(`${index}.next`)).toBe(true)
@@ -188,7 +179,7 @@ describe('The searcher', () => {
   it('puts what was made of the next index in the place of one that turns out to be damaged', async () => {
     const first = await homeOf()
     await first.store.commit(
-      Array.from({ length: 3_000 }, (_, i) => patient(`${i}`, `F${i}`)),
+      Array.from({ length: 3_000 }, (_, i) => named(`${i}`, `F${i}`)),
       [],
     )
     expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
@@ -204,7 +195,7 @@ describe('The searcher', () => {
 
   it('throws a file away that turns out to be damaged while it is used, and answers the search all the same', async () => {
     const first = await homeOf()
-    const writes = Array.from({ length: 2_000 }, (_, i) => patient(`${i}`, `Family ${i}`))
+    const writes = Array.from({ length: 2_000 }, (_, i) => named(`${i}`, `Family ${i}`))
     await first.store.commit(writes, [])
     expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
     await first.close()
@@ -216,7 +207,7 @@ describe('The searcher', () => {
 
   it.each(PAGES_DAMAGED)('answers what is true whichever page of its index is damaged (the part at %d)', async (part) => {
     const first = await homeOf()
-    const writes = Array.from({ length: 1_500 }, (_, i) => patient(`${i}`, `Family ${i}`))
+    const writes = Array.from({ length: 1_500 }, (_, i) => named(`${i}`, `Family ${i}`))
     await first.store.commit(writes, [])
     expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
     await first.close()
@@ -235,12 +226,12 @@ describe('The searcher', () => {
 
   it('says that the store is damaged where it cannot be read, throws no index away, and goes on when it can', async () => {
     const first = await homeOf()
-    await first.store.commit([patient('a', 'X')], [])
+    await first.store.commit([named('a', 'X')], [])
     expect(await found(first.searcher, exactly('X'))).toBe('a/1')
     await first.close()
     // Nobody indexes what comes now.
     const writing = await SqliteResourceStore.open({ file: first.file })
-    const writes = Array.from({ length: 300 }, (_, i) => ({ ...patient(`${i}`, 'Y'), body: bodyOf(`${i}`, 'Y'.repeat(2_000)) }))
+    const writes = Array.from({ length: 300 }, (_, i) => named(`${i}`, 'Y'.repeat(2_000)))
     await writing.commit(writes, [])
     await writing.close()
     const sound = readFileSync(first.file)
@@ -264,7 +255,7 @@ describe('The searcher', () => {
 
   it('finds a version whose body was changed on the disk by its key alone, and the others as ever', async () => {
     const first = await homeOf()
-    await first.store.commit([patient('a', 'X'), patient('b', 'X')], [])
+    await first.store.commit([named('a', 'X'), named('b', 'X')], [])
     await first.close()
     const db = new DatabaseSync(first.file)
     db.exec("UPDATE version SET body = CAST(replace(body, 'X', 'Y') AS BLOB) WHERE id = 'a'")
@@ -294,8 +285,8 @@ describe('The searcher', () => {
 
   it('indexes a version that cannot be read by its key, says so without its content, and goes on', async () => {
     const { store, searcher, reports } = await homeOf()
-    const broken = { ...patient('broken', ''), body: new TextEncoder().encode('{"secret": ') }
-    await store.commit([broken, patient('next', 'X')], [])
+    const broken = writeOf(patientOf('broken'), { body: '{"secret": ' })
+    await store.commit([broken, named('next', 'X')], [])
     expect(await found(searcher, exactly('X'))).toBe('next/1')
     expect(await found(searcher, { kind: 'all', of: [] })).toBe('broken/1 next/1')
     expect(reports).toEqual([expect.stringMatching(/^Error: a Patient could not be indexed: /)])
@@ -305,7 +296,7 @@ describe('The searcher', () => {
   it('gives up a search that costs too much; the others are answered', async () => {
     const { store, searcher } = await homeOf({ budget: 500 })
     await store.commit(
-      Array.from({ length: 2_000 }, (_, i) => patient(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
+      Array.from({ length: 2_000 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
     )
     const costly: Predicate = {
