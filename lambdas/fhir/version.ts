@@ -28,6 +28,10 @@ export function versionOfEtag(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits)
 }
 
+/** What `If-None-Match` names, also several and bare numbers; tags of others are none of ours. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
+export const versionsOfEtags = (text: string): readonly number[] =>
+  text.split(',').flatMap((tag) => versionOfEtag(tag) ?? versionNumber(tag.trim()) ?? [])
+
 /** A versionId in a URL → its number; undefined for anything this server never gave out. */
 export const versionNumber = (text: string): number | undefined => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined)
 

@@ -25,7 +25,7 @@ export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, 
   // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined
-      ? ifNoneMatch === '*' || ifNoneMatch === version.versionId
+      ? ifNoneMatch === '*' || ifNoneMatch.includes(version.versionId)
       : ifModifiedSince !== undefined && Math.floor(version.lastUpdated / 1000) * 1000 <= ifModifiedSince
   if (known) return { status: 304, headers }
   return rawAccept === undefined ? { status: 200, headers, body: version.body } : rawBinary(version, headers, rawAccept)

@@ -16,7 +16,7 @@ import type { InteractionCode } from './routes.ts'
 export type Preconditions = {
   readonly ifMatch?: number
   /** `*`: no version at all. */
-  readonly ifNoneMatch?: number | '*'
+  readonly ifNoneMatch?: readonly number[] | '*'
   readonly ifModifiedSince?: number
   /** The search of If-None-Exist. */
   readonly ifNoneExist?: string

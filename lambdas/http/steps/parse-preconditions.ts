@@ -1,6 +1,6 @@
 /** If-Match, If-None-Match, If-Modified-Since, If-None-Exist. https://hl7.org/fhir/R4/http.html#concurrency */
 import { fhirError } from '../../fhir/outcome.ts'
-import { versionOfEtag } from '../../fhir/version.ts'
+import { versionOfEtag, versionsOfEtags } from '../../fhir/version.ts'
 import type { Preconditions } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 
@@ -15,8 +15,8 @@ export const parsePreconditions: Step = {
     exchange.fhir = {
       ...exchange.fhir,
       preconditions: {
-        ...(match === undefined ? {} : { ifMatch: version('If-Match', match) }),
-        ...(noneMatch === undefined ? {} : { ifNoneMatch: noneMatch.trim() === '*' ? '*' : version('If-None-Match', noneMatch) }),
+        ...(match === undefined ? {} : { ifMatch: versionOf(match) }),
+        ...(noneMatch === undefined ? {} : { ifNoneMatch: noneMatch.trim() === '*' ? '*' : versionsOfEtags(noneMatch) }),
         ...(modifiedSince === undefined ? {} : sinceOf(modifiedSince)),
         ...(noneExist === undefined ? {} : { ifNoneExist: noneExist }),
       },
@@ -24,9 +24,9 @@ export const parsePreconditions: Step = {
   },
 }
 
-function version(header: string, value: string): number {
-  const versionId = versionOfEtag(value)
-  if (versionId === undefined) throw fhirError(400, 'value', `The value of ${header} is not an ETag of this server, such as W/"1"`)
+function versionOf(match: string): number {
+  const versionId = versionOfEtag(match)
+  if (versionId === undefined) throw fhirError(400, 'value', 'The value of If-Match is not an ETag of this server, such as W/"1"')
   return versionId
 }
 
