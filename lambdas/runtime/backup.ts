@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { askServer, type Command } from '../adapters/filesystem/command-socket.ts'
 import { DataFolderInUse, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { copyDurably, flushFolder } from '../adapters/filesystem/durable-file.ts'
-import { backupStoreFile, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
+import { backupStoreFile, checkIsWhole, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
 import { nextTo } from './searcher/index-files.ts'
 
 const STORE = 'store.db'
@@ -38,7 +38,7 @@ export async function backupStore(folder: string, file: string): Promise<void> {
 
 /** Puts a backup in the place of the folder's store; a server that runs on the folder goes on with it. StoreFileError where it is no backup. */
 export async function restoreStore(folder: string, file: string): Promise<'running' | 'stopped'> {
-  checkStoreFile(file)
+  checkIsWhole(file)
   return inFolder<'running' | 'stopped'>(folder, {
     async alone() {
       await commitRestored(folder, await bring(folder, file))
@@ -94,14 +94,24 @@ export function storeCommands(restore: (file: string) => Promise<void>): Readonl
   }
 }
 
-/** A copy in the folder, whole and on disk; its name. A server that starts throws it away. */
+/**
+ * A copy in the folder, whole, read and on disk; its name. A server that starts throws it away. The copy is what is
+ * read, for the backup may change.
+ */
 async function bring(folder: string, file: string): Promise<string> {
   const name = `${RESTORED}.${randomUUID()}.unfinished`
-  await copyDurably(file, join(folder, name))
-  const { uid, gid } = await stat(folder)
-  // The server may run as another user than root, who may give files away.
-  if (process.getuid?.() === 0) await chown(join(folder, name), uid, gid)
-  return name
+  const copy = join(folder, name)
+  await copyDurably(file, copy)
+  try {
+    checkStoreFile(copy, file)
+    const { uid, gid } = await stat(folder)
+    // The server may run as another user than root, who may give files away.
+    if (process.getuid?.() === 0) await chown(copy, uid, gid)
+    return name
+  } catch (error) {
+    await rm(copy, { force: true })
+    throw error
+  }
 }
 
 /** The moment of a restore: before it everything is as it was, from now on the folder holds what was brought. */

@@ -49,6 +49,26 @@ describe('backup and restore', () => {
     expect(readdirSync(data).filter((name) => /unfinished|restored|address|socket/.test(name))).toEqual([])
   })
 
+  it('leave nothing beside the backup, and refuse a store that has newer versions in its log', async () => {
+    const [data, other, saved] = [newFolder(), newFolder(), newFolder()]
+    const file = join(saved, 'saved.db')
+    const server = await started('--data', data)
+    await put(server, 'a', true)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    expect((await fhir('restore', file, '--data', other)).code).toBe(0)
+    expect(readdirSync(saved)).toEqual(['saved.db'])
+    await put(server, 'b', true)
+    await server.stop('SIGKILL')
+    const { code, err } = await fhir('restore', join(data, 'store.db'), '--data', other)
+    expect([code, err]).toEqual([1, expect.stringContaining('save that folder with fhir backup')])
+    const still = await started('--data', other)
+    expect((await json(`${still.base}/Patient?_summary=count`)).total).toBe(1)
+    await still.stop()
+    writeFileSync(file, 'Dear diary')
+    expect((await fhir('restore', file, '--data', other)).err).toBe(`fhir: ${file} is not a store of this server\n`)
+    expect(readdirSync(other).filter((name) => name.includes('restored'))).toEqual([])
+  })
+
   it('in a folder whose name is too long for the address of a socket', async () => {
     const data = join(newFolder(), 'a'.repeat(60), 'b'.repeat(60))
     const file = join(newFolder(), 'saved.db')

@@ -1,5 +1,5 @@
 /** Copies of a store's file, and whether a file is one. https://www.sqlite.org/backup.html */
-import { renameSync, rmSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
 import { damaged } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
@@ -21,23 +21,41 @@ export async function backupStoreFile(file: string, to: string): Promise<void> {
     checkStoreFile(partial)
     renameSync(partial, to)
   } catch (error) {
+    if (isUnopened(error)) throw new Error(`${to} cannot be written: ${(error as Error).message}`, { cause: error })
     const reason = reasonOf(error, file)
     throw reason instanceof StoreFileError ? new StoreFileError(`${file} is damaged: no backup was made`, { cause: error }) : reason
   } finally {
     db.close()
-    for (const end of ['', '-wal', '-shm']) rmSync(partial + end, { force: true })
+    for (const end of ['', '-journal']) rmSync(partial + end, { force: true })
   }
 }
 
-/** Reads all of it, which takes seconds for a large one. StoreFileError where the file is no store, is one of a newer version, or is damaged. */
-export function checkStoreFile(file: string): void {
-  const db = openForReading(file)
+/** https://www.sqlite.org/rescode.html#cantopen */
+const CANNOT_OPEN = 14
+const isUnopened = (error: unknown): boolean => ((error as { readonly errcode?: number }).errcode ?? 0) === CANNOT_OPEN
+
+/** StoreFileError where there is no such file, or where not all of its store is in it. */
+export function checkIsWhole(file: string): void {
+  if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    throw new StoreFileError(
+      `${file} is the store of a data folder, with newer versions in the log beside it: save that folder with fhir backup`,
+    )
+}
+
+/**
+ * Reads all of it, which takes seconds for a large one; writes nothing, also not beside it. StoreFileError, which calls it `told`, where the
+ * file is no whole store, is one of a newer version, or is damaged.
+ */
+export function checkStoreFile(file: string, told = file): void {
+  checkIsWhole(file)
+  const db = openForReading(file, { told, isImmutable: true })
   try {
     const { integrity_check: found } = db.prepare('PRAGMA integrity_check(1)').get() as { readonly integrity_check: string }
     if (found !== 'ok') throw damaged('its pages do not fit together')
     if (isUpToDate(db)) checkVersions(db)
   } catch (error) {
-    throw reasonOf(error, file)
+    throw reasonOf(error, told)
   } finally {
     db.close()
   }

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import { Damaged } from '../../ports/damaged.ts'
 
 const SCHEMA_VERSION = 4
@@ -66,16 +67,16 @@ export function openForWriting(file: string): DatabaseSync {
   }
 }
 
-/** `cache`: kB of pages kept. */
-export function openForReading(file: string, { cache = 8_000 } = {}): DatabaseSync {
-  if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
-  const db = new DatabaseSync(file, { readOnly: true })
+/** `cache`: kB of pages kept; `told`: what errors call the file; `isImmutable`: it has no log, and nobody writes it. https://www.sqlite.org/uri.html */
+export function openForReading(file: string, { cache = 8_000, told = file, isImmutable = false } = {}): DatabaseSync {
+  if (!existsSync(file)) throw new StoreFileError(`${told} does not exist`)
+  const db = new DatabaseSync(isImmutable ? new URL('?immutable=1', pathToFileURL(file)) : file, { readOnly: true })
   try {
     db.exec(`PRAGMA cache_size = -${cache}; PRAGMA busy_timeout = 5000`)
-    return checked(db, file)
+    return checked(db, told)
   } catch (error) {
     db.close()
-    throw reasonOf(error, file)
+    throw reasonOf(error, told)
   }
 }
 
