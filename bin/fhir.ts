@@ -16,8 +16,7 @@ process.umask(0o077)
 
 const program = new Command('fhir').description('A FHIR R4 server in one process: starts it, loads it, saves it').showHelpAfterError()
 const asked = COMMANDS[process.argv[2] ?? '']
-for (const command of asked === undefined ? Object.values(COMMANDS) : [asked])
-  program.addCommand(await command(), { isDefault: command === COMMANDS.start })
+for (const command of asked === undefined ? Object.values(COMMANDS) : [asked]) program.addCommand(await command())
 
 try {
   await program.parseAsync()

@@ -29,6 +29,7 @@ function concurrency(text: string): number {
 
 async function run(paths: readonly string[], { to, concurrency, failures: file }: Options): Promise<void> {
   const sources = sourcesOf(paths)
+  if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
@@ -37,7 +38,7 @@ async function run(paths: readonly string[], { to, concurrency, failures: file }
   })
   const began = performance.now()
   let sent = 0
-  const rate = (): number => Math.round((sent * 1000) / (performance.now() - began))
+  const rate = (done: number): number => Math.round((done * 1000) / (performance.now() - began))
   bar.start(size, 0, { resources: 0, rate: 0 })
   const { resources, present, failures } = await load(sources, {
     base: to,
@@ -45,10 +46,10 @@ async function run(paths: readonly string[], { to, concurrency, failures: file }
     onProgress(progress) {
       sent += progress.resources
       if (progress.again > 0) bar.setTotal(bar.getTotal() + progress.again)
-      bar.increment(progress.bytes, { resources: sent, rate: rate() })
+      bar.increment(progress.bytes, { resources: sent, rate: rate(sent) })
     },
   }).finally(() => bar.stop())
-  say(`${resources} resources of ${sources.length} files loaded, ${rate()} a second\n`)
+  say(`${resources} resources of ${sources.length} files loaded, ${rate(resources)} a second\n`)
   if (present > 0) say(`${present} more were there under another id, as their ifNoneExist says\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))

@@ -38,7 +38,12 @@ function newKey({ choices, clock }: WritePorts, request: FhirRequest): ResourceK
   const type = typeOf(request)
   if (resource.id === undefined) {
     if (choices.clientIds === 'required')
-      throw fhirError(400, 'required', `A ${type} is created with an id of the client's choice`, `${type}.id`)
+      throw fhirError(
+        400,
+        'required',
+        `A ${type} is created with an id of the client's choice in its body (FHIR_CLIENT_IDS=optional lets the server choose)`,
+        `${type}.id`,
+      )
     return { tenant, type, id: clock.newId() }
   }
   if (!isId(resource.id)) throw malformedId(`${type}.id`)

@@ -20,9 +20,9 @@ const setting = <const Name extends string, const Kind extends SettingKind>(name
 
 // biome-ignore format: a table
 export const SETTINGS = [
-  setting('clientIds', ['required', 'optional'], 'required', 'POST without an id: required answers 400, optional lets the server choose a UUID'),
-  setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: apply it to the match, or answer 400'),
-  setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: a new version all the same, or none'),
+  setting('clientIds', ['required', 'optional'], 'required', 'POST without an id (most clients send none): required answers 400, optional lets the server choose a UUID'),
+  setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400'),
+  setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: version: a new version all the same; ignore: none'),
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),

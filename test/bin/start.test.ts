@@ -86,7 +86,13 @@ describe('start', () => {
       [['start', '--memory', '--host', '0.0.0.0'], /^fhir: Without authentication the server listens on loopback addresses only\n$/],
       [['start', '--memory', '--base-url', 'nonsense'], /^fhir: The base URL nonsense is not a URL\n$/],
       [['backup', join(newFolder(), 'b.db'), '--data', newFolder()], /^fhir: There is no data in .*\n$/],
-      [['restore', file, '--data', data], /^fhir: .* is not a store of this server\n$/],
+      [
+        ['backup', join(newFolder(), 'nowhere', 'b.db'), '--data', data],
+        /^fhir: .*b\.db cannot be written: unable to open database file\n$/,
+      ],
+      [['restore', file, '--data', data], /^fhir: .*file is not a store of this server\n$/],
+      [['load', join(data, 'nowhere')], /^fhir: .*nowhere does not exist\n$/],
+      [['load', newFolder()], /^fhir: No \.json or \.ndjson files, also as \.gz, are in .*\n$/],
     ]
     for (const [args, message] of cases) {
       const { code, err } = await fhir(...args)
@@ -103,8 +109,13 @@ describe('start', () => {
     const { status, stderr } = spawnSync(old!, ['bin/fhir.js', 'start'], { encoding: 'utf8' })
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^fhir: Node 24 or newer is needed, this is v\d+\..*\n$/)])
   })
-  it('explains every command', async () => {
-    for (const command of ['start', 'load', 'backup', 'restore']) {
+  it('explains every command, and what there is where none is named, or one that is not', async () => {
+    expect(await fhir()).toMatchObject({ code: 1, out: '', err: expect.stringContaining('load [options] <paths...>') })
+    expect(await fhir('lod', 'x')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^error: unknown command 'lod'\n\(Did you mean load\?\)/),
+    })
+    for (const command of ['start', 'load', 'backup', 'accept-clock', 'restore']) {
       const { code, out } = await fhir(command, '--help')
       expect([command, code, out]).toEqual([command, 0, expect.stringContaining(`Usage: fhir ${command}`)])
     }
