@@ -108,6 +108,26 @@ describe('a load of what Synthea 3.2 writes', () => {
     ])
     expect([loadedOnes, await total('Procedure'), await total('Location'), await total('PractitionerRole')]).toEqual([6, 1, 1, 1])
   })
+  it('says of what waited for others that several match what it is only to be made without', async () => {
+    const role = (id: string, more: object = {}) => ({
+      resourceType: 'PractitionerRole',
+      id,
+      identifier: [{ system: 'urn:x', value: '1' }],
+      ...more,
+    })
+    const request = { method: 'POST', url: 'PractitionerRole', ifNoneExist: 'identifier=urn:x|1' }
+    const waits = role('waits', { practitioner: { reference: 'Practitioner?identifier=urn:x|2' } })
+    const lines = [
+      { resourceType: 'Bundle', type: 'transaction', entry: [{ fullUrl: 'urn:uuid:waits', resource: waits, request }] },
+      role('one'),
+      role('two'),
+      { resourceType: 'Practitioner', id: 'p', identifier: [{ system: 'urn:x', value: '2' }] },
+    ]
+    const { resources: loadedOnes, present, failures } = await loaded({ 'a.ndjson': lines.map((each) => JSON.stringify(each)).join('\n') })
+    expect([loadedOnes, present]).toEqual([3, 0])
+    const reason = 'PractitionerRole?identifier=urn:x|1 matches several resources'
+    expect(failures).toEqual([{ place: 'a.ndjson:1', key: 'PractitionerRole/waits', reason }])
+  })
   it('follows references by search through as many resources as they lead, and reads only those files again', async () => {
     const encounter = (id: string, partOf: object) => ({
       resourceType: 'Encounter',

@@ -52,6 +52,8 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
   /** The last X-Index-Token of each worker. */
   readonly tokens: Map<number, string>
   readonly failures: Failure[]
+  /** Place and key of what could not be read or chosen. */
+  readonly told: Set<string>
   resources: number
   present: number
 }
@@ -70,7 +72,7 @@ function begin({ base, concurrency, onProgress }: LoadOptions): Run {
   }
   const workers = Array.from({ length: concurrency }, workerOf)
   const lookUp = lookUpAt(postTo(base))
-  return { workers, lookUp, replaced: replacing(lookUp), tokens, failures: [], resources: 0, present: 0, onProgress }
+  return { workers, lookUp, replaced: replacing(lookUp), tokens, failures: [], told: new Set(), resources: 0, present: 0, onProgress }
 }
 
 /** What still refers to something that is not there, by its place in each file; nothing for all of a file. */
@@ -83,7 +85,7 @@ async function loadPlain(run: Run, sources: readonly Source[]): Promise<Waiting>
     return searches.length === 0
   }
   await eachChunk(run, sources, isMeant, async ({ entries, failures, present }) => {
-    run.failures.push(...failures)
+    tell(run, failures)
     run.present += present
     return entries
   })
@@ -99,11 +101,19 @@ async function loadReferring(run: Run, waiting: Waiting): Promise<Waiting> {
     else if (missing.length > 0) still.set(source, (still.get(source) ?? new Map()).set(entry.place, missing))
     return wrong.length === 0 && missing.length === 0
   }
-  await eachChunk(run, [...waiting.keys()], isMeant, async ({ entries }, source) => {
+  await eachChunk(run, [...waiting.keys()], isMeant, async ({ entries, failures }, source) => {
+    tell(run, failures)
     const told = await resolved(run.lookUp, entries)
     return entries.filter((entry, i) => resolve(entry, source, told[i]!))
   })
   return still
+}
+
+/** Of a file that is read again, only what was not told before. */
+function tell({ failures, told }: Run, found: readonly Failure[]): void {
+  const news = found.filter(({ place, key }) => !told.has(`${place} ${key}`))
+  for (const { place, key } of news) told.add(`${place} ${key}`)
+  failures.push(...news)
 }
 
 /** Why references of an entry stay what they are: what they mean is not there, or not yet; what they say means nothing. */
