@@ -12,6 +12,7 @@ import { evaluate, positionOf } from '../search/evaluate.ts'
 import { extract } from '../search/extract.ts'
 import { comparePositions, type Plan, type Position } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
+import { nameOf } from './key.ts'
 
 export type LatestParts = {
   readonly index: SearchIndex
@@ -47,8 +48,6 @@ export const latestIndex = (parts: LatestParts): SearchIndex => ({
 
 /** Resource → how it matches now; undefined: it does not. */
 type Latest = ReadonlyMap<string, Hit | undefined>
-
-const nameOf = ({ type, id }: { readonly type: string; readonly id: string }): string => `${type}/${id}`
 
 async function latestOf({ resources, clock, reading }: LatestParts, plan: Plan): Promise<Latest> {
   const latest = new Map<string, Hit | undefined>()
