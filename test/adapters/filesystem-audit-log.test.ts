@@ -83,6 +83,24 @@ describe('Audit records in files', () => {
     },
   )
 
+  it('are kept that come while others cannot be written', async () => {
+    const folder = newFolder()
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
+    const at = Date.parse('2024-02-28')
+    await log.prepare(at)
+    await log.prepare(at)
+    let later: Promise<void> | undefined
+    handles.write = async () => {
+      later ??= log.record({ ...entry, at, requestId: 'later' })
+      throw Object.assign(new Error('EIO'), { code: 'EIO' })
+    }
+    await expect(log.record({ ...entry, at, requestId: 'first' })).rejects.toThrow()
+    await later?.catch(() => undefined)
+    mend()
+    await log.close()
+    expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['first', 'later'])
+  })
+
   it('go on in a new file where somebody took away the one that was full', async () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
@@ -115,6 +133,8 @@ describe('A file of lines', () => {
     writeFileSync(path, whole + left)
     const file = await AuditFile.open(path)
     await file.append('{"n":4}\n', false)
+    // Before it is closed: the process may be killed.
+    expect(readFileSync(path, 'utf8')).toBe(`${whole}{"n":4}\n`)
     await file.close()
     expect(readFileSync(path, 'utf8')).toBe(`${whole}{"n":4}\n`)
   })

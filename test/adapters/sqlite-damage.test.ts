@@ -1,6 +1,7 @@
 /** A store whose file is damaged, page by page: what is answered is what was written, or says that the store is damaged. */
 import { closeSync, copyFileSync, existsSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
@@ -67,6 +68,29 @@ describe.each([
     expect(answers.sound).toBeGreaterThan(answers.damaged)
     expect(answers.damaged).toBeGreaterThan(tried - refused)
   }, 300_000)
+})
+
+describe('A version of which somebody else changed', () => {
+  it.each([
+    ['the body', "UPDATE version SET body = x'00'"],
+    ['the compartments', "UPDATE version SET compartments = 'Patient/another'"],
+    ['the instant', 'UPDATE version SET lastUpdated = lastUpdated + 1'],
+    ['whether it is deleted', 'UPDATE version SET deleted = 1'],
+    ['everything, so that it is gone', 'DELETE FROM version'],
+  ])('%s is damaged', async (_, change) => {
+    const file = join(folder, 'changed.db')
+    copyFileSync(sound, file)
+    const [key, other] = [keys[7]!, keys[8]!]
+    const db = new DatabaseSync(file)
+    db.prepare(`${change} WHERE id = ?`).run(key.id)
+    db.close()
+    const store = await SqliteResourceStore.open({ file })
+    await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
+    await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
+    expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
+    await store.close()
+    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+  })
 })
 
 describe('A backup', () => {

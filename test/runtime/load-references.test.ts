@@ -79,6 +79,14 @@ describe('a load of what Synthea 3.2 writes', () => {
     expect([second.resources, second.present, second.failures]).toEqual([3, 3, []])
     expect([await total('Practitioner'), await unresolved()]).toEqual([3, 0])
   })
+  it('loads again what is one of several that their ifNoneExist finds', async () => {
+    const files = { 'hospital.json': hospitalInformation({ hospitals: 1 }) }
+    const first = await loaded(files)
+    const [{ id: _, meta: __, ...again }] = await resources('Organization')
+    await client.put('/Organization/another', { ...again, id: 'another' })
+    const second = await loaded(files)
+    expect([second.resources, second.present, second.failures]).toEqual([first.resources, 0, []])
+  })
   it('says of what is missing which file refers to it, and loads all else', async () => {
     const files = without(syntheaBundles(2, { hospitals: 1 }), 'practitioner')
     const { resources: loadedOnes, failures } = await loaded(files)
