@@ -2,12 +2,13 @@
 
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
 import { dial } from '../http/front.ts'
-import { clientOf, startServer } from './server.ts'
+import { clientOf, itOfEmbedded, startServer } from './server.ts'
 
 type Written = { readonly interaction: string; readonly key?: string; readonly status: number; readonly requestId: string }
 
@@ -63,4 +64,32 @@ it('every request leaves one record, those too that were refused', async () => {
     busy: ['fallback', undefined, 503],
   })
   expect(text).not.toContain('Secret')
+})
+
+itOfEmbedded('its disk is not this one')('strict records are there before the answer; while they cannot be, nothing is done', async () => {
+  const folder = newFolder()
+  const told: unknown[] = []
+  const { embedded, base } = await startServer({ FHIR_AUDIT_DURABILITY: 'strict' }, folder, (error) => told.push(error))
+  const { put, get } = clientOf(() => base)
+  const patient = (id: string) => put(`/Patient/${id}`, { resourceType: 'Patient', id })
+  const written = () =>
+    readdirSync(join(folder, 'audit')).flatMap((name) => readFileSync(join(folder, 'audit', name), 'utf8').match(/Patient\/\w+/g) ?? [])
+  expect([(await patient('a')).status, written()]).toEqual([201, ['Patient/a']])
+  const probe = await open('/dev/null', 'w')
+  const handles = Object.getPrototypeOf(probe) as FileHandle
+  const { write } = handles
+  await probe.close()
+  handles.write = async () => {
+    throw Object.assign(new Error('EIO'), { code: 'EIO' })
+  }
+  try {
+    // There was room for one: only its record says that there is none any more.
+    expect([(await patient('b')).status, (await patient('c')).status, (await get('/Patient/a')).status]).toEqual([503, 503, 503])
+    expect((await get('/metadata')).body.issue[0]).toMatchObject({ code: 'throttled', details: { text: expect.stringContaining('Audit') } })
+  } finally {
+    handles.write = write
+  }
+  expect([(await get('/Patient/c')).status, (await patient('d')).status, told.length]).toEqual([404, 201, 1])
+  expect(written()).toEqual(['Patient/a', 'Patient/b', 'Patient/c', 'Patient/d'])
+  await embedded.close()
 })

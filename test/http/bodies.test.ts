@@ -67,6 +67,12 @@ describe('slow senders', () => {
     expect(ticks).toBe(30)
   })
 
+  it('one that began quickly and comes no further is cut off', async () => {
+    front = await startFront(ok, { maxBody: 100_000, tick: 20 })
+    const line = open(head(90_000) + patientOf(90_000).slice(0, 60_000))
+    expect(counted([await line.ended])).toEqual({ 408: 1 })
+  })
+
   it('one that goes away leaves nothing', async () => {
     front = await startFront(ok, { maxBody: 1_000, tick: 10 })
     const gone = open(`${head(900)}{`)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
+import { customMappings } from '../../lambdas/search/custom.ts'
 import { parametersOf, searchParameter } from '../../lambdas/search/parameters.ts'
 import { searchParameterResources } from '../../search-mappings/generate/hl7.ts'
 import { seeds } from '../fixtures/validation/seeds.ts'
@@ -139,5 +140,15 @@ describe('a composite', () => {
       [{ type: 'integer', value: 1 }],
       [{ type: 'integer', value: 2 }],
     ])
+  })
+})
+
+describe('a parameter somebody defines', () => {
+  it('may be large on a type, but not on each of very many', () => {
+    const expression = `Resource${'.select($this | $this)'.repeat(10)}.meta.tag`
+    const definedOn = (...base: readonly string[]) =>
+      customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'large', type: 'token', expression, base }, 't')
+    expect(definedOn('Patient', 'Observation').map(({ values }) => values.length)).toEqual([1_024, 1_024])
+    expect(() => definedOn('Resource')).toThrow(expect.objectContaining({ status: 422 }))
   })
 })

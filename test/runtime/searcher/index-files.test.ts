@@ -67,6 +67,18 @@ describe('the index', () => {
     next!.close()
   })
 
+  it('that cannot be opened now is kept', () => {
+    const parts = upgraded()
+    const other = new DatabaseSync(parts.file)
+    other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    expect(() => openIndexFiles(parts)).toThrow('locked')
+    other.close()
+    const { answering, next } = openIndexFiles(parts)
+    expect(idsIn(answering)).toBe('old')
+    answering.close()
+    next!.close()
+  })
+
   it('of another format answers nothing', () => {
     const { answering, next } = openIndexFiles(upgraded('format'))
     expect([idsIn(answering), next]).toEqual(['', undefined])
