@@ -1,4 +1,5 @@
 /** Specification 4.2, paging: a cursor belongs to its path, filters and order; crossed with anything else it is refused. @cloud */
+import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { type Tree, withServer } from './server.ts'
 
@@ -19,6 +20,18 @@ beforeAll(async () => {
 
 const linkOf = ({ link }: Tree, wanted: string): string => link.find(({ relation }: Tree) => relation === wanted)?.url
 const cursorOf = (body: Tree): string => new URL(linkOf(body, 'next')).searchParams.get('_cursor')!
+const MOST_TRIES = 60
+
+/** A history of several resources may show writes later (X-History-Until): it is asked again until it has more than a page. */
+async function firstCursorOf(path: string): Promise<string> {
+  for (let tries = 1; ; tries++) {
+    const { status, body } = await get(path)
+    expect([path, status]).toEqual([path, 200])
+    if (linkOf(body, 'next') !== undefined || tries === MOST_TRIES) return cursorOf(body)
+    await wait(500)
+  }
+}
+
 const withCursor = (path: string, cursor: string) => `${path}${path.includes('?') ? '&' : '?'}_cursor=${cursor}`
 
 /** Each pages through something else. */
@@ -49,11 +62,7 @@ const PAGED = [
 describe('a cursor', () => {
   it(`of each of ${PAGED.length} pages fits that one alone`, async () => {
     const cursors: string[] = []
-    for (const path of PAGED) {
-      const { status, body } = await get(path)
-      expect([path, status]).toEqual([path, 200])
-      cursors.push(cursorOf(body))
-    }
+    for (const path of PAGED) cursors.push(await firstCursorOf(path))
     for (const [i, path] of PAGED.entries())
       for (const [j, cursor] of cursors.entries()) {
         const { status, body } = await get(withCursor(path, cursor))
