@@ -32,9 +32,12 @@ const WIDEST = 1_000
 /** Characters that an object or array with something in it takes at least, on average; a short text may be anything. */
 const SHORTEST = 5
 const SHORT = 1_000
+/** Characters that a decimal takes at least, on average, with the element that holds it: `{"value":1.0}`. */
+const SHORTEST_DECIMAL = 10
+
+const refused = (what: string): Error => fhirError(400, 'structure', `The JSON ${what}`)
 
 function checkSize({ deepest, widest, nested }: Scan, length: number): void {
-  const refused = (what: string): Error => fhirError(400, 'structure', `The JSON ${what}`)
   if (deepest > DEEPEST) throw refused(`is nested deeper than ${DEEPEST} levels`)
   if (widest > WIDEST) throw refused(`has an object of more than ${WIDEST} properties`)
   if (nested > SHORT && nested > length / SHORTEST) throw refused('has more objects and arrays than a resource of its length can have')
@@ -87,7 +90,10 @@ const POINT = 46
 const ZERO = 48
 const NINE = 57
 
-/** One pass over the text: counts members, objects and arrays, measures the depth and marks the numbers that need their text kept. */
+/**
+ * One pass over the text: counts members, objects and arrays, measures the depth and marks the numbers that need their text kept. FhirError
+ * 400 for more of these than a resource can have.
+ */
 function scan(text: string): Scan {
   let members = 0
   let nested = 0
@@ -98,6 +104,7 @@ function scan(text: string): Scan {
   const widths = new Int32Array(DEEPEST + 1)
   let out = ''
   let copied = 0
+  let kept = 0
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c === QUOTE) i = endOfString(text, i)
@@ -114,6 +121,8 @@ function scan(text: string): Scan {
       if (!isPlain(text, i, end) && losesText(text.slice(i, end))) {
         out += `${text.slice(copied, i)}"\\u0000${text.slice(i, end)}"`
         copied = end
+        if (++kept > SHORT && kept * SHORTEST_DECIMAL > text.length)
+          throw refused('has more decimals than a resource of its length can have')
       }
       i = end - 1
     }

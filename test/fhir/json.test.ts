@@ -63,6 +63,12 @@ describe('what is refused', () => {
   it('refuses bytes that are not UTF-8', () => {
     expect(() => parseJsonBytes(new Uint8Array([0x22, 0xff, 0x22]))).toThrow('The body is not valid UTF-8')
   })
+  it('refuses more decimals than a resource has room for', () => {
+    const decimals = (many: number, each: string) => `[${Array(many).fill(each).join(',')}]`
+    expect(refusal(decimals(1_000, '1.10'))).toBe('accepted')
+    expect(refusal(decimals(1_001, '1.10'))).toBe('400 structure The JSON has more decimals than a resource of its length can have')
+    expect(refusal(decimals(10_000, '{"value":1.0}'))).toBe('accepted')
+  })
   it('accepts 64 levels', () => expect(refusal('['.repeat(64) + ']'.repeat(64))).toBe('accepted'))
 })
 
