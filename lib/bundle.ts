@@ -23,6 +23,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
+  'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }
 
@@ -61,7 +62,7 @@ export const OPTIONS = {
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
-  plugins: [later(), credentialsOfTheEnvironment(), transportOnly()],
+  plugins: [later(), programs(), credentialsOfTheEnvironment(), transportOnly()],
 } satisfies BuildOptions
 
 function written(folder: string, handler: string, built: ReadonlyMap<string, Uint8Array>, { outputs }: Metafile): Bundle {
@@ -107,6 +108,13 @@ function later(): Plugin {
   }
 }
 
+/** The program of a process is a file beside the function's. */
+function programs(): Plugin {
+  return replacing('programs', /^\.\/expression-program\.ts$/, /./, [
+    "export const EXPRESSION_PROGRAM = require.resolve('./expression-process.js')",
+  ])
+}
+
 /** A function finds its credentials in the environment; the SDK would also look in ten other places, with clients for them. */
 function credentialsOfTheEnvironment(): Plugin {
   return replacing('credentials', /^@aws-sdk\/credential-provider-node$/, /./, [
@@ -123,7 +131,9 @@ function replacing(name: string, what: RegExp, importer: RegExp, contents: reado
   return {
     name,
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: what }, (asked) => (importer.test(asked.importer) ? { path: name, namespace: name } : undefined))
+      onResolve({ filter: what }, (asked) =>
+        importer.test(asked.importer) ? { path: name, namespace: name, sideEffects: false } : undefined,
+      )
       onLoad({ filter: /.*/, namespace: name }, () => ({ contents: contents.join('\n'), resolveDir: join(ROOT, 'node_modules') }))
     },
   }

@@ -1,24 +1,32 @@
 /** An index that follows a store: how far it has come, what SearchParameters define in it, and which types are made again. */
-import type { ChangeFeed } from '../ports/change-feed.ts'
+import type { Change, ChangeFeed } from '../ports/change-feed.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import { nameOf } from '../ports/newest-of.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
-import { isPrepared, prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 import { addRebuild, built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, tried } from './custom-definitions.ts'
-import { type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
+import { documentsOf, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
+import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from './read-ahead.ts'
 import { readingOfDocuments } from './reading-now.ts'
-import { type Progress, type RebuiltIndex, rebuildSlice } from './rebuild.ts'
+import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
 
 export type FollowerParts = {
   readonly feed: ChangeFeed & { readonly version: (key: VersionKey) => ResourceVersion | undefined }
   readonly index: FollowingIndex & RebuiltIndex
   /** How texts are read, without what SearchParameters define. */
   readonly reading: Reading
+  readonly expressions: ExpressionRunner
   readonly onPoison: OnPoison
   /** Versions after which the index commits. */
   readonly commitEvery: number
   /** Told what is different now. */
   readonly onChange: (changed: Partial<Definitions>) => void
 }
+
+/** What is known of what comes next, in this reading. */
+type Read<Next> = Next & { readonly reading: Reading; readonly read: ReadAhead }
+
+const NONE: ReadonlySet<string> = new Set()
 
 export class Follower {
   readonly #parts: FollowerParts
@@ -29,7 +37,9 @@ export class Follower {
   #kept: Definitions
   #reading: Reading
   #progress: Progress | undefined
-  #isReady: boolean
+  #isAheadNeeded: boolean
+  #next: Read<{ readonly position: number; readonly changes: readonly Change[] }> | undefined
+  #nextSlice: Read<{ readonly slice: Slice; readonly overtaken: Set<string> }> | undefined
 
   constructor(parts: FollowerParts) {
     this.#parts = parts
@@ -38,18 +48,7 @@ export class Follower {
     this.#definitions = { ...NO_DEFINITIONS, ...JSON.parse(String(parts.index.note('definitions') ?? '{}')) }
     this.#kept = this.#definitions
     this.#reading = readingOfDocuments(parts.reading, this.#definitions)
-    this.#isReady = isPrepared(this.#reading.custom)
-  }
-
-  /** False: it goes no further until it is prepared for what somebody has defined. */
-  get isReady(): boolean {
-    return this.#isReady
-  }
-
-  /** What cannot be prepared fails when it is needed, version by version. */
-  async prepare(): Promise<void> {
-    await prepared(this.#reading.custom).catch(() => undefined)
-    this.#isReady = true
+    this.#isAheadNeeded = isAheadNeeded(this.#reading)
   }
 
   /** Up to which it has everything. */
@@ -67,6 +66,43 @@ export class Follower {
     return this.#progress === undefined ? rebuilds : [this.#progress.rebuild, ...rebuilds.slice(1)]
   }
 
+  /** Until this is done there is nothing to follow with; undefined: there is. Never fails for what it evaluates. */
+  beforeFollow(limit: number): Promise<void> | undefined {
+    if (!this.#isAheadNeeded || this.#aheadOfFollow !== undefined) return undefined
+    const [position, reading] = [this.#position, this.#reading]
+    const changes = this.#parts.feed.changes(position, limit)
+    const versions = changes.map(({ version }) => version)
+    return readAhead(versions, reading, this.#parts.expressions).then((read) => {
+      this.#next = { position, reading, changes, read }
+    })
+  }
+
+  get #aheadOfFollow() {
+    return this.#next?.position === this.#position && this.#next.reading === this.#reading ? this.#next : undefined
+  }
+
+  /** As beforeFollow. */
+  beforeRebuild(limit: number): Promise<void> | undefined {
+    const [first] = this.#definitions.rebuilds
+    if (!this.#isAheadNeeded || first === undefined || this.#aheadOfRebuild !== undefined) return undefined
+    const reading = this.#reading
+    const slice = this.#sliceAfter(first, limit)
+    const ahead = { slice, reading, read: NOTHING_READ, overtaken: new Set<string>() }
+    this.#nextSlice = ahead
+    return readAhead(slice.versions, reading, this.#parts.expressions).then((read) => {
+      if (this.#nextSlice === ahead) this.#nextSlice = { ...ahead, read }
+    })
+  }
+
+  get #aheadOfRebuild() {
+    return this.#nextSlice?.reading === this.#reading ? this.#nextSlice : undefined
+  }
+
+  #sliceAfter(first: Rebuild, limit: number): Slice {
+    const { feed, index } = this.#parts
+    return sliceAfter(index, this.#progress ?? { rebuild: first }, limit, (key) => feed.version(key))
+  }
+
   /** Takes up to `limit` versions from the feed, or a step towards a commit. False: there was neither. */
   follow(limit: number): boolean {
     const { feed, index, commitEvery } = this.#parts
@@ -77,11 +113,12 @@ export class Follower {
     const before = this.#position
     this.#position = indexChanges(feed, index, before, {
       limit,
+      ahead: this.#aheadOfFollow,
       reading: () => this.#reading,
       onPoison: (version, error) => this.#poisoned(version, error),
       onVersion: (version) => this.#met(version),
-      isReady: () => this.#isReady,
     })
+    this.#next = undefined
     this.#keep()
     return this.#position > before
   }
@@ -90,13 +127,18 @@ export class Follower {
   rebuild(limit: number): void {
     const [first] = this.#definitions.rebuilds
     if (first === undefined) return
-    const { feed, index, onChange } = this.#parts
-    this.#progress = rebuildSlice(index, this.#progress ?? { rebuild: first }, {
-      limit,
-      reading: this.#reading,
-      onPoison: (version, error) => this.#poisoned(version, error),
-      versionOf: (key) => this.#again(feed.version(key)),
-    })
+    const { index, onChange } = this.#parts
+    const { slice, read, overtaken } = this.#aheadOfRebuild ?? {
+      slice: this.#sliceAfter(first, limit),
+      read: NOTHING_READ,
+      overtaken: NONE,
+    }
+    this.#nextSlice = undefined
+    const versions = slice.versions.filter((version) => !overtaken.has(nameOf(version)))
+    for (const version of versions) this.#become(tried(this.#definitions, version))
+    const documents = documentsOf(versions, this.#reading, (version, error) => this.#poisoned(version, error), read)
+    index.applyNow(documents, { again: true })
+    this.#progress = slice.progress
     const isDone = this.#progress.after === undefined
     if (isDone) this.#become(built(this.#definitions, first))
     this.#keep()
@@ -124,12 +166,8 @@ export class Follower {
 
   #met(version: ResourceVersion): void {
     this.#become(tried(this.#definitions, version))
+    this.#nextSlice?.overtaken.add(nameOf(version))
     if (version.type === 'SearchParameter') this.#become(defined(this.#definitions, version))
-  }
-
-  #again(version: ResourceVersion | undefined): ResourceVersion | undefined {
-    if (version !== undefined) this.#become(tried(this.#definitions, version))
-    return version
   }
 
   #poisoned(version: ResourceVersion, error: unknown): void {
@@ -140,10 +178,13 @@ export class Follower {
   #become(next: Definitions): void {
     const before = this.#definitions
     this.#definitions = next
-    if (next.rebuilds[0] !== before.rebuilds[0]) this.#progress = undefined
+    if (next.rebuilds[0] !== before.rebuilds[0]) {
+      this.#progress = undefined
+      this.#nextSlice = undefined
+    }
     if (next.definitions === before.definitions) return
     this.#reading = readingOfDocuments(this.#parts.reading, next)
-    this.#isReady = isPrepared(this.#reading.custom)
+    this.#isAheadNeeded = isAheadNeeded(this.#reading)
   }
 
   /** What SearchParameters define is part of the index: kept in one transaction with its documents. */

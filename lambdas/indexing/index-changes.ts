@@ -1,12 +1,12 @@
 /** Feeds an index from the versions of a store, in order, each exactly as often as needed. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import type { ChangeFeed } from '../ports/change-feed.ts'
+import type { Change, ChangeFeed } from '../ports/change-feed.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { extract } from '../search/extract.ts'
 import type { Reading } from '../search/reading.ts'
-import { readAhead } from './read-ahead.ts'
+import { isAheadNeeded, NOTHING_READ, type ReadAhead } from './read-ahead.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
@@ -34,16 +34,14 @@ export class Unevaluated extends Error {
   }
 }
 
-/**
- * `onVersion` is told of each version before it is read, and what it changes about `reading` counts for it already. `isReady`: whether
- * versions can be read in that way now; those before are indexed.
- */
+/** `ahead`: the versions after the position, where they were read already. */
 export type Following = {
   readonly limit: number
+  readonly ahead?: { readonly changes: readonly Change[]; readonly read: ReadAhead } | undefined
   readonly reading: () => Reading
   readonly onPoison: OnPoison
+  /** Told of each version before it is read: what that changes about `reading` counts for it already, if nothing is to be evaluated before. */
   readonly onVersion?: (version: ResourceVersion) => void
-  readonly isReady?: () => boolean
 }
 
 export const positionOf = (index: FollowingIndex): number => Number(index.note('position') ?? 0)
@@ -51,26 +49,25 @@ export const positionOf = (index: FollowingIndex): number => Number(index.note('
 /** Few, so that they are gone when memory is next swept: what lives then is copied. */
 const AT_ONCE = 16
 
-/** Indexes up to `limit` versions after `position`; the position it came to. */
+/** Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before. */
 export function indexChanges(
   feed: ChangeFeed,
   index: FollowingIndex,
   position: number,
-  { limit, reading, onPoison, onVersion, isReady = () => true }: Following,
+  { limit, ahead, reading, onPoison, onVersion }: Following,
 ): number {
   const documents: IndexDocument[] = []
   let reached = position
-  const changes = feed.changes(position, limit)
-  const read = readAhead(
-    changes.map(({ version }) => version),
-    reading(),
-  )
+  const { changes, read } = ahead ?? { changes: feed.changes(position, limit), read: NOTHING_READ }
   for (const { position: at, version } of changes) {
+    const before = reading()
     onVersion?.(version)
-    documents.push(documentOf(version, reading(), onPoison, read.get(version)))
+    const after = reading()
+    const isReady = after === before || !isAheadNeeded(after)
+    documents.push(documentOf(version, isReady ? after : before, onPoison, read.get(version)))
     if (documents.length === AT_ONCE) index.applyNow(documents.splice(0))
     reached = at
-    if (!isReady()) break
+    if (!isReady) break
   }
   if (reached === position) return position
   index.applyNow(documents)
@@ -78,10 +75,13 @@ export function indexChanges(
   return reached
 }
 
-export function documentsOf(versions: readonly ResourceVersion[], reading: Reading, onPoison: OnPoison): readonly IndexDocument[] {
-  const read = readAhead(versions, reading)
-  return versions.map((version) => documentOf(version, reading, onPoison, read.get(version)))
-}
+/** `read`: the resources that were read already. */
+export const documentsOf = (
+  versions: readonly ResourceVersion[],
+  reading: Reading,
+  onPoison: OnPoison,
+  read: ReadAhead,
+): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading, onPoison, read.get(version)))
 
 /** `read`: the resource, where it was read already. */
 export function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison, read?: Resource): IndexDocument {

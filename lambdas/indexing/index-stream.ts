@@ -1,27 +1,38 @@
 /** Feeds an index from a stream of versions that come at least once, those of a resource in order: what it could not take is named, to come again. */
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { nameOf, newestOf } from '../ports/newest-of.ts'
 import { NotApplied } from '../ports/not-applied.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Reading } from '../search/reading.ts'
 import { documentsOf, type OnPoison } from './index-changes.ts'
+import { readAhead } from './read-ahead.ts'
 
 /** `sequence`: the record's place in the stream. */
 export type StreamChange = { readonly sequence: string; readonly version: ResourceVersion }
 
-export type StreamParts = { readonly index: Pick<SearchIndex, 'apply'>; readonly reading: Reading; readonly onPoison: OnPoison }
+export type StreamParts = {
+  readonly index: Pick<SearchIndex, 'apply'>
+  readonly reading: Reading
+  readonly expressions: ExpressionRunner
+  readonly onPoison: OnPoison
+}
 
 /**
  * The sequences that must be delivered again. Of each resource only the highest version is indexed; where that fails, all records of the
  * resource count as failed, since the index may have seen none of them.
  */
-export async function indexStream(changes: readonly StreamChange[], { index, reading, onPoison }: StreamParts): Promise<readonly string[]> {
+export async function indexStream(
+  changes: readonly StreamChange[],
+  { index, reading, expressions, onPoison }: StreamParts,
+): Promise<readonly string[]> {
   const newest = newestOf(
     changes.map(({ version }) => version),
     ({ versionId }) => versionId,
   )
   try {
-    await index.apply(documentsOf(newest, reading, onPoison))
+    const read = await readAhead(newest, reading, expressions)
+    await index.apply(documentsOf(newest, reading, onPoison, read))
     return []
   } catch (error) {
     const failed = error instanceof NotApplied ? new Set(error.documents.map(nameOf)) : undefined

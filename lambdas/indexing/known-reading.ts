@@ -1,5 +1,4 @@
 /** How texts are read, as of a moment ago: several processes share what is defined, and each looks it up again from time to time. */
-import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
 import { readingNow } from './reading-now.ts'
@@ -31,9 +30,7 @@ export class KnownReading {
   }
 
   async #look(at: number): Promise<void> {
-    const known = (await this.#state.read()).value
-    await prepared(known.definitions.map(({ mapping }) => mapping))
-    this.#known = known
+    this.#known = (await this.#state.read()).value
     this.#until = at + KNOWN_FOR
   }
 

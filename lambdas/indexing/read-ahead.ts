@@ -1,20 +1,26 @@
-/** Somebody's own parameters whose evaluation is watched are evaluated on many resources under one watch. */
+/** Somebody's own parameters that are watched, or evaluated elsewhere, are evaluated on many resources before their documents are made. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import { parametersOf } from '../search/parameters.ts'
+import { evaluateAhead } from '../search/evaluated-ahead.ts'
+import { isWatched } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 
+export type ReadAhead = ReadonlyMap<ResourceVersion, Resource>
+
+export const NOTHING_READ: ReadAhead = new Map()
+
+/** Whether something is to be evaluated before. */
+export const isAheadNeeded = ({ custom = [] }: Reading): boolean => custom.some(isWatched)
+
 /** The resources of the types that have such parameters, which know their values from now on. What cannot be read is left out. */
-export function readAhead(versions: readonly ResourceVersion[], { custom = [] }: Reading): ReadonlyMap<ResourceVersion, Resource> {
+export async function readAhead(versions: readonly ResourceVersion[], reading: Reading, expressions: ExpressionRunner): Promise<ReadAhead> {
+  const types = new Set(reading.custom?.filter(isWatched).map(({ base }) => base))
   const read = new Map<ResourceVersion, Resource>()
-  for (const type of new Set(custom.map(({ base }) => base))) {
-    const evaluations = parametersOf(type, custom).flatMap(({ ahead }) => ahead ?? [])
-    if (evaluations.length === 0) continue
-    for (const version of versions) if (version.type === type && !version.deleted) readInto(read, version)
-    const resources = [...read.values()].filter(({ resourceType }) => resourceType === type)
-    for (const ahead of evaluations) ahead(resources)
-  }
+  for (const version of versions) if (types.has(version.type) && !version.deleted) readInto(read, version)
+  // What could not be evaluated has no values, which is told when its document is made.
+  await evaluateAhead([...read.values()], reading, expressions).catch(() => undefined)
   return read
 }
 

@@ -1,11 +1,12 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceReader, ScanPage } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
-import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
 import { documentsOf } from './index-changes.ts'
 import { advanced, afterTry, finished, type SharedState, taken, takenBy } from './index-state.ts'
 import type { PoisonList } from './poison-list.ts'
+import { readAhead } from './read-ahead.ts'
 import { readingOfDocuments } from './reading-now.ts'
 
 /** The next index of a type, filled beside the live one. */
@@ -22,6 +23,7 @@ export type RebuildParts = {
   /** Begins the next index of a type, or, with its name, goes on with it. */
   readonly index: { readonly rebuild: (type: string, name?: string) => Promise<NextIndex> }
   readonly reading: Reading
+  readonly expressions: ExpressionRunner
   readonly tenants: readonly string[]
   readonly now: () => number
   /** Seconds after which no function works with older definitions. */
@@ -92,10 +94,9 @@ const isNothing = ({ versions, cursor }: ScanPage): boolean => versions.length =
 
 /** As many pages as there is time for. What is written meanwhile the function that follows the stream applies to both indices. */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
-  const { state, resources, index, now, poisoned } = parts
+  const { state, resources, index, expressions, now, poisoned } = parts
   const { tenant, type, attempt, asOf = now() } = segment
   const reading = readingOfDocuments(parts.reading, (await state.read()).value)
-  await prepared(reading.custom)
   const next = await index.rebuild(type, segment.next)
   const until = now() + parts.budget
   let { cursor } = segment
@@ -103,7 +104,8 @@ async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { 
   do {
     const page = await resources.scan({ tenant, type, segment, asOf, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
     await state.change((each) => page.versions.reduce(afterTry, each))
-    await next.apply(documentsOf(page.versions, reading, poisoned.addVersion))
+    const read = await readAhead(page.versions, reading, expressions)
+    await next.apply(documentsOf(page.versions, reading, poisoned.addVersion, read))
     await poisoned.save()
     count += page.versions.length
     cursor = page.cursor

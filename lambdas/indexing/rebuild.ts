@@ -3,9 +3,7 @@
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import type { HitPage, IndexDocument } from '../ports/search-index.ts'
 import { all, type Plan, type Position } from '../search/plan.ts'
-import type { Reading } from '../search/reading.ts'
 import type { Rebuild } from './custom-definitions.ts'
-import { documentsOf, type OnPoison } from './index-changes.ts'
 
 export type RebuiltIndex = {
   readonly findNow: (plan: Plan) => HitPage
@@ -13,17 +11,19 @@ export type RebuiltIndex = {
   readonly applyNow: (documents: readonly IndexDocument[], options: { readonly again: boolean }) => void
 }
 
-export type Slice = {
-  readonly limit: number
-  readonly reading: Reading
-  readonly onPoison: OnPoison
-  readonly versionOf: (key: VersionKey) => ResourceVersion | undefined
-}
-
 /** How far it has come, and where it goes on; `after` absent: it is done. */
 export type Progress = { readonly rebuild: Rebuild; readonly after?: Position }
 
-export function rebuildSlice(index: RebuiltIndex, { rebuild, after }: Progress, { limit, reading, onPoison, versionOf }: Slice): Progress {
+/** The versions whose documents are to be made again, and how far it has come when they are. */
+export type Slice = { readonly versions: readonly ResourceVersion[]; readonly progress: Progress }
+
+/** Up to `limit` of them. */
+export function sliceAfter(
+  index: RebuiltIndex,
+  { rebuild, after }: Progress,
+  limit: number,
+  versionOf: (key: VersionKey) => ResourceVersion | undefined,
+): Slice {
   const { tenant, type, done } = rebuild
   const plan: Plan = {
     tenant,
@@ -36,7 +36,10 @@ export function rebuildSlice(index: RebuiltIndex, { rebuild, after }: Progress, 
   }
   const { hits, more, total = rebuild.total } = index.findNow(plan)
   const versions = hits.flatMap(({ id, version }) => versionOf({ tenant, type, id, versionId: version }) ?? [])
-  index.applyNow(documentsOf(versions, reading, onPoison), { again: true })
   const last = hits.at(-1)
-  return { rebuild: { ...rebuild, done: done + hits.length, total }, ...(more && last !== undefined ? { after: last.position } : {}) }
+  const progress = {
+    rebuild: { ...rebuild, done: done + hits.length, total },
+    ...(more && last !== undefined ? { after: last.position } : {}),
+  }
+  return { versions, progress }
 }

@@ -6,9 +6,11 @@ import { createHash } from 'node:crypto'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { Guard, ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { type Condition, resolved } from '../search/condition.ts'
 import { evaluate } from '../search/evaluate.ts'
+import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { Plan, Predicate } from '../search/plan.ts'
@@ -34,7 +36,7 @@ export function criteriaOf({ tenant, reading }: Pick<FhirRequest, 'tenant' | 're
 
 /** Up to two matches: none, one, or too many. `holder` counts when it matches, though the index may not know it yet. */
 export async function matchesOf(
-  { index, resources }: Pick<Ports, 'index' | 'resources'>,
+  { index, resources, expressions }: Pick<Ports, 'index' | 'resources' | 'expressions'>,
   criteria: Criteria,
   holder?: ResourceKey,
 ): Promise<readonly Match[]> {
@@ -45,11 +47,15 @@ export async function matchesOf(
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
   if (holder === undefined || matches.some(({ id }) => id === holder.id)) return matches
   const [head] = await resources.current([holder])
-  return head !== undefined && holdsOn(where, criteria, head) ? [...matches, head] : matches
+  return head !== undefined && (await holdsOn(where, criteria, head, expressions)) ? [...matches, head] : matches
 }
 
-const holdsOn = (where: Predicate, { reading }: Criteria, head: ResourceVersion): boolean =>
-  !head.deleted && evaluate(where, extract(head, parseJsonBytes(head.body) as Resource, reading))
+async function holdsOn(where: Predicate, { reading }: Criteria, head: ResourceVersion, expressions: ExpressionRunner): Promise<boolean> {
+  if (head.deleted) return false
+  const resource = parseJsonBytes(head.body) as Resource
+  await evaluateAhead([resource], reading, expressions)
+  return evaluate(where, extract(head, resource, reading))
+}
 
 /** Binds a write that found no match to its criteria. */
 export const guardOf = ({ tenant, type, pairs }: Criteria, taker: ResourceKey, holder?: ResourceKey): Guard => ({

@@ -23,10 +23,10 @@ export const creation: WriteInteraction = {
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
   },
-  change({ clock, resolve }, request, target, head) {
+  change({ clock, expressions, resolve }, request, target, head) {
     const { type, id } = target.key
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
-    return andThen(resolve(bodyOf(request)), (resource) => save(clock, request, target, head, resource))
+    return andThen(resolve(bodyOf(request)), (resource) => save({ clock, expressions }, request, target, head, resource))
   },
 }
 

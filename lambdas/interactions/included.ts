@@ -59,7 +59,7 @@ const CUT: BundleEntry = {
 
 /** What the resources refer to. */
 async function referred(
-  { resources }: SearchPorts,
+  { resources, expressions }: SearchPorts,
   { tenant, reading }: FhirRequest,
   include: Include,
   sources: readonly ResourceVersion[],
@@ -71,6 +71,7 @@ async function referred(
     const pause = othersPass()
     if (pause !== undefined) await pause
     const resource = parseJsonBytes(body) as Resource
+    for (const { ahead } of parameters) await ahead?.([resource], expressions)
     for (const { value } of parameters.flatMap((parameter) => parameter.values(resource))) {
       const text = isElement(value) ? value.reference : value
       const name = typeof text === 'string' ? localReference(text, reading.baseUrl) : undefined

@@ -4,6 +4,7 @@ import type { BundlePage } from '../fhir/bundle.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { ResourceReader, ResourceWriter, VersionKey } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
@@ -98,5 +99,6 @@ export type Ports = {
   readonly blobs: BlobStore
   readonly progress: IndexProgress
   readonly reindex: Reindex
+  readonly expressions: ExpressionRunner
   readonly choices: Choices
 }

@@ -5,10 +5,12 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { RecentWrites } from '../ports/recent-writes.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Hit, SearchIndex } from '../ports/search-index.ts'
 import { evaluate, positionOf } from '../search/evaluate.ts'
+import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
 import { comparePositions, type Plan, type Position } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
@@ -18,13 +20,14 @@ export type LatestParts = {
   readonly index: SearchIndex
   readonly resources: RecentWrites
   readonly clock: Clock
+  readonly expressions: ExpressionRunner
   /** As of now. */
   readonly reading: () => Reading
 }
 
 /** The index may be so far behind: ms. */
 const LATEST = 60_000
-/** Hits of the index read at once. */
+/** Hits of the index, or latest writes, taken at once. */
 const PAGE = 100
 /** More latest writes than these are not looked at: the search is then as late as the index. */
 const MOST_LATEST = 2_000
@@ -49,17 +52,39 @@ export const latestIndex = (parts: LatestParts): SearchIndex => ({
 /** Resource → how it matches now; undefined: it does not. */
 type Latest = ReadonlyMap<string, Hit | undefined>
 
-async function latestOf({ resources, clock, reading }: LatestParts, plan: Plan): Promise<Latest> {
+async function latestOf(parts: LatestParts, plan: Plan): Promise<Latest> {
   const latest = new Map<string, Hit | undefined>()
-  for (const type of plan.types)
-    for await (const version of resources.recent({ tenant: plan.tenant, type }, clock.now() - LATEST, MOST_LATEST))
-      latest.set(nameOf(version), hitOf(version, plan, reading()))
+  const { resources, clock } = parts
+  for (const type of plan.types) {
+    const versions: ResourceVersion[] = []
+    for await (const version of resources.recent({ tenant: plan.tenant, type }, clock.now() - LATEST, MOST_LATEST)) {
+      versions.push(version)
+      if (versions.length === PAGE) await addHits(latest, versions.splice(0), plan, parts)
+    }
+    await addHits(latest, versions, plan, parts)
+  }
   return latest
 }
 
-function hitOf(version: ResourceVersion, { where, order }: Plan, reading: Reading): Hit | undefined {
-  if (version.deleted) return undefined
-  const document = extract(version, parseJsonBytes(version.body) as Resource, reading)
+async function addHits(
+  latest: Map<string, Hit | undefined>,
+  versions: readonly ResourceVersion[],
+  plan: Plan,
+  { expressions, reading }: LatestParts,
+): Promise<void> {
+  const now = reading()
+  const resources = versions.map(({ deleted, body }) => (deleted ? undefined : (parseJsonBytes(body) as Resource)))
+  await evaluateAhead(
+    resources.filter((each) => each !== undefined),
+    now,
+    expressions,
+  )
+  for (const [i, version] of versions.entries()) latest.set(nameOf(version), hitOf(version, resources[i], plan, now))
+}
+
+function hitOf(version: ResourceVersion, resource: Resource | undefined, { where, order }: Plan, reading: Reading): Hit | undefined {
+  if (resource === undefined) return undefined
+  const document = extract(version, resource, reading)
   if (!evaluate(where, document)) return undefined
   return { type: version.type, id: version.id, version: version.versionId, position: positionOf(document, order) }
 }

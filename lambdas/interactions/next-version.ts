@@ -10,7 +10,7 @@ import { checkDefinition, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
-import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
 import type { Change, Target } from './writing.ts'
 
 const LARGEST_BODY = 20_000_000
@@ -20,14 +20,15 @@ const stampAfter = (clock: Clock, head: ResourceVersion | undefined): number => 
 
 /** Saves the resource as the version after `head`, unless it defines a search parameter that cannot be searched by: FhirError 422. */
 export function save(
-  clock: Clock,
+  { clock, expressions }: Pick<Ports, 'clock' | 'expressions'>,
   request: FhirRequest,
   target: Target,
   head: ResourceVersion | undefined,
   resource: Resource,
 ): Awaitable<Change> {
   const next = () => following(clock, request, target, head, resource)
-  return resource.resourceType === 'SearchParameter' ? checkDefinition(resource, request.tenant, request.reading.custom).then(next) : next()
+  if (resource.resourceType !== 'SearchParameter') return next()
+  return checkDefinition(resource, request.tenant, expressions, request.reading.custom).then(next)
 }
 
 function following(

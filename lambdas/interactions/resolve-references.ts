@@ -22,7 +22,10 @@ const AT_ONCE = 32
 const MOST_SEARCHES = 10_000
 
 /** For the resources of one request: each search is made once. */
-export function resolving(ports: Pick<Ports, 'index' | 'resources'>, request: Pick<FhirRequest, 'tenant' | 'reading'>): Resolve {
+export function resolving(
+  ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
+  request: Pick<FhirRequest, 'tenant' | 'reading'>,
+): Resolve {
   const found = new Map<string, Promise<string>>()
   const takeTurn = limited(AT_ONCE)
   const once = async (reference: string): Promise<string> => {
@@ -59,7 +62,11 @@ async function bySearch(
 const withPlace = ({ status, issues }: FhirError, expression: string | undefined): FhirError =>
   new FhirError(status, expression === undefined ? issues : issues.map((issue) => ({ ...issue, expression })))
 
-async function targetOf(ports: Pick<Ports, 'index' | 'resources'>, request: Pick<FhirRequest, 'tenant' | 'reading'>, reference: string) {
+async function targetOf(
+  ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
+  request: Pick<FhirRequest, 'tenant' | 'reading'>,
+  reference: string,
+) {
   const at = reference.indexOf('?')
   const type = reference.slice(0, at)
   if (!isResourceType(type)) throw fhirError(400, 'value', 'The reference is to a resource type that does not exist')

@@ -8,7 +8,7 @@ import { save, unchanged } from './next-version.ts'
 import type { Answer, Change, Target, WritePorts } from './writing.ts'
 
 export function saveOver(
-  { clock, choices }: Pick<WritePorts, 'clock' | 'choices'>,
+  { choices, ...ports }: Pick<WritePorts, 'clock' | 'expressions' | 'choices'>,
   request: FhirRequest,
   target: Target,
   head: ResourceVersion | undefined,
@@ -16,7 +16,7 @@ export function saveOver(
 ): Awaitable<Change | Answer> {
   if (choices.noOpUpdates === 'ignore' && head !== undefined && !head.deleted && isSameAs(head, resource))
     return { kind: 'answer', response: unchanged(request, head), key: head }
-  return save(clock, request, target, head, resource)
+  return save(ports, request, target, head, resource)
 }
 
 /** But for what the server writes into it itself. */

@@ -5,7 +5,7 @@ import type { Hit } from '../ports/search-index.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
 
-export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs'>
+export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
 /** One page, and where the next begins. */
 export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: Position | GroupPosition }

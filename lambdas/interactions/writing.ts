@@ -7,7 +7,7 @@ import type { Guard, ResourceKey, ResourceVersion, Write } from '../ports/resour
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { type Resolve, resolving } from './resolve-references.ts'
 
-export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'index' | 'clock' | 'choices'>
+export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'index' | 'clock' | 'expressions' | 'choices'>
 
 /** There is nothing to write; `key` is the resource the answer is about. */
 export type Answer = { readonly kind: 'answer'; readonly response: FhirResponse; readonly key?: ResourceKey }

@@ -5,7 +5,7 @@ import { tokenOf } from '../adapters/opensearch/visible.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import { blobs, clock, config, places, reading, seal, store } from './aws.ts'
+import { blobs, clock, config, expressions, places, reading, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { readIdentity } from './config.ts'
 import { once } from './once.ts'
@@ -31,7 +31,7 @@ export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patienc
 
 /** For conditional interactions. */
 export const latest: () => SearchIndex = /* @__PURE__ */ once(() =>
-  latestIndex({ index: index(), resources: store(), clock: clock(), reading: () => reading().now() }),
+  latestIndex({ index: index(), resources: store(), clock: clock(), expressions: expressions(), reading: () => reading().now() }),
 )
 
 export const bodyStepParts = (): BodyStepParts => ({
@@ -47,4 +47,11 @@ export const bodyStepParts = (): BodyStepParts => ({
 })
 
 /** What writing interactions need. */
-export const writePorts = () => ({ resources: store(), writer: store(), index: latest(), clock: clock(), choices: config() })
+export const writePorts = () => ({
+  resources: store(),
+  writer: store(),
+  index: latest(),
+  clock: clock(),
+  expressions: expressions(),
+  choices: config(),
+})

@@ -13,9 +13,8 @@ import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import type { Kept } from '../ports/kept-state.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import { prepared } from '../search/own-evaluation.ts'
 import type { Reading } from '../search/reading.ts'
-import { blobs, clock, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
+import { blobs, clock, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
 import { metric, report } from './aws-log.ts'
 import { once } from './once.ts'
@@ -42,6 +41,7 @@ export async function followHeads({ Records }: StreamEvent): Promise<FollowResul
     index: documents(),
     versionOf: (record) => streamVersion(record, blobs()),
     readingAfter,
+    expressions: expressions(),
     onPoison: poisoned().addVersion,
     report,
   })
@@ -56,9 +56,7 @@ async function readingAfter(versions: readonly ResourceVersion[]): Promise<Readi
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
   const state = await indexState().change((before) => parameters.reduce(afterSearchParameter, versions.reduce(afterTry, before)))
   if (parameters.length > 0) await startRebuild(state)
-  const reading = readingOfDocuments(plainReading(), state.value)
-  await prepared(reading.custom)
-  return reading
+  return readingOfDocuments(plainReading(), state.value)
 }
 
 /** From the commit of each version to its document, as far as they are indexed; the stream tells whole seconds. */
@@ -113,6 +111,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     resources: openStore(0),
     index: documents(),
     reading: plainReading(),
+    expressions: expressions(),
     tenants: [TENANT],
     now: () => clock().now(),
     wait: places().rebuildWait,

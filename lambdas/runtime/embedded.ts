@@ -8,6 +8,7 @@ import { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { listenForCommands } from '../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
+import { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
@@ -38,6 +39,7 @@ import type { Reading } from '../search/reading.ts'
 import { clockCommands } from './accept-clock.ts'
 import { commitRestored, storeCommands, takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
+import { EXPRESSION_PROGRAM } from './expression-program.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { readingOf } from './reading-of.ts'
@@ -173,6 +175,7 @@ type Stores = {
   readonly store: SqliteResourceStore
   readonly searcher: Searcher
   readonly definitions: DefinitionsInUse
+  readonly expressions: ForkedExpressionRunner
 }
 type Home = Stores & { readonly serve: Serve }
 
@@ -183,7 +186,7 @@ async function openStores(
   reading: Reading,
   report: EmbeddedOptions['report'],
 ): Promise<Stores> {
-  const definitions = new DefinitionsInUse((error) => report(error, ''))
+  const definitions = new DefinitionsInUse()
   const store = await SqliteResourceStore.open({ file: data.path('store.db'), now: () => clock.now(), onCommit: () => searcher.follow() })
   const searcher = new Searcher({
     thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
@@ -201,7 +204,7 @@ async function openStores(
   // Where nobody ever defined a parameter there is nothing to wait for.
   const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
   if (versions.length === 0) definitions.take({})
-  return { store, searcher, definitions }
+  return { store, searcher, definitions, expressions: new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM }) }
 }
 
 const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): TokenParts => ({
@@ -230,7 +233,8 @@ function writerOf({ store, searcher }: Stores, { referentialIntegrity }: Config,
   return referentialIntegrity ? integrityWriter({ writer, resources: store, index: searcher, baseUrl }) : writer
 }
 
-async function closeStores({ searcher, store }: Stores): Promise<void> {
+async function closeStores({ searcher, store, expressions }: Stores): Promise<void> {
+  expressions.close()
   await searcher.close()
   await store.close()
 }

@@ -9,14 +9,14 @@ import { R4 } from '../fhir/definitions/r4.ts'
 import { type FhirError, fhirError, type IssueCode } from '../fhir/outcome.ts'
 import { type Branch, withoutCompanions } from '../fhir/path/branch.ts'
 import { type Compiler, compiler } from '../fhir/path/compile.ts'
-import { checkInterpreted } from '../fhir/path/interpreter.ts'
 import { LONGEST } from '../fhir/path/parse.ts'
-import { Unsupported } from '../fhir/path/tokens.ts'
 import { TooCostly, type Work } from '../fhir/path/work.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 import { mappingOfR4, searchParameter } from './parameters.ts'
+import { unusableFor } from './usable-expression.ts'
 
 /** What is searched by, by itself and as a component. */
 const SINGLE: ReadonlySet<string> = new Set(['token', 'string', 'date', 'reference', 'uri', 'number', 'quantity'])
@@ -64,21 +64,23 @@ export function customMappings(definition: Resource, tenant: string, known: read
 }
 
 /** FhirError 422 also where an expression that is not compiled is wrong, which is the same on each of its types. */
-export async function checkDefinition(definition: Resource, tenant: string, known: readonly CustomMapping[] = []): Promise<void> {
+export async function checkDefinition(
+  definition: Resource,
+  tenant: string,
+  expressions: ExpressionRunner,
+  known: readonly CustomMapping[] = [],
+): Promise<void> {
   const first = customMappings(definition, tenant, known).find(({ interpreted }) => interpreted)
   if (first === undefined) return
   const { base, expression, components = [] } = first
-  await usable(expression, base, 'expression')
-  for (const [i, { expression }] of components.entries()) await usable(expression, 'Element', `component[${i}]`)
+  await usable(expressions, expression, base, 'expression')
+  for (const [i, { expression }] of components.entries()) await usable(expressions, expression, 'Element', `component[${i}]`)
 }
 
-async function usable(expression: string, type: string, element: string): Promise<void> {
-  try {
-    await checkInterpreted(expression, type)
-  } catch (error) {
-    if (error instanceof TooCostly) throw refused('The expression takes too long', element, 'too-costly')
-    throw error instanceof Unsupported ? refused(`The expression cannot be used on ${type}: ${error.message}`, element) : error
-  }
+async function usable(expressions: ExpressionRunner, expression: string, type: string, element: string): Promise<void> {
+  const reason = await unusableFor(expressions, expression, type)
+  if (reason === 'too-costly') throw refused('The expression takes too long, or too much memory', element, reason)
+  if (reason !== undefined) throw refused(`The expression cannot be used on ${type}: ${reason.text}`, element)
 }
 
 function checkText(expression: unknown, element: string): asserts expression is string {

@@ -4,95 +4,90 @@
  */
 
 import type { Branch } from '../fhir/path/branch.ts'
-import { type Evaluation, isInterpreterLoaded, loadInterpreter } from '../fhir/path/interpreter.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import { eachWithin, type Outcome, TookTooLong } from '../fhir/path/within.ts'
 import { MOST_WORK } from '../fhir/path/work.ts'
-import { type Element, isElement } from '../fhir/resource.ts'
+import { isElement } from '../fhir/resource.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
+import { Interpreted, LONGEST, type Place } from './interpreted.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void
 
 export type OwnEvaluation = {
-  readonly values: (focus: unknown, resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
-  /** Where one by one is dear: evaluates at many places at once. */
-  readonly ahead?: (places: readonly Place[]) => void
+  readonly values: (place: Place, onFailure?: OnFailure) => readonly TypedValue[]
+  /** Where one by one is dear, or cannot be: evaluates at many places at once. A promise where it is done elsewhere. */
+  readonly ahead?: (places: readonly Place[], expressions: ExpressionRunner) => Promise<void> | void
 }
 
-export type Place = { readonly focus: unknown; readonly resource: Element }
-
-/** ms of processor time. No expression on one resource is worth more. */
-const LONGEST = 250
 /** After so many that took longer it is not tried again until it is defined anew, or the process is. */
 const MOST_OVERRUNS = 4
 
-/** `by`: compiled branches, or how an expression is evaluated that was not compiled. */
-export function ownEvaluation(code: string, by: readonly Branch[] | Evaluation): OwnEvaluation {
-  const plain = typeof by === 'function' ? by : prepare(by, MOST_WORK)
-  const watched = typeof by === 'function' || mayTakeLong(by) ? new Watched(plain) : undefined
-  const evaluate: Evaluation = watched === undefined ? plain : (focus, resource) => watched.values(focus, resource)
-  const values: OwnEvaluation['values'] = (focus, resource, onFailure) => {
+/** `by`: compiled branches, or an expression that was not compiled, which has values where it was evaluated ahead. */
+export function ownEvaluation(code: string, by: readonly Branch[] | Interpreted): OwnEvaluation {
+  if (by instanceof Interpreted)
+    return { values: caught(code, (place) => by.values(place.by)), ahead: (places, expressions) => by.ahead(places, expressions) }
+  const evaluate = prepare(by, MOST_WORK)
+  const plain = (place: Place): readonly TypedValue[] => evaluate(focusOf(place), place.resource)
+  if (!mayTakeLong(by)) return { values: caught(code, plain) }
+  const watched = new Watched(plain)
+  return { values: caught(code, (place) => watched.values(place)), ahead: (places) => watched.ahead(places) }
+}
+
+const focusOf = ({ resource, focus }: Place): unknown => (focus === undefined ? resource : focus.value)
+
+const caught =
+  (code: string, evaluate: (place: Place) => readonly TypedValue[]): OwnEvaluation['values'] =>
+  (place, onFailure) => {
     try {
-      return evaluate(focus, resource)
+      return evaluate(place)
     } catch (error) {
       onFailure?.(code, error)
       return []
     }
   }
-  return watched === undefined ? { values } : { values, ahead: (places) => watched.ahead(places) }
-}
 
 /** Patterns, and steps whose cost is not bounded by the size of the element they start from. */
 const LONG = /"(?:matches|replaceMatches|children|descendants|intersect|exclude|distinct|isDistinct|resource|root)"/
 
 const mayTakeLong = (compiled: object): boolean => LONG.test(JSON.stringify(compiled))
 
-/** Whether a part of the parameter is watched while it is evaluated. */
+/** Whether a part of the parameter is watched while it is evaluated, or evaluated elsewhere. */
 export const isWatched = ({ interpreted, values, components = [] }: CustomMapping): boolean =>
   interpreted === true || mayTakeLong([values, components.map((each) => each.values)])
 
+/** Whether some of these parameters have no values unless they are evaluated ahead. */
+export const areInterpreted = (custom: readonly CustomMapping[] = []): boolean => custom.some(({ interpreted }) => interpreted === true)
+
 class Watched {
-  readonly #evaluate: Evaluation
+  readonly #evaluate: (place: Place) => readonly TypedValue[]
   readonly #known = new WeakMap<object, Outcome<readonly TypedValue[]>>()
   #overruns = 0
 
-  constructor(evaluate: Evaluation) {
+  constructor(evaluate: (place: Place) => readonly TypedValue[]) {
     this.#evaluate = evaluate
   }
 
-  values(focus: unknown, resource: Element): readonly TypedValue[] {
+  values(place: Place): readonly TypedValue[] {
+    const focus = focusOf(place)
     const known = isElement(focus) ? this.#known.get(focus) : undefined
-    const outcome = known ?? this.#outcomes([{ focus, resource }])[0]!
+    const outcome = known ?? this.#outcomes([place])[0]!
     if ('error' in outcome) throw outcome.error
     return outcome.result
   }
 
   ahead(places: readonly Place[]): void {
-    const elements = places.filter(({ focus }) => isElement(focus))
+    const elements = places.filter((place) => isElement(focusOf(place)))
     this.#outcomes(elements).forEach((outcome, i) => {
-      this.#known.set(elements[i]!.focus as object, outcome)
+      this.#known.set(focusOf(elements[i]!) as object, outcome)
     })
   }
 
   #outcomes(places: readonly Place[]): readonly Outcome<readonly TypedValue[]>[] {
-    const works = places.map(
-      ({ focus, resource }) =>
-        () =>
-          this.#evaluate(focus, resource),
-    )
+    const works = places.map((place) => () => this.#evaluate(place))
     const outcomes = eachWithin(LONGEST, works, MOST_OVERRUNS - this.#overruns)
     for (const each of outcomes) if ('error' in each && each.error instanceof TookTooLong) this.#overruns++
     return outcomes
   }
 }
-
-/** Whether these parameters can be evaluated at once. */
-export const isPrepared = (custom: readonly CustomMapping[] = []): boolean => isInterpreterLoaded() || !custom.some(isInterpreted)
-
-/** Loads what they need. */
-export const prepared = async (custom: readonly CustomMapping[] = []): Promise<void> => {
-  if (custom.some(isInterpreted)) await loadInterpreter()
-}
-
-const isInterpreted = ({ interpreted }: CustomMapping): boolean => interpreted === true

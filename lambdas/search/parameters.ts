@@ -3,10 +3,11 @@ import * as all from '../../search-mappings/all.ts'
 import type { ComponentMapping, Mapping } from '../../search-mappings/mapping.ts'
 import mappingsNumber from '../../search-mappings/number.json' with { type: 'json' }
 import resourceTypes from '../fhir/definitions/resource-types.json' with { type: 'json' }
-import { interpreted as interpretedOn } from '../fhir/path/interpreter.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
+import { Interpreted, type Place } from './interpreted.ts'
 import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './own-evaluation.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
@@ -27,8 +28,8 @@ export type SearchParameter = {
   readonly components: readonly Component[]
   /** The values in the resource, in the order of the expression's branches; of a composite, the elements its components start from. */
   readonly values: (resource: Element, onFailure?: OnFailure) => readonly TypedValue[]
-  /** Of somebody's own parameter: what is watched while it is evaluated is evaluated for all of them, for less than one by one. */
-  readonly ahead?: (resources: readonly Element[]) => void
+  /** Of somebody's own parameter that is watched while it is evaluated, for less than one by one, or has no values otherwise. */
+  readonly ahead?: (resources: readonly Element[], expressions: ExpressionRunner) => Promise<void>
 }
 
 export type Component = {
@@ -114,44 +115,43 @@ function componentOf(mapping: ComponentMapping): Component {
 
 function ownParameterOf(mapping: CustomMapping): SearchParameter {
   const { base, code, field, expression, values, components = [], interpreted } = mapping
-  const own = ownEvaluation(code, interpreted ? interpretedOn(expression, base) : values)
+  const own = ownEvaluation(code, interpreted ? new Interpreted(expression, base) : values)
   const parts = components.map((each) => ownComponentOf(each, mapping))
-  const ahead = (resources: readonly Element[]): void => {
-    own.ahead?.(resources.map((resource) => ({ focus: resource, resource })))
-    if (parts.length === 0) return
-    const bases = resources.flatMap((resource) => own.values(resource, resource).map((base) => ({ base, resource })))
-    for (const part of parts) part.ahead(bases)
+  const valuesOf = (resource: Element, onFailure?: OnFailure) => own.values({ by: resource, resource }, onFailure)
+  const ahead = async (resources: readonly Element[], expressions: ExpressionRunner): Promise<void> => {
+    await own.ahead?.(
+      resources.map((resource) => ({ by: resource, resource })),
+      expressions,
+    )
+    const bases = parts.length === 0 ? [] : resources.flatMap((resource) => valuesOf(resource).map((base) => ({ base, resource })))
+    for (const part of parts) await part.ahead(bases, expressions)
   }
-  return Object.freeze({
-    ...named(mapping),
-    field,
-    components: parts,
-    values: (resource: Element, onFailure?: OnFailure) => own.values(resource, resource, onFailure),
-    ...(isWatched(mapping) ? { ahead } : {}),
-  })
+  return Object.freeze({ ...named(mapping), field, components: parts, values: valuesOf, ...(isWatched(mapping) ? { ahead } : {}) })
 }
 
 type Base = { readonly base: TypedValue; readonly resource: Element }
 
+const placeOf = ({ base, resource }: Base): Place => ({ by: base, resource, focus: base })
+
 function ownComponentOf(
   mapping: ComponentMapping,
   { code, interpreted }: CustomMapping,
-): Component & { readonly ahead: (bases: readonly Base[]) => void } {
+): Component & { readonly ahead: (bases: readonly Base[], expressions: ExpressionRunner) => Promise<void> } {
   const byStart = new Map<string, OwnEvaluation>()
   const evaluationOn = (start: string): OwnEvaluation => {
     const known = byStart.get(start)
     if (known !== undefined) return known
-    const made = ownEvaluation(code, interpreted ? interpretedOn(mapping.expression, start) : (mapping.values[start] ?? []))
+    const made = ownEvaluation(code, interpreted ? new Interpreted(mapping.expression, start) : (mapping.values[start] ?? []))
     byStart.set(start, made)
     return made
   }
   return Object.freeze({
     ...named(mapping),
-    values: ({ type, value }: TypedValue, resource: Element, onFailure?: OnFailure) =>
-      evaluationOn(type).values(value, resource, onFailure),
-    ahead(bases: readonly Base[]) {
+    values: (base: TypedValue, resource: Element, onFailure?: OnFailure) =>
+      evaluationOn(base.type).values(placeOf({ base, resource }), onFailure),
+    async ahead(bases: readonly Base[], expressions: ExpressionRunner) {
       for (const [start, some] of Map.groupBy(bases, ({ base }) => base.type))
-        evaluationOn(start).ahead?.(some.map(({ base, resource }) => ({ focus: base.value, resource })))
+        await evaluationOn(start).ahead?.(some.map(placeOf), expressions)
     },
   })
 }

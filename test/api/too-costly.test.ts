@@ -42,6 +42,7 @@ it.each<[string, string]>([
   ['a criterion in a criterion', `Patient.name${times(30, '.where(($this | $this)')}${times(30, ')')}`],
   ['a value that is asked for twice at each step', `Patient.name${times(40, '.iif($this.exists(), $this, $this)')}`],
   ['what is never at its end', 'Patient.name.given | (1).repeat($this + 1).toString()'],
+  ['a text that is doubled, and split by one operation', `'abcdefgh'${times(23, '.select($this & $this)')}.toChars().count().toString()`],
   ['all types of value, again and again', `Patient${times(6, '.extension.value')}`],
 ])('a parameter whose expression is too costly is refused: %s', async (_, expression) => {
   const definition = {

@@ -4,6 +4,7 @@ import { type StreamRecord, streamVersion } from '../../lambdas/adapters/dynamod
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { bothWaysAgree } from './same-index.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
@@ -28,6 +29,7 @@ describe('a record', () => {
   const following = async (record: StreamRecord, blobs: BlobStore) => {
     const told: string[] = []
     const handle = followStream<StreamRecord>({
+    expressions: EXPRESSIONS,
       index: { apply: async (documents) => void told.push(...documents.map(({ id, version }) => `indexed ${id} ${version}`)) },
       readingAfter: async () => ({}),
       onPoison: ({ id }) => told.push(`poison ${id}`),

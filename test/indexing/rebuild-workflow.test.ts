@@ -20,6 +20,7 @@ import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 const TENANT = 'one'
 const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
@@ -102,7 +103,7 @@ class World {
     this.heads.set(id, version)
     const reading = readingOfDocuments({}, (await this.state.read()).value)
     const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(documents) }
-    await indexStream([{ sequence: '1', version }], { index, reading, onPoison: () => undefined })
+    await indexStream([{ sequence: '1', version }], { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })
   }
 
   define(id: string, expression: string): Promise<unknown> {
@@ -117,6 +118,7 @@ class World {
       state: this.state,
       index: this.indices,
       reading: {},
+      expressions: EXPRESSIONS,
       tenants: [TENANT],
       now: () => this.#now,
       wait: 0,

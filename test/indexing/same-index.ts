@@ -17,6 +17,7 @@ import { resolved } from '../../lambdas/search/condition.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 const TENANT = 'te nant'
 const NOW = Date.UTC(2024, 0, 1)
@@ -107,6 +108,7 @@ async function delivered(random: Random, history: readonly ResourceVersion[], in
   const records = await Promise.all(history.map((version, i) => recordOf(version, i)))
   const reports: unknown[] = []
   const handle = followStream<StreamRecord>({
+    expressions: EXPRESSIONS,
     index: failing(random, index),
     readingAfter: async () => ({}),
     onPoison: (_, error) => reports.push(error),

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { build } from 'esbuild'
+import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
 import { OPTIONS } from '../../lib/bundle.ts'
 import { synthesize } from '../cloud/assembly.ts'
@@ -61,7 +62,7 @@ describe('the code of a function', () => {
 
   it('loads the client of S3, the definitions of R4, units of measure and FHIRPath from files of their own', () => {
     expect(filesOf('read')).toEqual(['read.js', 's3-blob-store.js'])
-    const later = ['definitions.js', 'fhirpath-r4.js', 'fhirpath.js', 's3-blob-store.js', 'ucum.js']
+    const later = ['definitions.js', 'expression-process.js', 'fhirpath-r4.js', 'fhirpath.js', 's3-blob-store.js', 'ucum.js']
     expect(filesOf('search')).toEqual([...later, 'search.js'].sort())
     expect(filesOf('create')).toEqual([...later, 'create.js'].sort())
   })
@@ -124,6 +125,15 @@ describe('a function that starts', () => {
     const script = join(assembly, 'bundles', 'create', 'later.js')
     writeFileSync(script, `module.exports = async () => (${later})`)
     expect(started(script, {}, 'await loaded()')).toEqual({ s3: 'function', units: 1000, path: ['a'] })
+  })
+
+  it('evaluates expressions of clients on a process of its own', async () => {
+    const program = join(assembly, 'bundles', 'create', 'expression-process.js')
+    const runner = new ForkedExpressionRunner({ program })
+    const resource = '{"resourceType":"Patient","id":"a"}'
+    const outcomes = await runner.evaluate([{ expression: 'Patient.id.repeat($this)', type: 'Patient', resource }], { each: 250, all: 250 })
+    runner.close()
+    expect(outcomes).toEqual([{ ms: expect.any(Number), values: [{ type: 'string', value: 'a' }] }])
   })
 
   it('loads little more than the client of DynamoDB by itself', async () => {

@@ -6,6 +6,7 @@ import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { patient } from '../fixtures/resources.ts'
 import { deletionOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
@@ -28,7 +29,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     },
   }
   const clock = { now: () => NOW, newId: () => 'id' }
-  const latest = latestIndex({ index, resources, clock, reading: () => ({}) })
+  const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
   const find = async (limit = 2): Promise<readonly string[]> => {
     const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, order: [], limit, total: 'none' }

@@ -10,9 +10,7 @@ import { asNumber } from './compare.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { targetType } from './refers.ts'
 import type { TypedValue } from './steps.ts'
-import { Unsupported } from './tokens.ts'
-import { within } from './within.ts'
-import { CHARACTERS, MOST_WORK, spend, TooCostly } from './work.ts'
+import { CHARACTERS, MOST_WORK, spend } from './work.ts'
 
 /** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
 export type Evaluation = (focus: unknown, resource: Element) => readonly TypedValue[]
@@ -21,8 +19,6 @@ type Engine = Awaited<ReturnType<typeof engineOf>>
 
 let engine: Engine | undefined
 let loading: Promise<void> | undefined
-
-export const isInterpreterLoaded = (): boolean => engine !== undefined
 
 export function loadInterpreter(): Promise<void> {
   loading ??= engineOf().then((loaded) => {
@@ -45,26 +41,8 @@ export function interpreted(expression: string, type: string): Evaluation {
   }
 }
 
-/** Unsupported with the reason: the expression is wrong, or has a meaning that does not last or is not at hand. TooCostly on no elements at all. */
-export async function checkInterpreted(expression: string, type: string): Promise<void> {
-  await loadInterpreter()
-  const passing = PASSING.exec(expression)
-  if (passing !== null) throw new Unsupported(`${passing[0]} is nothing an index can keep`)
-  const nothing = { resourceType: type }
-  try {
-    within(LONGEST_CHECK, () => evaluation(expression, type)(isResourceType(type) ? nothing : {}, nothing))
-  } catch (error) {
-    throw error instanceof TooCostly ? error : new Unsupported(reasonOf(error))
-  }
-}
-
-/** ms of processor time: five times what the first expression of a process takes, and a hundred times what others do. */
-const LONGEST_CHECK = 250
-
-/** What changes with the moment, or is asked of a server for terminology. */
-const PASSING = /\b(?:now|today|timeOfDay|memberOf|subsumes|subsumedBy|validateVS|validateCS)\s*\(|%terminologies\b/
-
-function reasonOf(error: unknown): string {
+/** Why an expression cannot be used, for whoever wrote it. */
+export function reasonOf(error: unknown): string {
   if (error instanceof RangeError) return 'it is nested too deep'
   if (!(error instanceof Error) || error instanceof TypeError) return 'it is no FHIRPath'
   // Without the list of everything that could have stood there.

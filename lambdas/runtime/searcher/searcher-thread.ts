@@ -1,6 +1,7 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
 import { availableParallelism } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
 import type { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
 import { SqliteChangeFeed } from '../../adapters/sqlite-store/change-feed.ts'
 import type { Definitions } from '../../indexing/custom-definitions.ts'
@@ -8,6 +9,7 @@ import { Follower } from '../../indexing/follower.ts'
 import { Damaged } from '../../ports/damaged.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
+import { EXPRESSION_PROGRAM } from '../expression-program.ts'
 import { discard, type FileParts, isDamaged, nextTo, openIndexFiles, takeOver } from './index-files.ts'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './searcher.ts'
 import { Yielding } from './yielding.ts'
@@ -28,6 +30,7 @@ type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower
 const port = parentPort!
 const { store, index: file, budget, reading } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
+const expressions = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM })
 const parts: FileParts = { file, budget, reading, isKnown }
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
@@ -38,6 +41,8 @@ let next = opened.next === undefined ? undefined : followed(opened.next, COMMIT_
 let wanted = answering.follower.position
 const yielding = new Yielding(availableParallelism())
 let scheduled = false
+/** Something is evaluated for the next slice. */
+let evaluating = false
 /** The store could not be read: that is tried again when somebody asks, or it has more. */
 let stuck = false
 let nap: NodeJS.Timeout | undefined
@@ -62,7 +67,7 @@ port.on('message', (message: SearcherMessage) => {
 })
 
 function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
-  return { index, follower: new Follower({ feed, index, reading, onPoison, commitEvery, onChange }) }
+  return { index, follower: new Follower({ feed, index, reading, expressions, onPoison, commitEvery, onChange }) }
 }
 
 function follow(to: number): void {
@@ -72,10 +77,20 @@ function follow(to: number): void {
 }
 
 function schedule(): void {
-  if (scheduled || closed || nap !== undefined) return
+  if (scheduled || evaluating || closed || nap !== undefined) return
   scheduled = true
   stuck = false
   setImmediate(turn)
+}
+
+/** What has to be evaluated elsewhere first: meanwhile searches are answered. The work itself is then chosen anew. */
+function after(ahead: Promise<void> | undefined, work: () => void): void {
+  if (ahead === undefined) return work()
+  evaluating = true
+  ahead.then(() => {
+    evaluating = false
+    schedule()
+  })
 }
 
 /** A slice of the most urgent work; between two of them the mailbox is looked at. */
@@ -84,13 +99,11 @@ function turn(): void {
   if (closed) return
   const began = performance.now()
   const { follower } = answering
-  const unready = [answering, next].find((each) => each?.follower.isReady === false)
-  if (unready !== undefined) return void unready.follower.prepare().then(schedule)
-  if (follower.position < wanted) attempt(file, catchUp)
-  else if (follower.rebuilds.length > 0) attempt(file, () => follower.rebuild(SLICE))
+  if (follower.position < wanted) attempt(file, () => after(follower.beforeFollow(sliceNow()), catchUp))
+  else if (follower.rebuilds.length > 0) attempt(file, () => after(follower.beforeRebuild(SLICE), () => follower.rebuild(SLICE)))
   else if (next !== undefined) attempt(nextTo(file), makeNext)
   else return
-  if (stuck) return
+  if (stuck || evaluating) return
   while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
   const now = performance.now()
   const behind = wanted - answering.follower.position
@@ -98,6 +111,8 @@ function turn(): void {
   if (pause > 0) nap = setTimeout(wake, pause)
   else schedule()
 }
+
+const sliceNow = (): number => (wanted - answering.follower.position > BULK ? BULK : SLICE)
 
 function wake(): void {
   clearTimeout(nap)
@@ -109,7 +124,7 @@ function catchUp(): void {
   const { follower } = answering
   const before = { position: follower.position, used: process.threadCpuUsage() }
   // The store may have acknowledged more than this connection can see yet: it is looked at again.
-  if (!follower.follow(wanted - follower.position > BULK ? BULK : SLICE)) return
+  if (!follower.follow(sliceNow())) return
   const { user, system } = process.threadCpuUsage(before.used)
   yielding.worked(follower.position - before.position, (user + system) / 1000)
   clearTimeout(idle)
@@ -126,8 +141,8 @@ function commitStep(): void {
 
 function makeNext(): void {
   const { follower } = next!
-  if (follower.position < answering.follower.position) follower.follow(SLICE)
-  else if (follower.rebuilds.length > 0) follower.rebuild(SLICE)
+  if (follower.position < answering.follower.position) after(follower.beforeFollow(SLICE), () => follower.follow(SLICE))
+  else if (follower.rebuilds.length > 0) after(follower.beforeRebuild(SLICE), () => follower.rebuild(SLICE))
   else return exchange()
   tellDefinitions({ rebuilds: answering.follower.rebuilds })
 }
@@ -218,6 +233,7 @@ function close(): void {
   closed = true
   clearTimeout(idle)
   clearTimeout(nap)
+  expressions.close()
   answering.index.close()
   next?.index.close()
   feed.close()

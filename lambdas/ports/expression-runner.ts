@@ -1,0 +1,31 @@
+/**
+ * Evaluates FHIRPath of clients where it can be ended at any moment, and takes nothing but its own time and memory: never those of who
+ * waits for it. Outcomes come in order, one for each evaluation, whatever the others did. An expression that is wrong, or fails on the
+ * resource, is a failure; one that takes longer, or more memory, than it may is too costly. Overloaded: too much is waiting already.
+ */
+export type ExpressionRunner = {
+  readonly evaluate: (evaluations: readonly Evaluation[], budget: Budget) => Promise<readonly Evaluated[]>
+}
+
+/** `resource`: JSON, what %resource stands for; `focus`: JSON of the element to start from, of the given type; absent: the resource. */
+export type Evaluation = {
+  readonly expression: string
+  /** A FHIR type, or the path of a backbone element. */
+  readonly type: string
+  readonly resource: string
+  readonly focus?: string
+}
+
+/** ms of processor time for each evaluation, and for all of them: what comes after is not begun, and too costly. */
+export type Budget = { readonly each: number; readonly all: number }
+
+/** `ms`: what it took. */
+export type Evaluated = { readonly ms: number } & (
+  | { readonly values: readonly FoundValue[] }
+  /** `name`: the kind of error; `reason` may tell of the content. */
+  | { readonly failure: 'too-costly' | 'failed'; readonly name: string; readonly reason: string }
+)
+
+/** A value with its FHIR type: what was computed as JSON, an element by the way to it from the focus or the resource. */
+export type FoundValue = { readonly type: string; readonly system?: string } & ({ readonly value: unknown } | FoundElement)
+export type FoundElement = { readonly from: 'focus' | 'resource'; readonly at: readonly (string | number)[] }

@@ -1,0 +1,111 @@
+/**
+ * The program of the process that evaluates FHIRPath of clients with fhirpath.js. A process, since a thread that runs out of memory may end
+ * all others with it; and it can be ended in the middle of anything.
+ */
+import type { Group } from '../adapters/in-process/expression-runner.ts'
+import { type Evaluation as Evaluate, interpreted, loadInterpreter, reasonOf } from '../fhir/path/interpreter.ts'
+import type { TypedValue } from '../fhir/path/steps.ts'
+import { eachWithin, type Outcome } from '../fhir/path/within.ts'
+import { CHARACTERS, spend, TooCostly } from '../fhir/path/work.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import type { Evaluated, Evaluation, FoundElement, FoundValue } from '../ports/expression-runner.ts'
+
+/** Values, and texts counted as such, that are told of one evaluation. */
+const MOST_VALUES = 100_000
+/** Expressions that stay prepared. */
+const MOST_KNOWN = 500
+
+const known = new Map<string, Evaluate>()
+
+function evaluationOf({ expression, type }: Evaluation): Evaluate {
+  const name = `${type} ${expression}`
+  const found = known.get(name) ?? interpreted(expression, type)
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(name, found)
+  return found
+}
+
+/** Up to the first that was stopped. */
+function evaluatedOf({ evaluations, each }: Group): readonly Evaluated[] {
+  const used: number[] = []
+  const works = evaluations.map((evaluation, i) => (): readonly FoundValue[] => {
+    const began = process.threadCpuUsage()
+    try {
+      return valuesOf(evaluation)
+    } finally {
+      const { user, system } = process.threadCpuUsage(began)
+      used[i] = (user + system) / 1000
+    }
+  })
+  const outcomes = eachWithin(each, works, 1)
+  const stopped = outcomes.findIndex((outcome) => 'error' in outcome && outcome.error instanceof TooCostly)
+  return (stopped < 0 ? outcomes : outcomes.slice(0, stopped + 1)).map((outcome, i) => told(outcome, used[i] ?? each))
+}
+
+function told(outcome: Outcome<readonly FoundValue[]>, ms: number): Evaluated {
+  if ('result' in outcome) return { ms, values: outcome.result }
+  const { error } = outcome
+  const name = error instanceof Error ? error.name : typeof error
+  return { ms, failure: error instanceof TooCostly ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
+}
+
+function valuesOf(evaluation: Evaluation): readonly FoundValue[] {
+  const resource = JSON.parse(evaluation.resource) as Resource
+  const focus = evaluation.focus === undefined ? resource : JSON.parse(evaluation.focus)
+  const work = { left: MOST_VALUES }
+  const places = new Places(focus, resource)
+  return evaluationOf(evaluation)(focus, resource).map((value) => {
+    const found = foundOf(value, places)
+    spend(work, 'value' in found && typeof found.value === 'string' ? 1 + found.value.length / CHARACTERS : 1)
+    return found
+  })
+}
+
+function foundOf({ type, value, system }: TypedValue, places: Places): FoundValue {
+  const named = system === undefined ? { type } : { type, system }
+  if (typeof value !== 'object' || value === null) return { ...named, value }
+  const place = places.of(value)
+  return place === undefined ? { ...named, value: JSON.parse(JSON.stringify(value)) } : { ...named, ...place }
+}
+
+/** The ways to the elements, looked up when the first is asked for. */
+class Places {
+  readonly #focus: unknown
+  readonly #resource: unknown
+  #found: Map<object, FoundElement> | undefined
+
+  constructor(focus: unknown, resource: unknown) {
+    this.#focus = focus
+    this.#resource = resource
+  }
+
+  of(element: object): FoundElement | undefined {
+    if (this.#found === undefined) {
+      this.#found = new Map()
+      this.#walk(this.#resource, 'resource', [])
+      if (this.#focus !== this.#resource) this.#walk(this.#focus, 'focus', [])
+    }
+    return this.#found.get(element)
+  }
+
+  #walk(tree: unknown, from: FoundElement['from'], at: FoundElement['at']): void {
+    if (!isElement(tree) && !Array.isArray(tree)) return
+    this.#found?.set(tree, { from, at })
+    if (Array.isArray(tree)) for (const [i, each] of tree.entries()) this.#walk(each, from, [...at, i])
+    else for (const [key, each] of Object.entries(tree)) this.#walk(each, from, [...at, key])
+  }
+}
+
+// Whoever started it says when it ends, or is gone.
+process.on('SIGINT', () => undefined)
+process.on('SIGTERM', () => undefined)
+process.on('disconnect', () => process.exit())
+process.on('message', (group: Group) => process.send?.(evaluatedOf(group)))
+
+/** What is new takes longer: the first to ask should not pay for it. */
+const WARM: Evaluation = { expression: 'Patient.name.repeat(given).where($this.length() > 0)', type: 'Patient', resource: '{"resourceType":"Patient","name":[{"given":["a"]}]}' } // biome-ignore format: one evaluation
+
+loadInterpreter().then(() => {
+  evaluatedOf({ evaluations: [WARM], each: 10_000 })
+  process.send?.('ready')
+})

@@ -1,0 +1,172 @@
+/** Expressions of clients on a process that can be ended: whatever they do costs them alone. http://hl7.org/fhirpath/N1/ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
+import { parseJson } from '../../lambdas/fhir/json.ts'
+import { interpreted, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
+import type { Evaluated, FoundValue } from '../../lambdas/ports/expression-runner.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { EXPRESSION_PROGRAM } from '../../lambdas/runtime/expression-program.ts'
+import { evaluateAhead } from '../../lambdas/search/evaluated-ahead.ts'
+import { Interpreted } from '../../lambdas/search/interpreted.ts'
+import { parametersOf } from '../../lambdas/search/parameters.ts'
+import { unusableFor } from '../../lambdas/search/usable-expression.ts'
+import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
+
+const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
+afterAll(() => runner.close())
+
+const PLENTY = { each: 250, all: 60_000 }
+const resource = JSON.stringify({ resourceType: 'Patient', id: 'p', name: [{ family: `${'a'.repeat(60)}b`, given: ['Peter'] }] })
+const evaluated = (...expressions: readonly string[]): Promise<readonly Evaluated[]> =>
+  runner.evaluate(
+    expressions.map((expression) => ({ expression, type: 'Patient', resource })),
+    PLENTY,
+  )
+const shown = (outcome: Evaluated): unknown => ('values' in outcome ? outcome.values : outcome.failure)
+const computed = (found: FoundValue | undefined): unknown => (found !== undefined && 'value' in found ? found.value : found)
+
+/** What no count of items sees, and no clock stops: one operation of fhirpath.js on very long texts. */
+const POISONS: readonly (readonly [string, string])[] = [
+  ['a text that is doubled and split', `Patient.id${'.select($this & $this)'.repeat(26)}.toChars().count()`],
+  ['a text that is doubled and searched', `Patient.id${'.select($this & $this)'.repeat(28)}.contains('z')`],
+  ['a text that is replaced by more', `'a'${".replace('a', 'aaaaaaaaaa')".repeat(9)}.upper().length()`],
+  ['a list that is doubled', `Patient.name${'.select($this.combine($this))'.repeat(30)}`],
+  ['what is never at its end', '(1).repeat($this + 1)'],
+  ['a pattern that is tried in too many ways', "Patient.name.repeat(family).matches('^(a+)+$')"],
+]
+
+describe('an expression', () => {
+  it('has its values with their types, elements by the way to them', async () => {
+    const [outcome] = await evaluated("Patient.repeat(name) | Patient.name.given.join('') | 5.5 'mg'")
+    expect(shown(outcome!)).toEqual([
+      { type: 'HumanName', from: 'resource', at: ['name', 0] },
+      { type: 'string', value: 'Peter' },
+      { type: 'Quantity', value: { value: 5.5, unit: 'mg', system: 'http://unitsofmeasure.org', code: 'mg' } },
+    ])
+  })
+
+  it('starts from any element of the resource', async () => {
+    const focus = JSON.stringify({ given: ['Ann'] })
+    const [outcome] = await runner.evaluate([{ expression: "given.join('') & %resource.id", type: 'HumanName', resource, focus }], PLENTY)
+    expect(shown(outcome!)).toEqual([{ type: 'string', value: 'Annp' }])
+  })
+
+  it.each([
+    ['Patient.name.repeat(', 'line: 1; column: 20'],
+    ['Patient..name', 'no FHIRPath'],
+    ['name.unheardOf()', 'unheardOf'],
+    ['%unheardOf', 'unheardOf'],
+    ['Patient.name.where(now() > @2020)', 'now( is nothing an index can keep'],
+  ])('%s is refused with the reason', async (expression, reason) => {
+    expect(await unusableFor(runner, expression, 'Patient')).toEqual({ text: expect.stringContaining(reason) })
+  })
+
+  it('that takes too long on no elements at all is refused', async () => {
+    expect(await unusableFor(runner, `'${'a'.repeat(40)}b'.matches('^(a+)+$')`, 'Patient')).toBe('too-costly')
+  })
+})
+
+describe('an expression that costs too much', () => {
+  it.each(POISONS)('is told so, and those around it have their values: %s', async (_, poison) => {
+    const [before, costly, after] = await evaluated('Patient.id', poison, 'Patient.id')
+    expect([before, costly, after].map((each) => shown(each!))).toEqual([
+      [{ type: 'string', value: 'p' }],
+      'too-costly',
+      [{ type: 'string', value: 'p' }],
+    ])
+  })
+
+  it('costs no more than its share however many there are', async () => {
+    const pattern = "Patient.name.repeat(family).matches('^(a+)+$')"
+    const evaluations = Array.from({ length: 50 }, (_, i) => ({ expression: `${pattern} or id = '${i}'`, type: 'Patient', resource }))
+    const outcomes = await runner.evaluate(evaluations, { each: 250, all: 500 })
+    expect(outcomes.map(shown)).toEqual(evaluations.map(() => 'too-costly'))
+    expect(outcomes.filter(({ ms }) => ms > 0).length).toBeLessThanOrEqual(3)
+    expect(shown((await evaluated('Patient.id'))[0]!)).toEqual([{ type: 'string', value: 'p' }])
+  })
+
+  it('is given up after several, and has no values', async () => {
+    let asked = 0
+    const tried = (): Evaluated => {
+      asked++
+      return LATE
+    }
+    const costly = { evaluate: async (all: readonly unknown[]) => all.map(() => tried()) }
+    const parameter = new Interpreted('x', 'Patient')
+    for (let i = 0; i < 20; i++) {
+      const by = { resourceType: 'Patient', id: `${i}` }
+      await parameter.ahead([{ by, resource: by }], costly)
+      expect(() => parameter.values(by)).toThrow(expect.objectContaining({ name: 'TookTooLong' }))
+    }
+    expect(asked).toBeLessThanOrEqual(5)
+  })
+
+  it('waits in a line that ends somewhere', async () => {
+    const all = await Promise.allSettled(Array.from({ length: 80 }, () => evaluated('Patient.id')))
+    const refused = all.filter((each) => each.status === 'rejected')
+    expect(refused.length).toBe(16)
+    for (const each of refused) expect(each.reason).toBeInstanceOf(Overloaded)
+  })
+})
+
+const LATE: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 250 }
+
+it('where its program cannot be started nothing waits for it', async () => {
+  const broken = new ForkedExpressionRunner({ program: join(import.meta.dirname, 'no-such-program.ts') })
+  await expect(broken.evaluate([{ expression: 'id', type: 'Patient', resource }], PLENTY)).rejects.toThrow('does not start')
+})
+
+describe('on official examples', () => {
+  beforeAll(loadInterpreter)
+
+  it.each([
+    'Patient-example',
+    'Observation-blood-pressure',
+    'Encounter-f203',
+    'MedicationRequest-medrx0301',
+    'ValueSet-example-extensional',
+  ])('%s: every search parameter has the values it has on this thread', async (name) => {
+    const text = readFileSync(join(PACKAGE, `${name}.json`), 'utf8')
+    const tree = parseJson(text) as { resourceType: string }
+    const expressions = parametersOf(tree.resourceType).map(({ expression }) => expression)
+    const outcomes = await runner.evaluate(
+      expressions.map((expression) => ({ expression, type: tree.resourceType, resource: text })),
+      PLENTY,
+    )
+    const differing = expressions.filter((expression, i) => here(expression, tree) !== there(outcomes[i]!, JSON.parse(text)))
+    expect(differing).toEqual([])
+    expect(outcomes.filter((each) => 'values' in each && each.values.length > 0).length).toBeGreaterThan(5)
+  })
+
+  const here = (expression: string, tree: { resourceType: string }): string => {
+    try {
+      return JSON.stringify(interpreted(expression, tree.resourceType)(tree, tree).map(({ type, value }) => [type, plain(value)]))
+    } catch {
+      return 'failed'
+    }
+  }
+
+  const there = (outcome: Evaluated, tree: object): string =>
+    'failure' in outcome
+      ? outcome.failure
+      : JSON.stringify(outcome.values.map((each) => [each.type, 'at' in each ? at(tree, each.at) : computed(each)]))
+
+  const at = (tree: unknown, way: readonly (string | number)[]): unknown =>
+    way.reduce((each, step) => (each as Readonly<Record<string | number, unknown>>)[step], tree)
+
+  /** Decimals that are preserved, as the numbers they are. */
+  const plain = (value: unknown): unknown =>
+    JSON.parse(JSON.stringify(value), (_, each) => (typeof each === 'string' && each[0] === '\u0000' ? Number(each.slice(1)) : each))
+})
+
+it('values are those of the resource, with its decimals', async () => {
+  const tree = parseJson('{"resourceType":"Patient","extension":[{"url":"d","valueQuantity":{"value":1.10}}]}') as { resourceType: string }
+  const custom = [{ base: 'Patient', field: 'f', code: 'c', type: 'quantity', url: '', expression: 'Patient.repeat(extension).value', values: [], interpreted: true } as const] // biome-ignore format: one parameter
+  await evaluateAhead([tree], { custom }, runner)
+  const [found] = parametersOf('Patient', custom)
+    .find(({ code }) => code === 'c')!
+    .values(tree)
+  expect(found!.value).toEqual({ value: '\u00001.10' })
+})
