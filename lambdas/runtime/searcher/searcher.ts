@@ -58,6 +58,8 @@ type Waiting = {
 const PAUSE = { first: 500, longest: 60_000 }
 /** MB: more than any search takes. The less a heap may grow, the sooner it is swept: this keeps 60 MB of waste from lying about. */
 const LARGEST_HEAP = 1_024
+/** Milliseconds for a thread that is told to close: what it had not committed by then is taken from the store again. */
+const LONGEST_CLOSE = 3_000
 
 export class Searcher implements SearchIndex {
   readonly #options: SearcherOptions
@@ -129,6 +131,7 @@ export class Searcher implements SearchIndex {
     this.#post({ kind: 'rebuild', tenant, types })
   }
 
+  /** A thread that does not close its files in time, as in the middle of a pattern, is ended where it is. */
   async close(): Promise<void> {
     this.#closed = true
     const worker = this.#worker
@@ -137,7 +140,9 @@ export class Searcher implements SearchIndex {
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
     this.#post({ kind: 'close' })
+    const late = setTimeout(() => worker.terminate(), LONGEST_CLOSE)
     await ended
+    clearTimeout(late)
     for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(new Error('the index is closed'))
   }
 

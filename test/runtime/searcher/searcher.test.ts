@@ -266,6 +266,22 @@ describe('The searcher', () => {
     expect(await found(second.searcher, { kind: 'key', field: '_id:code', oneOf: ['a'] })).toBe('a/1')
   })
 
+  it('ends a thread that does not close, as in the middle of a pattern, and what waits for it is told', async () => {
+    const program =
+      "import { parentPort } from 'node:worker_threads'; parentPort.postMessage({ kind: 'position', position: 1 }); /^(a+)+$/.test('a'.repeat(60) + '!')"
+    const searcher = new Searcher({
+      thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      store: '', index: '', reading: {}, budget: 60_000, acknowledged: () => 1, report: () => undefined,
+    }) // biome-ignore format: one line of options
+    const asked = searcher.find(planOf(exactly('X'))).catch(String)
+    await until(() => searcher.lag() === 0)
+    const set = setTimeout
+    const spy = jest.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) => set(run, 0)) as typeof setTimeout)
+    await searcher.close()
+    spy.mockRestore()
+    expect(await asked).toBe('Error: the index is closed')
+  })
+
   it('waits twice as long before each thread that fails, until one comes further', async () => {
     const pauses: number[] = []
     const set = setTimeout
