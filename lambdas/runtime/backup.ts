@@ -7,7 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { askServer, type Command } from '../adapters/filesystem/command-socket.ts'
 import { DataFolderInUse, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { copyDurably, flushFolder } from '../adapters/filesystem/durable-file.ts'
-import { backupStoreFile, checkIsWhole, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
+import { backupStoreFile, checkIsStore, checkIsWhole, checkStoreFile } from '../adapters/sqlite-store/backup.ts'
+import { StoreFileError } from '../adapters/sqlite-store/schema.ts'
 import { nextTo } from './searcher/index-files.ts'
 
 const STORE = 'store.db'
@@ -120,12 +121,21 @@ export async function commitRestored(folder: string, brought: string): Promise<v
   await flushFolder(folder)
 }
 
-/** The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. The store must not be open. */
+/**
+ * The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. The store must not
+ * be open. StoreFileError, with everything as it was, where somebody put something else there.
+ */
 export async function takeRestored(folder: string): Promise<void> {
-  if (!existsSync(join(folder, RESTORED))) return
+  const restored = join(folder, RESTORED)
+  if (!existsSync(restored)) return
+  try {
+    checkIsStore(restored)
+  } catch (error) {
+    throw new StoreFileError(`${(error as Error).message}, and is in the place of a backup to restore: move it away`, { cause: error })
+  }
   for (const name of [STORE, INDEX, nextTo(INDEX)])
     for (const end of ['-wal', '-shm', '']) if (name + end !== STORE) await rm(join(folder, name + end), { force: true })
   await flushFolder(folder)
-  await rename(join(folder, RESTORED), join(folder, STORE))
+  await rename(restored, join(folder, STORE))
   await flushFolder(folder)
 }

@@ -1,6 +1,6 @@
 /** `fhir backup` and `fhir restore`, beside a server and without one. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
@@ -81,6 +81,34 @@ describe('backup and restore', () => {
     await server.stop()
   })
 
+  it.each([
+    ['a folder', (path: string) => mkdirSync(path)],
+    ['no store', (path: string) => writeFileSync(path, 'Dear diary, '.repeat(1_000))],
+    ['an empty file', (path: string) => writeFileSync(path, '')],
+  ])('refuse, as the server does, %s in the place of what is restored, and touch nothing', async (_, place) => {
+    const data = newFolder()
+    const server = await started('--data', data)
+    expect((await put(server, 'a', true)).status).toBe(201)
+    await server.stop('SIGKILL')
+    const restored = join(data, 'restored.db')
+    place(restored)
+    const names = ['store.db', 'store.db-wal']
+    const before = names.map((name) => readFileSync(join(data, name)))
+    for (const args of [
+      ['start', '--port', '0'],
+      ['backup', join(newFolder(), 'saved.db')],
+    ])
+      expect(await fhir(...args, '--data', data)).toMatchObject({
+        code: 1,
+        err: `fhir: ${restored} is not a store of this server, and is in the place of a backup to restore: move it away\n`,
+      })
+    expect(names.map((name) => readFileSync(join(data, name)))).toEqual(before)
+    rmSync(restored, { recursive: true })
+    const again = await started('--data', data)
+    expect((await fetch(`${again.base}/Patient/a`)).status).toBe(200)
+    await again.stop()
+  })
+
   it('leave a process alone whose number a lock of an older server has', async () => {
     const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
     const server = await started('--data', data)
@@ -132,7 +160,8 @@ describe('Commands reach the server of a folder', () => {
     release!()
     while (!hasLeft) await new Promise((resolve) => setTimeout(resolve, 5))
     await expect(askServer(folder, 'fail', 'that')).rejects.toThrow('not that')
-    await expect(askServer(folder, 'unheard', '')).rejects.toThrow('does not know the command')
+    for (const unheard of ['unheard', 'toString', '__proto__'])
+      await expect(askServer(folder, unheard, '')).rejects.toThrow(`does not know the command ${unheard}`)
     const address = readFileSync(join(folder, 'address'), 'utf8')
     const rude = connect(address, () => rude.end('{"half'))
     await new Promise((resolve) => rude.once('close', resolve))

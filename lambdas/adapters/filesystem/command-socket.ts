@@ -73,9 +73,8 @@ async function serve(socket: Socket, commands: Readonly<Record<string, Command>>
   const reply = (what: Reply): void => void (socket.writable && socket.write(`${JSON.stringify(what)}\n`))
   try {
     const { command, argument } = JSON.parse(line) as Request
-    const answer = commands[command]
-    if (answer === undefined) throw new Error(`The server does not know the command ${command}`)
-    await answer(argument, left)
+    if (!Object.hasOwn(commands, command)) throw new Error(`The server does not know the command ${command}`)
+    await commands[command]!(argument, left)
     reply({})
   } catch (error) {
     reply({ refused: (error as Error).message })

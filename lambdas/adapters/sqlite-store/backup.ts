@@ -43,6 +43,12 @@ export function checkIsWhole(file: string): void {
     )
 }
 
+/** Reads no more than its first page. StoreFileError where the file is no store of this server, or is one of a newer version. */
+export function checkIsStore(file: string): void {
+  if (!statSync(file).isFile()) throw new StoreFileError(`${file} is not a store of this server`)
+  openForReading(file, { isImmutable: true }).close()
+}
+
 /**
  * Reads all of it, which takes seconds for a large one; writes nothing, also not beside it. StoreFileError, which calls it `told`, where the
  * file is no whole store, is one of a newer version, or is damaged.

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from '@jest/globals'
 import type { SqliteSearchIndex } from '../../../lambdas/adapters/sqlite-index/search-index.ts'
+import { openForWriting } from '../../../lambdas/adapters/sqlite-store/schema.ts'
 import { takeRestored } from '../../../lambdas/runtime/backup.ts'
 import { type FileParts, nextTo, openIndexFiles, takeOver } from '../../../lambdas/runtime/searcher/index-files.ts'
 import { extract } from '../../../lambdas/search/extract.ts'
@@ -98,7 +99,7 @@ it('both indexes go when a restored store takes the place of theirs', async () =
   answering.close()
   next!.close()
   const folder = join(parts.file, '..')
-  writeFileSync(join(folder, 'restored.db'), '')
+  openForWriting(join(folder, 'restored.db')).close()
   await takeRestored(folder)
   expect(readdirSync(folder)).toEqual(['store.db'])
 })
