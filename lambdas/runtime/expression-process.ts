@@ -27,22 +27,14 @@ function evaluationOf({ expression, type }: Evaluation): Evaluate {
 
 /** Up to the first that was stopped. */
 function evaluatedOf({ evaluations, each }: Group): readonly Evaluated[] {
-  const used: number[] = []
-  const works = evaluations.map((evaluation, i) => (): readonly FoundValue[] => {
-    const began = process.threadCpuUsage()
-    try {
-      return valuesOf(evaluation)
-    } finally {
-      const { user, system } = process.threadCpuUsage(began)
-      used[i] = (user + system) / 1000
-    }
-  })
+  const works = evaluations.map((evaluation) => () => valuesOf(evaluation))
   const outcomes = eachWithin(each, works, 1)
   const stopped = outcomes.findIndex((outcome) => 'error' in outcome && outcome.error instanceof TooCostly)
-  return (stopped < 0 ? outcomes : outcomes.slice(0, stopped + 1)).map((outcome, i) => told(outcome, used[i] ?? each))
+  return (stopped < 0 ? outcomes : outcomes.slice(0, stopped + 1)).map(told)
 }
 
-function told(outcome: Outcome<readonly FoundValue[]>, ms: number): Evaluated {
+function told(outcome: Outcome<readonly FoundValue[]>): Evaluated {
+  const { ms } = outcome
   if ('result' in outcome) return { ms, values: outcome.result }
   const { error } = outcome
   const name = error instanceof Error ? error.name : typeof error

@@ -10,7 +10,8 @@ import { MOST_WORK } from '../fhir/path/work.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
-import { Interpreted, LONGEST, type Place } from './interpreted.ts'
+import { Interpreted, type Place } from './interpreted.ts'
+import { Purse } from './purse.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void
@@ -21,17 +22,17 @@ export type OwnEvaluation = {
   readonly ahead?: (places: readonly Place[], expressions: ExpressionRunner) => Promise<void> | void
 }
 
-/** After so many that took longer it is not tried again until it is defined anew, or the process is. */
-const MOST_OVERRUNS = 4
+/** Of all parameters of the process. */
+const SHARED = new Purse()
 
 /** `by`: compiled branches, or an expression that was not compiled, which has values where it was evaluated ahead. */
-export function ownEvaluation(code: string, by: readonly Branch[] | Interpreted): OwnEvaluation {
+export function ownEvaluation(code: string, by: readonly Branch[] | Interpreted, purse = SHARED): OwnEvaluation {
   if (by instanceof Interpreted)
     return { values: caught(code, (place) => by.values(place.by)), ahead: (places, expressions) => by.ahead(places, expressions) }
   const evaluate = prepare(by, MOST_WORK)
   const plain = (place: Place): readonly TypedValue[] => evaluate(focusOf(place), place.resource)
   if (!mayTakeLong(by)) return { values: caught(code, plain) }
-  const watched = new Watched(plain)
+  const watched = new Watched(plain, purse)
   return { values: caught(code, (place) => watched.values(place)), ahead: (places) => watched.ahead(places) }
 }
 
@@ -63,10 +64,12 @@ export const areInterpreted = (custom: readonly CustomMapping[] = []): boolean =
 class Watched {
   readonly #evaluate: (place: Place) => readonly TypedValue[]
   readonly #known = new WeakMap<object, Outcome<readonly TypedValue[]>>()
+  readonly #purse: Purse
   #overruns = 0
 
-  constructor(evaluate: (place: Place) => readonly TypedValue[]) {
+  constructor(evaluate: (place: Place) => readonly TypedValue[], purse: Purse) {
     this.#evaluate = evaluate
+    this.#purse = purse
   }
 
   values(place: Place): readonly TypedValue[] {
@@ -86,8 +89,17 @@ class Watched {
 
   #outcomes(places: readonly Place[]): readonly Outcome<readonly TypedValue[]>[] {
     const works = places.map((place) => () => this.#evaluate(place))
-    const outcomes = eachWithin(LONGEST, works, MOST_OVERRUNS - this.#overruns)
-    for (const each of outcomes) if ('error' in each && each.error instanceof TookTooLong) this.#overruns++
+    const { each, overruns } = this.#purse.allowance()
+    const outcomes = eachWithin(each, works, overruns - this.#overruns)
+    for (const outcome of outcomes) {
+      if (isNotBegun(outcome)) continue
+      if (isStopped(outcome)) this.#overruns++
+      this.#purse.settle(outcome.ms)
+    }
     return outcomes
   }
 }
+
+const isStopped = (outcome: Outcome<unknown>): boolean => 'error' in outcome && outcome.error instanceof TookTooLong
+
+const isNotBegun = (outcome: Outcome<unknown>): boolean => isStopped(outcome) && outcome.ms === 0

@@ -6,7 +6,8 @@ export class TookTooLong extends TooCostly {
   override readonly name = 'TookTooLong'
 }
 
-export type Outcome<Result> = { readonly result: Result } | { readonly error: unknown }
+/** `ms`: of processor time; what it was allowed where it was stopped, 0 where it was not begun. */
+export type Outcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })
 
 /**
  * TookTooLong: the work was stopped, wherever it was. It takes processor time that counts: work that had to wait for its processor is begun
@@ -33,7 +34,7 @@ export function eachWithin<Result>(
     const first = outcomes.length
     const before = process.threadCpuUsage()
     try {
-      if (stopped >= most) outcomes.push({ error: new TookTooLong() })
+      if (stopped >= most) outcomes.push({ ms: 0, error: new TookTooLong() })
       else
         watched(patience, () => {
           while (outcomes.length < works.length) outcomes.push(outcomeOf(works[outcomes.length]!))
@@ -47,7 +48,7 @@ export function eachWithin<Result>(
         patience *= 2
         continue
       }
-      outcomes.push({ error: new TookTooLong() })
+      outcomes.push({ ms: milliseconds, error: new TookTooLong() })
       stopped++
     }
     patience = milliseconds
@@ -65,10 +66,12 @@ function millisecondsSince(before: NodeJS.CpuUsage): number {
 }
 
 function outcomeOf<Result>(work: () => Result): Outcome<Result> {
+  const before = process.threadCpuUsage()
   try {
-    return { result: work() }
+    const result = work()
+    return { ms: millisecondsSince(before), result }
   } catch (error) {
-    return { error }
+    return { ms: millisecondsSince(before), error }
   }
 }
 
