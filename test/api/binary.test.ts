@@ -38,7 +38,7 @@ it.each([
   const id = newId()
   const stored = await send('PUT', `/Binary/${id}`, JSON.stringify({ resourceType: 'Binary', id, contentType, data: 'aGVsbG8=' }))
   expect([stored.status, stored.body.contentType]).toEqual([201, contentType])
-  const raw = await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'text/plain' } })
+  const raw = await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'application/octet-stream, text/plain' } })
   expect([raw.status, raw.headers.get('content-type'), await raw.text()]).toEqual([200, 'application/octet-stream', 'hello'])
 })
 it('names its security context', async () => {
