@@ -10,11 +10,19 @@ const CODES: Readonly<Record<number, string>> = {
   26: 'it is not a database any more',
 }
 
-/** Damaged for what SQLite says of a file that it cannot read or make sense of; the error itself otherwise. */
-export function damageOf(error: unknown): unknown {
+/** What SQLite says of a file that it cannot read or make sense of; undefined where it is about something else. */
+function reasonOf(error: unknown): string | undefined {
   const { errcode = 0 } = error as { readonly errcode?: number }
   // What is more than 255 says more of the code in the lowest byte.
-  const reason = CODES[errcode] ?? CODES[errcode & 0xff]
+  return CODES[errcode] ?? CODES[errcode & 0xff]
+}
+
+/** Of any file of SQLite's. */
+export const isDamaged = (error: unknown): boolean => reasonOf(error) !== undefined
+
+/** Damaged for such an error of the store's file; the error itself otherwise. */
+export function damageOf(error: unknown): unknown {
+  const reason = reasonOf(error)
   return reason === undefined ? error : damaged(reason, error)
 }
 

@@ -3,16 +3,17 @@ import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { SCHEMA } from '../../adapters/sqlite-index/schema.ts'
 import { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
+import { isDamaged } from '../../adapters/sqlite-store/damage.ts'
 import { extractionOf } from '../../indexing/extraction.ts'
 import { positionOf } from '../../indexing/index-changes.ts'
 import { INDEX_FORMAT } from '../../search/extract.ts'
 import type { Reading } from '../../search/reading.ts'
 
-/** `next` follows the store from its beginning, until it has all that `answering` has. */
 /** The note of an index that says what its documents are made with. The first files had it under this name. */
 const EXTRACTION = 'maker'
 const FORMAT = 'format'
 
+/** `next` follows the store from its beginning, until it has all that `answering` has. */
 export type IndexFiles = { readonly answering: SqliteSearchIndex; readonly next?: SqliteSearchIndex }
 
 export type FileParts = {
@@ -64,12 +65,6 @@ function moved(parts: FileParts): SqliteSearchIndex {
 
 export function discard(file: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
-}
-
-/** https://www.sqlite.org/rescode.html: SQLITE_CORRUPT and what says more of it, SQLITE_NOTADB, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ. */
-export function isDamaged(error: unknown): boolean {
-  const { errcode = 0 } = error as { readonly errcode?: number }
-  return [11, 26].includes(errcode & 0xff) || [266, 522].includes(errcode)
 }
 
 /** Its tables are others: SQLITE_ERROR. */
