@@ -13,7 +13,7 @@ const parts = bodyStepParts()
 const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 
 export const handler = httpHandler({
-  interactions: { bundle: bundle(ports, performer(entryInteractions(ports, index()), steps)) },
+  interactions: { bundle: bundle(ports, performer(entryInteractions(ports, index()), steps, parts.report)) },
   steps,
   reading: reading(),
   seal: seal(),

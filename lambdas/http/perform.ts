@@ -9,9 +9,10 @@ import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
 import { matchEntry } from './route-table.ts'
 import { exchangeOf } from './server.ts'
-import { refusalOf } from './steps/describe-errors.ts'
+import { asFhirError, type Report } from './steps/describe-errors.ts'
 
-export function performer(interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>, steps: Steps): Perform {
+/** `report`: gets what broke in an entry. */
+export function performer(interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>, steps: Steps, report: Report): Perform {
   const running = new Map<InteractionCode, ReturnType<typeof entryPipeline<Awaited<ReturnType<Interaction>>>>>()
   const preparing = new Map<InteractionCode, ReturnType<typeof entryPipeline<FhirRequest>>>()
   for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][]) {
@@ -21,25 +22,25 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
       entryPipeline(code, steps, (request) => Promise.resolve(request)),
     )
   }
-  const through = <T>(
+  // What breaks in one entry is no reason to fail the others, some of which are done.
+  const through = async <T>(
     chains: ReadonlyMap<Code, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
     outer: FhirRequest,
   ): Promise<T> => {
-    const exchange = exchangeOfEntry(entry, outer)
-    const chain = chains.get(exchange.interaction)
-    if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
-    return chain(exchange).catch(refuseEntry)
+    try {
+      const exchange = exchangeOfEntry(entry, outer)
+      const chain = chains.get(exchange.interaction)
+      if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
+      return await chain(exchange)
+    } catch (error) {
+      throw asFhirError(error, outer.requestId, report)
+    }
   }
   return {
     run: (entry, outer) => through(running, entry, outer),
     prepare: (entry, outer) => through(preparing, entry, outer),
   }
-}
-
-/** A machine that is too busy for one entry is no reason to fail the others, some of which are done. */
-function refuseEntry(error: unknown): never {
-  throw refusalOf(error) ?? error
 }
 
 const NO_BODY = new Uint8Array()
@@ -49,14 +50,20 @@ function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }
   const context = contextOf(outer)
-  return { ...exchangeOf({ method, path, query, headers, body: NO_BODY }, '', interaction, context, known), caller: context }
+  return { ...exchangeOf({ method, path, query, headers, body: NO_BODY }, outer.requestId, interaction, context, known), caller: context }
 }
 
 /** Every field of what entries have in common with their Bundle: one that is not named here does not compile. */
-const contextOf = ({ baseUrl, reading, tenant }: FhirRequest): { readonly [Field in keyof Required<Context>]: Context[Field] } => ({
+const contextOf = ({
   baseUrl,
   reading,
   tenant,
+  requestId,
+}: FhirRequest): { readonly [Field in keyof Required<Context>]: Context[Field] } => ({
+  baseUrl,
+  reading,
+  tenant,
+  requestId,
 })
 
 /** A JSON Patch travels in a Bundle as a Binary, a FHIRPath Patch as Parameters. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction */

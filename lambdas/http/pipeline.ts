@@ -31,6 +31,7 @@ const requestOf = (exchange: Exchange, interaction: InteractionCode): FhirReques
   ...exchange.fhir,
   ...exchange.here,
   ...callerOf(exchange),
+  requestId: exchange.requestId,
   interaction,
 })
 

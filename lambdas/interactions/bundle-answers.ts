@@ -1,9 +1,9 @@
 /** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
 import type { BundleEntry } from '../fhir/bundle.ts'
-import { fhirError } from '../fhir/outcome.ts'
+import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { VersionKey } from '../ports/resource-store.ts'
-import { type EntryRequest, responseEntry } from './bundle-entry.ts'
+import { type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 
 /** Bytes of the resources in all answers. */
@@ -33,6 +33,11 @@ export class BundleAnswers {
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
+  /** Runs an entry that no other depends on: what goes wrong in it is its answer. */
+  async runAlone(perform: Perform, entry: EntryRequest): Promise<void> {
+    this.add(entry, await this.#answerOf(perform, entry))
+  }
+
   add(entry: EntryRequest, response: FhirResponse): void {
     const answered = responseEntry(response, entry, this.#request)
     this.#entries[entry.index] = answered
@@ -46,6 +51,17 @@ export class BundleAnswers {
 
   get written(): readonly VersionKey[] {
     return this.#written.flat()
+  }
+
+  async #answerOf({ run }: Perform, entry: EntryRequest): Promise<FhirResponse> {
+    try {
+      this.checkRoom(entry)
+      return await run(entry, this.#request)
+    } catch (thrown) {
+      if (!(thrown instanceof FhirError)) throw thrown
+      const { status, issues } = withinEntry(thrown, entry.index)
+      return { status, body: outcome(issues) }
+    }
   }
 }
 

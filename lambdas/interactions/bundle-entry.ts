@@ -17,6 +17,7 @@ export type EntryRequest = {
   readonly resource?: Resource
 }
 
+/** Whatever goes wrong is a FhirError, and told to whom it concerns. */
 export type Perform = {
   /** The entry as the pipeline of its interaction leaves it to the interaction. */
   readonly prepare: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirRequest>

@@ -61,8 +61,8 @@ export type Here = {
 /** Who asks. */
 export type Caller = { readonly tenant: string }
 
-/** What the entries of a Bundle have in common with it. */
-export type Context = Here & Caller
+/** What the entries of a Bundle have in common with it. `requestId`: by which logs and answers name the request. */
+export type Context = Here & Caller & { readonly requestId: string }
 
 export type FhirRequest = Asked & Context & { readonly interaction: InteractionCode }
 

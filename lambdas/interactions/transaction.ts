@@ -1,5 +1,5 @@
 /** FHIR transaction: all entries or none. https://hl7.org/fhir/R4/http.html#trules */
-import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { RELATIVE } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { validate } from '../fhir/validate/validate.ts'
@@ -8,7 +8,7 @@ import type { BundleAnswers } from './bundle-answers.ts'
 import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
-import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable, FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { patching } from './patch.ts'
 import { BrokenReference } from './referential-integrity.ts'
@@ -52,7 +52,8 @@ export const transaction =
       }),
     )
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
-    await inTurn(reads, async (entry) => answers.add(entry, await readAfter(perform, entry, request, answers)))
+    // A read sees what the transaction wrote; by then it cannot undo it.
+    await inTurn(reads, (entry) => answers.runAlone(perform, entry))
   }
 
 function plannedWriteOf(entry: EntryRequest, request: FhirRequest): PlannedWrite {
@@ -197,16 +198,5 @@ function isOfOthers(writes: readonly PlannedWrite[]): (read: EntryRequest) => bo
   return ({ url }) => {
     const [, key = '', type = ''] = /^((\w+)\/[^/?]+)/.exec(url) ?? []
     return !written.has(key) && !written.has(`${type}/`)
-  }
-}
-
-/** A read sees what the transaction wrote; by then it cannot undo it, so its failure is its own answer. */
-async function readAfter({ run }: Perform, entry: EntryRequest, request: FhirRequest, answers: BundleAnswers): Promise<FhirResponse> {
-  try {
-    answers.checkRoom(entry)
-    return await run(entry, request)
-  } catch (thrown) {
-    if (thrown instanceof FhirError) return { status: thrown.status, body: outcome(thrown.issues) }
-    throw thrown
   }
 }

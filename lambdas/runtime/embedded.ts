@@ -244,7 +244,7 @@ function serveOf(ports: Ports, parts: BodyStepParts, site: Site): Serve {
   const entries = entryInteractions(ports)
   const interactions = {
     ...entries,
-    bundle: bundle(ports, performer(entries, steps)),
+    bundle: bundle(ports, performer(entries, steps, parts.report)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
   }

@@ -94,19 +94,31 @@ about('a batch', () => {
       tokensOf: () => [],
     },
   })
-  const outer = { tenant: 'default', baseUrl: 'http://x', reading: {}, preferences: {} } as unknown as FhirRequest
+  const outer = { tenant: 'default', baseUrl: 'http://x', reading: {}, preferences: {}, requestId: 'id-1' } as unknown as FhirRequest
   const answers = async (thrown: unknown) => {
-    const perform = performer({ read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }, steps)
-    const entries = ['Patient/1', 'Patient?name=a'].map((url, index) => ({ index, method: 'GET' as const, url: `/${url}`, headers: {} }))
+    const reported: unknown[] = []
+    const interactions = { read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }
+    const perform = performer(interactions, steps, (...told) => void reported.push(told))
+    const urls = ['Patient/1', 'Patient?name=a', 'Patient/2']
+    const entries = urls.map((url, index) => ({ index, method: 'GET' as const, url, headers: {} }))
     const answers = new BundleAnswers(outer, clock)
-    await batch(perform)(entries as never, outer, answers)
-    return answers.entries.map(({ more }) => (more as { response: { status: string } }).response.status)
+    await batch(perform)(entries, outer, answers)
+    const responses = answers.entries.map(({ more }) => (more as { response: { status: string; outcome?: { issue: unknown[] } } }).response)
+    return { statuses: responses.map(({ status }) => status), issues: responses[1]!.outcome!.issue, reported }
   }
-  it('answers the entries a busy machine had time for', async () => {
-    expect(await answers(ERRORS.overloaded)).toEqual(['200 OK', '503 Service Unavailable'])
-    expect(await answers(ERRORS['too-costly'])).toEqual(['200 OK', '503 Service Unavailable'])
+  it.each(['overloaded', 'refused', 'too-costly', 'clock-jumped'] as const)('answers the entries that are not %s', async (fault) => {
+    const { statuses, issues, reported } = await answers(ERRORS[fault])
+    expect(statuses).toEqual(['200 OK', '503 Service Unavailable', '200 OK'])
+    expect(issues).toEqual([expect.objectContaining({ severity: 'error', expression: ['Bundle.entry[1]'] })])
+    expect(reported).toEqual([])
   })
-  it('of a machine that is broken is no answer', async () => {
-    await expect(answers(ERRORS['store-damaged'])).rejects.toBe(ERRORS['store-damaged'])
+  it.each([
+    ['what is damaged', ERRORS['store-damaged'], 'The store is damaged where this is kept. Request id: id-1'],
+    ['what nobody foresaw', new TypeError(SECRET), 'The server failed. Request id: id-1'],
+  ])('answers the others beside %s, of which somebody is told once', async (_, error, text) => {
+    const { statuses, issues, reported } = await answers(error)
+    expect(statuses).toEqual(['200 OK', '500 Internal Server Error', '200 OK'])
+    expect(issues).toEqual([{ severity: 'fatal', code: 'exception', details: { text }, expression: ['Bundle.entry[1]'] }])
+    expect(reported).toEqual([[error, 'id-1']])
   })
 })

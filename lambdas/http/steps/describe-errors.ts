@@ -5,7 +5,7 @@ import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
 import { MOST_GROUPS } from '../../ports/too-costly.ts'
 import type { Step } from '../exchange.ts'
 
-type Report = (error: unknown, requestId: string) => void
+export type Report = (error: unknown, requestId: string) => void
 
 /** `report` gets what a person must look at; `requestId` finds it again. */
 export const describeErrors = (report: Report): Step => ({
@@ -15,11 +15,17 @@ export const describeErrors = (report: Report): Step => ({
 })
 
 export function describe(error: unknown, requestId: string, report: Report): FhirResponse {
+  const { status, headers, issues } = asFhirError(error, requestId, report)
+  return { status, headers, body: outcome(issues) }
+}
+
+/** What the client is told, whatever it was that was thrown. */
+export function asFhirError(error: unknown, requestId: string, report: Report): FhirError {
   const refused = refusalOf(error)
-  if (refused !== undefined) return { status: refused.status, headers: refused.headers, body: outcome(refused.issues) }
+  if (refused !== undefined) return refused
   report(error, requestId)
   const text = `${error instanceof MachineError ? ANSWERS[error.fault].text : BROKEN.text}. Request id: ${requestId}`
-  return { status: 500, body: outcome([{ severity: 'fatal', code: 'exception', text }]) }
+  return new FhirError(500, [{ severity: 'fatal', code: 'exception', text }])
 }
 
 /** What the client is told to do otherwise, or later; undefined where a person must look at the machine. */
