@@ -37,8 +37,8 @@ export type Guard = { readonly tenant: string; readonly guard: string; readonly 
 
 export type CommitResult =
   | { readonly kind: 'committed' }
-  /** `writes[index]` expected another head. `current`, where known, is the head it met. */
-  | { readonly kind: 'conflict'; readonly index: number; readonly current?: ResourceVersion }
+  /** `writes[index]` expected another head. */
+  | { readonly kind: 'conflict'; readonly index: number }
   /** `guards[index]` is held by `holder`. */
   | { readonly kind: 'guarded'; readonly index: number; readonly holder: ResourceKey }
 

@@ -161,7 +161,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           const written = await table
             .store({ client: clientWith(writer) })
             .commit([writeOf(keys[0]!, { expected: 1, body: 'plain', lastUpdated: at(2) }), ...more], [])
-          expect(written).toMatchObject(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0, current: { versionId: 2 } })
+          expect(written).toEqual(dying === 'COMMITTED' ? COMMITTED : { kind: 'conflict', index: 0 })
           expect(await bodies(keys)).toEqual(dying === 'COMMITTED' ? ['plain', ...BEFORE.slice(1)] : AFTER)
           expect(came).toBeGreaterThan(0)
         }

@@ -119,7 +119,7 @@ function stageOf(parts: CommitParts, { id }: Transaction, each: Staged): Stage {
       const head = old as HeadItem | undefined
       if (!isNew) await parts.dynamo.putAll([copyItem(write, head!, head!.v!, content.lu)])
     },
-    refused: (met) => conflictAt(parts, each, met as HeadItem | undefined),
+    refused: (met) => conflictAt(parts.dynamo, each, met as HeadItem | undefined),
   }
 }
 

@@ -3,7 +3,7 @@ import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CommitResult } from '../../ports/resource-store.ts'
 import type { Dynamo } from './dynamo.ts'
-import { type HeadItem, type Staged, versionOf } from './item.ts'
+import type { HeadItem, Staged } from './item.ts'
 import { versionSort } from './table.ts'
 
 export type CommitParts = {
@@ -26,13 +26,13 @@ export const inTime = ({ dynamo, clock, stampTime }: CommitParts, staged: readon
 export const COMMITTED: CommitResult = { kind: 'committed' }
 
 /** A head that is not the one expected, unless the write itself made it so: it took effect, and only its answer was lost. */
-export async function conflictAt(parts: CommitParts, { write, content, index }: Staged, met: HeadItem | undefined): Promise<CommitResult> {
+export async function conflictAt(dynamo: Dynamo, { content, index }: Staged, met: HeadItem | undefined): Promise<CommitResult> {
   if (met?.v === undefined) return { kind: 'conflict', index }
   const isOurs =
     met.v.vid === content.vid
       ? met.v.op === content.op
-      : met.v.vid > content.vid && (await opOf(parts.dynamo, met.pk, content.vid)) === content.op
-  return isOurs ? COMMITTED : { kind: 'conflict', index, current: await versionOf(write, met.v, parts.blobs) }
+      : met.v.vid > content.vid && (await opOf(dynamo, met.pk, content.vid)) === content.op
+  return isOurs ? COMMITTED : { kind: 'conflict', index }
 }
 
 const opOf = async (dynamo: Dynamo, pk: string, versionId: number): Promise<string | undefined> =>

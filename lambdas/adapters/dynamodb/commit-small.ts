@@ -68,7 +68,7 @@ const isExpected = ({ write: { expected } }: Staged) =>
 
 async function afterMeeting(parts: CommitParts, staged: Staged, met: HeadItem | undefined): Promise<Attempt> {
   const { dynamo, clock } = parts
-  if (met?.ptx === undefined) return conflictAt(parts, staged, met)
+  if (met?.ptx === undefined) return conflictAt(dynamo, staged, met)
   await makeRoom(dynamo, staged.write.tenant, met, clock.now())
   return 'again'
 }

@@ -94,9 +94,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     checkDistinct(writes, guards)
     const result = await this.#committed(writes, guards)
     this.#lookAtRecentKeys()
-    if (result.kind !== 'conflict') return result
-    const [current] = await this.current([writes[result.index]!])
-    return current === undefined ? result : { ...result, current }
+    return result
   }
 
   /** The position of the last acknowledged version in the change feed. */
