@@ -23,7 +23,7 @@ export const history =
     const asked = parametersOf(request)
     const paged = pagedOf(request, pathOf(request), asked.window)
     const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
-    if (scope.id !== undefined && (await resources.current([scope]))[0] === undefined) throw notFound(scope)
+    if (scope.id !== undefined && (await resources.heads([scope]))[0] === undefined) throw notFound(scope)
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
     const page = await resources.history(scope, window, after, asked.count)
     const versions = lightEnough(page.versions)

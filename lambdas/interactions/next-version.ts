@@ -11,19 +11,20 @@ import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
-import type { Change, Target } from './writing.ts'
+import type { Change, Head, Target } from './writing.ts'
 
 const LARGEST_BODY = 20_000_000
 
-/** lastUpdated rises strictly, even when the head was stamped by a machine whose clock is ahead. */
-const stampAfter = (clock: Clock, head: ResourceVersion | undefined): number => Math.max(clock.now(), (head?.lastUpdated ?? -1) + 1)
+/** lastUpdated rises strictly, even when the head was stamped by a machine whose clock is ahead; a damaged stamp is not believed. */
+const stampAfter = (clock: Clock, head: Head | undefined): number =>
+  head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
 /** Saves the resource as the version after `head`, unless it defines a search parameter that cannot be searched by: FhirError 422. */
 export function save(
   { clock, expressions }: Pick<Ports, 'clock' | 'expressions'>,
   request: FhirRequest,
   target: Target,
-  head: ResourceVersion | undefined,
+  head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change> {
   const next = () => following(clock, request, target, head, resource)
@@ -31,13 +32,7 @@ export function save(
   return checkDefinition(resource, request.tenant, expressions, request.reading.custom).then(next)
 }
 
-function following(
-  clock: Clock,
-  request: FhirRequest,
-  { key, guard }: Target,
-  head: ResourceVersion | undefined,
-  resource: Resource,
-): Change {
+function following(clock: Clock, request: FhirRequest, { key, guard }: Target, head: Head | undefined, resource: Resource): Change {
   const expected = head?.versionId ?? 0
   const lastUpdated = stampAfter(clock, head)
   const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
@@ -54,13 +49,13 @@ function following(
 }
 
 /** Deletes the resource: a version without content. */
-export function remove(clock: Clock, key: ResourceKey, head: ResourceVersion): Change {
+export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
   const write: Write = {
     ...key,
     expected: head.versionId,
     lastUpdated: stampAfter(clock, head),
     deleted: true,
-    compartments: head.compartments,
+    compartments: 'damage' in head ? [] : head.compartments,
     body: new Uint8Array(),
   }
   const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [versionKeyOf(write)] }
@@ -115,7 +110,7 @@ const warningsOf = (resource: Resource, body: Uint8Array): readonly Issue[] => [
 ]
 
 /** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
-export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: ResourceVersion | undefined): void {
+export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: Head | undefined): void {
   if (ifMatch === undefined || (head !== undefined && !head.deleted && head.versionId === ifMatch)) return
   const is = head === undefined ? 'does not exist' : head.deleted ? 'is deleted' : `is at version ${head.versionId}`
   throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names version ${ifMatch}, but the resource ${is}` }])

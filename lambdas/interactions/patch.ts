@@ -29,6 +29,7 @@ export const patching: WriteInteraction = {
     if (head === undefined) throw notFound(target.key)
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
+    if ('damage' in head) throw head.damage
     const after = checked(target.key, await patched(head, request.patch))
     return saveOver(ports, request, target, head, await ports.resolve(after))
   },

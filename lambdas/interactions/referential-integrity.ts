@@ -61,7 +61,7 @@ async function checkReferences({ resources, baseUrl }: CheckPorts, writes: reado
         })),
   )
   const outside = [...new Map(asked.filter(({ reference }) => !own.has(reference)).map(({ reference, key }) => [reference, key])).values()]
-  const heads = await resources.current(outside)
+  const heads = await resources.heads(outside)
   const missing = new Set(outside.filter((_, i) => heads[i]?.deleted !== false).map(nameOf))
   const broken = asked.filter(({ reference }) => own.get(reference) ?? missing.has(reference))
   const [first] = broken

@@ -5,16 +5,16 @@ import { stamp } from '../fhir/version.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
 import { save, unchanged } from './next-version.ts'
-import type { Answer, Change, Target, WritePorts } from './writing.ts'
+import type { Answer, Change, Head, Target, WritePorts } from './writing.ts'
 
 export function saveOver(
   { choices, ...ports }: Pick<WritePorts, 'clock' | 'expressions' | 'choices'>,
   request: FhirRequest,
   target: Target,
-  head: ResourceVersion | undefined,
+  head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change | Answer> {
-  if (choices.noOpUpdates === 'ignore' && head !== undefined && !head.deleted && isSameAs(head, resource))
+  if (choices.noOpUpdates === 'ignore' && head !== undefined && !head.deleted && !('damage' in head) && isSameAs(head, resource))
     return { kind: 'answer', response: unchanged(request, head), key: head }
   return save(ports, request, target, head, resource)
 }

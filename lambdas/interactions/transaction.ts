@@ -109,7 +109,7 @@ async function plan(
   const located = await locate(ports, planned, holders)
   refuseTwice(located)
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
-  const heads = await ports.resources.current(targets.map(({ key }) => key))
+  const heads = await ports.resources.heads(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
   const meaningIn = meaningOfUrls(located)
   const resolve = resolving(ports, outer)

@@ -3,7 +3,7 @@
  * A lost race starts over, so that what a write decided was decided on the version it follows.
  */
 import { fhirError } from '../fhir/outcome.ts'
-import type { Guard, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import type { DamagedVersion, Guard, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { type Resolve, resolving } from './resolve-references.ts'
 
@@ -35,13 +35,11 @@ export type ChangePorts = WritePorts & { readonly resolve: Resolve }
 export type WriteInteraction = {
   /** `holder`: the resource that holds the guard of these criteria, when a commit just met it. */
   readonly locate: (ports: WritePorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<Target | Answer>
-  readonly change: (
-    ports: ChangePorts,
-    request: FhirRequest,
-    target: Target,
-    head: ResourceVersion | undefined,
-  ) => Awaitable<Change | Answer>
+  readonly change: (ports: ChangePorts, request: FhirRequest, target: Target, head: Head | undefined) => Awaitable<Change | Answer>
 }
+
+/** What a write follows: it may also replace what cannot be read. */
+export type Head = ResourceVersion | DamagedVersion
 
 /** So many times a write starts over before it answers 409. */
 export const ATTEMPTS = 100
@@ -53,7 +51,7 @@ export const writing =
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const target = await locate(ports, request, holder)
       if (target.kind === 'answer') return target.response
-      const [head] = await ports.resources.current([target.key])
+      const [head] = await ports.resources.heads([target.key])
       if (movedOn(target, head)) continue
       const changed = await change({ ...ports, resolve: resolving(ports, request) }, request, target, head)
       if (changed.kind === 'answer') return changed.response
@@ -65,8 +63,7 @@ export const writing =
   }
 
 /** The resource that matched has another version by now. */
-export const movedOn = ({ matched }: Target, head: ResourceVersion | undefined): boolean =>
-  matched !== undefined && head?.versionId !== matched
+export const movedOn = ({ matched }: Target, head: Head | undefined): boolean => matched !== undefined && head?.versionId !== matched
 
 export const lostTooManyRaces = (): Error =>
   fhirError(409, 'conflict', 'Other writes to the same resources kept coming first: nothing was written, try again')

@@ -9,6 +9,7 @@
  * - A reader sees a commit that resolved before the read began, and never a part of one.
  * - Bodies are 0 bytes to 20 MB and come back byte for byte, or what was asked is Damaged. Tenants never see each other's versions.
  */
+import type { Damaged } from './damaged.ts'
 
 export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }
 export type VersionKey = ResourceKey & { readonly versionId: number }
@@ -22,6 +23,9 @@ export type ResourceVersion = VersionKey & {
   /** The resource as it is served, id and meta included. Empty for a deletion. */
   readonly body: Uint8Array
 }
+
+/** A version that cannot be read as it was written. `deleted`: false where nobody knows. */
+export type DamagedVersion = VersionKey & { readonly deleted: boolean; readonly damage: Damaged }
 
 /** The next version of a resource: its versionId is `expected + 1`. */
 export type Write = Omit<ResourceVersion, 'versionId'> & {
@@ -88,6 +92,8 @@ export type ScanPage = { readonly versions: readonly ResourceVersion[]; readonly
 export interface ResourceReader {
   /** The heads, in the order of the keys; undefined for a resource that never was; a deleted head comes back with `deleted: true`. */
   current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]>
+  /** As `current`, for who writes after them: one that is damaged is told as far as it is known, and is Damaged only where its number is not. */
+  heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]>
   /** These versions, in the order asked. */
   versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]>
   /** At most `limit` versions strictly after `after` in the order of HistoryPosition. */

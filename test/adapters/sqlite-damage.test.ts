@@ -88,6 +88,10 @@ describe('A version of which somebody else changed', () => {
     await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
     await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
     expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
+    expect(await store.heads([key])).toEqual([{ ...key, versionId: 2, deleted: false, damage: expect.any(Damaged) }])
+    expect(await store.commit([writeOf(key.id, 2)], [])).toEqual({ kind: 'committed' })
+    expect(told(await store.current([key]))).toBe(told([versionOf(key.id, 3)]))
+    await expect(store.versions([{ ...key, versionId: 2 }])).rejects.toBeInstanceOf(Damaged)
     await store.close()
     for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
   })
@@ -118,6 +122,12 @@ async function answersOf(store: SqliteResourceStore, file: string): Promise<read
   const found: Promise<string>[] = keys.flatMap((key) => [
     answerOf(async () => told(await store.current([key])) === told([versionOf(key.id, 2)])),
     answerOf(async () => told(await store.versions([{ ...key, versionId: 1 }])) === told([versionOf(key.id, 1)])),
+    answerOf(async () => {
+      const [head] = await store.heads([key])
+      if (head === undefined || !('damage' in head)) return told([head]) === told([versionOf(key.id, 2)])
+      if (head.versionId !== 2) return false
+      throw head.damage
+    }),
   ])
   const both = keys.flatMap(({ id }) => [versionOf(id, 2), versionOf(id, 1)])
   const all = [...both, versionOf('settles', 1)]

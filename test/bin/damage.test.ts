@@ -1,56 +1,88 @@
 /** A server whose disk changes what it wrote: who runs it, and who asks it, are told; all else goes on. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
-import type { Tree } from '../fixtures/resources.ts'
-import { fhir, started } from './process.ts'
+import { patient, type Tree } from '../fixtures/resources.ts'
+import { fhir, type Running, started } from './process.ts'
 
-it('a resource whose bytes were changed is not served, and no backup is made; other resources are, and searches', async () => {
+describe('A server whose store has two Patients with changed bytes', () => {
   const data = newFolder()
-  const first = await started('--data', data)
-  for (const id of ['changed', 'sound'])
-    await fetch(`${first.base}/Patient/${id}`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/fhir+json' },
-      body: JSON.stringify({ resourceType: 'Patient', id, name: [{ family: `Family-of-${id}` }] }),
-    })
-  await first.stop()
   const file = join(data, 'store.db')
-  for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
-  const bytes = readFileSync(file)
-  bytes.write('A', bytes.indexOf('Family-of-changed'))
-  writeFileSync(file, bytes)
-  const server = await started('--data', data)
-  const damaged = await fetch(`${server.base}/Patient/changed`, { headers: { 'x-request-id': 'read' } })
-  expect([damaged.status, JSON.stringify(await damaged.json())]).toEqual([500, expect.stringContaining('The store is damaged')])
-  const answers = ['Patient/sound', 'Patient?family=Family-of-sound'].map((path) => fetch(`${server.base}/${path}`))
-  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200])
-  const bundle = async (type: string) => {
-    const entry = [
-      { request: { method: 'GET', url: 'Patient/changed' } },
-      { request: { method: 'PUT', url: `Basic/${type}` }, resource: { resourceType: 'Basic', id: type, code: { text: 'x' } } },
-      { request: { method: 'GET', url: 'Patient/sound' } },
-    ]
-    const headers = { 'content-type': 'application/fhir+json', 'x-request-id': type }
-    const response = await fetch(server.base, { method: 'POST', headers, body: JSON.stringify({ resourceType: 'Bundle', type, entry }) })
-    return { status: response.status, body: (await response.json()) as Tree }
-  }
-  const ofBatch = (await bundle('batch')).body.entry.map(({ response }: Tree) => response)
-  expect(ofBatch.map(({ status }: Tree) => status)).toEqual(['500 Internal Server Error', '201 Created', '200 OK'])
-  const issue = [{ severity: 'fatal', code: 'exception', details: expect.anything(), expression: ['Bundle.entry[0]'] }]
-  expect(ofBatch[0].outcome.issue).toEqual(issue)
-  expect(await bundle('transaction')).toMatchObject({ status: 500, body: { issue } })
-  expect((await fetch(`${server.base}/Basic/transaction`)).status).toBe(404)
-  const told = server
-    .err()
-    .split('\n')
-    .filter((line) => line.includes('damaged'))
-    .map((line) => line.replace(/^\S+ /, ''))
-  const tells = (id: string) => expect.stringMatching(`^request ${id}: the store is damaged: [a-z ]+$`)
-  expect(told).toEqual(['read', 'batch', 'transaction'].map(tells))
-  const copy = join(newFolder(), 'backup.db')
-  expect(await fhir('backup', copy, '--data', data)).toMatchObject({ code: 1, err: `fhir: ${file} is damaged: no backup was made\n` })
-  expect(existsSync(copy)).toBe(false)
-  await server.stop()
+  let server: Running
+  const statusOf = async (...request: Sent) => (await send(server, ...request)).status
+
+  beforeAll(async () => {
+    const first = await started('--data', data)
+    for (const id of ['changed', 'rotten', 'sound']) await send(first, 'PUT', `Patient/${id}`, patient(id, { family: `Family-of-${id}` }))
+    await first.stop()
+    for (const end of ['-wal', '-shm']) rmSync(file + end, { force: true })
+    const bytes = readFileSync(file)
+    for (const id of ['changed', 'rotten']) bytes.write('A', bytes.indexOf(`Family-of-${id}`))
+    writeFileSync(file, bytes)
+    server = await started('--data', data)
+  })
+  afterAll(() => server.stop())
+
+  it('does not serve them, and says so once for each request; others are served, and found', async () => {
+    const damaged = await send(server, 'GET', 'Patient/changed', undefined, { 'x-request-id': 'read' })
+    expect([damaged.status, JSON.stringify(damaged.body)]).toEqual([500, expect.stringContaining('The store is damaged')])
+    expect(await statusOf('GET', 'Patient/sound')).toBe(200)
+    expect((await send(server, 'GET', 'Patient?family=Family-of-sound')).body.total).toBe(1)
+    const bundle = (type: string) => {
+      const entry = [
+        { request: { method: 'GET', url: 'Patient/changed' } },
+        { request: { method: 'PUT', url: `Basic/${type}` }, resource: { resourceType: 'Basic', id: type, code: { text: 'x' } } },
+        { request: { method: 'GET', url: 'Patient/sound' } },
+      ]
+      return send(server, 'POST', '', { resourceType: 'Bundle', type, entry }, { 'x-request-id': type })
+    }
+    const ofBatch = (await bundle('batch')).body.entry.map(({ response }: Tree) => response)
+    expect(ofBatch.map(({ status }: Tree) => status)).toEqual(['500 Internal Server Error', '201 Created', '200 OK'])
+    const issue = [{ severity: 'fatal', code: 'exception', details: expect.anything(), expression: ['Bundle.entry[0]'] }]
+    expect(ofBatch[0].outcome.issue).toEqual(issue)
+    expect(await bundle('transaction')).toMatchObject({ status: 500, body: { issue } })
+    expect(await statusOf('GET', 'Basic/transaction')).toBe(404)
+    const told = server
+      .err()
+      .split('\n')
+      .filter((line) => line.includes('damaged'))
+      .map((line) => line.replace(/^\S+ /, ''))
+    const tells = (id: string) => expect.stringMatching(`^request ${id}: the store is damaged: [a-z ]+$`)
+    expect(told).toEqual(['read', 'batch', 'transaction'].map(tells))
+  })
+
+  it('makes no backup', async () => {
+    const copy = join(newFolder(), 'backup.db')
+    expect(await fhir('backup', copy, '--data', data)).toMatchObject({ code: 1, err: `fhir: ${file} is damaged: no backup was made\n` })
+    expect(existsSync(copy)).toBe(false)
+  })
+
+  it('lets one be replaced, whose version stays damaged, but not changed', async () => {
+    expect(await statusOf('POST', 'Patient', patient('rotten'))).toBe(409)
+    expect(await statusOf('PATCH', 'Patient/rotten', [{ op: 'add', path: '/active', value: true }])).toBe(500)
+    expect(await statusOf('PUT', 'Patient/rotten', patient('rotten'), { 'if-match': 'W/"2"' })).toBe(412)
+    const replaced = await send(server, 'PUT', 'Patient/rotten', patient('rotten', { family: 'Anew' }), { 'if-match': 'W/"1"' })
+    expect(replaced).toMatchObject({ status: 200, body: { meta: { versionId: '2' } } })
+    expect((await send(server, 'GET', 'Patient?family=Anew')).body.total).toBe(1)
+    for (const path of ['_history/1', '_history']) expect(await statusOf('GET', `Patient/rotten/${path}`)).toBe(500)
+  })
+
+  it('lets one be deleted, also by a transaction', async () => {
+    const entry = [{ request: { method: 'DELETE', url: 'Patient/changed' } }]
+    expect(await statusOf('POST', '', { resourceType: 'Bundle', type: 'transaction', entry })).toBe(200)
+    expect(await statusOf('GET', 'Patient/changed')).toBe(404)
+  })
 })
+
+type Sent = readonly [method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>]
+
+async function send({ base }: Running, ...[method, path, body, headers]: Sent): Promise<{ readonly status: number; readonly body: Tree }> {
+  const type = Array.isArray(body) ? 'application/json-patch+json' : 'application/fhir+json'
+  const response = await fetch(`${base}/${path}`, {
+    method,
+    headers: { 'content-type': type, ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  return { status: response.status, body: await response.json() }
+}

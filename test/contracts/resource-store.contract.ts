@@ -602,6 +602,22 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect(await commit(writeOf(patientOf('later', tenant)))).toEqual({ kind: 'committed' })
     })
 
+    it('that were changed are known by their number to who writes after them, and stay what they are', async () => {
+      const tenant = newTenant()
+      const [rotten, sound, unknown] = ['rotten', 'sound', 'unknown'].map((id) => patientOf(id, tenant)) as ResourceKey[]
+      const writes = [writeOf(rotten!), writeOf(sound!)]
+      await commit(...writes)
+      await damage({ ...rotten!, versionId: 1 })
+      const damaged = { ...rotten, versionId: 1, deleted: false, damage: expect.any(Damaged) }
+      expect(await reader.heads([rotten!, sound!, unknown!])).toEqual([damaged, versionOf(writes[1]!), undefined])
+      expect(await reader.heads([rotten!])).toEqual([damaged])
+      const [second, deletion] = [writeOf(rotten!, { expected: 1 }), deletionOf(rotten!, { expected: 2 })]
+      expect([await commit(second), await head(rotten!)]).toEqual([{ kind: 'committed' }, versionOf(second)])
+      expect([await commit(deletion), await head(rotten!)]).toEqual([{ kind: 'committed' }, versionOf(deletion)])
+      await expect(reader.versions([{ ...rotten!, versionId: 1 }])).rejects.toThrow(Damaged)
+      await expect(reader.history(rotten!, {}, undefined, 10)).rejects.toThrow(Damaged)
+    })
+
     it('that are large go into one commit', async () => {
       const tenant = newTenant()
       const writes = numbers(6).map((n) => writeOf(keyOf(tenant, 'Binary', `b${n}`), { body: noise(Math.min(1_200_000, largestBody) + n) }))

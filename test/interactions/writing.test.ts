@@ -21,7 +21,7 @@ function movedOnWorld() {
   }
   const ports = {
     index: { find: async () => ({ hits: searches++ === 0 ? [{ type: 'Patient', id: 'p', version: 1, position: [] }] : [], more: false }) },
-    resources: { current: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)) },
+    resources: { heads: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)) },
     writer: {
       async commit(writes: readonly Write[]) {
         committed.push(...writes.map(({ type, id }) => `${type}/${id}`))

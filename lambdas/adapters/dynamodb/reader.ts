@@ -1,7 +1,8 @@
 /** Reads heads and versions. A head with a staged version is resolved through the record of its transaction; readers never write. */
 import type { BlobStore } from '../../ports/blob-store.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { HistoryWindow, ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
+import { Damaged } from '../../ports/damaged.ts'
+import type { DamagedVersion, HistoryWindow, ResourceKey, ResourceVersion, VersionKey } from '../../ports/resource-store.ts'
 import type { Dynamo } from './dynamo.ts'
 import { type Content, type CopyItem, type HeadItem, versionOf } from './item.ts'
 import { HEAD, primaryKey, versionSort } from './table.ts'
@@ -33,19 +34,15 @@ export class Reader {
     this.#clock = clock
   }
 
-  /**
-   * Several heads are those of one moment: where one of them is so new that its commit may have fallen into the reading, they are read
-   * again until two readings agree.
-   */
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    let heads = await this.heads(keys)
-    for (let n = 1; n < READINGS && keys.length > 1 && this.#mayBeTorn(heads); n++) {
-      const again = await this.heads(keys)
-      const agree = again.every((head, i) => head?.current.vid === heads[i]?.current.vid)
-      heads = again
-      if (agree) break
-    }
+    const heads = await this.#headsOfOneMoment(keys)
     return Promise.all(heads.map((head, i) => this.#version(keys[i]!, head?.current)))
+  }
+
+  /** What is known of the heads, though some may be damaged. */
+  async currentOrDamage(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    const heads = await this.#headsOfOneMoment(keys)
+    return Promise.all(heads.map((head, i) => head && this.#versionOrDamage(keys[i]!, head.current)))
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
@@ -116,6 +113,28 @@ export class Reader {
       Limit: PAGE,
     }))
       yield (item as CopyItem).v
+  }
+
+  async #versionOrDamage(key: ResourceKey, content: Content): Promise<ResourceVersion | DamagedVersion> {
+    try {
+      return await this.version(key, content)
+    } catch (damage) {
+      if (!(damage instanceof Damaged)) throw damage
+      const { tenant, type, id } = key
+      return { tenant, type, id, versionId: content.vid, deleted: content.del === true, damage }
+    }
+  }
+
+  /** Where one of several is so new that its commit may have fallen into the reading, they are read again until two readings agree. */
+  async #headsOfOneMoment(keys: readonly ResourceKey[]): Promise<readonly (Resolved | undefined)[]> {
+    let heads = await this.heads(keys)
+    for (let n = 1; n < READINGS && keys.length > 1 && this.#mayBeTorn(heads); n++) {
+      const again = await this.heads(keys)
+      const agree = again.every((head, i) => head?.current.vid === heads[i]?.current.vid)
+      heads = again
+      if (agree) break
+    }
+    return heads
   }
 
   #mayBeTorn(heads: readonly (Resolved | undefined)[]): boolean {

@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { RecentWrites } from '../../ports/recent-writes.ts'
 import type {
   CommitResult,
+  DamagedVersion,
   Guard,
   HistoryPage,
   HistoryPosition,
@@ -80,6 +81,10 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
 
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
     return this.#reader.current(keys)
+  }
+
+  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#reader.currentOrDamage(keys)
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { checkDistinct } from '../../ports/check-distinct.ts'
 import type {
   CommitResult,
+  DamagedVersion,
   Guard,
   HistoryPage,
   HistoryPosition,
@@ -76,6 +77,10 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
 
   async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
     return this.#each(keys, (key) => this.#versions.head(key))
+  }
+
+  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.headOrDamage(key))
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {

@@ -1,7 +1,8 @@
 /** Single versions by their key: the reading that everything else waits for. Rows come as arrays and kinds from memory, which halves its cost. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { ResourceKey, ResourceVersion, VersionKey } from '../../../ports/resource-store.ts'
-import { promised } from '../damage.ts'
+import { Damaged } from '../../../ports/damaged.ts'
+import type { DamagedVersion, ResourceKey, ResourceVersion, VersionKey } from '../../../ports/resource-store.ts'
+import { damageOf, promised } from '../damage.ts'
 import type { KeyFilter } from '../keys/key-filter.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
 import { type ContentRow, versionWith } from '../rows.ts'
@@ -14,6 +15,7 @@ export class VersionReader {
   readonly #as: typeof versionWith
   readonly #kind
   readonly #head
+  readonly #number
   readonly #version
   readonly #bySeq
   readonly #kinds = new Map<string, Map<string, number>>()
@@ -27,6 +29,7 @@ export class VersionReader {
     const byKey = `${selected} key k LEFT JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#head = db.prepare(`${byKey} ORDER BY k.vid DESC LIMIT 1`)
+    this.#number = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
     this.#version = db.prepare(`${byKey} AND k.vid = ?`)
     this.#bySeq = db.prepare(`${selected} version v WHERE v.seq = ?`)
     for (const statement of [this.#head, this.#version, this.#bySeq]) statement.setReturnArrays(true)
@@ -41,6 +44,18 @@ export class VersionReader {
     return row && this.#versionOf(key, row)
   }
 
+  /** What is known of the head, though it may be damaged. */
+  headOrDamage(key: ResourceKey): ResourceVersion | DamagedVersion | undefined {
+    try {
+      return this.head(key)
+    } catch (error) {
+      const damage = damageOf(error)
+      if (!(damage instanceof Damaged)) throw error
+      const { tenant, type, id } = key
+      return { tenant, type, id, versionId: this.#numberOf(key), deleted: false, damage }
+    }
+  }
+
   version(key: VersionKey): ResourceVersion | undefined {
     const kind = this.#kindOf(key)
     if (kind === undefined) return undefined
@@ -48,6 +63,13 @@ export class VersionReader {
     if (seq !== undefined) return this.#versionOf(key, promised(this.#bySeq.get(seq)))
     const row = this.#isOld(kind, key) ? this.#version.get(kind, key.id, key.versionId) : undefined
     return row && this.#versionOf(key, row)
+  }
+
+  /** Of the head, as keys tell it: they stand elsewhere than the version itself. */
+  #numberOf(key: ResourceKey): number {
+    const kind = promised(this.#kindOf(key))
+    const { vid } = this.#recent.head(kind, key.id) ?? (this.#number.get(kind, key.id) as { readonly vid: number | null })
+    return promised(vid ?? undefined)
   }
 
   #isOld(kind: number, { id }: ResourceKey): boolean {
