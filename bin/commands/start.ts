@@ -7,7 +7,7 @@ import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
-import { toldOf } from '../../lambdas/runtime/told-error.ts'
+import { lineOf, toldOf } from '../../lambdas/runtime/told-error.ts'
 import { complain, say } from '../output.ts'
 
 type Options = {
@@ -83,7 +83,10 @@ function stopOnSignals(embedded: Embedded): void {
     stopping = true
     embedded.close().then(
       () => process.exit(0),
-      () => process.exit(1),
+      (error) => {
+        complain(`fhir: not everything could be closed: ${lineOf(error)}\n`)
+        process.exit(1)
+      },
     )
   }
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chown, rename, rm, stat } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { askServer, type Command } from '../adapters/filesystem/command-socket.ts'
 import { DataFolderInUse, openDataFolder } from '../adapters/filesystem/data-folder.ts'
@@ -21,7 +21,10 @@ const PAUSE = 50
 
 /** Also while a server runs on the folder. */
 export async function backupStore(folder: string, file: string): Promise<void> {
-  const copy = () => backupStoreFile(join(folder, STORE), file)
+  const copy = async () => {
+    await backupStoreFile(join(folder, STORE), file)
+    await flushFolder(dirname(file))
+  }
   await inFolder(folder, {
     async alone() {
       await takeRestored(folder)
@@ -77,20 +80,21 @@ async function inFolder<Result extends string>(folder: string, { alone, besideSe
   }
 }
 
-/** What a server does for these commands. `restore`: takes a file of the folder that is a whole store. */
-export function storeCommands(restore: (file: string) => Promise<void>): Readonly<Record<'backup' | 'restore', Command>> {
+/** What a server does for these commands. `restore`: takes a file of the folder that is a whole store; the gate is shut until it is done. */
+export function storeCommands(
+  gate: { readonly isOpen: boolean },
+  restore: (file: string) => Promise<void>,
+): Readonly<Record<'backup' | 'restore', Command>> {
   let saving = 0
-  let isRestoring = false
   return {
     async backup(_, left) {
-      if (isRestoring) throw new Error('A backup is being restored: try again')
+      if (!gate.isOpen) throw new Error('A backup is being restored: try again')
       saving++
       void left.then(() => saving--)
     },
     async restore(file) {
-      if (isRestoring || saving > 0) throw new Error('Another backup or restore is under way: try again')
-      isRestoring = true
-      await restore(file).finally(() => (isRestoring = false))
+      if (!gate.isOpen || saving > 0) throw new Error('Another backup or restore is under way: try again')
+      await restore(file)
     },
   }
 }
@@ -116,10 +120,8 @@ async function bring(folder: string, file: string): Promise<string> {
 }
 
 /** The moment of a restore: before it everything is as it was, from now on the folder holds what was brought. */
-export async function commitRestored(folder: string, brought: string): Promise<void> {
-  await rename(join(folder, basename(brought)), join(folder, RESTORED))
-  await flushFolder(folder)
-}
+export const commitRestored = (folder: string, brought: string): Promise<void> =>
+  rename(join(folder, basename(brought)), join(folder, RESTORED))
 
 /**
  * The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. The store must not
@@ -133,6 +135,8 @@ export async function takeRestored(folder: string): Promise<void> {
   } catch (error) {
     throw new StoreFileError(`${(error as Error).message}, and is in the place of a backup to restore: move it away`, { cause: error })
   }
+  // What takes their place is to stay when they are gone.
+  await flushFolder(folder)
   for (const name of [STORE, INDEX, nextTo(INDEX)])
     for (const end of ['-wal', '-shm', '']) if (name + end !== STORE) await rm(join(folder, name + end), { force: true })
   await flushFolder(folder)

@@ -6,12 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
-import { listenForCommands } from '../adapters/filesystem/command-socket.ts'
+import { type Command, listenForCommands } from '../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
-import { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
-import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import { nodeServer } from '../http/node-server.ts'
 import { performer } from '../http/perform.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
@@ -20,7 +18,6 @@ import { writingSteps } from '../http/pipelines/writing.ts'
 import { type Serve, type Site, server } from '../http/server.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
-import type { Definitions } from '../indexing/custom-definitions.ts'
 import { statusOf } from '../indexing/index-state.ts'
 import { readingNow } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
@@ -35,17 +32,15 @@ import { Overloaded } from '../ports/overloaded.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
-import type { Reading } from '../search/reading.ts'
 import { clockCommands } from './accept-clock.ts'
 import { commitRestored, storeCommands, takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
-import { EXPRESSION_PROGRAM } from './expression-program.ts'
 import { Gate } from './gate.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { readingOf } from './reading-of.ts'
-import { DefinitionsInUse } from './searcher/definitions-in-use.ts'
-import { Searcher } from './searcher/searcher.ts'
+import { restoring } from './restoring.ts'
 import { stampedWriter } from './stamped-writer.ts'
+import { openStores, type Stores } from './stores.ts'
 
 export type EmbeddedOptions = {
   readonly config: Config
@@ -69,142 +64,126 @@ export type Embedded = {
 
 const HOUR = 60 * 60 * 1000
 
+/** Where it fails, nothing stays open. What it opened is closed the other way round, all of it, also where some of it cannot be closed. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  const folder = options.dataFolder ?? mkdtempSync(join(tmpdir(), 'fhir-'))
+  const { config, baseUrl, report, times, warn = () => undefined } = options
+  await using opened = new AsyncDisposableStack()
+  const folder = options.dataFolder ?? passingFolder(opened)
   const data = await openDataFolder(folder)
-  try {
-    return await openIn(data, folder, options)
-  } catch (error) {
-    data.unlock()
-    throw error
-  }
-}
-
-async function openIn(data: DataFolder, folder: string, options: EmbeddedOptions): Promise<Embedded> {
-  const { config, dataFolder, baseUrl, report, times, warn = () => undefined } = options
+  opened.defer(data.unlock)
   for (const line of data.warnings) warn(line)
-  const seal = new AesSeal(await data.key())
   const clock = new WatchedClock(warn, times)
-  const audit = new FilesystemAuditLog({
-    folder: data.path('audit'),
-    retentionDays: config.auditRetentionDays,
-    maySweep: () => clock.maySweep(),
-    durability: config.auditDurability,
-    onError: (error) => report(error, ''),
-  })
-  const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
-  const reading = readingOf(config, baseUrl)
-  const blobs = new FilesystemBlobStore(data.path('blobs'))
+  const audit = auditOf(data, clock, options)
+  opened.defer(() => audit.close())
+  const parts = { ...options, data, clock, audit, seal: new AesSeal(await data.key()), blobs: new FilesystemBlobStore(data.path('blobs')) }
   const open = async (): Promise<Home> => {
     await takeRestored(folder)
-    const stores = await openStores(data, clock, config, reading, report)
-    clock.compareWith(stores.store.newest())
-    const { definitions } = stores
-    const ports: Ports = {
-      ...stores,
-      clock,
-      progress: progressOf(stores),
-      reindex: reindexOf(stores),
-      resources: stores.store,
-      writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
-      index: stores.searcher,
-      seal,
-      blobs,
-      choices: config,
-    }
-    const serve = serveOf(
-      ports,
-      {
-        audit,
-        clock,
-        report,
-        maxBody: config.maxBodyBytes,
-        origins,
-        loopbackOnly: true,
-        tokens: tokensOf(stores, clock, seal, blobs),
-      },
-      { baseUrl, reading: () => readingNow(reading, definitions.now(), TENANT) },
-    )
-    return { ...stores, serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)) }
+    return openHome(parts)
   }
-  const forget = () => void (clock.maySweep() && forgetQueries(blobs, clock.now()).catch((error) => report(error, '')))
   const gate = new Gate(await open())
-  forget()
-  const forgetting = setInterval(forget, HOUR).unref()
-  const serve: Serve = (http, requestId) =>
-    gate.pass(
-      (home) => home.serve(http, requestId),
-      (home) => home.serve({ ...http, refused: new Overloaded() }, requestId),
-    )
-  const server = nodeServer(serve, {
+  opened.defer(() => gate.close((home) => home.close()))
+  const ending = new AbortController()
+  opened.defer(() => ending.abort())
+  const server = nodeServer(serveThrough(gate), {
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
     maxBody: config.maxBodyBytes,
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
     report,
   })
-  // Requests meanwhile are answered 503. Where it fails, the server goes on with what it had.
-  const restore = async (file: string): Promise<void> => {
-    let failed: unknown
-    await gate.exchange(async (home) => {
-      await closeStores(home)
-      await commitRestored(folder, file).catch((error) => (failed = error))
-      return open()
-    })
-    if (failed !== undefined) throw failed
-  }
-  const endListening = await listenForCommands(folder, { ...storeCommands(restore), ...clockCommands(clock) }).catch((error) => {
-    warn(`Backup and restore cannot reach this server (${error.code}): they need it stopped`)
+  opened.defer(() => closeServer(server))
+  const restore = restoring({ gate, commit: (file) => commitRestored(folder, file), open, warn, attempts: { signal: ending.signal } })
+  opened.defer(await listen(folder, { ...storeCommands(gate, restore), ...clockCommands(clock) }, warn))
+  forgetEachHour(opened, parts)
+  const all = opened.move()
+  return { server, close: () => all.disposeAsync() }
+}
+
+/** Gone when the server closes. */
+function passingFolder(opened: AsyncDisposableStack): string {
+  const folder = mkdtempSync(join(tmpdir(), 'fhir-'))
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+const auditOf = (data: DataFolder, clock: WatchedClock, { config, report }: EmbeddedOptions): FilesystemAuditLog =>
+  new FilesystemAuditLog({
+    folder: data.path('audit'),
+    retentionDays: config.auditRetentionDays,
+    maySweep: () => clock.maySweep(),
+    durability: config.auditDurability,
+    onError: (error) => report(error, ''),
+  })
+
+/** Without it the server serves all the same. */
+async function listen(
+  folder: string,
+  commands: Readonly<Record<string, Command>>,
+  warn: (line: string) => void,
+): Promise<() => Promise<void>> {
+  try {
+    return await listenForCommands(folder, commands)
+  } catch (error) {
+    warn(`Backup and restore cannot reach this server (${(error as Error).message}): they need it stopped`)
     return async () => undefined
-  })
-  return {
-    server,
-    async close() {
-      clearInterval(forgetting)
-      await endListening()
-      await closeServer(server)
-      await closeStores(gate.inside)
-      await audit.close()
-      data.unlock()
-      if (dataFolder === undefined) rmSync(folder, { recursive: true, force: true })
-    },
   }
 }
 
-type Stores = {
-  readonly store: SqliteResourceStore
-  readonly searcher: Searcher
-  readonly definitions: DefinitionsInUse
-  readonly expressions: ForkedExpressionRunner
+type Kept = Pick<EmbeddedOptions, 'config' | 'baseUrl' | 'report'> & {
+  readonly data: DataFolder
+  readonly clock: WatchedClock
+  readonly audit: FilesystemAuditLog
+  readonly seal: Seal
+  readonly blobs: BlobStore
 }
-type Home = Stores & { readonly serve: Serve }
 
-async function openStores(
-  data: DataFolder,
-  clock: Clock,
-  config: Config,
-  reading: Reading,
-  report: EmbeddedOptions['report'],
-): Promise<Stores> {
-  const definitions = new DefinitionsInUse()
-  const store = await SqliteResourceStore.open({ file: data.path('store.db'), now: () => clock.now(), onCommit: () => searcher.follow() })
-  const searcher = new Searcher({
-    thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
-    store: data.path('store.db'),
-    index: data.path('index.db'),
-    acknowledged: () => store.lastPosition(),
-    reading,
-    budget: config.searchBudget,
-    report: (error) => {
-      definitions.silent()
-      report(error, '')
-    },
-    onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
-  })
-  // Where nobody ever defined a parameter there is nothing to wait for.
-  const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
-  if (versions.length === 0) definitions.take({})
-  return { store, searcher, definitions, expressions: new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM }) }
+function forgetEachHour(opened: AsyncDisposableStack, { clock, blobs, report }: Kept): void {
+  const forget = () => void (clock.maySweep() && forgetQueries(blobs, clock.now()).catch((error) => report(error, '')))
+  forget()
+  const forgetting = setInterval(forget, HOUR).unref()
+  opened.defer(() => clearInterval(forgetting))
+}
+
+/** `refuse` needs nothing that is kept: it answers also when that is closed. */
+type Home = { readonly serve: Serve; readonly refuse: Serve; readonly close: () => Promise<void> }
+
+const serveThrough =
+  (gate: Gate<Home>): Serve =>
+  (http, requestId) =>
+    gate.pass(
+      ({ serve }) => serve(http, requestId),
+      ({ refuse }) => refuse({ ...http, refused: new Overloaded() }, requestId),
+    )
+
+async function openHome({ config, baseUrl, report, data, clock, audit, seal, blobs }: Kept): Promise<Home> {
+  await using opened = new AsyncDisposableStack()
+  const reading = readingOf(config, baseUrl)
+  const now = () => clock.now()
+  const stores = await openStores({ path: data.path, now, reading, budget: config.searchBudget, report: (error) => report(error, '') })
+  opened.defer(stores.close)
+  clock.compareWith(stores.store.newest())
+  const { definitions } = stores
+  const ports: Ports = {
+    ...stores,
+    clock,
+    progress: progressOf(stores),
+    reindex: reindexOf(stores),
+    resources: stores.store,
+    writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
+    index: stores.searcher,
+    seal,
+    blobs,
+    choices: config,
+  }
+  const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
+  const tokens = tokensOf(stores, clock, seal, blobs)
+  const serve = serveOf(
+    ports,
+    { audit, clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true, tokens },
+    { baseUrl, reading: () => readingNow(reading, definitions.now(), TENANT) },
+  )
+  const all = opened.move()
+  return { serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)), refuse: serve, close: () => all.disposeAsync() }
 }
 
 const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): TokenParts => ({
@@ -231,12 +210,6 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
 function writerOf({ store, searcher }: Stores, { referentialIntegrity }: Config, baseUrl: string): ResourceWriter {
   const writer = pacedWriter(store, () => searcher.lag())
   return referentialIntegrity ? integrityWriter({ writer, resources: store, index: searcher, baseUrl }) : writer
-}
-
-async function closeStores({ searcher, store, expressions }: Stores): Promise<void> {
-  expressions.close()
-  await searcher.close()
-  await store.close()
 }
 
 function serveOf(ports: Ports, parts: BodyStepParts, site: Site): Serve {

@@ -8,3 +8,9 @@ export function toldOf(error: unknown): string {
   const places = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
   return `${error.name}\n${places.join('\n')}`
 }
+
+/** What it says, in one line; what each says where closing several things failed. */
+export function lineOf(error: unknown): string {
+  if (error instanceof SuppressedError) return `${lineOf(error.suppressed)}; ${lineOf(error.error)}`
+  return error instanceof Error ? error.message : String(error)
+}

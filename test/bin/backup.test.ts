@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { askServer, listenForCommands } from '../../lambdas/adapters/filesystem/command-socket.ts'
 import { storeCommands } from '../../lambdas/runtime/backup.ts'
@@ -47,6 +48,37 @@ describe('backup and restore', () => {
     expect((await json(`${again.base}/Patient?_summary=count`)).total).toBe(1)
     await again.stop()
     expect(readdirSync(data).filter((name) => /unfinished|restored|address|socket/.test(name))).toEqual([])
+  })
+
+  it('tell that the server cannot open what was restored; it does as soon as it can, also after it was stopped meanwhile', async () => {
+    const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
+    const server = await started('--data', data)
+    await put(server, 'a', true)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    await put(server, 'b', true)
+    // Nobody can put a file there, or take one away.
+    const fault = join(data, 'index.db.next')
+    mkdirSync(fault)
+    const { code, err } = await fhir('restore', file, '--data', data)
+    expect([code, err]).toEqual([1, expect.stringMatching(/^fhir: It is restored, but .*\bindex\.db\.next\b.* tries again .*\n$/)])
+    const refused = await fetch(`${server.base}/Patient/a`)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    expect((await fhir('backup', join(newFolder(), 'b.db'), '--data', data)).err).toContain('being restored: try again')
+    rmSync(fault, { recursive: true })
+    while ((await fetch(`${server.base}/Patient/a`)).status === 503) await wait(50)
+    expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(1)
+    expect(server.err().match(/^fhir: The store .*$/gm)).toEqual([
+      expect.stringContaining('cannot be opened'),
+      expect.stringContaining('is open again'),
+    ])
+    await put(server, 'c', true)
+    mkdirSync(fault)
+    expect((await fhir('restore', file, '--data', data)).err).toContain('It is restored, but')
+    expect(await server.stop()).toBe(0)
+    rmSync(fault, { recursive: true })
+    const again = await started('--data', data)
+    expect((await json(`${again.base}/Patient?_summary=count`)).total).toBe(1)
+    await again.stop()
   })
 
   it('leave nothing beside the backup, and refuse a store that has newer versions in its log', async () => {
@@ -130,19 +162,19 @@ describe('Commands reach the server of a folder', () => {
   const left = new Promise<void>(() => undefined)
 
   it('which refuses what would be in the way of another, until that is done', async () => {
-    let finish = (): void => undefined
-    const { backup, restore } = storeCommands(() => new Promise((resolve) => (finish = resolve)))
+    const gate = { isOpen: true }
+    const { backup, restore } = storeCommands(gate, async () => undefined)
     let leave = (): void => undefined
     await backup('', new Promise((resolve) => (leave = resolve)))
     await backup('', left.then())
     await expect(restore('a', left)).rejects.toThrow('under way')
     leave()
-    const commands = storeCommands(() => new Promise((resolve) => (finish = resolve)))
-    const restoring = commands.restore('a', left)
+    const commands = storeCommands(gate, async () => undefined)
+    await commands.restore('a', left)
+    gate.isOpen = false
     await expect(commands.restore('a', left)).rejects.toThrow('under way')
     await expect(commands.backup('', left)).rejects.toThrow('being restored')
-    finish()
-    await restoring
+    gate.isOpen = true
     await commands.backup('', left)
   })
 

@@ -6,6 +6,7 @@ import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { Gate } from '../../lambdas/runtime/gate.ts'
+import { keepTrying } from '../../lambdas/runtime/keep-trying.ts'
 import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
 
 describe('settings', () => {
@@ -58,13 +59,67 @@ describe('the gate', () => {
     expect(await slow).toBe('answered')
     await exchanged
     expect(log).toEqual(['old', 'exchange'])
-    expect(gate.inside).toBe('new')
+    expect(await gate.pass(async (inside) => inside, refuse)).toBe('new')
   })
-  it('opens again with what it had when the exchange fails', async () => {
+  it('stays shut when an exchange fails, and has nothing to leave', async () => {
     const gate = new Gate('old')
     await expect(gate.exchange(() => Promise.reject(new Error('no')))).rejects.toThrow('no')
     const inside = async (inside: string) => inside
-    expect(await gate.pass(inside, async () => 'refused')).toBe('old')
+    expect([gate.isOpen, await gate.pass(inside, async () => 'refused')]).toEqual([false, 'refused'])
+    await expect(gate.exchange(async () => 'new')).rejects.toThrow('shut')
+    const left: string[] = []
+    await gate.close(async (inside) => void left.push(inside))
+    expect(left).toEqual([])
+  })
+  it('is closed when an exchange under way is done, and those inside have left', async () => {
+    const gate = new Gate('old')
+    const log: string[] = []
+    let exchange = (_: string): void => undefined
+    const exchanged = gate.exchange(() => new Promise((resolve) => (exchange = resolve)))
+    const closed = gate.close(async (inside) => void log.push(`left ${inside}`))
+    await wait(5)
+    expect(log).toEqual([])
+    exchange('new')
+    await Promise.all([exchanged, closed])
+    expect(log).toEqual(['left new'])
+    expect(
+      await gate.pass(
+        async (inside) => inside,
+        async () => 'refused',
+      ),
+    ).toBe('refused')
+  })
+})
+
+describe('what has to work in the end', () => {
+  const failing = (times: number) => {
+    let attempts = 0
+    return { attempts: () => attempts, attempt: async () => (++attempts <= times ? Promise.reject(new Error(`no ${attempts}`)) : 'made') }
+  }
+  const told = (signal = new AbortController().signal) => {
+    const lines: string[] = []
+    const onFailure = (error: unknown) => void lines.push((error as Error).message)
+    return { lines, how: { signal, onFailure, onRecovery: () => void lines.push('recovered'), pause: 1 } }
+  }
+  it('is tried until it does; its failure and its recovery are told once', async () => {
+    const [{ attempt, attempts }, { lines, how }] = [failing(3), told()]
+    expect(await keepTrying(attempt, how)).toBe('made')
+    expect([attempts(), lines]).toEqual([4, ['no 1', 'recovered']])
+  })
+  it('is not told of where it works at once', async () => {
+    const { lines, how } = told()
+    expect(await keepTrying(failing(0).attempt, how)).toBe('made')
+    expect(lines).toEqual([])
+  })
+  it('is not tried any more when nobody wants it', async () => {
+    const ending = new AbortController()
+    const [{ attempt, attempts }, { how }] = [failing(100_000), told(ending.signal)]
+    const trying = keepTrying(attempt, { ...how, pause: 60_000 })
+    while (attempts() === 0) await wait(1)
+    ending.abort()
+    await expect(trying).rejects.toThrow('aborted')
+    await expect(keepTrying(attempt, { ...how, signal: ending.signal })).rejects.toThrow('aborted')
+    expect(attempts()).toBe(1)
   })
 })
 

@@ -57,13 +57,18 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     openForWriting(file).close()
     this.#file = file
     this.#db = openForReading(file)
-    this.#recent = tellRecentKeys(this.#db)
-    this.#history = new HistoryReader(this.#db, this.#recent)
-    this.#scanner = new Scanner(this.#db)
-    const old = new KeyFilter()
-    this.#versions = new VersionReader(this.#db, this.#recent, { old })
-    const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
-    this.#writer = new Writer({ data, position: seq ?? 0, old, now, onCommit })
+    try {
+      this.#recent = tellRecentKeys(this.#db)
+      this.#history = new HistoryReader(this.#db, this.#recent)
+      this.#scanner = new Scanner(this.#db)
+      const old = new KeyFilter()
+      this.#versions = new VersionReader(this.#db, this.#recent, { old })
+      const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
+      this.#writer = new Writer({ data, position: seq ?? 0, old, now, onCommit })
+    } catch (error) {
+      this.#db.close()
+      throw error
+    }
   }
 
   /** `file`: made when missing. StoreFileError where it is something else. */

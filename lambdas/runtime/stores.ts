@@ -1,0 +1,57 @@
+/** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
+import { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
+import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
+import { TENANT } from '../http/steps/resolve-tenant.ts'
+import type { Definitions } from '../indexing/custom-definitions.ts'
+import type { Reading } from '../search/reading.ts'
+import { EXPRESSION_PROGRAM } from './expression-program.ts'
+import { DefinitionsInUse } from './searcher/definitions-in-use.ts'
+import { Searcher } from './searcher/searcher.ts'
+
+export type Stores = {
+  readonly store: SqliteResourceStore
+  readonly searcher: Searcher
+  readonly definitions: DefinitionsInUse
+  readonly expressions: ForkedExpressionRunner
+  /** All of them, also where one cannot be closed. */
+  readonly close: () => Promise<void>
+}
+
+export type StoresParts = {
+  /** Of a file of the data folder. */
+  readonly path: (name: string) => string
+  readonly now: () => number
+  readonly reading: Reading
+  /** Milliseconds a search may take. */
+  readonly budget: number
+  readonly report: (error: unknown) => void
+}
+
+/** Where it fails, nothing stays open. */
+export async function openStores({ path, now, reading, budget, report }: StoresParts): Promise<Stores> {
+  await using opened = new AsyncDisposableStack()
+  const definitions = new DefinitionsInUse()
+  const store = await SqliteResourceStore.open({ file: path('store.db'), now, onCommit: () => searcher.follow() })
+  opened.defer(() => store.close())
+  const searcher = new Searcher({
+    thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
+    store: path('store.db'),
+    index: path('index.db'),
+    acknowledged: () => store.lastPosition(),
+    reading,
+    budget,
+    report(error) {
+      definitions.silent()
+      report(error)
+    },
+    onDefinitions: (changed) => definitions.take(changed as Partial<Definitions>),
+  })
+  opened.defer(() => searcher.close())
+  // Where nobody ever defined a parameter there is nothing to wait for.
+  const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
+  if (versions.length === 0) definitions.take({})
+  const expressions = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM })
+  opened.defer(() => expressions.close())
+  const all = opened.move()
+  return { store, searcher, definitions, expressions, close: () => all.disposeAsync() }
+}

@@ -1,0 +1,112 @@
+/** A restore beside a running server, when what it needs fails: who asked is told what became of it, and requests are answered again. */
+import { existsSync, readdirSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import { Gate } from '../../lambdas/runtime/gate.ts'
+import { restoring } from '../../lambdas/runtime/restoring.ts'
+import { openStores } from '../../lambdas/runtime/stores.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding } from '../fixtures/needing.ts'
+
+type Faults = { readonly close?: Error; readonly commit?: Error; readonly opens?: number }
+
+/** `opens`: attempts to open that fail. */
+function serverWith({ close, commit, opens = 0 }: Faults) {
+  const log: string[] = []
+  const warnings: string[] = []
+  const ending = new AbortController()
+  let kept = 'old'
+  let failing = opens
+  const homeOf = (data: string) => ({
+    data,
+    async close() {
+      log.push(`close ${data}`)
+      if (close !== undefined && data === 'old') throw close
+    },
+  })
+  const gate = new Gate(homeOf(kept))
+  const restore = restoring({
+    gate,
+    async commit(file) {
+      if (commit !== undefined) throw commit
+      kept = file
+    },
+    async open() {
+      if (failing-- > 0) throw new Error(`EMFILE ${failing}`)
+      log.push(`open ${kept}`)
+      return homeOf(kept)
+    },
+    warn: (line) => warnings.push(line),
+    attempts: { signal: ending.signal, pause: 1 },
+  })
+  const ask = () =>
+    gate.pass(
+      async ({ data }) => data,
+      async () => '503',
+    )
+  return { gate, restore, ask, log, warnings, ending }
+}
+
+async function opened({ gate }: { readonly gate: { readonly isOpen: boolean } }): Promise<void> {
+  while (!gate.isOpen) await wait(1)
+}
+
+describe('A restore', () => {
+  it('closes what was there before it opens what was restored', async () => {
+    const server = serverWith({})
+    await server.restore('backup')
+    expect([server.log, await server.ask(), server.warnings]).toEqual([['close old', 'open backup'], 'backup', []])
+  })
+
+  it('that is not committed leaves what was there, and says why', async () => {
+    const server = serverWith({ commit: new Error('ENOSPC') })
+    await expect(server.restore('backup')).rejects.toThrow(/^Nothing was restored: ENOSPC$/)
+    expect([await server.ask(), server.warnings]).toEqual(['old', []])
+  })
+
+  it('exchanges nothing that cannot be closed, and serves it again', async () => {
+    const server = serverWith({ close: new Error('EIO') })
+    await expect(server.restore('backup')).rejects.toThrow(/^Nothing was restored: EIO$/)
+    expect([server.log, await server.ask()]).toEqual([['close old', 'open old'], 'old'])
+  })
+
+  it.each([
+    [{ opens: 5 }, /^It is restored, but the server cannot open its store \(EMFILE 4\): it tries again/, 'backup'],
+    [{ opens: 5, commit: new Error('ENOSPC') }, /^Nothing was restored \(ENOSPC\), but the server cannot open its store/, 'old'],
+  ])(
+    'after which the store cannot be opened is told with what became of it; the server opens it as soon as it can: %j',
+    async (faults, message, then) => {
+      const server = serverWith(faults)
+      const restored = server.restore('backup')
+      expect(await server.ask()).toBe('503')
+      await expect(restored).rejects.toThrow(message)
+      await opened(server)
+      expect(await server.ask()).toBe(then)
+      expect(server.warnings).toEqual([
+        'The store cannot be opened (EMFILE 4): requests are answered 503 until it can',
+        'The store is open again',
+      ])
+    },
+  )
+
+  it('keeps no server from ending', async () => {
+    const server = serverWith({ opens: Number.POSITIVE_INFINITY })
+    await expect(server.restore('backup')).rejects.toThrow('It is restored, but')
+    server.ending.abort()
+    await server.gate.close(({ close }) => close())
+    expect([server.log, await server.ask()]).toEqual([['close old'], '503'])
+  })
+})
+
+itNeeding('/proc/self/fd', existsSync('/proc/self/fd'))('Stores that can be opened only in part stay open in no part', async () => {
+  const folder = newFolder()
+  const openFiles = (): number => readdirSync('/proc/self/fd').length
+  const parts = { path: (name: string) => `${folder}/${name}`, now: () => 1, budget: 1_000, report: () => undefined }
+  const reading = { baseUrl: 'http://a' }
+  await (await openStores({ ...parts, reading })).close()
+  const before = openFiles()
+  // What a thread cannot be given.
+  const unclonable = { ...reading, of: () => undefined }
+  await expect(openStores({ ...parts, reading: unclonable })).rejects.toThrow('could not be cloned')
+  expect(openFiles()).toBe(before)
+})
