@@ -380,7 +380,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
   it(`Coordinators that die, plain writers, readers and sweepers race: nothing torn, nothing lost (seed ${seed})`, async () => {
     const size = isFull
       ? { groups: 4, coordinators: 6, transactions: 40, plain: 150 }
-      : { groups: 2, coordinators: 4, transactions: 6, plain: 30 }
+      : { groups: 2, coordinators: 3, transactions: 4, plain: 20 }
     const { findings, acknowledged, died, readings } = await raced(table, { seed, ...size })
     expect(findings).toEqual({ torn: [], lost: [], gaps: [], unsettled: [], apart: [] })
     for (const count of [acknowledged, died, readings]) expect(count).toBeGreaterThan(0)

@@ -35,7 +35,9 @@ await onDynamo((engine) => {
       const { table, store } = await create()
       return { reader: store, writer: store, close: () => engine.stop(), damage: (key) => damageBody(engine.client, table, key) }
     },
-    isThorough ? { largestCommit: given === undefined ? 300 : 5000 } : { largestCommit: 150, racers: 8, largestBody: 2_000_000 },
+    isThorough
+      ? { largestCommit: given === undefined ? 300 : 5000 }
+      : { largestCommit: 150, racers: 8, rounds: 3, pageSizes: [3, 1000], largestBody: 2_000_000 },
   )
 })
 

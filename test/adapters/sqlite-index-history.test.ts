@@ -15,7 +15,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 12 : 1
 /** A key of many of them fills several chunks. */
 const DOCUMENTS = 2_000
-const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 15
+const PLANS = process.env.FHIR_TEST_FULL === '1' ? 1_000 : 6
 
 /** Plans that are asked again and again. */
 const USUAL = Array.from({ length: 4 }, (_, i) => planOf(randomOf(i)))

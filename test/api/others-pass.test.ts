@@ -110,7 +110,7 @@ describe('the answers to a Bundle', () => {
     expect(answer.text.length).toBeGreaterThan(50_000_000)
     expect(answer.text.length).toBeLessThan(70_000_000)
     const refused = answer.body.entry.at(-1).response.outcome.issue[0]
-    expect([refused.code, refused.expression]).toEqual(['too-costly', type === 'batch' ? [`Bundle.entry[199]`] : undefined])
+    expect([refused.code, refused.expression]).toEqual(['too-costly', ['Bundle.entry[199]']])
   })
 
   it('count what is written only where it is shown', async () => {
@@ -133,7 +133,7 @@ describe('the answers to a Bundle', () => {
     const finished: string[] = []
     const long = post(
       '/',
-      bundle('batch', 1_000, () => reading('Patient?_count=100')),
+      bundle('batch', 400, () => reading('Patient?_count=100')),
     ).then(() => finished.push('batch'))
     await new Promise((resolve) => setTimeout(resolve, 20))
     await get('/Patient/p').then(() => finished.push('read'))

@@ -32,6 +32,10 @@ export type ResourceStoreSizes = {
   readonly largestCommit?: number
   /** Clients that update one resource at the same time. */
   readonly racers?: number
+  /** Commits each of four writers makes of the same resources, while others look for torn ones. */
+  readonly rounds?: number
+  /** Of scans. */
+  readonly pageSizes?: readonly number[]
   /** Bytes. */
   readonly largestBody?: number
   /** Milliseconds one test may take. */
@@ -39,7 +43,7 @@ export type ResourceStoreSizes = {
 }
 
 export function resourceStoreContract(name: string, create: () => Promise<ResourceStoreUnderTest>, sizes: ResourceStoreSizes = {}): void {
-  const { largestCommit = 5000, racers = 50, largestBody = 20_000_000, timeout = 60_000 } = sizes
+  const { largestCommit = 5000, racers = 50, rounds = 10, pageSizes = [1, 4, 1000], largestBody = 20_000_000, timeout = 60_000 } = sizes
   let reader: ResourceReader
   let writer: ResourceWriter
   let close = async () => {}
@@ -212,7 +216,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         const keys = numbers(6).map((n) => keyOf(tenant, n % 2 === 0 ? 'Patient' : 'Observation', `shared-${n}`))
         await commit(...keys.map((key) => writeOf(key, { body: bytes('0') })))
         let done = false
-        const writers = Promise.all(numbers(4).map((w) => commitTogether(keys, 10, `${w}`))).finally(() => {
+        const writers = Promise.all(numbers(4).map((w) => commitTogether(keys, rounds, `${w}`))).finally(() => {
           done = true
         })
         const torn: string[] = []
@@ -223,9 +227,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         await writers
         expect(torn).toEqual([])
         const last = await reader.current(keys)
-        expect(last.map((version) => version?.versionId)).toEqual(keys.map(() => 41))
+        expect(last.map((version) => version?.versionId)).toEqual(keys.map(() => 4 * rounds + 1))
         expect(new Set(last.map((version) => text(version?.body))).size).toBe(1)
-        for (const n of numbers(41)) {
+        for (const n of numbers(4 * rounds + 1)) {
           const group = await reader.versions(keys.map((key) => ({ ...key, versionId: n + 1 })))
           expect(new Set(group.map((version) => text(version?.body))).size).toBe(1)
         }
@@ -425,7 +429,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     for (const segments of [1, 2, 5])
       it(`gives each live resource once over ${segments} segments, whatever the page size`, async () => {
         for (const type of ['Patient', 'Observation', 'Encounter', 'Nothing'])
-          for (const limit of [1, 4, 1000]) {
+          for (const limit of pageSizes) {
             const found = await Promise.all(
               numbers(segments).map((index) => scanAll({ tenant, type, segment: { index, of: segments }, asOf: at(400), limit })),
             )

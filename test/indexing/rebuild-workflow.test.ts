@@ -23,6 +23,8 @@ import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 const TENANT = 'one'
+/** Of the runs among faults. */
+const SEEDS = process.env.FHIR_TEST_FULL === '1' ? 40 : 4
 const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
 
 function memoryState(): SharedState {
@@ -227,7 +229,7 @@ describe('the rebuild', () => {
   })
 
   it('loses no write that comes while it runs, whatever fails and is repeated', async () => {
-    for (let seed = 1; seed <= 12; seed++) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
       const it = await world(seed)
       await it.define('nick', 'Patient.name.family')
       let faults = 6
