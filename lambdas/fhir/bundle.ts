@@ -1,11 +1,13 @@
-/** Bundles the server answers with, written so that stored resources are copied, not parsed. https://hl7.org/fhir/R4/bundle.html */
+/** Bundles the server answers with, written entry by entry: stored resources are copied, not parsed. https://hl7.org/fhir/R4/bundle.html */
 import { parseJsonBytes, writeJson } from './json.ts'
 import type { Element, Resource } from './resource.ts'
 
 export type Link = { readonly relation: 'self' | 'first' | 'previous' | 'next'; readonly url: string }
 
-/** `resource` stands before the other members of the entry, as bytes of JSON or as a tree. */
-export type BundleEntry = { readonly fullUrl?: string; readonly resource?: Uint8Array | Resource; readonly more?: Element }
+/** Stands before the other members of its entry: bytes of JSON, in one piece or in several, or a tree. */
+type EntryResource = Uint8Array | readonly Uint8Array[] | Resource
+
+export type BundleEntry = { readonly fullUrl?: string; readonly resource?: EntryResource; readonly more?: Element }
 
 export type BundlePage = {
   readonly kind: 'bundle'
@@ -17,57 +19,71 @@ export type BundlePage = {
 
 export const isBundlePage = (body: unknown): body is BundlePage => (body as BundlePage | undefined)?.kind === 'bundle'
 
-/** The page as a tree, for what has to look inside. */
-export const bundleTree = (page: BundlePage): Resource => ({
-  ...head(page),
-  ...(page.entries.length === 0 ? {} : { entry: page.entries.map(entryTree) }),
-})
+const isBytes = (resource: BundleEntry['resource']): resource is Uint8Array | readonly Uint8Array[] =>
+  resource instanceof Uint8Array || Array.isArray(resource)
 
-/** The page as bytes of JSON. */
-export function writeBundle(page: BundlePage): Uint8Array {
-  if (!page.entries.some(({ resource }) => resource instanceof Uint8Array)) return ENCODER.encode(writeJson(bundleTree(page)))
-  const parts: Uint8Array[] = []
-  let text = `${writeJson(head(page)).slice(0, -1)},"entry":[`
-  let open = '{'
-  for (const { fullUrl, resource, more } of page.entries) {
-    const before = fullUrl === undefined ? '' : `"fullUrl":${JSON.stringify(fullUrl)}`
-    text += open + before
-    if (resource !== undefined) {
-      text += `${before === '' ? '' : ','}"resource":`
-      if (resource instanceof Uint8Array) {
-        parts.push(ENCODER.encode(text), resource)
-        text = ''
-      } else text += writeJson(resource)
+/** Bytes; those of a tree are not counted. */
+export function sizeOf(resource: BundleEntry['resource']): number {
+  if (!isBytes(resource)) return 0
+  return resource instanceof Uint8Array ? resource.length : resource.reduce((sum, { length }) => sum + length, 0)
+}
+
+/** Characters. */
+const LONG_TEXT = 65_536
+
+/** The page as JSON, in parts: no two entries have to be written in one go. `pretty`: with lines, and two spaces for each level. */
+export function* bundleParts(page: BundlePage, pretty: boolean): Generator<Uint8Array, void> {
+  const [before, close] = aroundEntries(page, pretty)
+  let text = before
+  let separator = page.entries.length === 0 ? '' : pretty ? ',\n  "entry": [' : ',"entry":['
+  for (const entry of page.entries) {
+    text += separator
+    separator = ','
+    if (pretty) text += `\n    ${writeJson(entryTree(entry), 2).replaceAll('\n', '\n    ')}`
+    else if (!isBytes(entry.resource)) text += writeJson(entryTree(entry))
+    else {
+      const [opening, closing] = aroundResource(entry)
+      yield ENCODER.encode(text + opening)
+      if (entry.resource instanceof Uint8Array) yield entry.resource
+      else yield* entry.resource
+      text = closing
     }
-    const after = more === undefined ? '' : writeJson(more).slice(1, -1)
-    text += `${after !== '' && (before !== '' || resource !== undefined) ? ',' : ''}${after}}`
-    open = ',{'
+    if (text.length < LONG_TEXT) continue
+    yield ENCODER.encode(text)
+    text = ''
   }
-  parts.push(ENCODER.encode(`${text}]}`))
-  return concat(parts)
+  yield ENCODER.encode(`${text}${page.entries.length === 0 ? '' : pretty ? '\n  ]' : ']'}${close}`)
 }
 
 const ENCODER = new TextEncoder()
 
-const head = ({ type, total, link }: BundlePage): Resource => ({
-  resourceType: 'Bundle',
-  type,
-  ...(total === undefined ? {} : { total }),
-  ...(link.length === 0 ? {} : { link }),
-})
+function aroundEntries({ type, total, link }: BundlePage, pretty: boolean): readonly [string, string] {
+  const head = {
+    resourceType: 'Bundle',
+    type,
+    ...(total === undefined ? {} : { total }),
+    ...(link.length === 0 ? {} : { link }),
+  }
+  return pretty ? [writeJson(head, 2).slice(0, -2), '\n}\n'] : [writeJson(head).slice(0, -1), '}']
+}
+
+/** Of an entry, without lines. */
+function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, string] {
+  const members = more === undefined ? '' : writeJson(more).slice(1, -1)
+  return [
+    fullUrl === undefined ? '{"resource":' : `{"fullUrl":${JSON.stringify(fullUrl)},"resource":`,
+    `${members === '' ? '' : ','}${members}}`,
+  ]
+}
 
 const entryTree = ({ fullUrl, resource, more }: BundleEntry): Element => ({
   ...(fullUrl === undefined ? {} : { fullUrl }),
-  ...(resource === undefined ? {} : { resource: resource instanceof Uint8Array ? parseJsonBytes(resource) : resource }),
+  ...(resource === undefined ? {} : { resource: treeOf(resource) }),
   ...more,
 })
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
+/** The resource of an entry, to be looked into. */
+export function treeOf(resource: EntryResource): Resource {
+  if (!isBytes(resource)) return resource
+  return parseJsonBytes(resource instanceof Uint8Array ? resource : Buffer.concat(resource)) as Resource
 }

@@ -16,10 +16,12 @@ export class Answers {
     this.#most = most
   }
 
-  /** Ends the answer. Its bytes count until the machine has taken the last of them, or its client is gone. */
-  end(outgoing: ServerResponse, bytes: Uint8Array | undefined): void {
-    if (bytes !== undefined && !outgoing.closed) this.#hold(outgoing, bytes.length)
-    outgoing.end(bytes)
+  /** Ends the answer, piece by piece as its client takes them. Its bytes count until the machine has taken the last, or the client is gone. */
+  end(outgoing: ServerResponse, pieces: readonly Uint8Array[]): void {
+    const size = lengthOf(pieces)
+    if (size > 0 && !outgoing.closed) this.#hold(outgoing, size)
+    if (pieces.length > 1) void send(outgoing, pieces)
+    else outgoing.end(pieces[0])
     while (this.#held > this.#most && this.#cutOff());
   }
 
@@ -45,3 +47,23 @@ export class Answers {
     return true
   }
 }
+
+export const lengthOf = (pieces: readonly Uint8Array[]): number => pieces.reduce((sum, { length }) => sum + length, 0)
+
+async function send(outgoing: ServerResponse, pieces: readonly Uint8Array[]): Promise<void> {
+  for (const piece of pieces) {
+    if (outgoing.destroyed) return
+    if (!outgoing.write(piece)) await taken(outgoing)
+  }
+  outgoing.end()
+}
+
+/** There is room for more, or nobody there to take it. */
+const taken = (outgoing: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = (): void => {
+      outgoing.off('drain', done).off('close', done)
+      resolve()
+    }
+    outgoing.on('drain', done).on('close', done)
+  })

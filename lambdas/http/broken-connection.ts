@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { lengthOf } from './answers.ts'
 import type { HttpResponse } from './exchange.ts'
 
 /** undefined: the client is gone. */
@@ -17,9 +18,10 @@ export function faultOf({ code = '' }: NodeJS.ErrnoException): FhirError | undef
 export async function answerConnection(socket: Duplex, latest: ServerResponse | undefined, response: HttpResponse): Promise<void> {
   if (latest !== undefined && !latest.writableFinished && !latest.destroyed) await once(latest, 'close')
   if (!socket.writable) return void socket.destroy()
-  const { status, headers, body = new Uint8Array() } = response
-  const shown = { ...headers, 'content-length': body.length, connection: 'close' }
+  const { status, headers, body = [] } = response
+  const shown = { ...headers, 'content-length': lengthOf(body), connection: 'close' }
   const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...Object.entries(shown).map(([name, value]) => `${name}: ${value}`)]
   socket.write(`${lines.join('\r\n')}\r\n\r\n`)
-  socket.end(body, () => socket.destroy())
+  for (const piece of body) socket.write(piece)
+  socket.end(() => socket.destroy())
 }

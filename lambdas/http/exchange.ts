@@ -19,7 +19,12 @@ export type HttpRequest = {
   readonly refused?: Error
 }
 
-export type HttpResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array }
+/** `body`: in pieces, which may be many and are never joined where others wait for the thread. */
+export type HttpResponse = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: readonly Uint8Array[]
+}
 
 /** `fallback` answers what no route matches. */
 export type Code = InteractionCode | 'fallback'

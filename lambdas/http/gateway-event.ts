@@ -75,7 +75,7 @@ function encoded({ httpMethod }: GatewayEvent, { status, headers, body }: HttpRe
   const common = { statusCode: status, headers }
   if (body === undefined || httpMethod === 'HEAD') return { ...common, body: '', isBase64Encoded: false }
   const isText = /^(?:text\/|application\/(?:[\w.+-]*\+)?json)/.test(headers['content-type'] ?? '')
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  const bytes = Buffer.concat(body)
   return { ...common, body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }
 }
 
@@ -85,22 +85,14 @@ function tooLarge({ httpMethod, resource }: GatewayEvent, { status, headers }: H
   const limit = `The answer is longer than ${LARGEST_RESULT} bytes, which cannot be sent here`
   const isRead = httpMethod === 'GET' || resource.endsWith('/_search')
   return isRead || status >= 300
-    ? httpResponse(
-        {
-          status: 403,
-          headers: others,
-          body: outcome([
-            { severity: 'error', code: 'too-costly', text: `${limit}: ask for less by _count, _elements or without _pretty` },
-          ]),
-        },
-        false,
-      )
-    : httpResponse(
-        {
-          status,
-          headers: others,
-          body: outcome([{ severity: 'warning', code: 'too-long', text: `${limit}. What was asked for is done` }]),
-        },
-        false,
-      )
+    ? httpResponse({
+        status: 403,
+        headers: others,
+        body: outcome([{ severity: 'error', code: 'too-costly', text: `${limit}: ask for less by _count, _elements or without _pretty` }]),
+      })
+    : httpResponse({
+        status,
+        headers: others,
+        body: outcome([{ severity: 'warning', code: 'too-long', text: `${limit}. What was asked for is done` }]),
+      })
 }

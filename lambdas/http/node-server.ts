@@ -1,13 +1,12 @@
 /** The server on node:http: reads bodies within the limits, compresses answers, and leaves nobody without one who is still there. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/overloaded.ts'
-import { Answers } from './answers.ts'
+import { Answers, lengthOf } from './answers.ts'
 import { Bodies } from './bodies.ts'
 import { answerConnection, faultOf } from './broken-connection.ts'
+import { compressed } from './compressed.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
 import type { Serve } from './server.ts'
@@ -160,12 +159,12 @@ class Front {
   }
 
   async #send(incoming: IncomingMessage, outgoing: ServerResponse, response: HttpResponse): Promise<void> {
-    const bytes = await writeHead(incoming, outgoing, response)
-    this.#answers.end(outgoing, incoming.method === 'HEAD' ? undefined : bytes)
+    const pieces = await writeHead(incoming, outgoing, response)
+    this.#answers.end(outgoing, incoming.method === 'HEAD' ? [] : pieces)
   }
 
   #describe(error: unknown, requestId: string): HttpResponse {
-    const { status, headers, body } = httpResponse(describe(error, requestId, this.#settings.report), false)
+    const { status, headers, body } = httpResponse(describe(error, requestId, this.#settings.report))
     return { status, headers: { ...headers, 'x-request-id': requestId }, ...(body === undefined ? {} : { body }) }
   }
 }
@@ -189,25 +188,24 @@ function split(url: string): readonly [string, string] {
   return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
 
-const compress = promisify(gzip)
 const WORTH_COMPRESSING = 1_400
 
-/** The bytes that follow it. */
+/** The pieces that follow it. */
 async function writeHead(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   { status, headers, body }: HttpResponse,
-): Promise<Uint8Array | undefined> {
-  const gzipped = body !== undefined && body.length >= WORTH_COMPRESSING && takesGzip(incoming)
-  const bytes = gzipped ? await compress(body, { level: 1 }) : body
+): Promise<readonly Uint8Array[]> {
+  const gzipped = body !== undefined && lengthOf(body) >= WORTH_COMPRESSING && takesGzip(incoming)
+  const pieces = gzipped ? await compressed(body) : body
   outgoing.writeHead(status, {
     ...headers,
     ...(gzipped
       ? { 'content-encoding': 'gzip', vary: headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding` }
       : {}),
-    ...(bytes === undefined ? (status === 204 || status === 304 ? {} : { 'content-length': 0 }) : { 'content-length': bytes.length }),
+    ...(pieces === undefined ? (status === 204 || status === 304 ? {} : { 'content-length': 0 }) : { 'content-length': lengthOf(pieces) }),
   })
-  return bytes
+  return pieces ?? []
 }
 
 const takesGzip = ({ headers }: IncomingMessage): boolean =>

@@ -1,10 +1,11 @@
 /** The answers to the entries of a Bundle, as they come. What nobody will see is let go at once, and reads end where there is too much. */
-import type { BundleEntry } from '../fhir/bundle.ts'
+import { type BundleEntry, isBundlePage, sizeOf } from '../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { VersionKey } from '../ports/resource-store.ts'
 import { type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
-import type { FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import { writtenBundle } from './written-bundle.ts'
 
 /** Bytes of the resources in all answers. */
 const HEAVIEST = 50_000_000
@@ -35,14 +36,22 @@ export class BundleAnswers {
 
   /** Runs an entry that no other depends on: what goes wrong in it is its answer. */
   async runAlone(perform: Perform, entry: EntryRequest): Promise<void> {
-    this.add(entry, await this.#answerOf(perform, entry))
+    const added = this.add(entry, await this.#answerOf(perform, entry))
+    if (added !== undefined) await added
   }
 
-  add(entry: EntryRequest, response: FhirResponse): void {
-    const answered = responseEntry(response, entry, this.#request)
+  /** A page is written at once: as bytes it is smallest, and can be weighed. */
+  add(entry: EntryRequest, response: FhirResponse): Awaitable<void> {
+    const { body } = response
+    if (!isBundlePage(body)) return this.#keep(entry, response, body)
+    return writtenBundle(body).then((pieces) => this.#keep(entry, response, pieces))
+  }
+
+  #keep(entry: EntryRequest, response: FhirResponse, body: BundleEntry['resource']): void {
+    const answered = responseEntry(response, body, entry, this.#request)
     this.#entries[entry.index] = answered
     this.#written[entry.index] = response.written ?? []
-    if (answered.resource instanceof Uint8Array) this.#weight += answered.resource.length
+    this.#weight += sizeOf(answered.resource)
   }
 
   get entries(): readonly BundleEntry[] {

@@ -1,6 +1,6 @@
 /** Entries of a batch or transaction: what they ask for, and how they are answered. https://hl7.org/fhir/R4/bundle.html#transaction */
 import { STATUS_CODES } from 'node:http'
-import { type BundleEntry, isBundlePage, writeBundle } from '../fhir/bundle.ts'
+import type { BundleEntry } from '../fhir/bundle.ts'
 import { writeJson } from '../fhir/json.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
@@ -77,9 +77,10 @@ function withId(resource: Resource, method: unknown, fullUrl: unknown): Resource
   return id === undefined ? resource : { ...resource, id }
 }
 
-/** The answer to one entry. Bodies of writes are left out unless the client asked for them: it has just sent them. */
+/** The answer to one entry; `body`: of the answer, pages written. Bodies of writes are left out unless the client asked for them: it has just sent them. */
 export function responseEntry(
-  { status, headers = {}, body }: FhirResponse,
+  { status, headers = {} }: FhirResponse,
+  body: BundleEntry['resource'],
   { method }: EntryRequest,
   { preferences }: FhirRequest,
 ): BundleEntry {
@@ -98,8 +99,7 @@ export function responseEntry(
 }
 
 /** As bytes: what is shown is copied, and can be weighed. */
-const bytesOf = (body: FhirResponse['body']): Uint8Array | undefined =>
-  isBundlePage(body) ? writeBundle(body) : isResource(body) ? Buffer.from(writeJson(body)) : body
+const bytesOf = (body: BundleEntry['resource']): BundleEntry['resource'] => (isResource(body) ? Buffer.from(writeJson(body)) : body)
 
 /** The error, its places told from the Bundle. */
 export function withinEntry(error: FhirError, index: number): FhirError {

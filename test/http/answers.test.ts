@@ -1,5 +1,8 @@
 /** Clients that ask and do not read: the memory their answers take has an end, and others go on. Real sockets; outcomes are counted. */
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { afterEach, expect, it } from '@jest/globals'
+import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
 import { comes, dial, type Front, startFront } from './front.ts'
 
 const SIZE = 20_000_000
@@ -37,4 +40,39 @@ it('one answer is sent, however large', async () => {
   front = await startFront(async () => ({ status: 200, body: bytes }), { mostAnswers: 1_000 })
   const answer = await fetch(`http://127.0.0.1:${front.port}/Patient/1`, { headers: { 'accept-encoding': 'identity' } })
   expect((await answer.arrayBuffer()).byteLength).toBe(SIZE)
+})
+
+/** Bundle of so many resources of 300 kB. */
+function pageOf(count: number): BundlePage {
+  const resource = new TextEncoder().encode(JSON.stringify({ resourceType: 'Basic', code: { text: 'x'.repeat(300_000) } }))
+  return { kind: 'bundle', type: 'searchset', link: [], entries: Array.from({ length: count }, () => ({ resource })) }
+}
+
+it.each(['identity', 'gzip'])('a Bundle in pieces comes whole: %s', async (encoding) => {
+  front = await startFront(async () => ({ status: 200, body: pageOf(30) }))
+  const ask = (method: string) => fetch(`http://127.0.0.1:${front.port}/Patient`, { method, headers: { 'accept-encoding': encoding } })
+  const whole = await ask('GET')
+  const bundle = (await whole.json()) as { readonly entry: readonly { readonly resource: { readonly code: { readonly text: string } } }[] }
+  expect([whole.headers.get('content-encoding') ?? 'identity', bundle.entry.length]).toEqual([encoding, 30])
+  expect(new Set(bundle.entry.map(({ resource }) => resource.code.text.length))).toEqual(new Set([300_000]))
+  const head = await ask('HEAD')
+  expect([head.headers.get('content-length'), await head.text()]).toEqual([whole.headers.get('content-length'), ''])
+})
+
+it('a client that does not read is handed no more than a piece it has no room for, and one that goes leaves nothing behind', async () => {
+  front = await startFront(async () => ({ status: 200, body: pageOf(100) }), { mostAnswers: 40_000_000 })
+  const answers: ServerResponse[] = []
+  front.http.on('request', (_, outgoing: ServerResponse) => answers.push(outgoing))
+  const { socket } = dial(front.port)
+  socket.pause()
+  socket.write(GET)
+  await comes(() => answers[0]?.headersSent === true && answers[0].writableNeedDrain)
+  expect(answers[0]!.writableLength).toBeLessThan(400_000)
+  const closed = once(answers[0]!, 'close')
+  socket.destroy()
+  await closed
+  // It no longer counts: two of these together would be too many.
+  const whole = await fetch(`http://127.0.0.1:${front.port}/Patient`, { headers: { 'accept-encoding': 'identity' } })
+  expect((await whole.arrayBuffer()).byteLength).toBeGreaterThan(30_000_000)
+  expect(front.reported).toEqual([])
 })

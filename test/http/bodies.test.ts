@@ -1,7 +1,7 @@
 /** Bodies that come slowly, or are many and large: nobody else waits for them, and the memory they take has an end. Real sockets; outcomes are counted. */
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
-import { Gathered } from '../../lambdas/http/gathered.ts'
+import { Gathered } from '../../lambdas/fhir/gathered.ts'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { comes, dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
 

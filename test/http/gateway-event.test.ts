@@ -48,21 +48,21 @@ describe('a request', () => {
 
 describe('an answer', () => {
   it('of JSON and text goes out as text, anything else as base64', () => {
-    expect(resultOf(event(), { status: 200, headers: JSON_HEADERS, body: bytes('{"ä":1}') })).toEqual({
+    expect(resultOf(event(), { status: 200, headers: JSON_HEADERS, body: [bytes('{"ä'), bytes('":1}')] })).toEqual({
       statusCode: 200,
       headers: JSON_HEADERS,
       body: '{"ä":1}',
       isBase64Encoded: false,
     })
-    const image = resultOf(event(), { status: 200, headers: { 'content-type': 'image/png' }, body: Uint8Array.of(255, 0) })
+    const image = resultOf(event(), { status: 200, headers: { 'content-type': 'image/png' }, body: [Uint8Array.of(255), Uint8Array.of(0)] })
     expect(image).toMatchObject({ body: '/wA=', isBase64Encoded: true })
   })
 
   it('to HEAD has no body', () => {
-    expect(resultOf(event({ httpMethod: 'HEAD' }), { status: 200, headers: JSON_HEADERS, body: bytes('{}') }).body).toBe('')
+    expect(resultOf(event({ httpMethod: 'HEAD' }), { status: 200, headers: JSON_HEADERS, body: [bytes('{}')] }).body).toBe('')
   })
 
-  const large = { status: 200, headers: { ...JSON_HEADERS, etag: 'W/"1"' }, body: bytes(JSON.stringify({ a: '"'.repeat(2_500_000) })) }
+  const large = { status: 200, headers: { ...JSON_HEADERS, etag: 'W/"1"' }, body: [bytes(JSON.stringify({ a: '"'.repeat(2_500_000) }))] }
 
   it('that a function cannot send is refused where something was read', () => {
     for (const read of [event(), event({ httpMethod: 'POST', resource: '/{type}/_search' })]) {

@@ -1,9 +1,13 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
 import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
+import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
 import { MOST_GROUPS } from '../../ports/too-costly.ts'
 import type { Step } from '../exchange.ts'
+
+/** What the client is told. */
+export type Told = FhirResponse & { readonly body: Resource }
 
 export type Report = (error: unknown, requestId: string) => void
 
@@ -14,7 +18,7 @@ export const describeErrors = (report: Report): Step => ({
   },
 })
 
-export function describe(error: unknown, requestId: string, report: Report): FhirResponse {
+export function describe(error: unknown, requestId: string, report: Report): Told {
   const { status, headers, issues } = asFhirError(error, requestId, report)
   return { status, headers, body: outcome(issues) }
 }

@@ -47,7 +47,7 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
 function refused(error: unknown): HttpResponse {
   const refusal = refusalOf(error)
   if (refusal === undefined) throw error
-  return httpResponse({ status: refusal.status, headers: refusal.headers, body: outcome(refusal.issues) }, false)
+  return httpResponse({ status: refusal.status, headers: refusal.headers, body: outcome(refusal.issues) })
 }
 
 /** A URL may hold anything: what is neither a type nor an id is not written down. */

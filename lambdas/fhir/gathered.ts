@@ -1,0 +1,54 @@
+/** The chunks of a body, on its way in or out. Small ones are put together as they come: a body that is sent byte by byte would else be as many objects. */
+
+/** Bytes. */
+const SMALL = 16_384
+const SMALLEST_BLOCK = 1_024
+const LARGEST_BLOCK = 65_536
+
+const NOTHING = Buffer.alloc(0)
+
+export class Gathered {
+  readonly #parts: Uint8Array[] = []
+  /** Of small chunks. */
+  #block = NOTHING
+  #filled = 0
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(chunk: Uint8Array): void {
+    const isKept = this.#size === 0 || chunk.length >= SMALL
+    this.#size += chunk.length
+    if (!isKept && chunk.length <= this.#block.length - this.#filled) {
+      this.#fill(chunk)
+      return
+    }
+    if (this.#filled > 0) this.#parts.push(this.#block.subarray(0, this.#filled))
+    this.#block = this.#block.subarray(this.#filled)
+    this.#filled = 0
+    if (isKept) return void this.#parts.push(chunk)
+    this.#block = Buffer.allocUnsafeSlow(Math.max(chunk.length, Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, this.#size))))
+    this.#fill(chunk)
+  }
+
+  /** Not joined where this would be long. */
+  pieces(): readonly Uint8Array[] {
+    return this.#size <= LARGEST_BLOCK ? [this.bytes()] : this.#filledParts()
+  }
+
+  bytes(): Uint8Array {
+    const parts = this.#filledParts()
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+  }
+
+  #filledParts(): readonly Uint8Array[] {
+    return this.#filled === 0 ? this.#parts : [...this.#parts, this.#block.subarray(0, this.#filled)]
+  }
+
+  #fill(chunk: Uint8Array): void {
+    this.#block.set(chunk, this.#filled)
+    this.#filled += chunk.length
+  }
+}

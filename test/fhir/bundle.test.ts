@@ -1,0 +1,76 @@
+/** Pages of Bundles as text: what a tree of them would give, whatever their entries are made of. */
+import { describe, expect, it } from '@jest/globals'
+import { type BundleEntry, type BundlePage, bundleParts } from '../../lambdas/fhir/bundle.ts'
+import { writeJson } from '../../lambdas/fhir/json.ts'
+import { writtenBundle } from '../../lambdas/interactions/written-bundle.ts'
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const PATIENT = '{"resourceType":"Patient","name":[{"text":"a\\nä"}],"active":true}'
+const page = (entries: readonly BundleEntry[], more: Partial<BundlePage> = {}): BundlePage => ({
+  kind: 'bundle',
+  type: 'searchset',
+  link: [],
+  entries,
+  ...more,
+})
+const more = { search: { mode: 'match' } }
+const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'invalid' }] }
+
+describe('a page', () => {
+  const entries: readonly BundleEntry[] = [
+    { fullUrl: 'http://x/"1"', resource: bytes(PATIENT), more },
+    { fullUrl: 'http://x/2', resource: bytes(PATIENT) },
+    { resource: bytes(PATIENT), more },
+    { resource: [bytes(PATIENT.slice(0, 5)), bytes(PATIENT.slice(5))], more },
+    { resource: bytes(PATIENT) },
+    { resource: outcome, more },
+    { fullUrl: 'urn:x', more: { response: { status: '204 No Content', score: '\u00001.10' } } },
+    { more },
+  ]
+  const trees = [
+    { fullUrl: 'http://x/"1"', resource: JSON.parse(PATIENT), ...more },
+    { fullUrl: 'http://x/2', resource: JSON.parse(PATIENT) },
+    { resource: JSON.parse(PATIENT), ...more },
+    { resource: JSON.parse(PATIENT), ...more },
+    { resource: JSON.parse(PATIENT) },
+    { resource: outcome, ...more },
+    { fullUrl: 'urn:x', response: { status: '204 No Content', score: '\u00001.10' } },
+    more,
+  ]
+  const head = { resourceType: 'Bundle', type: 'searchset' }
+  const link = [{ relation: 'self', url: 'http://x' }] as const
+  const long = Array.from({ length: 2_000 }, (_, i) => ({ more: { response: { status: `${i}`, etag: 'x'.repeat(80) } } }))
+
+  it.each<[string, BundlePage, object]>([
+    ['of entries of every kind', page(entries, { total: 9, link }), { ...head, total: 9, link, entry: trees }],
+    ['of one entry', page(entries.slice(0, 1)), { ...head, entry: trees.slice(0, 1) }],
+    ['without entries', page([], { link }), { ...head, link }],
+    ['of many entries', page(long), { ...head, entry: long.map(({ more }) => more) }],
+  ])('%s', (_, given, tree) => {
+    expect(Buffer.concat([...bundleParts(given, false)]).toString()).toBe(writeJson(tree))
+    expect(Buffer.concat([...bundleParts(given, true)]).toString()).toBe(`${writeJson(tree, 2)}\n`)
+  })
+})
+
+describe('a page that is written', () => {
+  it('is one piece where it is short', async () =>
+    expect(await writtenBundle(page([{ resource: bytes(PATIENT) }, { more }]))).toHaveLength(1))
+
+  it('holds its large resources as they are: nothing is copied or joined', async () => {
+    const large = bytes(`{"resourceType":"Basic","id":"${'x'.repeat(300_000)}"}`)
+    const pieces = await writtenBundle(page(Array.from({ length: 200 }, () => ({ resource: large, more }))))
+    expect(pieces.filter((piece) => piece === large)).toHaveLength(200)
+    const others = pieces.filter((piece) => piece !== large)
+    expect(Math.max(...others.map(({ length }) => length))).toBeLessThan(1_000)
+    // What they are cut from is shared.
+    expect(new Set(others.map(({ buffer }) => buffer)).size).toBeLessThan(5)
+  })
+
+  it('of many small entries has no piece longer than 128 kB', async () => {
+    const findings = Array.from({ length: 100 }, () => outcome.issue[0]!)
+    const small = { more: { response: { outcome: { ...outcome, issue: findings } } } }
+    const pieces = await writtenBundle(page(Array.from({ length: 2_000 }, () => small)))
+    expect(pieces.length).toBeGreaterThan(100)
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(131_072)
+  })
+})
