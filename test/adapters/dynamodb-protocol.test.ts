@@ -1,6 +1,7 @@
 /** Large transactions on DynamoDB: coordinators that die at any step, writers that race, readers that look: nothing torn, lost or twice. */
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { Guard, ResourceKey, Write } from '../../lambdas/ports/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, Crash, type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
@@ -123,6 +124,20 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const staged = async () => (await table.items(keys[0]!.tenant)).filter(({ ptx }) => ptx !== undefined)
       await expect(store.commit(writes, guards)).rejects.toThrow()
       expect([await staged(), await bodies(keys)]).toEqual([[], BEFORE])
+      await table.sweepOut()
+      expect([await table.unsettled(keys[0]!.tenant), await bodies(keys)]).toEqual([[], BEFORE])
+    })
+
+    it('that is not staged when its time is over is given up: nothing was done', async () => {
+      const { keys, writes, guards } = await sixOf(newTenant())
+      const stagings: string[] = []
+      const plan = ({ name, text }: Call): Fault | undefined => {
+        if (name === 'Update' && text.includes('SET ptx = :tx')) stagings.push(text)
+        return text.includes('PENDING') && stagings.length === 0 ? { after: async () => (table.clock.ahead += 1_001) } : undefined
+      }
+      const store = table.store({ client: clientWith(plan), transactionTime: 1_000 })
+      await expect(store.commit(writes, guards)).rejects.toThrow(Overloaded)
+      expect([stagings, await bodies(keys)]).toEqual([[], BEFORE])
       await table.sweepOut()
       expect([await table.unsettled(keys[0]!.tenant), await bodies(keys)]).toEqual([[], BEFORE])
     })

@@ -2,6 +2,7 @@
 import { closeSync, copyFileSync, existsSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
@@ -24,11 +25,15 @@ const pages = (): number => statSync(sound).size / PAGE
 const type = { tenant: 't', type: 'Patient' }
 const keys = Array.from({ length: RESOURCES }, (_, n) => ({ ...type, id: `p${(n * 7919) % 10_007}` }))
 
-/** Two versions of each, keys of the first in their table, those of the second recent. One body is larger than many pages. */
+/** Two versions of each but one, keys of the first in their table, those of the second recent. One body is larger than many pages. */
 beforeAll(async () => {
   const first = await SqliteResourceStore.open({ file: sound, mostRecent: 1 })
   await first.commit(writesOf(0), [])
-  await first.commit([writeOf('settles', 0)], [])
+  await first.commit([writeOf('old', 0)], [])
+  const db = new DatabaseSync(sound, { readOnly: true })
+  const isTakenOver = db.prepare("SELECT seq FROM key WHERE id = 'old' AND NOT EXISTS (SELECT * FROM recent WHERE seq > 0)")
+  while (isTakenOver.get() === undefined) await setTimeout(5)
+  db.close()
   await first.close()
   const second = await SqliteResourceStore.open({ file: sound })
   await second.commit(writesOf(1), [])
@@ -95,6 +100,22 @@ describe('A version of which somebody else changed', () => {
     await store.close()
     for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
   })
+
+  it('all, though its key is an old one, is damaged, and can be replaced', async () => {
+    const file = join(folder, 'gone.db')
+    copyFileSync(sound, file)
+    const db = new DatabaseSync(file)
+    db.exec("DELETE FROM version WHERE id = 'old'")
+    db.close()
+    const store = await SqliteResourceStore.open({ file })
+    const key = { ...type, id: 'old' }
+    await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
+    await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
+    expect(await store.heads([key])).toMatchObject([{ ...key, versionId: 1 }])
+    expect(await store.commit([writeOf('old', 1)], [])).toEqual({ kind: 'committed' })
+    expect(told(await store.current([key]))).toBe(told([versionOf('old', 2)]))
+    await store.close()
+  })
 })
 
 describe('A backup', () => {
@@ -130,8 +151,8 @@ async function answersOf(store: SqliteResourceStore, file: string): Promise<read
     }),
   ])
   const both = keys.flatMap(({ id }) => [versionOf(id, 2), versionOf(id, 1)])
-  const all = [...both, versionOf('settles', 1)]
-  const heads = [...keys.map(({ id }) => versionOf(id, 2)), versionOf('settles', 1)]
+  const all = [...both, versionOf('old', 1)]
+  const heads = [...keys.map(({ id }) => versionOf(id, 2)), versionOf('old', 1)]
   const scan = { ...type, segment: { index: 0, of: 1 }, asOf: 10, limit: 1_000 }
   found.push(
     answerOf(async () => same((await store.history(type, {}, undefined, 1_000)).versions, all)),

@@ -117,24 +117,30 @@ describe('a load of what Synthea 3.2 writes', () => {
     expect([loadedOnes, await total('Procedure'), await total('Location'), await total('PractitionerRole')]).toEqual([6, 1, 1, 1])
   })
   it('says of what waited for others that several match what it is only to be made without', async () => {
-    const role = (id: string, more: object = {}) => ({
+    const role = (id: string, value: string, more: object = {}) => ({
       resourceType: 'PractitionerRole',
       id,
-      identifier: [{ system: 'urn:x', value: '1' }],
+      identifier: [{ system: 'urn:x', value }],
       ...more,
     })
-    const request = { method: 'POST', url: 'PractitionerRole', ifNoneExist: 'identifier=urn:x|1' }
-    const waits = role('waits', { practitioner: { reference: 'Practitioner?identifier=urn:x|2' } })
+    const waits = (id: string, value: string) => {
+      const resource = role(id, value, { practitioner: { reference: 'Practitioner?identifier=urn:x|0' } })
+      const request = { method: 'POST', url: 'PractitionerRole', ifNoneExist: `identifier=urn:x|${value}` }
+      return { resourceType: 'Bundle', type: 'transaction', entry: [{ fullUrl: `urn:uuid:${id}`, resource, request }] }
+    }
     const lines = [
-      { resourceType: 'Bundle', type: 'transaction', entry: [{ fullUrl: 'urn:uuid:waits', resource: waits, request }] },
-      role('one'),
-      role('two'),
-      { resourceType: 'Practitioner', id: 'p', identifier: [{ system: 'urn:x', value: '2' }] },
+      waits('waits', '1'),
+      ...['1', '2'].flatMap((value) => ['one', 'two'].map((id) => role(id + value, value))),
+      { resourceType: 'Practitioner', id: 'p', identifier: [{ system: 'urn:x', value: '0' }] },
     ]
-    const { resources: loadedOnes, present, failures } = await loaded({ 'a.ndjson': lines.map((each) => JSON.stringify(each)).join('\n') })
-    expect([loadedOnes, present]).toEqual([3, 0])
-    const reason = 'PractitionerRole?identifier=urn:x|1 matches several resources'
-    expect(failures).toEqual([{ place: 'a.ndjson:1', key: 'PractitionerRole/waits', reason }])
+    const files = { 'a.ndjson': lines.map((each) => JSON.stringify(each)).join('\n'), 'b.json': JSON.stringify(waits('too', '2')) }
+    const { resources: loadedOnes, present, failures } = await loaded(files)
+    expect([loadedOnes, present]).toEqual([5, 0])
+    const reason = (value: string) => `PractitionerRole?identifier=urn:x|${value} matches several resources`
+    expect(failures).toEqual([
+      { place: 'a.ndjson:1', key: 'PractitionerRole/waits', reason: reason('1') },
+      { place: 'b.json', key: 'PractitionerRole/too', reason: reason('2') },
+    ])
   })
   it('follows references by search through as many resources as they lead, and reads only those files again', async () => {
     const encounter = (id: string, partOf: object) => ({
