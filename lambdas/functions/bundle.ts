@@ -8,12 +8,12 @@ import { blobs, progress, reading, seal } from '../runtime/aws.ts'
 import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index, writePorts } from '../runtime/aws-index.ts'
 
-const ports = { ...writePorts(), seal: seal(), blobs: blobs(), progress: progress() }
+const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), progress: progress() }
 const parts = bodyStepParts()
 const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 
 export const handler = httpHandler({
-  interactions: { bundle: bundle(ports, performer(entryInteractions(ports, index()), steps, parts.report)) },
+  interactions: { bundle: bundle(ports, performer(entryInteractions(ports), steps, parts.report)) },
   steps,
   reading: reading(),
   seal: seal(),

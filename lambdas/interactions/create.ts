@@ -8,7 +8,7 @@ import type { FhirRequest, Interaction } from './interaction.ts'
 import { malformedId, typeOf } from './key.ts'
 import { save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
-import { andThen, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { type AttemptPorts, andThen, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const creation: WriteInteraction = {
   async locate(ports, request, holder) {
@@ -32,7 +32,7 @@ export const creation: WriteInteraction = {
 
 export const create = (ports: WritePorts): Interaction => writing(ports, creation)
 
-function newKey({ choices, clock }: WritePorts, request: FhirRequest): ResourceKey {
+function newKey({ choices, clock }: AttemptPorts, request: FhirRequest): ResourceKey {
   const resource: Resource = bodyOf(request)
   const { tenant } = request
   const type = typeOf(request)

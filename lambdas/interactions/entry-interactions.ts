@@ -11,13 +11,9 @@ import { search } from './search.ts'
 import { update } from './update.ts'
 import { vread } from './vread.ts'
 
-/** `searched`: the index of searches; that of `ports` is for conditional interactions. */
-export function entryInteractions(
-  ports: Omit<Ports, 'reindex'>,
-  searched: Ports['index'] = ports.index,
-): Partial<Record<InteractionCode, Interaction>> {
+export function entryInteractions(ports: Omit<Ports, 'reindex'>): Partial<Record<InteractionCode, Interaction>> {
   const histories = history(ports)
-  const searches = search({ ...ports, index: searched })
+  const searches = search(ports)
   return {
     read: read(ports),
     vread: vread(ports),

@@ -94,6 +94,8 @@ export type Ports = {
   readonly resources: ResourceReader
   readonly writer: ResourceWriter
   readonly index: SearchIndex
+  /** The index as conditional interactions ask it: one for all searches of an attempt, which looks at what was written lately once. */
+  readonly latest: () => SearchIndex
   readonly clock: Clock
   readonly seal: Seal
   readonly blobs: BlobStore

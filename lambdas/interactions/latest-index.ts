@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { RecentWrites } from '../ports/recent-writes.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Hit, SearchIndex } from '../ports/search-index.ts'
+import type { Hit, IndexDocument, SearchIndex } from '../ports/search-index.ts'
 import { evaluate, positionOf } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
@@ -21,8 +21,7 @@ export type LatestParts = {
   readonly resources: RecentWrites
   readonly clock: Clock
   readonly expressions: ExpressionRunner
-  /** As of now. */
-  readonly reading: () => Reading
+  readonly reading: Reading
 }
 
 /** The index may be so far behind: ms. */
@@ -32,65 +31,75 @@ const PAGE = 100
 /** More latest writes than these are not looked at: the search is then as late as the index. */
 const MOST_LATEST = 2_000
 
-/** `find` is of one type, from the first hit on; all else is as of the index. */
-export const latestIndex = (parts: LatestParts): SearchIndex => ({
-  apply: (documents) => parts.index.apply(documents),
-  distinct: (matching, field, limit) => parts.index.distinct(matching, field, limit),
-  explain: (plan) => parts.index.explain(plan),
-  groups: (plan) => parts.index.groups(plan),
-  caughtUp: (tokens, patience) => parts.index.caughtUp(tokens, patience),
-  async find(plan) {
-    const latest = await latestOf(parts, plan)
-    if (latest.size === 0) return parts.index.find(plan)
-    const known = await othersOf(parts.index, plan, latest)
-    const matching = [...latest.values()].filter((hit) => hit !== undefined)
-    const hits = [...known, ...matching].toSorted((a, b) => comparePositions(a.position, b.position, plan.order))
-    return { hits: hits.slice(0, plan.limit), more: hits.length > plan.limit }
-  },
-})
-
-/** Resource → how it matches now; undefined: it does not. */
-type Latest = ReadonlyMap<string, Hit | undefined>
-
-async function latestOf(parts: LatestParts, plan: Plan): Promise<Latest> {
-  const latest = new Map<string, Hit | undefined>()
-  const { resources, clock } = parts
-  for (const type of plan.types) {
-    const versions: ResourceVersion[] = []
-    for await (const version of resources.recent({ tenant: plan.tenant, type }, clock.now() - LATEST, MOST_LATEST)) {
-      versions.push(version)
-      if (versions.length === PAGE) await addHits(latest, versions.splice(0), plan, parts)
-    }
-    await addHits(latest, versions, plan, parts)
+/**
+ * For the searches of one attempt: what was written lately is read once for each type. `find` is from the first hit on; all else is as of
+ * the index.
+ */
+export function latestIndex(parts: LatestParts): SearchIndex {
+  const { index } = parts
+  const read = new Map<string, Promise<readonly Latest[]>>()
+  const latestOf = (tenant: string, type: string): Promise<readonly Latest[]> => {
+    const name = `${tenant}/${type}`
+    const known = read.get(name) ?? readLatest(parts, tenant, type)
+    read.set(name, known)
+    return known
   }
-  return latest
+  return {
+    apply: (documents) => index.apply(documents),
+    distinct: (matching, field, limit) => index.distinct(matching, field, limit),
+    explain: (plan) => index.explain(plan),
+    groups: (plan) => index.groups(plan),
+    caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+    async find(plan) {
+      const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type)))).flat()
+      if (latest.length === 0) return index.find(plan)
+      const known = await othersOf(index, plan, new Set(latest.map(({ name }) => name)))
+      const hits = [...known, ...latest.flatMap((each) => hitOf(each, plan))].toSorted((a, b) =>
+        comparePositions(a.position, b.position, plan.order),
+      )
+      return { hits: hits.slice(0, plan.limit), more: hits.length > plan.limit }
+    },
+  }
 }
 
-async function addHits(
-  latest: Map<string, Hit | undefined>,
-  versions: readonly ResourceVersion[],
-  plan: Plan,
-  { expressions, reading }: LatestParts,
-): Promise<void> {
-  const now = reading()
+/** What a resource is now. No document: it is deleted. */
+type Latest = { readonly name: string; readonly document?: IndexDocument }
+
+async function readLatest(parts: LatestParts, tenant: string, type: string): Promise<readonly Latest[]> {
+  const { resources, clock } = parts
+  const latest: Latest[] = []
+  const versions: ResourceVersion[] = []
+  for await (const version of resources.recent({ tenant, type }, clock.now() - LATEST, MOST_LATEST)) {
+    versions.push(version)
+    if (versions.length === PAGE) latest.push(...(await documentsOf(parts, versions.splice(0))))
+  }
+  return [...latest, ...(await documentsOf(parts, versions))]
+}
+
+async function documentsOf({ expressions, reading }: LatestParts, versions: readonly ResourceVersion[]): Promise<readonly Latest[]> {
   const resources = versions.map(({ deleted, body }) => (deleted ? undefined : (parseJsonBytes(body) as Resource)))
   await evaluateAhead(
     resources.filter((each) => each !== undefined),
-    now,
+    reading,
     expressions,
   )
-  for (const [i, version] of versions.entries()) latest.set(nameOf(version), hitOf(version, resources[i], plan, now))
+  return versions.map((version, i) => {
+    const [name, resource] = [nameOf(version), resources[i]]
+    return resource === undefined ? { name } : { name, document: { ...extract(version, resource, reading), body: NO_BODY } }
+  })
 }
 
-function hitOf(version: ResourceVersion, resource: Resource | undefined, { where, order }: Plan, reading: Reading): Hit | undefined {
-  if (resource === undefined) return undefined
-  const document = extract(version, resource, reading)
-  if (!evaluate(where, document)) return undefined
-  return { type: version.type, id: version.id, version: version.versionId, position: positionOf(document, order) }
+/** Documents are kept, bodies are not. */
+const NO_BODY = new Uint8Array()
+
+function hitOf({ document }: Latest, { where, order }: Plan): readonly Hit[] {
+  if (document === undefined || !evaluate(where, document)) return []
+  const { type, id, version } = document
+  return [{ type, id, version, position: positionOf(document, order) }]
 }
 
 /** What the index finds apart from the latest, up to one more than is asked for. */
-async function othersOf(index: SearchIndex, plan: Plan, latest: Latest): Promise<readonly Hit[]> {
+async function othersOf(index: SearchIndex, plan: Plan, latest: ReadonlySet<string>): Promise<readonly Hit[]> {
   const others: Hit[] = []
   for (let after: Position | undefined; ; ) {
     const page = await index.find({ ...plan, limit: plan.limit + PAGE, total: 'none', ...(after === undefined ? {} : { after }) })

@@ -5,10 +5,10 @@ import { stamp } from '../fhir/version.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
 import { save, unchanged } from './next-version.ts'
-import type { Answer, Change, Head, Target, WritePorts } from './writing.ts'
+import type { Answer, AttemptPorts, Change, Head, Target } from './writing.ts'
 
 export function saveOver(
-  { choices, ...ports }: Pick<WritePorts, 'clock' | 'expressions' | 'choices'>,
+  { choices, ...ports }: Pick<AttemptPorts, 'clock' | 'expressions' | 'choices'>,
   request: FhirRequest,
   target: Target,
   head: Head | undefined,

@@ -18,7 +18,9 @@ import { updating } from './update.ts'
 import {
   type Answer,
   ATTEMPTS,
+  type AttemptPorts,
   andThen,
+  attemptOf,
   type Change,
   lostTooManyRaces,
   movedOn,
@@ -66,7 +68,7 @@ function plannedWriteOf(entry: EntryRequest, request: FhirRequest): PlannedWrite
 async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer: FhirRequest): Promise<readonly Changed[]> {
   const holders = new Map<number, ResourceKey>()
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const changed = await plan(ports, planned, holders, outer)
+    const changed = await plan(attemptOf(ports), planned, holders, outer)
     if (changed === 'moved on') continue
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
@@ -101,7 +103,7 @@ async function committed(
 
 /** All changes, made on heads read after everything was located. */
 async function plan(
-  ports: WritePorts,
+  ports: AttemptPorts,
   planned: readonly PlannedWrite[],
   holders: ReadonlyMap<number, ResourceKey>,
   outer: FhirRequest,
@@ -138,7 +140,7 @@ async function allOf<T>(values: readonly Awaitable<T>[]): Promise<readonly T[]> 
 
 /** Searches of several entries go to the index at once. */
 async function locate(
-  ports: WritePorts,
+  ports: AttemptPorts,
   planned: readonly PlannedWrite[],
   holders: ReadonlyMap<number, ResourceKey>,
 ): Promise<readonly Located[]> {

@@ -8,7 +8,7 @@ import { keyOf, malformedId, typeOf } from './key.ts'
 import { checkIfMatch } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { saveOver } from './save-over.ts'
-import { type Answer, andThen, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { type Answer, type AttemptPorts, andThen, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
 
 export const updating: WriteInteraction = {
   locate(ports, request, holder) {
@@ -40,7 +40,7 @@ export const update = (ports: WritePorts): Interaction => writing(ports, updatin
 
 const isConditional = (request: FhirRequest): boolean => request.id === undefined
 
-async function locateByCriteria(ports: WritePorts, request: FhirRequest, holder: ResourceKey | undefined): Promise<Target | Answer> {
+async function locateByCriteria(ports: AttemptPorts, request: FhirRequest, holder: ResourceKey | undefined): Promise<Target | Answer> {
   const { tenant } = request
   const type = typeOf(request)
   const { id } = bodyOf(request)

@@ -7,7 +7,12 @@ import type { DamagedVersion, Guard, ResourceKey, ResourceVersion, Write } from 
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { type Resolve, resolving } from './resolve-references.ts'
 
-export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'index' | 'clock' | 'expressions' | 'choices'>
+export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'latest' | 'clock' | 'expressions' | 'choices'>
+
+/** What one attempt needs. */
+export type AttemptPorts = Omit<WritePorts, 'latest'> & Pick<Ports, 'index'>
+
+export const attemptOf = ({ latest, ...ports }: WritePorts): AttemptPorts => ({ ...ports, index: latest() })
 
 /** There is nothing to write; `key` is the resource the answer is about. */
 export type Answer = { readonly kind: 'answer'; readonly response: FhirResponse; readonly key?: ResourceKey }
@@ -29,12 +34,12 @@ export const andThen = <T, U>(value: Awaitable<T>, next: (value: T) => Awaitable
   value instanceof Promise ? value.then(next) : next(value)
 
 /** `resolve`: for whatever is to be stored. */
-export type ChangePorts = WritePorts & { readonly resolve: Resolve }
+export type ChangePorts = AttemptPorts & { readonly resolve: Resolve }
 
 /** The two halves of a writing interaction; a transaction runs them for all its entries before it commits once. */
 export type WriteInteraction = {
   /** `holder`: the resource that holds the guard of these criteria, when a commit just met it. */
-  readonly locate: (ports: WritePorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<Target | Answer>
+  readonly locate: (ports: AttemptPorts, request: FhirRequest, holder?: ResourceKey) => Awaitable<Target | Answer>
   readonly change: (ports: ChangePorts, request: FhirRequest, target: Target, head: Head | undefined) => Awaitable<Change | Answer>
 }
 
@@ -45,10 +50,11 @@ export type Head = ResourceVersion | DamagedVersion
 export const ATTEMPTS = 100
 
 export const writing =
-  (ports: WritePorts, { locate, change }: WriteInteraction): Interaction =>
+  (all: WritePorts, { locate, change }: WriteInteraction): Interaction =>
   async (request) => {
     let holder: ResourceKey | undefined
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const ports = attemptOf(all)
       const target = await locate(ports, request, holder)
       if (target.kind === 'answer') return target.response
       const [head] = await ports.resources.heads([target.key])

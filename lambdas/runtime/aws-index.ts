@@ -29,10 +29,8 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 /** Of functions that answer within the 29 seconds of the gateway. */
 export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 
-/** For conditional interactions. */
-export const latest: () => SearchIndex = /* @__PURE__ */ once(() =>
-  latestIndex({ index: index(), resources: store(), clock: clock(), expressions: expressions(), reading: () => reading().now() }),
-)
+const latest = (): SearchIndex =>
+  latestIndex({ index: index(), resources: store(), clock: clock(), expressions: expressions(), reading: reading().now() })
 
 export const bodyStepParts = (): BodyStepParts => ({
   ...stepParts(),
@@ -50,7 +48,7 @@ export const bodyStepParts = (): BodyStepParts => ({
 export const writePorts = () => ({
   resources: store(),
   writer: store(),
-  index: latest(),
+  latest,
   clock: clock(),
   expressions: expressions(),
   choices: config(),

@@ -171,6 +171,7 @@ async function openHome({ config, baseUrl, report, data, clock, audit, seal, blo
     resources: stores.store,
     writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
     index: stores.searcher,
+    latest: () => stores.searcher,
     seal,
     blobs,
     choices: config,

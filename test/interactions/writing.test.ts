@@ -19,8 +19,15 @@ function movedOnWorld() {
     ...{ tenant: 'default', type: 'Patient', id: 'p', versionId: 2, lastUpdated: 1, deleted: false, compartments: [] },
     body: Buffer.from(JSON.stringify(patient('p', { identifier: [{ value: 'another' }] }))),
   }
+  let attempts = 0
+  const index = {
+    find: async () => ({ hits: searches++ === 0 ? [{ type: 'Patient', id: 'p', version: 1, position: [] }] : [], more: false }),
+  }
   const ports = {
-    index: { find: async () => ({ hits: searches++ === 0 ? [{ type: 'Patient', id: 'p', version: 1, position: [] }] : [], more: false }) },
+    latest: () => {
+      attempts++
+      return index
+    },
     resources: { heads: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)) },
     writer: {
       async commit(writes: readonly Write[]) {
@@ -31,7 +38,7 @@ function movedOnWorld() {
     clock: { now: () => 5, newId: () => 'new' },
     choices: { clientIds: 'required', conditionalUpdateIdMismatch: 'accept', noOpUpdates: 'version' },
   } as unknown as WritePorts
-  return { ports, committed, searches: () => searches }
+  return { ports, committed, searches: () => searches, attempts: () => attempts }
 }
 
 const requestOf = (interaction: FhirRequest['interaction'], more: object): FhirRequest =>
@@ -54,18 +61,18 @@ describe('a conditional write', () => {
   it.each(REQUESTS.map(([interaction, request]) => [request.interaction, interaction, request] as const))(
     '(%s) does not land on a resource that matches no longer',
     async (code, interaction, request) => {
-      const { ports, committed, searches } = movedOnWorld()
+      const { ports, committed, searches, attempts } = movedOnWorld()
       await interaction(ports)(request).catch((error) => expect(error.status).toBe(404))
-      expect([searches(), committed]).toEqual([2, INSTEAD[code]])
+      expect([searches(), attempts(), committed]).toEqual([2, 2, INSTEAD[code]])
     },
   )
   it.each(REQUESTS.map(([, request]) => [request.interaction, request] as const))(
     '(%s in a transaction) neither',
     async (code, request) => {
-      const { ports, committed, searches } = movedOnWorld()
+      const { ports, committed, searches, attempts } = movedOnWorld()
       const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
       await run([entry], request, new BundleAnswers(request, ports.clock)).catch((error) => expect(error.status).toBe(404))
-      expect([searches(), committed]).toEqual([2, INSTEAD[code]])
+      expect([searches(), attempts(), committed]).toEqual([2, 2, INSTEAD[code]])
     },
   )
 })

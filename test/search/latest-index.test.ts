@@ -6,6 +6,7 @@ import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
+import { atEnd } from '../fixtures/at-end.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { patient } from '../fixtures/resources.ts'
 import { deletionOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
@@ -29,14 +30,14 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     },
   }
   const clock = { now: () => NOW, newId: () => 'id' }
-  const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
+  const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: {} })
   const find = async (limit = 2): Promise<readonly string[]> => {
     const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, order: [], limit, total: 'none' }
     const { hits, more } = await latest.find(plan)
-    index.close()
     return [...hits.map(({ id, version }) => `${id}/${version}`), ...(more ? ['…'] : [])]
   }
+  atEnd(() => index.close())
   return { find, asked }
 }
 
@@ -64,6 +65,13 @@ describe('the latest writes', () => {
     const { find, asked } = await world([], [...older, named('p', 'Adams')])
     expect(await find()).toEqual(['p/1'])
     expect(asked).toEqual([[NOW - 60_000, 2_000]])
+  })
+
+  it('are read once for all that one attempt searches, at once or later', async () => {
+    const { find, asked } = await world([named('o', 'Abel')], [named('p', 'Adams')])
+    const found = ['o/1', 'p/1']
+    expect(await Promise.all([...Array(200)].map(() => find()))).toEqual(Array(200).fill(found))
+    expect([await find(), asked]).toEqual([found, [[NOW - 60_000, 2_000]]])
   })
 
   it('may be more than the index gives at once: what it knows besides is found behind them', async () => {
