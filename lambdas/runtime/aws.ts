@@ -58,6 +58,7 @@ export const audit = /* @__PURE__ */ once(
       dynamo: stateTable(),
       retentionDays: config().auditRetentionDays,
       durability: config().auditDurability,
+      newId: () => clock().newId(),
       onError: (error) => report(error, 'audit'),
     }),
 )

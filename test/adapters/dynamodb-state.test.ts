@@ -56,7 +56,13 @@ await onDynamo(async (engine) => {
       let isDown = false
       const failing = { putAll: (items: never) => (isDown ? Promise.reject(new Error('down')) : own.putAll(items)) } as unknown as Dynamo
       const told: unknown[] = []
-      const log = new DynamoDbAuditLog({ dynamo: failing, retentionDays: 2, durability, onError: (error) => told.push(error) })
+      const log = new DynamoDbAuditLog({
+        dynamo: failing,
+        retentionDays: 2,
+        newId: () => crypto.randomUUID(),
+        durability,
+        onError: (error) => told.push(error),
+      })
       return {
         log,
         told,
@@ -72,7 +78,13 @@ await onDynamo(async (engine) => {
     })
 
     it('expire after their retention', async () => {
-      const log = new DynamoDbAuditLog({ dynamo, retentionDays: 2, durability: 'strict', onError: () => undefined })
+      const log = new DynamoDbAuditLog({
+        dynamo,
+        retentionDays: 2,
+        newId: () => crypto.randomUUID(),
+        durability: 'strict',
+        onError: () => undefined,
+      })
       await log.record({ ...{ at, requestId: 'r', tenant: 'a', interaction: 'read', key: 'Patient/1' }, status: 200, duration: 3 })
       expect(await kept(table)).toMatchObject([{ key: 'Patient/1', status: 200, expires: at / 1000 + 2 * 24 * 60 * 60 }])
     })

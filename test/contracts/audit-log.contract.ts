@@ -42,6 +42,19 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       expect((await under.kept())[0]).toMatchObject({ tenant: 'a', interaction: 'read', key: 'Patient/1', status: 200, duration: 3 })
     })
 
+    it('of requests that came at once under one id are one for each', async () => {
+      const under = await create(durability)
+      await under.log.prepare(AT)
+      under.fail()
+      for (let i = 0; i < 2; i++) await Promise.resolve(under.log.record(entry('twice'))).catch(() => undefined)
+      await under.written()
+      under.mend()
+      await under.log.prepare(AT)
+      await under.log.record(entry('twice'))
+      await under.log.close()
+      expect(await idsIn(under)).toEqual(['twice', 'twice', 'twice'])
+    })
+
     it('that cannot be written are told of, kept, and written later', async () => {
       const under = await create(durability)
       await under.log.prepare(AT)

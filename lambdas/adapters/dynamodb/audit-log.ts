@@ -9,6 +9,7 @@ export type DynamoDbAuditLogOptions = {
   readonly dynamo: Dynamo
   readonly retentionDays: number
   readonly durability: AuditDurability
+  readonly newId: () => string
   /** Told when records could not be written; they are kept and tried again. */
   readonly onError: (error: unknown) => void
 }
@@ -37,7 +38,8 @@ export class DynamoDbAuditLog implements AuditLog {
     const at = new Date(entry.at).toISOString()
     this.#waiting.push({
       pk: `AUDIT#${at.slice(0, 16)}#${hashOf(entry.requestId) % PARTITIONS}`,
-      sk: `${at}#${entry.requestId}`,
+      // Clients may name several requests alike.
+      sk: `${at}#${entry.requestId}#${this.#options.newId()}`,
       ...entry,
       at,
       [EXPIRY]: Math.floor(entry.at / 1000) + this.#options.retentionDays * DAY,
