@@ -6,6 +6,9 @@ export const say = (text: string): void => void lenient(process.stdout).write(te
 /** What went wrong: standard error. */
 export const complain = (text: string): void => void lenient(process.stderr).write(text)
 
+/** What somebody should know, and nothing ends for. */
+export const warn = (line: string): void => complain(`fhir: ${line}\n`)
+
 /** A stream whose failures end nothing: unheard, they would end the process. It is written to again when it can be. */
 export function lenient(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/backup.ts'
-import { say } from '../output.ts'
+import { say, warn } from '../output.ts'
 
 export const backupCommand = new Command('backup')
   .description('copy all resources with their histories into one file; the server may go on running')
@@ -12,6 +12,6 @@ export const backupCommand = new Command('backup')
   .action(async (file: string, { data }: { readonly data: string }) => {
     if (existsSync(file)) throw new Error(`${file} exists already`)
     if (!existsSync(join(data, 'store.db'))) throw new Error(`There is no data in ${data}`)
-    await backupStore(data, file)
+    await backupStore(data, file, warn)
     say(`${data} is saved in ${file}\n`)
   })

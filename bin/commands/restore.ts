@@ -1,13 +1,13 @@
 /** `fhir restore`: puts a backup in the place of a data folder's resources. */
 import { Command } from 'commander'
 import { restoreStore } from '../../lambdas/runtime/backup.ts'
-import { say } from '../output.ts'
+import { say, warn } from '../output.ts'
 
 export const restoreCommand = new Command('restore')
   .description('replace all resources by those of a backup')
   .argument('<file>', 'file written by backup')
   .option('--data <folder>', 'data folder of the server', '.data')
   .action(async (file: string, { data }: { readonly data: string }) => {
-    const how = await restoreStore(data, file)
+    const how = await restoreStore(data, file, warn)
     say(`${file} is restored in ${data}${how === 'running' ? '; its server goes on with it' : ''}\n`)
   })

@@ -8,7 +8,7 @@ import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { lineOf, toldOf } from '../../lambdas/runtime/told-error.ts'
-import { complain, say } from '../output.ts'
+import { complain, say, warn } from '../output.ts'
 
 type Options = {
   readonly port: number
@@ -48,7 +48,7 @@ async function start(options: Options): Promise<void> {
     baseUrl,
     ...(options.memory ? {} : { dataFolder: options.data }),
     report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${toldOf(error)}\n`),
-    warn: (line) => complain(`fhir: ${line}\n`),
+    warn,
   })
   try {
     await listen(embedded, options)
@@ -84,7 +84,7 @@ function stopOnSignals(embedded: Embedded): void {
     embedded.close().then(
       () => process.exit(0),
       (error) => {
-        complain(`fhir: not everything could be closed: ${lineOf(error)}\n`)
+        warn(`not everything could be closed: ${lineOf(error)}`)
         process.exit(1)
       },
     )

@@ -19,13 +19,16 @@ const RESTORED = 'restored.db'
 const PATIENCE = 15_000
 const PAUSE = 50
 
+/** Told what the person who runs the command should know of the folder, in one line. */
+type Warn = (line: string) => void
+
 /** Also while a server runs on the folder. */
-export async function backupStore(folder: string, file: string): Promise<void> {
+export async function backupStore(folder: string, file: string, warn: Warn): Promise<void> {
   const copy = async () => {
     await backupStoreFile(join(folder, STORE), file)
     await flushFolder(dirname(file))
   }
-  await inFolder(folder, {
+  await inFolder(folder, warn, {
     async alone() {
       await takeRestored(folder)
       await copy()
@@ -41,9 +44,9 @@ export async function backupStore(folder: string, file: string): Promise<void> {
 }
 
 /** Puts a backup in the place of the folder's store; a server that runs on the folder goes on with it. StoreFileError where it is no backup. */
-export async function restoreStore(folder: string, file: string): Promise<'running' | 'stopped'> {
+export async function restoreStore(folder: string, file: string, warn: Warn): Promise<'running' | 'stopped'> {
   checkIsWhole(file)
-  return inFolder<'running' | 'stopped'>(folder, {
+  return inFolder<'running' | 'stopped'>(folder, warn, {
     async alone() {
       await commitRestored(folder, await bring(folder, file))
       await takeRestored(folder)
@@ -66,10 +69,11 @@ export async function restoreStore(folder: string, file: string): Promise<'runni
 type Ways<Result extends string> = { readonly alone: () => Promise<Result>; readonly besideServer: () => Promise<Result | undefined> }
 
 /** With the folder to oneself, or granted by the server whose it is. */
-async function inFolder<Result extends string>(folder: string, { alone, besideServer }: Ways<Result>): Promise<Result> {
+async function inFolder<Result extends string>(folder: string, warn: Warn, { alone, besideServer }: Ways<Result>): Promise<Result> {
   for (const began = performance.now(); ; await wait(PAUSE)) {
     try {
-      const { unlock } = await openDataFolder(folder)
+      const { unlock, warnings } = await openDataFolder(folder)
+      for (const line of warnings) warn(line)
       return await alone().finally(unlock)
     } catch (error) {
       if (!(error instanceof DataFolderInUse)) throw error

@@ -1,12 +1,19 @@
 /** What the log of the embedded home says of a machine error. */
 import { Damaged } from '../ports/damaged.ts'
 
-/** Damage in one line. Of others where they failed, without the message, which may hold what was being worked on. */
+/** Damage, and what the operating system refuses, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
 export function toldOf(error: unknown): string {
   if (error instanceof Damaged) return error.message
+  if (isOfSystem(error)) return error.message
   if (!(error instanceof Error)) return typeof error
   const places = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
   return `${error.name}\n${places.join('\n')}`
+}
+
+/** With a code, and the path of a file or the address of a socket: nothing of a request is in the name of either. */
+function isOfSystem(error: unknown): error is NodeJS.ErrnoException {
+  const { syscall, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>
+  return syscall !== undefined && code !== undefined
 }
 
 /** What it says, in one line; what each says where closing several things failed. */

@@ -1,12 +1,13 @@
 /** The folder of an embedded server: one process has it, nobody else may look into it, and its key is there whole. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
-import { DataFolderError, DataFolderInUse, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { DataFolderInUse, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { DataFolderError } from '../../lambdas/adapters/filesystem/folder-entries.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 
 const AT_ONCE = process.env.FHIR_TEST_FULL === '1' ? 200 : 5
@@ -71,24 +72,43 @@ describe('The lock of a folder', () => {
     again.unlock()
   })
 
-  it('does not ask about a process that an old lock names, and leaves it alone', async () => {
+  it('warns of a living process that an old lock names, which may be a server of then or a bystander, and leaves both alone', async () => {
     const folder = newFolder()
     const bystander = spawn('sleep', ['60'])
     children.add(bystander)
-    writeFileSync(join(folder, 'lock'), `${bystander.pid}\n`)
-    const { unlock } = await openDataFolder(folder)
+    const lock = join(folder, 'lock')
+    writeFileSync(lock, `${bystander.pid}\n`)
+    const { warnings, unlock } = await openDataFolder(folder)
     unlock()
-    expect([existsSync(join(folder, 'lock')), bystander.exitCode, bystander.signalCode]).toEqual([false, null, null])
+    expect(warnings).toEqual([expect.stringMatching(`^${lock} names process ${bystander.pid}, which runs: if it is an older version.*$`)])
+    expect([existsSync(lock), bystander.exitCode, bystander.signalCode]).toEqual([true, null, null])
     bystander.kill()
+    await once(bystander, 'exit')
+    const again = await openDataFolder(folder)
+    again.unlock()
+    expect([again.warnings, existsSync(lock)]).toEqual([[], false])
+  })
+
+  it.each([['999999999\n'], [`${process.pid}\n`], ['0'], ['']])('removes an old lock that names no other process: %j', async (text) => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'lock'), text)
+    const { warnings, unlock } = await openDataFolder(folder)
+    unlock()
+    expect([warnings, readdirSync(folder)]).toEqual([[], ['lock.db']])
+  })
+
+  it('leaves what is called as an old lock, and is none', async () => {
+    const folder = newFolder()
+    writeFileSync(join(folder, 'lock'), 'of my bicycle: 4711')
+    const { warnings, unlock } = await openDataFolder(folder)
+    unlock()
+    expect([warnings, readFileSync(join(folder, 'lock'), 'utf8')]).toEqual([[], 'of my bicycle: 4711'])
   })
 
   it('cannot be had where it cannot be written', async () => {
     const file = unmade()
     writeFileSync(file, '')
     await expect(openDataFolder(join(file, 'below'))).rejects.toThrow(/is not writable \(ENOTDIR\)/)
-    const folder = newFolder()
-    mkdirSync(join(folder, 'lock.db'), { recursive: true })
-    await expect(openDataFolder(folder)).rejects.toThrow(/is not writable \(unable to open database file\)/)
   })
 })
 
@@ -115,12 +135,12 @@ describe('The key of a folder', () => {
 describe('A folder', () => {
   const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
-  it('is taken from others, with what an older server left in it; one somebody shared is told of', async () => {
+  it('is taken from others, with what an older server left in it, and nobody reaches what is deeper; one somebody shared is told of', async () => {
     const folder = newFolder()
-    for (const path of ['audit', 'blobs']) mkdirSync(join(folder, path))
+    for (const path of ['audit', 'blobs', 'blobs/objects']) mkdirSync(join(folder, path))
     for (const path of ['store.db', 'store.db-wal', 'key', 'audit/2026-01-01.jsonl'])
       writeFileSync(join(folder, path), 'x', { mode: 0o666 })
-    for (const path of ['', 'audit', 'blobs', 'store.db', 'store.db-wal', 'audit/2026-01-01.jsonl'])
+    for (const path of ['', 'audit', 'blobs', 'blobs/objects', 'store.db', 'store.db-wal', 'audit/2026-01-01.jsonl'])
       chmodSync(join(folder, path), statSync(join(folder, path)).isDirectory() ? 0o755 : 0o664)
     const { warnings, unlock } = await openDataFolder(folder)
     unlock()
@@ -129,7 +149,16 @@ describe('A folder', () => {
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
         .map((path) => `${path} ${modeOf(join(folder, path))}`)
         .sort(),
-    ).toEqual(['audit 700', 'audit/2026-01-01.jsonl 600', 'blobs 700', 'key 600', 'lock.db 600', 'store.db 600', 'store.db-wal 600'])
+    ).toEqual([
+      'audit 700',
+      'audit/2026-01-01.jsonl 664',
+      'blobs 700',
+      'blobs/objects 755',
+      'key 600',
+      'lock.db 600',
+      'store.db 600',
+      'store.db-wal 600',
+    ])
   })
 
   it('that is made is private from the beginning', async () => {
@@ -144,11 +173,22 @@ describe('A folder', () => {
     expect([warnings, modeOf(folder), modeOf(join(folder, 'key')), modeOf(join(folder, 'lock.db'))]).toEqual([[], '700', '600', '600'])
   })
 
+  it('that is elsewhere in part is told of where others can look into that', async () => {
+    const [folder, shared, own] = [newFolder(), newFolder(), newFolder()]
+    chmodSync(shared, 0o755)
+    symlinkSync(shared, join(folder, 'audit'))
+    symlinkSync(own, join(folder, 'blobs'))
+    const { warnings, unlock } = await openDataFolder(folder)
+    unlock()
+    expect([warnings, modeOf(shared)]).toEqual([[`${join(folder, 'audit')} leads to what can be read by other users`], '755'])
+  })
+
   it('loses what a process that ended had not finished', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'key.1.unfinished'), '')
+    mkdirSync(join(folder, 'my.unfinished'))
     const { unlock } = await openDataFolder(folder)
     unlock()
-    expect(readdirSync(folder)).toEqual(['lock.db'])
+    expect(readdirSync(folder)).toEqual(['lock.db', 'my.unfinished'])
   })
 })

@@ -65,9 +65,16 @@ export class FilesystemAuditLog implements AuditLog {
     })
   }
 
+  /** NotRecorded where records are lost with it. */
   async close(): Promise<void> {
-    clearTimeout(this.#timer)
-    await this.#write().finally(() => this.#leaveFile())
+    try {
+      await this.#write()
+    } catch (error) {
+      throw new NotRecorded(`${this.#waiting.length} audit records are lost, for they cannot be written`, { cause: error })
+    } finally {
+      clearTimeout(this.#timer)
+      await this.#leaveFile()
+    }
   }
 
   async #prepare(day: string): Promise<void> {

@@ -30,14 +30,22 @@ export async function listenForCommands(folder: string, commands: Readonly<Recor
     socket.once('close', () => sockets.delete(socket))
     void serve(socket, commands)
   }).unref()
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
-  if (process.platform !== 'win32') chmodSync(address, 0o600)
-  await replaceDurably(join(folder, ADDRESS), (file) => file.writeFile(address))
-  return async () => {
-    rmSync(join(folder, ADDRESS), { force: true })
+  const end = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => server.close(resolve))
     if (dirname(address) !== resolve(folder) && process.platform !== 'win32') rmSync(dirname(address), { recursive: true, force: true })
+  }
+  try {
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
+    if (process.platform !== 'win32') chmodSync(address, 0o600)
+    await replaceDurably(join(folder, ADDRESS), (file) => file.writeFile(address))
+  } catch (error) {
+    await end()
+    throw error
+  }
+  return async () => {
+    rmSync(join(folder, ADDRESS), { force: true })
+    await end()
   }
 }
 

@@ -3,11 +3,10 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesLeftUnfinished, isMissing, replaceDurably } from './durable-file.ts'
-import { takeLock } from './folder-lock.ts'
+import { checkEntries, checkEntry, DataFolderError } from './folder-entries.ts'
+import { isNoLock, takeLock } from './folder-lock.ts'
+import { warnOfOldServer } from './old-lock.ts'
 import { makePrivate } from './private-files.ts'
-
-/** One clear line for the person who starts the server. */
-export class DataFolderError extends Error {}
 
 /** The folder is another process's. */
 export class DataFolderInUse extends DataFolderError {}
@@ -21,16 +20,13 @@ export type DataFolder = {
   readonly unlock: () => void
 }
 
-const LOCK = 'lock.db'
-/** Of versions before this one: a file with the number of a process, which means nothing any more. */
-const OLD_LOCK = 'lock'
-
-/** DataFolderInUse; DataFolderError where it cannot be written. */
+/** DataFolderInUse; DataFolderError where it cannot be written, or something is in it that should not be there. */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
   const unlock = await lock(folder)
   try {
-    for (const name of [OLD_LOCK, ...(await filesLeftUnfinished(folder))]) await rm(join(folder, name), { force: true })
-    const warnings = await makePrivate(folder)
+    await checkEntries(folder)
+    for (const name of await filesLeftUnfinished(folder)) await rm(join(folder, name), { force: true })
+    const warnings = [...(await warnOfOldServer(folder)), ...(await makePrivate(folder))]
     return { path: (name) => join(folder, name), key: () => keyIn(join(folder, 'key')), warnings, unlock }
   } catch (error) {
     unlock()
@@ -39,11 +35,14 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
 }
 
 async function lock(folder: string): Promise<() => void> {
+  const file = join(folder, 'lock.db')
   let unlock: (() => void) | undefined
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    unlock = takeLock(join(folder, LOCK))
+    await checkEntry(file, 'file')
+    unlock = takeLock(file)
   } catch (error) {
+    if (isNoLock(error)) throw new DataFolderError(`${file} is not a lock of this server: remove it while no server runs on the folder`)
     throw notWritable(folder, error)
   }
   if (unlock === undefined) throw new DataFolderInUse(`The data folder ${folder} is in use by another process`)
@@ -52,6 +51,7 @@ async function lock(folder: string): Promise<() => void> {
 
 /** Of the file system, or of SQLite, which says it in words. */
 function notWritable(folder: string, error: unknown): DataFolderError {
+  if (error instanceof DataFolderError) return error
   const { code, errcode, message } = error as NodeJS.ErrnoException & { readonly errcode?: number }
   return new DataFolderError(`The data folder ${folder} is not writable (${errcode === undefined ? code : message})`)
 }

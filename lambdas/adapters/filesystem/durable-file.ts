@@ -60,7 +60,9 @@ export async function filesIn(folder: string): Promise<readonly string[]> {
 
 /** The names of what a process that ended left of its work. */
 export const filesLeftUnfinished = async (folder: string): Promise<readonly string[]> =>
-  (await readdir(folder)).filter((name) => name.endsWith(UNFINISHED))
+  (await readdir(folder, { withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith(UNFINISHED))
+    .map(({ name }) => name)
 
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 

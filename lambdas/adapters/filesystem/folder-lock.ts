@@ -7,8 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 
 /** Milliseconds: on Windows a reader may be in the way for a moment. */
 const PATIENCE = 50
-/** https://www.sqlite.org/rescode.html#busy */
-const BUSY = 5
+/** https://www.sqlite.org/rescode.html */
+const [BUSY, NOT_A_DATABASE, CORRUPT] = [5, 26, 11]
 
 /** What nobody refers to would be collected, and its lock be gone. */
 const held = new Set<DatabaseSync>()
@@ -29,10 +29,16 @@ export function takeLock(file: string): (() => void) | undefined {
     }
   } catch (error) {
     db.close()
-    if ((error as { readonly errcode?: number }).errcode === BUSY) return undefined
+    if (codeOf(error) === BUSY) return undefined
     throw error
   }
 }
+
+/** Whether it was thrown because the file is something else. */
+export const isNoLock = (error: unknown): boolean => [NOT_A_DATABASE, CORRUPT].includes(codeOf(error))
+
+/** What is more than 255 says more of the code in the lowest byte. */
+const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
 
 /** SQLite has no setting for the mode of a file. One that is there is not opened. */
 function makePrivate(file: string): void {

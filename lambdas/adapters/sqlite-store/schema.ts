@@ -2,7 +2,7 @@
  * The store's file: an append-only log of versions whose rowid is the change feed, and a map from keys to the log.
  * A version is written once, where it stays; its key moves once, from `recent` to `key`: see recent-keys.ts.
  */
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Damaged } from '../../ports/damaged.ts'
@@ -49,6 +49,7 @@ export class StoreFileError extends Error {}
  * writing. Every commit is on disk when it returns.
  */
 export function openForWriting(file: string): DatabaseSync {
+  checkHeader(file)
   const db = new DatabaseSync(file)
   try {
     db.exec('PRAGMA page_size = 8192; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA busy_timeout = 5000')
@@ -64,6 +65,22 @@ export function openForWriting(file: string): DatabaseSync {
   } catch (error) {
     db.close()
     throw reasonOf(error, file)
+  }
+}
+
+/** https://www.sqlite.org/fileformat.html#magic_header_string */
+const HEADER = Buffer.from('SQLite format 3\0')
+
+/** Of anything else SQLite would read as much as is in a log beside it, and put that into the file when it closes it. */
+function checkHeader(file: string): void {
+  if (!existsSync(file)) return
+  const opened = openSync(file, 'r')
+  try {
+    const found = Buffer.alloc(HEADER.length)
+    if (readSync(opened, found, 0, found.length, 0) > 0 && !found.equals(HEADER))
+      throw new StoreFileError(`${file} is not a store of this server`)
+  } finally {
+    closeSync(opened)
   }
 }
 

@@ -1,0 +1,162 @@
+/** Each entry of a data folder replaced by something else: a start says so in one line with its path, or goes on, and destroys nothing. */
+import { spawnSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { toldOf } from '../../lambdas/runtime/told-error.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding } from '../fixtures/needing.ts'
+
+const FILES = ['key', 'lock.db', 'address', 'store.db', 'store.db-wal', 'store.db-shm', 'index.db', 'index.db-wal', 'index.db-shm', 'index.db.next', 'index.db.next-wal', 'index.db.next-shm'] // biome-ignore format: one line
+const FOLDERS = ['audit', 'blobs', 'blobs/objects', 'blobs/parts']
+
+type Opened = { readonly embedded: Embedded; readonly warnings: readonly string[]; readonly reported: readonly string[] }
+
+async function opened(dataFolder: string, settings: Record<string, string> = {}): Promise<Opened> {
+  const [warnings, reported]: [string[], string[]] = [[], []]
+  const embedded = await openEmbedded({
+    config: readConfig(settings),
+    baseUrl: 'http://127.0.0.1/fhir',
+    dataFolder,
+    warn: (line) => warnings.push(line),
+    report: (error) => reported.push(toldOf(error)),
+  })
+  return { embedded, warnings, reported }
+}
+
+/** Answers of requests to a server that is closed afterwards. */
+async function answersOf(
+  { embedded }: Opened,
+  ...requests: readonly (readonly [path: string, body?: object])[]
+): Promise<readonly unknown[]> {
+  const { server } = embedded
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
+  const answers: unknown[] = []
+  for (const [path, body] of requests) {
+    const how =
+      body === undefined ? {} : { method: 'PUT', headers: { 'content-type': 'application/fhir+json' }, body: JSON.stringify(body) }
+    const response = await fetch(`${base}/${path}`, how)
+    answers.push(response.status, ((await response.json()) as { readonly total?: number }).total)
+  }
+  await embedded.close()
+  return answers
+}
+
+const PATIENT = { resourceType: 'Patient', id: 'a', active: true }
+
+/** Holds one patient. */
+const kept = newFolder()
+const whole = opened(kept).then((server) => answersOf(server, ['Patient/a', PATIENT], ['Patient?active=true']))
+
+/** As `kept`, and its own. */
+async function aFolder(): Promise<string> {
+  expect(await whole).toEqual([201, undefined, 200, 1])
+  const folder = newFolder()
+  for (const name of readdirSync(kept, { recursive: true, encoding: 'utf8' }).sort())
+    if (lstatSync(join(kept, name)).isDirectory()) mkdirSync(join(folder, name), { recursive: true })
+    else writeFileSync(join(folder, name), readFileSync(join(kept, name)))
+  return folder
+}
+
+/** All files of a folder, and a digest of what is in them. */
+const contentOf = (folder: string): unknown =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .sort()
+    .map((name) => [name, lstatSync(join(folder, name)).isFile() ? hash('sha256', readFileSync(join(folder, name))) : ''])
+
+type Spoil = (path: string) => void
+const spoilt =
+  (spoil: Spoil): Spoil =>
+  (path) => {
+    rmSync(path, { recursive: true, force: true })
+    mkdirSync(join(path, '..'), { recursive: true })
+    spoil(path)
+  }
+const folder = spoilt((path) => mkdirSync(path))
+const file = spoilt((path) => writeFileSync(path, 'Dear diary'))
+const loop = spoilt((path) => symlinkSync(path, path))
+const nowhere = spoilt((path) => symlinkSync(`${path}.gone`, path))
+
+const REFUSED: readonly (readonly [what: string, names: readonly string[], spoil: Spoil, told: string])[] = [
+  ['a folder', FILES, folder, 'is not a file: move it away'],
+  ['a file', FOLDERS, file, 'is not a folder: move it away'],
+  ['a link to itself', [...FILES, ...FOLDERS], loop, 'cannot be read and written (ELOOP)'],
+  ['a link that leads nowhere', [...FILES, ...FOLDERS], nowhere, 'is a link that leads nowhere'],
+  ['something else', ['lock.db'], spoilt((path) => writeFileSync(path, 'Dear diary, '.repeat(1_000))), 'is not a lock of this server: remove it while no server runs on the folder'],
+  ['something else', ['store.db'], spoilt((path) => writeFileSync(path, 'Dear diary, '.repeat(1_000))), 'is not a store of this server'],
+  ['something else', ['key'], file, 'is not a key of this server'],
+] // biome-ignore format: a table
+
+describe('A start where an entry of the data folder is', () => {
+  it.each(REFUSED.flatMap(([what, names, spoil, told]) => names.map((name) => ({ what, name, spoil, told }))))(
+    '$what, of $name, is refused in one line, and changes nothing',
+    async ({ name, spoil, told }) => {
+      const data = await aFolder()
+      spoil(join(data, name))
+      const before = contentOf(data)
+      await expect(opened(data)).rejects.toThrow(new Error(`${join(data, name)} ${told}`))
+      expect(contentOf(data)).toEqual(before)
+    },
+  )
+
+  it('something else, of an index or an address, goes on: both are made again', async () => {
+    const data = await aFolder()
+    for (const name of ['index.db', 'index.db.next', 'address', 'socket']) file(join(data, name))
+    const server = await opened(data)
+    expect(await answersOf(server, ['Patient?active=true'])).toEqual([200, 1])
+    expect([server.warnings, server.reported]).toEqual([[], []])
+  })
+
+  it('in the way of a socket goes on, and says that commands cannot reach the server', async () => {
+    const data = await aFolder()
+    const socket = join(data, 'socket')
+    mkdirSync(socket)
+    const server = await opened(data)
+    expect(await answersOf(server, ['Patient/a'])).toEqual([200, undefined])
+    expect(server.warnings).toEqual([expect.stringContaining(socket)])
+    expect(server.warnings.join()).not.toContain('\n')
+  })
+
+  it.each(['batched', 'strict'])(
+    "a folder, of the day's audit file, says so in one line, and ends with an error: %s",
+    async (durability) => {
+      const data = await aFolder()
+      const days = [0, 1].map((ahead) =>
+        join(data, 'audit', `${new Date(Date.now() + ahead * 86_400_000).toISOString().slice(0, 10)}.jsonl`),
+      )
+      for (const day of days) folder(day)
+      const server = await opened(data, { FHIR_AUDIT_DURABILITY: durability })
+      const isStrict = durability === 'strict'
+      const answer = answersOf(server, ['Patient/a'])
+      if (isStrict) expect(await answer).toEqual([503, undefined])
+      else await expect(answer).rejects.toThrow('1 audit records are lost, for they cannot be written')
+      expect(server.reported).toEqual([expect.stringMatching(`^EISDIR: .*${join(data, 'audit')}.*$`)])
+      // It was unlocked all the same.
+      for (const day of days) rmSync(day, { recursive: true })
+      expect(await answersOf(await opened(data), ['Patient/a'])).toEqual([200, undefined])
+    },
+  )
+})
+
+const NOBODY = 65_534
+const isRoot = process.getuid?.() === 0
+const asNobody = (...args: readonly string[]) =>
+  spawnSync(process.execPath, ['bin/fhir.js', ...args], { encoding: 'utf8', ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}) })
+const canBeNobody = process.platform !== 'win32' && asNobody('start', '--help').status === 0
+
+itNeeding('a user without rights', canBeNobody)('A start that may not read what it needs says so in one line', async () => {
+  const data = await aFolder()
+  for (const path of ['', ...readdirSync(data, { recursive: true, encoding: 'utf8' })])
+    if (isRoot) chownSync(join(data, path), NOBODY, NOBODY)
+  for (const name of ['store.db', 'audit']) {
+    chmodSync(join(data, name), 0)
+    const { status, stderr } = asNobody('start', '--port', '0', '--data', data)
+    expect([status, stderr]).toEqual([1, `fhir: ${join(data, name)} cannot be read and written (EACCES)\n`])
+    chmodSync(join(data, name), 0o700)
+  }
+})
