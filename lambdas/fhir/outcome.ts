@@ -23,6 +23,7 @@ export type IssueCode =
   | 'business-rule'
   | 'conflict'
   | 'throttled'
+  | 'no-store'
   | 'exception'
   | 'timeout'
   | 'incomplete'

@@ -15,8 +15,10 @@ export type MachineFault =
   | 'not-recorded'
   /** Some documents are not indexed yet. */
   | 'not-applied'
-  /** An engine answered what is no answer, or nothing. */
+  /** An engine answered what is no answer. */
   | 'failed'
+  /** An engine does not answer, or says that it cannot now: who only asked may ask again. */
+  | 'unavailable'
   /** What was kept cannot be read as it was written. */
   | 'store-damaged'
   | 'index-damaged'

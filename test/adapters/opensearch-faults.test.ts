@@ -1,4 +1,5 @@
 /** What the OpenSearch index does when the engine is overloaded, out of reach or refuses a document, and while it is rebuilt. */
+import { setTimeout } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { OpenSearchIndex, OpenSearchOptions } from '../../lambdas/adapters/opensearch/search-index.ts'
@@ -204,6 +205,41 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       expect((await open.index.find(plan())).total).toBe(41)
       expect(await ids(key('_id:code', 'big'))).toBe('big')
     })
+  })
+
+  it('a first document of a type hinders no search of the type: they find nothing until they find it', async () => {
+    const wrong: unknown[] = []
+    const searching = open.another({ attempts: 1 })
+    let found = 0
+    let isOver = false
+    const searcher = async () => {
+      while (!isOver) {
+        const hits = await searching.find(plan()).then(
+          ({ hits }) => hits.length,
+          (error: unknown) => error,
+        )
+        if (hits === 1) found++
+        else if (hits !== 0) wrong.push(hits)
+      }
+    }
+    const searchers = [searcher(), searcher(), searcher()]
+    await Promise.all([open.index.apply(some(0, 1)), open.another().apply(some(0, 1))])
+    while (found === 0 && wrong.length === 0) await setTimeout(5)
+    isOver = true
+    await Promise.all(searchers)
+    expect(wrong).toEqual([])
+  })
+
+  it('an index whose maker is gone before searches see it is finished by who comes next', async () => {
+    const dies = await through(
+      (request) => (request.path.includes('/_alias/') && request.method === 'PUT' ? { kind: 'drop', when: 'before' } : undefined),
+      {
+        attempts: 2,
+      },
+    )
+    expect(await notApplied(dies, some(0, 1))).toBe('0')
+    await open.another({ attempts: 3, pause: 1 }).apply(some(0, 1))
+    expect(await ids()).toBe('0')
   })
 
   describe('a rebuild', () => {

@@ -27,6 +27,7 @@ const ERRORS: Readonly<Record<MachineFault, MachineError>> = {
   'not-recorded': new NotRecorded(SECRET),
   'not-applied': new NotApplied([], new Error(SECRET)),
   failed: new Failed(500, SECRET, SECRET),
+  unavailable: new Failed(503, SECRET, SECRET),
   'store-damaged': new Damaged('store', SECRET),
   'index-damaged': new Damaged('index', SECRET),
   'clock-jumped': new ClockJumped(SECRET),
@@ -63,6 +64,12 @@ about('a machine that cannot', () => {
     const error = ERRORS[fault]
     const reported = [[error, 'id-1']]
     expect(described(error)).toEqual({ status: 500, retryAfter: undefined, severity: 'fatal', code: 'exception', text, reported })
+  })
+  it.each([undefined, 408, 502, 503, 504])('unavailable (%s): both are told', (status) => {
+    const error = new Failed(status, SECRET, SECRET)
+    const { text, ...answer } = described(error)
+    expect(answer).toEqual({ status: 503, retryAfter: '5', severity: 'error', code: 'no-store', reported: [[error, 'id-1']] })
+    expect(text).toMatch(/does not answer: nothing was done/)
   })
   it('knows each by its fault', () => {
     for (const [fault, error] of Object.entries(ERRORS)) expect([error instanceof MachineError, error.fault]).toEqual([true, fault])

@@ -59,8 +59,12 @@ export class Aliases {
     this.#building = undefined
   }
 
+  /** Its aliases come last: searches that meet an index whose parts have not started yet fail. */
   async createLive(type: string): Promise<void> {
-    await this.#create(`${this.live(type)}-v1`, [this.live(type), this.#everything])
+    const index = `${this.live(type)}-v1`
+    const isMade = await this.#create(index, [])
+    if (!isMade && (await this.#isSoonLive(type))) return
+    for (const alias of [this.#everything, this.live(type)]) await this.#cluster.send({ method: 'PUT', path: `/${index}/_alias/${alias}` })
   }
 
   /** The name of the next index; the one that is there already is gone on with. */
@@ -115,9 +119,20 @@ export class Aliases {
     }
   }
 
-  async #create(index: string, aliases: readonly string[]): Promise<void> {
+  /** Whoever makes the index does the rest, unless he is gone. */
+  async #isSoonLive(type: string): Promise<boolean> {
+    for (let attempt = 1; attempt <= this.#cluster.limits.attempts; attempt++) {
+      if ((await this.state(type)).live !== undefined) return true
+      await this.#cluster.pause(attempt)
+    }
+    return false
+  }
+
+  /** Its parts have started then. False: it is there already, or will be. */
+  async #create(index: string, aliases: readonly string[]): Promise<boolean> {
     const body = { ...indexDefinition(this.#settings), aliases: Object.fromEntries(aliases.map((alias) => [alias, {}])) }
-    await this.#cluster.send({ method: 'PUT', path: `/${index}`, body }).catch(unless('resource_already_exists_exception'))
+    const made = await this.#cluster.send({ method: 'PUT', path: `/${index}`, body }).catch(unless('resource_already_exists_exception'))
+    return made !== undefined
   }
 
   async #readBuilding(): Promise<Set<string>> {

@@ -20,7 +20,7 @@ export type Request = {
 
 /** An answer that is none. It is printed without what was sent and answered, for both may tell of resources. */
 export class Failed extends MachineError {
-  override readonly fault = 'failed'
+  override readonly fault: 'failed' | 'unavailable'
   /** Undefined where nothing was answered: it may have been done or not. */
   readonly status: number | undefined
   /** OpenSearch's name of the error. */
@@ -29,6 +29,7 @@ export class Failed extends MachineError {
 
   constructor(status: number | undefined, kind: string, answer: unknown = '') {
     super(`OpenSearch: ${status ?? 'no answer'} ${kind}`)
+    this.fault = status === undefined || UNAVAILABLE.has(status) ? 'unavailable' : 'failed'
     this.status = status
     this.kind = kind
     this.#answer = JSON.stringify(answer)
@@ -43,6 +44,9 @@ export class Failed extends MachineError {
     return passes(this.status)
   }
 }
+
+/** Timeouts, gateways that reach nobody, shards that are not there yet or any more. */
+const UNAVAILABLE = new Set([408, 502, 503, 504])
 
 export const passes = (status: number | undefined): boolean => status === undefined || status === 408 || status === 429 || status >= 500
 

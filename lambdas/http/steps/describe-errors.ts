@@ -26,8 +26,8 @@ export function describe(error: unknown, requestId: string, report: Report): Tol
 /** What the client is told, whatever it was that was thrown. */
 export function asFhirError(error: unknown, requestId: string, report: Report): FhirError {
   const refused = refusalOf(error)
+  if (refused === undefined || isReported(error)) report(error, requestId)
   if (refused !== undefined) return refused
-  report(error, requestId)
   const text = `${error instanceof MachineError ? ANSWERS[error.fault].text : BROKEN.text}. Request id: ${requestId}`
   return new FhirError(500, [{ severity: 'fatal', code: 'exception', text }])
 }
@@ -41,6 +41,9 @@ export function refusalOf(error: unknown): FhirError | undefined {
   const { status, code, text, retryAfter } = answer
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
+
+/** A person should look at it although the client may try again. */
+const isReported = (error: unknown): boolean => error instanceof MachineError && error.fault === 'unavailable'
 
 /** `retryAfter`: seconds. */
 type Answer =
@@ -67,6 +70,7 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   },
   'not-applied': BROKEN,
   failed: BROKEN,
+  unavailable: { status: 503, code: 'no-store', text: 'The index does not answer: nothing was done, try again', retryAfter: 5 },
   'store-damaged': { status: 500, text: 'The store is damaged where this is kept' },
   'clock-jumped': {
     status: 503,
