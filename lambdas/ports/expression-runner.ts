@@ -16,10 +16,13 @@ export type Evaluation = {
   readonly focus?: string
 }
 
-/** ms of processor time for each evaluation, and for all of them: what comes after is not begun, and too costly. */
-export type Budget = { readonly each: number; readonly all: number }
+/**
+ * ms of processor time for each evaluation, and for all of them; `overruns`: how many may be too costly. What comes after is not begun, and
+ * too costly.
+ */
+export type Budget = { readonly each: number; readonly all: number; readonly overruns: number }
 
-/** `ms`: what it took. */
+/** `ms`: what it took, and what it takes to begin anew where it took more than itself along; 0 where it was not begun. */
 export type Evaluated = { readonly ms: number } & (
   | { readonly values: readonly FoundValue[] }
   /** `name`: the kind of error; `reason` may tell of the content. */

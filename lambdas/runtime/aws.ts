@@ -8,7 +8,6 @@ import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
 import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
 import { DynamoDbResourceStore } from '../adapters/dynamodb/resource-store.ts'
 import { readSecretKey } from '../adapters/dynamodb/secret-key.ts'
-import { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
@@ -21,7 +20,7 @@ import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
 import { report } from './aws-log.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
-import { EXPRESSION_PROGRAM } from './expression-program.ts'
+import { expressionRunner } from './expressions.ts'
 import { once } from './once.ts'
 import { readingOf } from './reading-of.ts'
 
@@ -65,7 +64,7 @@ export const audit = /* @__PURE__ */ once(
 
 export const seal = /* @__PURE__ */ once(() => new OpenedSeal(() => readSecretKey(stateTable())))
 
-export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM }))
+export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(expressionRunner)
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

@@ -80,6 +80,10 @@ export function readIdentity(environment: Environment = process.env) {
   return { region, credentials: { ...secret, ...(AWS_SESSION_TOKEN === undefined ? {} : { sessionToken: AWS_SESSION_TOKEN }) } }
 }
 
+/** What a program needs of the environment that evaluates for clients: where its libraries and its time zone are. It sees nothing else. */
+export const readProgramEnvironment = (environment: Environment = process.env): Readonly<Record<string, string>> =>
+  Object.fromEntries(['LD_LIBRARY_PATH', 'SystemRoot', 'TZ'].flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])))
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 const read = (settings: readonly Setting[], environment: Environment): object =>

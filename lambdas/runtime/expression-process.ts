@@ -19,34 +19,56 @@ const known = new Map<string, Evaluate>()
 
 function evaluationOf({ expression, type }: Evaluation): Evaluate {
   const name = `${type} ${expression}`
-  const found = known.get(name) ?? interpreted(expression, type)
+  const found = known.get(name) ?? prepared(expression, type)
   if (known.size >= MOST_KNOWN) known.clear()
   known.set(name, found)
   return found
 }
 
-/** Up to the first that was stopped. */
-function evaluatedOf({ evaluations, each }: Group): readonly Evaluated[] {
-  const works = evaluations.map((evaluation) => () => valuesOf(evaluation))
-  const outcomes = eachWithin(each, works, 1)
-  const stopped = outcomes.findIndex((outcome) => 'error' in outcome && outcome.error instanceof TooCostly)
-  return (stopped < 0 ? outcomes : outcomes.slice(0, stopped + 1)).map(told)
+function prepared(expression: string, type: string): Evaluate {
+  try {
+    return interpreted(expression, type)
+  } catch (error) {
+    return () => {
+      throw error
+    }
+  }
 }
 
-function told(outcome: Outcome<readonly FoundValue[]>): Evaluated {
-  const { ms } = outcome
+/** `ms`: what it took to prepare. That is counted, but not stopped halfway: what fhirpath.js knows of its grammar serves all expressions. */
+type Work = { readonly ms: number; readonly values: () => readonly FoundValue[] }
+
+/** Up to the first that was stopped. */
+function evaluatedOf({ evaluations, each }: Group): readonly Evaluated[] {
+  const works = evaluations.map(workOf)
+  const outcomes = eachWithin(
+    { each, overruns: 1 },
+    works.map(({ values }) => values),
+  )
+  const stopped = outcomes.findIndex((outcome) => 'error' in outcome && outcome.error instanceof TooCostly)
+  return (stopped < 0 ? outcomes : outcomes.slice(0, stopped + 1)).map((outcome, i) => told(outcome, outcome.ms + works[i]!.ms))
+}
+
+function told(outcome: Outcome<readonly FoundValue[]>, ms: number): Evaluated {
   if ('result' in outcome) return { ms, values: outcome.result }
   const { error } = outcome
   const name = error instanceof Error ? error.name : typeof error
   return { ms, failure: error instanceof TooCostly ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
 }
 
-function valuesOf(evaluation: Evaluation): readonly FoundValue[] {
+function workOf(evaluation: Evaluation): Work {
   const resource = JSON.parse(evaluation.resource) as Resource
   const focus = evaluation.focus === undefined ? resource : JSON.parse(evaluation.focus)
+  const before = process.threadCpuUsage()
+  const evaluate = evaluationOf(evaluation)
+  const { user, system } = process.threadCpuUsage(before)
+  return { ms: (user + system) / 1000, values: () => valuesOf(evaluate, focus, resource) }
+}
+
+function valuesOf(evaluate: Evaluate, focus: unknown, resource: Resource): readonly FoundValue[] {
   const work = { left: MOST_VALUES }
   const places = new Places(focus, resource)
-  return evaluationOf(evaluation)(focus, resource).map((value) => {
+  return evaluate(focus, resource).map((value) => {
     const found = foundOf(value, places)
     spend(work, 'value' in found && typeof found.value === 'string' ? 1 + found.value.length / CHARACTERS : 1)
     return found

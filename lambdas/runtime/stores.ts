@@ -1,10 +1,10 @@
 /** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
-import { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
+import type { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
 import type { Reading } from '../search/reading.ts'
-import { EXPRESSION_PROGRAM } from './expression-program.ts'
+import { expressionRunner } from './expressions.ts'
 import { DefinitionsInUse } from './searcher/definitions-in-use.ts'
 import { Searcher } from './searcher/searcher.ts'
 
@@ -50,7 +50,7 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
   // Where nobody ever defined a parameter there is nothing to wait for.
   const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
   if (versions.length === 0) definitions.take({})
-  const expressions = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM })
+  const expressions = expressionRunner()
   opened.defer(() => expressions.close())
   const all = opened.move()
   return { store, searcher, definitions, expressions, close: () => all.disposeAsync() }

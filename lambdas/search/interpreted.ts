@@ -3,26 +3,21 @@ import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
 import type { Evaluated, Evaluation, ExpressionRunner, FoundElement, FoundValue } from '../ports/expression-runner.ts'
+import { type Purse, type Settled, SHARED, Share } from './purse.ts'
 
 /** `by`: what its values are remembered by. Without a focus it is the resource. */
 export type Place = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
-
-/** ms of processor time. No expression on one resource is worth more. */
-export const LONGEST = 250
-/** ms that an evaluation may take without a thought. */
-const CHEAP = 5
-/** ms above that: after so many more than others took less it is not tried again until it is defined anew, or the process is. */
-const MOST_DEBT = 4 * LONGEST
 
 export class Interpreted {
   readonly #expression: string
   readonly #type: string
   readonly #known = new WeakMap<object, readonly TypedValue[] | Error>()
-  #debt = 0
+  readonly #share: Share
 
-  constructor(expression: string, type: string) {
+  constructor(expression: string, type: string, purse: Purse = SHARED) {
     this.#expression = expression
     this.#type = type
+    this.#share = new Share(purse)
   }
 
   /** Throws what the evaluation failed with. */
@@ -34,18 +29,14 @@ export class Interpreted {
 
   async ahead(places: readonly Place[], expressions: ExpressionRunner): Promise<void> {
     const unknown = places.filter(({ by }) => !this.#known.has(by))
-    const budget = { each: LONGEST, all: MOST_DEBT - this.#debt + CHEAP * unknown.length }
-    const isGivenUp = this.#debt >= MOST_DEBT
-    const outcomes = isGivenUp
-      ? unknown.map(() => GIVEN_UP)
-      : await expressions.evaluate(
-          unknown.map((each) => this.#asked(each)),
-          budget,
-        )
-    outcomes.forEach((outcome, i) => {
-      this.#debt = Math.max(0, this.#debt + outcome.ms - (isGivenUp ? 0 : CHEAP))
-      this.#known.set(unknown[i]!.by, knownOf(outcome, unknown[i]!))
-    })
+    const done: Evaluated[] = []
+    for (let budget = this.#share.allowance(); done.length < unknown.length && budget !== undefined; budget = this.#share.allowance()) {
+      const asked = unknown.slice(done.length).map((each) => this.#asked(each))
+      const outcomes = await expressions.evaluate(asked, budget)
+      done.push(...outcomes.slice(0, this.#share.settle(outcomes.map(settledOf))))
+    }
+    this.#share.pass(unknown.length - done.length)
+    for (const [i, place] of unknown.entries()) this.#known.set(place.by, knownOf(done[i] ?? NOT_BEGUN, place))
   }
 
   #asked({ resource, focus }: Place): Evaluation {
@@ -64,7 +55,12 @@ class Unevaluable extends Error {
   }
 }
 
-const GIVEN_UP: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
+const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
+
+const settledOf = (outcome: Evaluated): Settled => ({
+  ms: outcome.ms,
+  isTooCostly: 'failure' in outcome && outcome.failure === 'too-costly',
+})
 
 function knownOf(outcome: Evaluated, place: Place): readonly TypedValue[] | Error {
   if ('failure' in outcome) return new Unevaluable(outcome.name, outcome.reason)

@@ -6,12 +6,12 @@
 import type { Branch } from '../fhir/path/branch.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import { eachWithin, type Outcome, TookTooLong } from '../fhir/path/within.ts'
-import { MOST_WORK } from '../fhir/path/work.ts'
+import { MOST_WORK, TooCostly } from '../fhir/path/work.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 import { Interpreted, type Place } from './interpreted.ts'
-import { Purse } from './purse.ts'
+import { type Purse, type Settled, SHARED, Share } from './purse.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void
@@ -21,9 +21,6 @@ export type OwnEvaluation = {
   /** Where one by one is dear, or cannot be: evaluates at many places at once. A promise where it is done elsewhere. */
   readonly ahead?: (places: readonly Place[], expressions: ExpressionRunner) => Promise<void> | void
 }
-
-/** Of all parameters of the process. */
-const SHARED = new Purse()
 
 /** `by`: compiled branches, or an expression that was not compiled, which has values where it was evaluated ahead. */
 export function ownEvaluation(code: string, by: readonly Branch[] | Interpreted, purse = SHARED): OwnEvaluation {
@@ -64,12 +61,11 @@ export const areInterpreted = (custom: readonly CustomMapping[] = []): boolean =
 class Watched {
   readonly #evaluate: (place: Place) => readonly TypedValue[]
   readonly #known = new WeakMap<object, Outcome<readonly TypedValue[]>>()
-  readonly #purse: Purse
-  #overruns = 0
+  readonly #share: Share
 
   constructor(evaluate: (place: Place) => readonly TypedValue[], purse: Purse) {
     this.#evaluate = evaluate
-    this.#purse = purse
+    this.#share = new Share(purse)
   }
 
   values(place: Place): readonly TypedValue[] {
@@ -89,17 +85,17 @@ class Watched {
 
   #outcomes(places: readonly Place[]): readonly Outcome<readonly TypedValue[]>[] {
     const works = places.map((place) => () => this.#evaluate(place))
-    const { each, overruns } = this.#purse.allowance()
-    const outcomes = eachWithin(each, works, overruns - this.#overruns)
-    for (const outcome of outcomes) {
-      if (isNotBegun(outcome)) continue
-      if (isStopped(outcome)) this.#overruns++
-      this.#purse.settle(outcome.ms)
+    const done: Outcome<readonly TypedValue[]>[] = []
+    for (let budget = this.#share.allowance(); done.length < works.length && budget !== undefined; budget = this.#share.allowance()) {
+      const outcomes = eachWithin(budget, works.slice(done.length))
+      done.push(...outcomes.slice(0, this.#share.settle(outcomes.map(settledOf))))
     }
-    return outcomes
+    this.#share.pass(works.length - done.length)
+    return works.map((_, i) => done[i] ?? { ms: 0, error: new TookTooLong() })
   }
 }
 
-const isStopped = (outcome: Outcome<unknown>): boolean => 'error' in outcome && outcome.error instanceof TookTooLong
-
-const isNotBegun = (outcome: Outcome<unknown>): boolean => isStopped(outcome) && outcome.ms === 0
+const settledOf = (outcome: Outcome<unknown>): Settled => ({
+  ms: outcome.ms,
+  isTooCostly: 'error' in outcome && outcome.error instanceof TooCostly,
+})

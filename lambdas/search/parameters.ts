@@ -67,7 +67,7 @@ function customOf(custom: readonly CustomMapping[], type: string): readonly Sear
   let prepared = PREPARED.get(custom)
   if (prepared === undefined) {
     const byBase = Map.groupBy(custom, ({ base }) => base)
-    prepared = new Map([...byBase].map(([base, list]) => [base, list.map(ownParameterOf)]))
+    prepared = new Map([...byBase].map(([base, list]) => [base, list.map(knownParameterOf)]))
     PREPARED.set(custom, prepared)
   }
   return prepared.get(type) ?? []
@@ -111,6 +111,15 @@ function componentOf(mapping: ComponentMapping): Component {
     ...named(mapping),
     values: (base: TypedValue, resource: Element) => evaluate.get(base.type)?.(base.value, resource) ?? [],
   })
+}
+
+const KNOWN = new WeakMap<CustomMapping, SearchParameter>()
+
+/** What is given up stays so when another is defined. */
+function knownParameterOf(mapping: CustomMapping): SearchParameter {
+  const parameter = KNOWN.get(mapping) ?? ownParameterOf(mapping)
+  KNOWN.set(mapping, parameter)
+  return parameter
 }
 
 function ownParameterOf(mapping: CustomMapping): SearchParameter {

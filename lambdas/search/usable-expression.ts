@@ -12,8 +12,10 @@ export async function unusableFor(
   if (passing !== null) return { text: `${passing[0]} is nothing an index can keep` }
   const nothing = JSON.stringify({ resourceType: type })
   const evaluation = { expression, type, resource: nothing, ...(isResourceType(type) ? {} : { focus: '{}' }) }
-  const [outcome] = await expressions.evaluate([evaluation], { each: LONGEST_CHECK, all: LONGEST_CHECK })
-  if (outcome === undefined || 'values' in outcome) return undefined
+  const [outcome] = await expressions.evaluate([evaluation], { each: LONGEST_CHECK, all: LONGEST_CHECK, overruns: 1 })
+  if (outcome === undefined) return undefined
+  if (outcome.ms > LONGEST_CHECK) return 'too-costly'
+  if ('values' in outcome) return undefined
   return outcome.failure === 'too-costly' ? outcome.failure : { text: outcome.reason }
 }
 

@@ -1,7 +1,9 @@
 /** Expressions of clients on a process that can be ended: whatever they do costs them alone. http://hl7.org/fhirpath/N1/ */
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import { interpreted, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
@@ -9,7 +11,6 @@ import type { Evaluated, FoundValue } from '../../lambdas/ports/expression-runne
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { EXPRESSION_PROGRAM } from '../../lambdas/runtime/expression-program.ts'
 import { evaluateAhead } from '../../lambdas/search/evaluated-ahead.ts'
-import { Interpreted } from '../../lambdas/search/interpreted.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { unusableFor } from '../../lambdas/search/usable-expression.ts'
 import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
@@ -17,7 +18,7 @@ import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
 const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
 afterAll(() => runner.close())
 
-const PLENTY = { each: 250, all: 60_000 }
+const PLENTY = { each: 250, all: 60_000, overruns: 60 }
 const resource = JSON.stringify({ resourceType: 'Patient', id: 'p', name: [{ family: `${'a'.repeat(60)}b`, given: ['Peter'] }] })
 const evaluated = (...expressions: readonly string[]): Promise<readonly Evaluated[]> =>
   runner.evaluate(
@@ -83,26 +84,10 @@ describe('an expression that costs too much', () => {
   it('costs no more than its share however many there are', async () => {
     const pattern = "Patient.name.repeat(family).matches('^(a+)+$')"
     const evaluations = Array.from({ length: 50 }, (_, i) => ({ expression: `${pattern} or id = '${i}'`, type: 'Patient', resource }))
-    const outcomes = await runner.evaluate(evaluations, { each: 250, all: 500 })
+    const outcomes = await runner.evaluate(evaluations, { each: 250, all: 500, overruns: 60 })
     expect(outcomes.map(shown)).toEqual(evaluations.map(() => 'too-costly'))
     expect(outcomes.filter(({ ms }) => ms > 0).length).toBeLessThanOrEqual(3)
     expect(shown((await evaluated('Patient.id'))[0]!)).toEqual([{ type: 'string', value: 'p' }])
-  })
-
-  it('is given up after several, and has no values', async () => {
-    let asked = 0
-    const tried = (): Evaluated => {
-      asked++
-      return LATE
-    }
-    const costly = { evaluate: async (all: readonly unknown[]) => all.map(() => tried()) }
-    const parameter = new Interpreted('x', 'Patient')
-    for (let i = 0; i < 20; i++) {
-      const by = { resourceType: 'Patient', id: `${i}` }
-      await parameter.ahead([{ by, resource: by }], costly)
-      expect(() => parameter.values(by)).toThrow(expect.objectContaining({ name: 'TookTooLong' }))
-    }
-    expect(asked).toBeLessThanOrEqual(5)
   })
 
   it('waits in a line that ends somewhere', async () => {
@@ -113,11 +98,86 @@ describe('an expression that costs too much', () => {
   })
 })
 
-const LATE: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 250 }
-
 it('where its program cannot be started nothing waits for it', async () => {
   const broken = new ForkedExpressionRunner({ program: join(import.meta.dirname, 'no-such-program.ts') })
   await expect(broken.evaluate([{ expression: 'id', type: 'Patient', resource }], PLENTY)).rejects.toThrow('does not start')
+})
+
+describe('its process', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'expressions-'))
+  let runners: ForkedExpressionRunner[] = []
+  let count = 0
+  afterEach(() => {
+    for (const each of runners) each.close()
+    runners = []
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  /** `processes`: the numbers of those that were started. */
+  function stub(idle = 60_000) {
+    const started = join(folder, `${++count}`)
+    const program = join(import.meta.dirname, '..', 'fixtures', 'expression-stub.mjs')
+    const runner = new ForkedExpressionRunner({ program, idle, environment: { STARTED: started } })
+    runners.push(runner)
+    const evaluated = async (names: readonly string[], budget = PLENTY) =>
+      (
+        await runner.evaluate(
+          names.map((expression) => ({ expression, type: 'Patient', resource })),
+          budget,
+        )
+      ).map(shown)
+    return { evaluated, processes: () => readFileSync(started, 'utf8').trim().split('\n').map(Number) }
+  }
+
+  const value = (text: string) => [{ type: 'string', value: text }]
+
+  it('sees no variables but those it is given', async () => {
+    process.env.FHIR_TEST_SECRET = 'secret'
+    const { evaluated } = stub()
+    expect(await evaluated(['environment'])).toEqual([value('STARTED')])
+    delete process.env.FHIR_TEST_SECRET
+  })
+
+  it('is ended when nothing was evaluated for a while, and started when something is', async () => {
+    const { evaluated, processes } = stub(10)
+    for (const runs of [1, 2]) {
+      expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
+      expect(processes().length).toBe(runs)
+      while (isRunning(processes().at(-1)!)) await wait(10)
+    }
+  })
+
+  it('goes on after an evaluation that was stopped, however many there are', async () => {
+    const { evaluated, processes } = stub()
+    expect(await evaluated(Array(40).fill('costly'))).toEqual(Array(40).fill('too-costly'))
+    expect(processes().length).toBe(1)
+  })
+
+  it('where it ends, may do so for what was stopped before: the next is not blamed at once', async () => {
+    const { evaluated, processes } = stub()
+    expect(await evaluated(['costly', 'diesAfterCostly'])).toEqual(['too-costly', value('alive')])
+    expect(processes().length).toBe(2)
+  })
+
+  it('counts, with its start, for the evaluation that ends it', async () => {
+    const { evaluated, processes } = stub()
+    expect(await evaluated(Array(40).fill('dies'), { each: 10, all: 100, overruns: 60 })).toEqual(Array(40).fill('too-costly'))
+    expect(processes().length).toBe(1)
+  })
+
+  it('is not started for more that ends it than may', async () => {
+    const { evaluated, processes } = stub()
+    expect(await evaluated(Array(40).fill('dies'), { ...PLENTY, overruns: 2 })).toEqual(Array(40).fill('too-costly'))
+    expect(processes().length).toBe(2)
+  })
+
+  function isRunning(pid: number): boolean {
+    try {
+      return process.kill(pid, 0)
+    } catch {
+      return false
+    }
+  }
 })
 
 describe('on official examples', () => {

@@ -128,7 +128,7 @@ describe('work that is watched', () => {
     expect(() => within(1_000, () => JSON.parse('{'))).toThrow('JSON')
   })
   it('costs other work under the same watch nothing', () => {
-    const outcomes = eachWithin<unknown>(100, [() => 1, endless, () => 2, () => JSON.parse('{'), endless, () => 3])
+    const outcomes = eachWithin<unknown>({ each: 100 }, [() => 1, endless, () => 2, () => JSON.parse('{'), endless, () => 3])
     expect(outcomes.map((each) => ('error' in each ? (each.error as Error).name : each.result))).toEqual([
       1,
       'TookTooLong',
@@ -137,5 +137,24 @@ describe('work that is watched', () => {
       'TookTooLong',
       3,
     ])
+  })
+
+  const spin = (ms: number): void => {
+    for (const began = process.threadCpuUsage(); process.threadCpuUsage(began).user < ms * 1_000; );
+  }
+
+  it('is not begun after so many that were stopped, or when all have had their time', () => {
+    const begun: string[] = []
+    const work = (name: string, then: () => unknown = () => name) => {
+      return () => {
+        begun.push(name)
+        return then()
+      }
+    }
+    const names = (outcomes: readonly { readonly ms: number }[]) => outcomes.map(({ ms }) => ms > 0)
+    expect(names(eachWithin({ each: 20, overruns: 1 }, [work('first', endless), work('second')]))).toEqual([true, false])
+    expect(names(eachWithin({ each: 20, all: 15 }, [work('third', endless), work('fourth')]))).toEqual([true, false])
+    expect(names(eachWithin({ each: 2_000, all: 15 }, [work('fifth', () => spin(30)), work('sixth')]))).toEqual([true, false])
+    expect(begun).toEqual(['first', 'third', 'fifth'])
   })
 })

@@ -131,7 +131,11 @@ describe('a function that starts', () => {
     const program = join(assembly, 'bundles', 'create', 'expression-process.js')
     const runner = new ForkedExpressionRunner({ program })
     const resource = '{"resourceType":"Patient","id":"a"}'
-    const outcomes = await runner.evaluate([{ expression: 'Patient.id.repeat($this)', type: 'Patient', resource }], { each: 250, all: 250 })
+    const outcomes = await runner.evaluate([{ expression: 'Patient.id.repeat($this)', type: 'Patient', resource }], {
+      each: 250,
+      all: 250,
+      overruns: 1,
+    })
     runner.close()
     expect(outcomes).toEqual([{ ms: expect.any(Number), values: [{ type: 'string', value: 'a' }] }])
   })

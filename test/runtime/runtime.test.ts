@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
-import { readConfig, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { readConfig, readProgramEnvironment, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { Gate } from '../../lambdas/runtime/gate.ts'
 import { keepTrying } from '../../lambdas/runtime/keep-trying.ts'
 import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
@@ -33,6 +33,8 @@ describe('settings', () => {
   ])('%s=%s is refused by name', (name, value, expected) => {
     expect(() => readConfig({ [name]: value })).toThrow(`${name} is "${value}", but must be ${expected}`)
   })
+  it('are not for the program that evaluates for clients, nor is any secret', () =>
+    expect(readProgramEnvironment({ TZ: 'UTC', FHIR_TABLE: 't', AWS_SECRET_ACCESS_KEY: 's', PATH: '/bin' })).toEqual({ TZ: 'UTC' }))
   it('are all in the README', () => {
     const readme = readFileSync('README.md', 'utf8')
     for (const { name, fallback, doc } of SETTINGS) expect(readme).toContain(`| \`${variableOf(name)}\` | \`${fallback}\` | ${doc} |`)

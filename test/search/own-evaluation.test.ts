@@ -2,7 +2,11 @@
 import { describe, expect, it } from '@jest/globals'
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import { compiler } from '../../lambdas/fhir/path/compile.ts'
+import type { Budget, Evaluation } from '../../lambdas/ports/expression-runner.ts'
+import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
+import { Interpreted } from '../../lambdas/search/interpreted.ts'
 import { type OwnEvaluation, ownEvaluation } from '../../lambdas/search/own-evaluation.ts'
+import { parametersOf } from '../../lambdas/search/parameters.ts'
 import { Purse } from '../../lambdas/search/purse.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
@@ -63,8 +67,8 @@ describe('A parameter whose expression may take long', () => {
         [1, 2, 3].map(() => placeOf(slowPatient(ENDLESS, begun))),
         EXPRESSIONS,
       )
-    // Three of the first, one of each other.
-    expect(begun.size).toBe(3 + 9)
+    // Two of the first, one of each other.
+    expect(begun.size).toBe(2 + 9)
   })
 
   it('has its values where it takes little, whatever others took', () => {
@@ -90,5 +94,99 @@ describe('A parameter whose expression may take long', () => {
       EXPRESSIONS,
     )
     expect(outcomeOf(parameter, slowPatient(SLOW))).toBe('N')
+  })
+})
+
+describe('A parameter that is evaluated elsewhere', () => {
+  /** Evaluates nothing: each takes what `ms` makes of what it may take, and is too costly where it is all. `begun`: what each might take. */
+  function elsewhere(ms: (each: number) => number) {
+    const begun: number[] = []
+    const evaluate = async (evaluations: readonly Evaluation[], { each, all, overruns }: Budget) => {
+      let [left, tries] = [all, overruns]
+      return evaluations.map(() => {
+        if (left <= 0 || tries <= 0) return { ...TOO_COSTLY, ms: 0 }
+        const took = ms(each)
+        begun.push(each)
+        left -= took
+        if (took < each) return { ms: took, values: [{ type: 'string', value: 'N' }] }
+        tries--
+        return { ...TOO_COSTLY, ms: took }
+      })
+    }
+    return { evaluate, begun }
+  }
+
+  const TOO_COSTLY = { failure: 'too-costly', name: 'TookTooLong', reason: '' } as const
+  const patients = (count: number): readonly Reading[] => Array.from({ length: count }, () => ({ resource: { resourceType: 'Patient' } }))
+  const parametersWith = (purse: Purse, count: number): readonly OwnEvaluation[] =>
+    Array.from({ length: count }, () => ownEvaluation('own', new Interpreted('x', 'Patient', purse)))
+
+  async function outcomesOf(parameters: readonly OwnEvaluation[], runner: ReturnType<typeof elsewhere>, some = patients(1)) {
+    const outcomes: string[] = []
+    for (const parameter of parameters) {
+      await parameter.ahead?.(some.map(placeOf), runner)
+      outcomes.push(...some.map((each) => outcomeOf(parameter, each)))
+    }
+    return outcomes
+  }
+
+  it('is given up after several that were stopped, and says so each time', async () => {
+    const costly = elsewhere((each) => each)
+    const [parameter] = parametersWith(new Purse(), 1)
+    for (const some of [patients(3), patients(20)])
+      expect(await outcomesOf([parameter!], costly, some)).toEqual(some.map(() => 'TookTooLong'))
+    expect(costly.begun).toEqual([250, 250, 250, 250])
+  })
+
+  it('shares what it may take with hundreds of others: each that is stopped is begun once, most for a moment, until nothing is left', async () => {
+    const costly = elsewhere((each) => each)
+    expect(await outcomesOf(parametersWith(new Purse(), 600), costly)).toEqual(Array(600).fill('TookTooLong'))
+    expect(costly.begun.filter((each) => each === 250).length).toBe(20)
+    expect(costly.begun.filter((each) => each === 10).length).toBe(500)
+  })
+
+  it('shares it with those that are evaluated here', async () => {
+    const purse = new Purse(2 * LONGEST)
+    const here = [1, 2].map(() => parameterWith(purse))
+    expect(here.map((parameter) => outcomeOf(parameter, slowPatient(ENDLESS)))).toEqual(['TookTooLong', 'TookTooLong'])
+    const costly = elsewhere((each) => each)
+    await outcomesOf(parametersWith(purse, 1), costly)
+    expect(costly.begun).toEqual([10])
+  })
+
+  it('is not begun where hundreds end their process, which has to be started again each time, but for a few', async () => {
+    const [deadly, purse] = [elsewhere(() => 800), new Purse()]
+    const parameters = parametersWith(purse, 300)
+    expect(await outcomesOf(parameters, deadly)).toEqual(Array(300).fill('TookTooLong'))
+    expect(deadly.begun.length).toBe(13)
+    for (let i = 0; i < 120; i++) await outcomesOf(parameters, deadly)
+    // One for some 30,000 that were not.
+    expect(deadly.begun.length).toBe(14)
+  })
+
+  it('does not take long on each of many resources either', async () => {
+    const slow = elsewhere((each) => Math.min(each, 200))
+    const some = patients(128)
+    const outcomes = await outcomesOf(parametersWith(new Purse(), 1), slow, some)
+    expect(slow.begun.filter((each) => each === 250).length).toBeLessThan(26)
+    expect(slow.begun.filter((each) => each === 10)).toEqual([10])
+    expect(new Set(outcomes)).toEqual(new Set(['N', 'TookTooLong']))
+  })
+
+  it('has its values where it takes little, whatever others took', async () => {
+    const purse = new Purse()
+    await outcomesOf(parametersWith(purse, 300), elsewhere((each) => each)) // biome-ignore format: a call
+    expect(
+      await outcomesOf(
+        parametersWith(purse, 1),
+        elsewhere(() => 1),
+      ),
+    ).toEqual(['N'])
+  })
+
+  it('stays given up when another is defined', () => {
+    const mapping: CustomMapping = { base: 'Patient', field: 'own', code: 'own', type: 'string', url: '', expression: 'x', values: [], interpreted: true } // biome-ignore format: one parameter
+    const own = (custom: readonly CustomMapping[]) => parametersOf('Patient', custom).find(({ code }) => code === 'own')
+    expect(own([mapping, { ...mapping, code: 'other' }])).toBe(own([mapping]))
   })
 })

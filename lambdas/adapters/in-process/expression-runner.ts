@@ -1,4 +1,7 @@
-/** ExpressionRunner on a process of its own, started when it is first needed, ended when an evaluation takes too long, and made anew. */
+/**
+ * ExpressionRunner on a process of its own: started when it is first needed, and anew after an evaluation that could not be stopped
+ * without it; ended when nothing was evaluated for a while.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../ports/expression-runner.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
@@ -11,9 +14,14 @@ export type ExpressionRunnerOptions = {
   readonly program: string
   /** MB of its heap. */
   readonly memory?: number
+  /** ms without an evaluation after which it is ended. */
+  readonly idle?: number
+  /** Of the process, which sees no other variables. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const MEMORY = 256
+const IDLE = 60_000
 /** Evaluations that may wait at once. */
 const MOST_WAITING = 64
 /** In one group, as long as they take little. */
@@ -22,50 +30,61 @@ const LARGEST_GROUP = 32
 const MOST_CHARACTERS = 1_000_000
 /** ms a group may take to let the next be larger. */
 const SHORT = 20
-/** Times its processor time that an evaluation may take: what has to wait for its processor is not blamed at once. */
-const PATIENCE = 8
+/** ms until a group is not waited for any more: what has to wait for its processor is not blamed at once. */
+const PATIENCE = 2_000
 /** ms until the process has loaded its program. */
 const LONGEST_START = 30_000
 
-type Running = { readonly child: ChildProcess; readonly ready: Promise<boolean> }
+type Running = {
+  readonly child: ChildProcess
+  /** ms it took to start; undefined: it did not. */
+  readonly ready: Promise<number | undefined>
+  /** Nothing that was too costly lies in its memory. */
+  isFresh: boolean
+}
 type Reply = readonly Evaluated[] | 'late' | 'ended'
 
 export class ForkedExpressionRunner implements ExpressionRunner {
-  readonly #program: string
-  readonly #memory: number
+  readonly #options: Required<ExpressionRunnerOptions>
   #running: Running | undefined
   #turn: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #size = 1
+  /** ms that went into groups which are evaluated again. */
+  #lost = 0
+  #idle: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor({ program, memory = MEMORY }: ExpressionRunnerOptions) {
-    this.#program = program
-    this.#memory = memory
+  constructor({ program, memory = MEMORY, idle = IDLE, environment = {} }: ExpressionRunnerOptions) {
+    this.#options = { program, memory, idle, environment }
   }
 
   async evaluate(evaluations: readonly Evaluation[], budget: Budget): Promise<readonly Evaluated[]> {
     if (evaluations.length === 0) return []
     if (this.#waiting >= MOST_WAITING) throw new Overloaded('too many expressions are waiting to be evaluated')
     this.#waiting++
+    clearTimeout(this.#idle)
     const turn = this.#turn.then(() => this.#evaluateAll(evaluations, budget))
     this.#turn = turn.catch(() => undefined)
-    return turn.finally(() => this.#waiting--)
+    return turn.finally(() => {
+      if (--this.#waiting === 0) this.#idle = setTimeout(() => this.#end(), this.#options.idle).unref()
+    })
   }
 
   close(): void {
     this.#isClosed = true
+    clearTimeout(this.#idle)
     this.#end()
   }
 
-  async #evaluateAll(evaluations: readonly Evaluation[], { each, all }: Budget): Promise<readonly Evaluated[]> {
+  async #evaluateAll(evaluations: readonly Evaluation[], { each, all, overruns }: Budget): Promise<readonly Evaluated[]> {
     const done: Evaluated[] = []
-    let left = all
-    while (done.length < evaluations.length && left > 0) {
-      const group = this.#groupOf(evaluations, done.length)
-      const reply = await this.#ask({ evaluations: group, each })
-      const outcomes = typeof reply === 'string' ? this.#afterEnd(group, reply, each) : reply
-      for (const outcome of outcomes) left -= outcome.ms
+    for (let [left, tries] = [all, overruns]; done.length < evaluations.length && left > 0 && tries > 0; ) {
+      const outcomes = await this.#ask({ evaluations: this.#groupOf(evaluations, done.length), each })
+      for (const outcome of outcomes) {
+        left -= outcome.ms
+        if (isTooCostly(outcome)) tries--
+      }
       done.push(...outcomes)
     }
     while (done.length < evaluations.length) done.push(NOT_BEGUN)
@@ -83,29 +102,41 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return evaluations.slice(from, to)
   }
 
-  /** Of several it is not known which one it was: they are evaluated again, one by one. */
-  #afterEnd(group: readonly Evaluation[], reply: 'late' | 'ended', each: number): readonly Evaluated[] {
-    this.#size = 1
-    if (group.length > 1) return []
-    return [{ failure: 'too-costly', name: reply === 'late' ? 'TookTooLong' : 'TooCostly', reason: '', ms: 2 * each }]
-  }
-
-  async #ask(group: Group): Promise<Reply> {
-    const { child } = await this.#started()
+  /** Outcomes up to the first that was too costly; none where the group is to be evaluated again. */
+  async #ask(group: Group): Promise<readonly Evaluated[]> {
+    const { running, startedIn } = await this.#started()
     const began = performance.now()
-    const reply = await replyOf(child, group)
-    // What was too costly may lie in the memory of the next.
-    if (typeof reply === 'string' || reply.some((each) => 'failure' in each && each.failure === 'too-costly')) this.#end()
-    else if (performance.now() - began > SHORT) this.#size = 1
-    else this.#size = Math.min(2 * this.#size, LARGEST_GROUP)
-    return reply
+    const reply = await replyOf(running.child, group)
+    const ms = performance.now() - began
+    if (typeof reply === 'string') return this.#afterEnd(group, reply, running.isFresh, ms + startedIn)
+    running.isFresh &&= !reply.some(isTooCostly)
+    this.#size = ms > SHORT ? 1 : Math.min(2 * this.#size, LARGEST_GROUP)
+    return this.#withLost(reply)
   }
 
-  async #started(): Promise<Running> {
+  /** Of several it is not known which one it was, nor whether it was one before them: they are evaluated again, one by one. */
+  #afterEnd({ evaluations }: Group, reply: 'late' | 'ended', isFresh: boolean, ms: number): readonly Evaluated[] {
+    this.#end()
+    this.#size = 1
+    if (evaluations.length === 1 && isFresh)
+      return this.#withLost([{ failure: 'too-costly', name: reply === 'late' ? 'TookTooLong' : 'TooCostly', reason: '', ms }])
+    this.#lost += ms
+    return []
+  }
+
+  /** What was lost is not forgotten, whoever pays for it. */
+  #withLost([first, ...others]: readonly Evaluated[]): readonly Evaluated[] {
+    const lost = this.#lost
+    this.#lost = 0
+    return first === undefined ? [] : [{ ...first, ms: first.ms + lost }, ...others]
+  }
+
+  async #started(): Promise<{ readonly running: Running; readonly startedIn: number }> {
     if (this.#isClosed) throw new Error('the runner of expressions is closed')
-    this.#running ??= start(this.#program, this.#memory)
+    this.#running ??= start(this.#options)
     const running = this.#running
-    if (await running.ready) return running
+    const startedIn = await running.ready
+    if (startedIn !== undefined) return { running, startedIn }
     this.#end()
     throw new Error('the process that evaluates expressions does not start')
   }
@@ -118,24 +149,28 @@ export class ForkedExpressionRunner implements ExpressionRunner {
 
 const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
 
-function start(program: string, memory: number): Running {
+const isTooCostly = (outcome: Evaluated): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
+
+function start({ program, memory, environment }: Required<ExpressionRunnerOptions>): Running {
+  const began = performance.now()
   const child = fork(program, {
     execArgv: [`--max-old-space-size=${memory}`],
+    env: environment,
     // What it prints may tell of the content.
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
   })
-  const ready = new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => resolve(false), LONGEST_START)
+  const ready = new Promise<number | undefined>((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), LONGEST_START)
     const settle = (isReady: boolean) => {
       clearTimeout(timer)
-      resolve(isReady)
+      resolve(isReady ? performance.now() - began : undefined)
     }
     child.once('message', () => settle(true))
     child.once('exit', () => settle(false))
     child.on('error', () => settle(false))
   })
-  return { child, ready: ready.finally(() => rest(child)) }
+  return { child, ready: ready.finally(() => rest(child)), isFresh: true }
 }
 
 /** Nobody has to wait for it to end. */
@@ -155,7 +190,7 @@ function replyOf(child: ChildProcess, group: Group): Promise<Reply> {
     }
     const ended = () => settle('ended')
     // What came while this thread was busy is read first.
-    const timer = setTimeout(() => setImmediate(settle, 'late'), PATIENCE * group.each)
+    const timer = setTimeout(() => setImmediate(settle, 'late'), PATIENCE)
     child.on('message', settle)
     child.once('exit', ended)
     child.ref()

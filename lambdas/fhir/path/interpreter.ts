@@ -32,15 +32,6 @@ async function engineOf() {
   return { ...fhirpath, model }
 }
 
-/** An expression on a FHIR type, or the path of a backbone element. Usable, not only made, after loadInterpreter. */
-export function interpreted(expression: string, type: string): Evaluation {
-  let evaluate: Evaluation | undefined
-  return (focus, resource) => {
-    evaluate ??= evaluation(expression, type)
-    return evaluate(focus, resource)
-  }
-}
-
 /** Why an expression cannot be used, for whoever wrote it. */
 export function reasonOf(error: unknown): string {
   if (error instanceof RangeError) return 'it is nested too deep'
@@ -49,7 +40,8 @@ export function reasonOf(error: unknown): string {
   return error.message.replace(/ expecting \{[\s\S]*$/, '').slice(0, 200)
 }
 
-function evaluation(expression: string, type: string): Evaluation {
+/** An expression on a FHIR type, or the path of a backbone element. After loadInterpreter. Throws what is wrong with it. */
+export function interpreted(expression: string, type: string): Evaluation {
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
   let current: unknown

@@ -14,30 +14,33 @@ export type Outcome<Result> = { readonly ms: number } & ({ readonly result: Resu
  * again with more patience, so it must be possible to do it twice.
  */
 export function within<Result>(milliseconds: number, work: () => Result): Result {
-  const [outcome] = eachWithin(milliseconds, [work])
+  const [outcome] = eachWithin({ each: milliseconds }, [work])
   if ('error' in outcome!) throw outcome.error
   return outcome!.result
 }
 
-/**
- * Each may take so long; after `most` that were stopped the others are not begun. They share one watch, which costs a thousand times what
- * a short work does, as long as none takes longer.
- */
+/** ms of processor time for each work, and for all of them; `overruns`: how many may be stopped. What comes after is not begun. */
+export type Budget = { readonly each: number; readonly all?: number; readonly overruns?: number }
+
+/** They share one watch, which costs a thousand times what a short work does, as long as none takes longer. */
 export function eachWithin<Result>(
-  milliseconds: number,
+  { each: milliseconds, all = Number.POSITIVE_INFINITY, overruns = Number.POSITIVE_INFINITY }: Budget,
   works: readonly (() => Result)[],
-  most = Number.POSITIVE_INFINITY,
 ): readonly Outcome<Result>[] {
   const outcomes: Outcome<Result>[] = []
-  let patience = milliseconds
+  let [patience, left] = [milliseconds, all]
+  const add = (outcome: Outcome<Result>): void => {
+    left -= outcome.ms
+    outcomes.push(outcome)
+  }
   for (let stopped = 0; outcomes.length < works.length; ) {
     const first = outcomes.length
     const before = process.threadCpuUsage()
     try {
-      if (stopped >= most) outcomes.push({ ms: 0, error: new TookTooLong() })
+      if (stopped >= overruns || left <= 0) add({ ms: 0, error: new TookTooLong() })
       else
         watched(patience, () => {
-          while (outcomes.length < works.length) outcomes.push(outcomeOf(works[outcomes.length]!))
+          while (outcomes.length < works.length && left > 0) add(outcomeOf(works[outcomes.length]!))
         })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
@@ -48,7 +51,7 @@ export function eachWithin<Result>(
         patience *= 2
         continue
       }
-      outcomes.push({ ms: milliseconds, error: new TookTooLong() })
+      add({ ms: milliseconds, error: new TookTooLong() })
       stopped++
     }
     patience = milliseconds

@@ -1,7 +1,6 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
 import { availableParallelism } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { ForkedExpressionRunner } from '../../adapters/in-process/expression-runner.ts'
 import type { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
 import { SqliteChangeFeed } from '../../adapters/sqlite-store/change-feed.ts'
 import { isDamaged } from '../../adapters/sqlite-store/damage.ts'
@@ -10,7 +9,7 @@ import { Follower } from '../../indexing/follower.ts'
 import { Damaged } from '../../ports/damaged.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
-import { EXPRESSION_PROGRAM } from '../expression-program.ts'
+import { expressionRunner } from '../expressions.ts'
 import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './index-files.ts'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './searcher.ts'
 import { Yielding } from './yielding.ts'
@@ -31,7 +30,7 @@ type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower
 const port = parentPort!
 const { store, index: file, budget, reading } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
-const expressions = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM })
+const expressions = expressionRunner()
 const parts: FileParts = { file, budget, reading, isKnown }
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
