@@ -22,7 +22,7 @@ export type Evaluation = {
  */
 export type Budget = { readonly each: number; readonly all: number; readonly overruns: number }
 
-/** `ms`: what it took, and what it takes to begin anew where it took more than itself along; 0 where it was not begun. */
+/** `ms`: what it took, and what others lose by it; 0 where it was not begun. */
 export type Evaluated = { readonly ms: number } & (
   | { readonly values: readonly FoundValue[] }
   /** `name`: the kind of error; `reason` may tell of the content. */

@@ -161,7 +161,7 @@ describe('its process', () => {
 
   it('counts, with its start, for the evaluation that ends it', async () => {
     const { evaluated, processes } = stub()
-    expect(await evaluated(Array(40).fill('dies'), { each: 10, all: 100, overruns: 60 })).toEqual(Array(40).fill('too-costly'))
+    expect(await evaluated(Array(40).fill('dies'), { each: 10, all: 50, overruns: 60 })).toEqual(Array(40).fill('too-costly'))
     expect(processes().length).toBe(1)
   })
 

@@ -1,4 +1,5 @@
 /** Search parameters somebody defines: built while searches and writes go on, searched by once they are complete, kept over restarts. */
+import { subscribe } from 'node:diagnostics_channel'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
@@ -8,11 +9,15 @@ import { type Client, clientOf, startServer, type Tree } from './server.ts'
 let embedded: Embedded
 let client: Client
 const reports: string[] = []
+/** Those that were started since the server was. */
+const threads: unknown[] = []
+subscribe('worker_threads', (started) => threads.push(started))
 const folder = newFolder()
 
 async function open(): Promise<void> {
   const started = await startServer({}, folder, (error) => reports.push(String(error)))
   embedded = started.embedded
+  threads.splice(0)
   client = clientOf(() => started.base)
 }
 
@@ -301,9 +306,48 @@ describe('an expression that is not compiled', () => {
     expect(await found(`Patient?_id=trap&${code}:missing=true`)).toBe('trap')
     expect(await unreadable()).toEqual([expect.stringMatching(`^Patient/trap/_history/\\d parameter ${code}: ${reason}$`)])
     expect(reports.splice(0)).toEqual([expect.stringMatching(`^Error: a Patient could not be indexed: parameter ${code}: ${reason}$`)])
+    expect(threads).toEqual([])
     await client.delete(`/SearchParameter/${code}`)
     await client.delete('/Patient/trap')
   })
+
+  it('may be what a conditional update asks for: who matches but for it is not found, and others are served', async () => {
+    await define(parameter('slow', { expression: "Patient.repeat(name).family.where($this.matches('^(a+)+N?$'))" }))
+    const update = (family: string) => client.put('/Patient?slow=aaaN', { resourceType: 'Patient', name: [{ family }] })
+    const [first, other] = await Promise.all([update('aaaN'), client.get('/metadata')])
+    const again = await update(`${'a'.repeat(60)}b`)
+    expect([first.status, other.status, again.status]).toEqual([201, 200, 200])
+    // What it now is cannot be told: it is looked at once more as the holder of these criteria, and is none.
+    expect((await update('aaaN')).status).toBe(201)
+    expect(await found('Patient?slow=aaaN')).toBe((await client.get('/Patient?slow=aaaN')).body.entry[0].resource.id)
+    expect(threads).toEqual([])
+    reports.splice(0)
+    await client.delete('/SearchParameter/slow')
+  })
+})
+
+const MANY = process.env.FHIR_TEST_FULL === '1' ? 300 : 6
+it('many that are evaluated elsewhere and take too long hold up no search, and say so', async () => {
+  const many = Array.from({ length: MANY }, (_, i) => parameter(`many-${i}`, { expression: `Patient.name.repeat(given).where(matches('^(a+)+${i}$'))` })) // biome-ignore format: one parameter
+  const poison = { resourceType: 'Patient', id: 'poison', name: [{ family: 'Poison', given: Array(20).fill(`${'a'.repeat(40)}!`) }] }
+  const entry = [...many, poison].map((resource) => ({
+    resource,
+    request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` },
+  }))
+  const { body } = await client.post('/', { resourceType: 'Bundle', type: 'batch', entry })
+  expect(new Set(body.entry.map(({ response }: Tree) => response.status))).toEqual(new Set(['201 Created']))
+  // Busy is answered after 20 s.
+  while ((await found('Patient?family=poison')) === 503);
+  await settled()
+  expect(await found('Patient?family=poison')).toBe('poison')
+  expect(await found('Patient?many-4=aaa4')).toBe('')
+  await put({ ...poison, id: 'fine', name: [{ family: 'Fine', given: ['aaa4'] }] })
+  const unreadable = (await client.get('/$reindex-status')).body.parameter.filter(({ name }: Tree) => name === 'unreadable')
+  expect(JSON.stringify(unreadable)).toMatch(/Patient\/poison.*parameter many-\d+: TookTooLong/)
+  expect(threads).toEqual([])
+  reports.splice(0)
+  const gone = entry.map(({ request }) => ({ request: { ...request, method: 'DELETE' } }))
+  expect((await client.post('/', { resourceType: 'Bundle', type: 'batch', entry: gone })).status).toBe(200)
 })
 
 it('a parameter of R4 stays what it is', async () => {

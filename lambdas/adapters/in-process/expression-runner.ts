@@ -30,15 +30,18 @@ const LARGEST_GROUP = 32
 const MOST_CHARACTERS = 1_000_000
 /** ms a group may take to let the next be larger. */
 const SHORT = 20
-/** ms until a group is not waited for any more: what has to wait for its processor is not blamed at once. */
-const PATIENCE = 2_000
+/** Times its processor time that an evaluation may take: what has to wait for its processor is not blamed at once. */
+const PATIENCE = 8
+/** ms for which any is waited. */
+const LEAST_PATIENCE = 500
+/** ms of processor time until a new process has loaded its program. */
+const START = 250
 /** ms until the process has loaded its program. */
 const LONGEST_START = 30_000
 
 type Running = {
   readonly child: ChildProcess
-  /** ms it took to start; undefined: it did not. */
-  readonly ready: Promise<number | undefined>
+  readonly ready: Promise<boolean>
   /** Nothing that was too costly lies in its memory. */
   isFresh: boolean
 }
@@ -104,20 +107,20 @@ export class ForkedExpressionRunner implements ExpressionRunner {
 
   /** Outcomes up to the first that was too costly; none where the group is to be evaluated again. */
   async #ask(group: Group): Promise<readonly Evaluated[]> {
-    const { running, startedIn } = await this.#started()
+    const running = await this.#started()
     const began = performance.now()
     const reply = await replyOf(running.child, group)
-    const ms = performance.now() - began
-    if (typeof reply === 'string') return this.#afterEnd(group, reply, running.isFresh, ms + startedIn)
+    if (typeof reply === 'string') return this.#afterEnd(group, reply, running.isFresh)
     running.isFresh &&= !reply.some(isTooCostly)
-    this.#size = ms > SHORT ? 1 : Math.min(2 * this.#size, LARGEST_GROUP)
+    this.#size = performance.now() - began > SHORT ? 1 : Math.min(2 * this.#size, LARGEST_GROUP)
     return this.#withLost(reply)
   }
 
   /** Of several it is not known which one it was, nor whether it was one before them: they are evaluated again, one by one. */
-  #afterEnd({ evaluations }: Group, reply: 'late' | 'ended', isFresh: boolean, ms: number): readonly Evaluated[] {
+  #afterEnd({ evaluations, each }: Group, reply: 'late' | 'ended', isFresh: boolean): readonly Evaluated[] {
     this.#end()
     this.#size = 1
+    const ms = each + START
     if (evaluations.length === 1 && isFresh)
       return this.#withLost([{ failure: 'too-costly', name: reply === 'late' ? 'TookTooLong' : 'TooCostly', reason: '', ms }])
     this.#lost += ms
@@ -131,12 +134,11 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     return first === undefined ? [] : [{ ...first, ms: first.ms + lost }, ...others]
   }
 
-  async #started(): Promise<{ readonly running: Running; readonly startedIn: number }> {
+  async #started(): Promise<Running> {
     if (this.#isClosed) throw new Error('the runner of expressions is closed')
     this.#running ??= start(this.#options)
     const running = this.#running
-    const startedIn = await running.ready
-    if (startedIn !== undefined) return { running, startedIn }
+    if (await running.ready) return running
     this.#end()
     throw new Error('the process that evaluates expressions does not start')
   }
@@ -152,7 +154,6 @@ const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reaso
 const isTooCostly = (outcome: Evaluated): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
 
 function start({ program, memory, environment }: Required<ExpressionRunnerOptions>): Running {
-  const began = performance.now()
   const child = fork(program, {
     execArgv: [`--max-old-space-size=${memory}`],
     env: environment,
@@ -160,11 +161,11 @@ function start({ program, memory, environment }: Required<ExpressionRunnerOption
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     serialization: 'advanced',
   })
-  const ready = new Promise<number | undefined>((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), LONGEST_START)
+  const ready = new Promise<boolean>((resolve) => {
+    const timer = setTimeout(() => resolve(false), LONGEST_START)
     const settle = (isReady: boolean) => {
       clearTimeout(timer)
-      resolve(isReady ? performance.now() - began : undefined)
+      resolve(isReady)
     }
     child.once('message', () => settle(true))
     child.once('exit', () => settle(false))
@@ -190,7 +191,7 @@ function replyOf(child: ChildProcess, group: Group): Promise<Reply> {
     }
     const ended = () => settle('ended')
     // What came while this thread was busy is read first.
-    const timer = setTimeout(() => setImmediate(settle, 'late'), PATIENCE)
+    const timer = setTimeout(() => setImmediate(settle, 'late'), Math.max(LEAST_PATIENCE, PATIENCE * group.each))
     child.on('message', settle)
     child.once('exit', ended)
     child.ref()
