@@ -53,12 +53,12 @@ async function start(options: Options): Promise<void> {
   try {
     await listen(embedded, options)
     stopOnSignals(embedded)
-    if (options.sample) await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, ''))
+    const hasSample = options.sample === true && (await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, '')))
+    say(greeting(baseUrl, options, hasSample))
   } catch (error) {
     await embedded.close()
     throw error
   }
-  say(greeting(baseUrl, options))
 }
 
 function listen({ server }: Embedded, { port, host }: Options): Promise<void> {
@@ -92,28 +92,39 @@ function stopOnSignals(embedded: Embedded): void {
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)
 }
 
-/** Once: what was changed since stays changed. */
-async function loadSample({ server }: Embedded, basePath: string): Promise<void> {
+/** Once: what was changed since stays changed. False where the patient is not there any more. */
+async function loadSample({ server }: Embedded, basePath: string): Promise<boolean> {
   const { address, port, family } = server.address() as AddressInfo
   const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${basePath}`
-  if ((await fetch(`${base}/Patient/${samplePatient()}/_history`)).ok) return
+  const patient = `${base}/Patient/${samplePatient()}`
+  if ((await fetch(`${patient}/_history`)).ok) return (await fetch(patient)).ok
   const { failures } = await load(sourcesOf([SAMPLE]), { base, concurrency: 1, onProgress: () => undefined })
   if (failures.length > 0) throw new Error(`The sample could not be loaded: ${failures[0]!.reason}`)
+  return true
 }
 
 const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
 
-function greeting(base: string, { memory, data, sample }: Options): string {
-  const id = sample ? samplePatient() : 'example'
-  const patient = `${base}/Patient/${id}`
+function greeting(base: string, { memory, data }: Options, hasSample: boolean): string {
   return `FHIR R4 server at ${base}
 Open mode (--open): no authentication, loopback only. ${memory ? 'Nothing is kept.' : `Everything is kept in ${data}.`}
 
-  curl ${patient}
-  curl '${base}/Observation?patient=${id}&category=laboratory&_sort=-date&_count=3'
-  curl ${patient}/_history
-  curl -X PATCH ${patient} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'
+${(hasSample ? callsOf(base, samplePatient()) : firstCalls(base)).map((call) => `  ${call}`).join('\n')}
 
 Stop it with Ctrl-C.
 `
 }
+
+const callsOf = (base: string, id: string): readonly string[] => [
+  `curl ${base}/Patient/${id}`,
+  `curl '${base}/Observation?patient=${id}&category=laboratory&_sort=-date&_count=3'`,
+  `curl ${base}/Patient/${id}/_history`,
+  `curl -X PATCH ${base}/Patient/${id} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'`,
+]
+
+/** They work whatever the folder holds. */
+const firstCalls = (base: string): readonly string[] => [
+  `curl ${base}/metadata`,
+  `curl '${base}/Patient?_count=3'`,
+  `npm run fhir -- load FILES --to ${base}`,
+]

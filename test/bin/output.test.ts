@@ -23,12 +23,12 @@ async function failTwice(data: string, { base }: Running): Promise<void> {
 }
 
 describe('A server', () => {
-  it('says on standard error where it failed', async () => {
+  it('says on standard error, in a line each, what the disk refused', async () => {
     const data = newFolder()
     const server = await started('--data', data)
     await failTwice(data, server)
     await server.stop()
-    expect(server.err().match(/request \S+: Error/g)).toHaveLength(2)
+    expect(server.err()).toMatch(/^(?:\S+ request \S+: E[A-Z]+: .*blobs.*\n){2}$/)
   })
 
   it.each([['2>/dev/full'], ['2>&-']])('goes on where standard error is %s', async (redirection) => {

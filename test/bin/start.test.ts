@@ -1,7 +1,9 @@
 /** What a newcomer sees: `fhir start --sample`, its curls, its errors; load. */
 import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
@@ -32,17 +34,28 @@ describe('start', () => {
     ])
     expect(await server.stop()).toBe(0)
   })
-  it('keeps everything over a restart, and loads the sample once', async () => {
+  it('keeps everything over a restart, loads the sample once, and shows none that was deleted', async () => {
     const data = newFolder()
-    for (const versions of [1, 1]) {
+    for (const [versions, deletes] of [
+      [1, false],
+      [1, true],
+    ] as const) {
       const server = await started('--sample', '--data', data)
       expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(3)
       expect((await json(`${server.base}/Patient/58c297c4-d684-4677-8024-01131d93835e/_history`)).entry).toHaveLength(versions)
+      expect(server.out()).toContain('/Patient/58c297c4')
+      if (deletes) await fetch(`${server.base}/Patient/58c297c4-d684-4677-8024-01131d93835e`, { method: 'DELETE' })
       await server.stop()
     }
+    const server = await started('--sample', '--data', data)
+    expect((await json(`${server.base}/Patient?_summary=count`)).total).toBe(2)
+    expect(server.out()).not.toContain('58c297c4')
+    await server.stop()
   })
-  it('--memory keeps nothing', async () => {
+  it('--memory keeps nothing, and greets with calls that work without the sample', async () => {
     const server = await started('--memory')
+    const calls = [...server.out().matchAll(/^ {2}curl '?([^' \n]+)'?$/gm)].map(([, url]) => url!)
+    expect(await Promise.all(calls.map(async (url) => (await json(url)).resourceType))).toEqual(['CapabilityStatement', 'Bundle'])
     expect(
       (
         await fetch(`${server.base}/Patient/1`, {
@@ -189,6 +202,25 @@ describe('load', () => {
     writeFileSync(file, '{"resourceType":"Patient","id":"p","active":true}')
     const { code, err } = await fhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
     expect([code, err]).toEqual([1, expect.stringContaining('cannot be reached')])
+  })
+  it('says once that there is no FHIR base, also where everything is answered 200', async () => {
+    const folder = newFolder()
+    for (const id of ['p', 'q']) writeFileSync(join(folder, `${id}.json`), `{"resourceType":"Patient","id":"${id}","active":true}`)
+    const site = createHttpServer((_, response) => response.end('<html>Welcome</html>')).listen(0, '127.0.0.1')
+    await once(site, 'listening')
+    const server = await started('--memory')
+    const elsewhere = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+    for (const [base, status] of [
+      [server.base.replace('/fhir', '/fihr'), 404],
+      [elsewhere, 200],
+    ] as const)
+      expect(await fhir('load', folder, '--to', base)).toEqual({
+        code: 1,
+        out: '',
+        err: `fhir: ${base} is no FHIR base: ${base}/metadata answers ${status}, and no CapabilityStatement\n`,
+      })
+    site.close()
+    await server.stop()
   })
 })
 

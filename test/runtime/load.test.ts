@@ -25,14 +25,16 @@ afterEach(() => {
 async function loaded(
   files: Readonly<Record<string, string | Buffer>>,
   answer: (text: string, path: string) => Answer = () => ({ status: 200 }),
+  metadata: Answer = { status: 200, body: { resourceType: 'CapabilityStatement' } },
 ) {
   const seen: Seen[] = []
   server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const text = Buffer.concat(chunks).toString()
-    seen.push({ path: request.url!, headers: request.headers, text })
-    const { status, headers, body = {} } = answer(text, request.url!)
+    const asked = request.url!
+    if (request.method === 'POST') seen.push({ path: asked, headers: request.headers, text })
+    const { status, headers, body = {} } = request.method === 'POST' ? answer(text, asked) : metadata
     response.writeHead(status, headers).end(JSON.stringify(body))
   })
   await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
@@ -67,6 +69,25 @@ describe('load', () => {
           `{"resourceType":"Bundle","type":"transaction","entry":[{"resource":${text},"request":{"method":"PUT","url":"Basic/${id}"}}]}`,
       ),
     )
+  })
+
+  it.each([401, 403])('believes a server that shows its metadata to nobody (%d)', async (status) => {
+    const { seen, resources } = await loaded({ 'a.json': basic('a') }, undefined, { status })
+    expect([seen.length, resources]).toEqual([1, 1])
+  })
+
+  it.each<readonly [Answer, string]>([
+    [{ status: 404 }, 'answers 404, and no CapabilityStatement'],
+    [{ status: 301, headers: { location: 'https://fhir.example.org' } }, 'answers 301, leads to https://fhir.example.org, and no'],
+    [{ status: 200, body: { resourceType: 'Patient' } }, 'answers 200, and no CapabilityStatement'],
+  ])('sends nothing to what is no FHIR base: %j', async (metadata, said) => {
+    const asked: string[] = []
+    const answer = (_: string, path: string): Answer => {
+      asked.push(path)
+      return { status: 200 }
+    }
+    await expect(loaded({ 'a.json': basic('a') }, answer, metadata)).rejects.toThrow(said)
+    expect(asked).toEqual([])
   })
 
   it('sends a transaction of compact JSON', async () => {

@@ -2,6 +2,7 @@
  * Loads files into a server, in turns: first what refers to others by their ids or not at all, then, as long as that brings something in,
  * what refers to others by search. So it does not matter which file is read first, and nothing is stored with a reference that means nothing.
  */
+import { checkBase } from './check-base.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
 import type { LoadEntry } from './entries.ts'
 import { type LookUp, lookUpAt } from './look-up.ts'
@@ -27,8 +28,9 @@ export type LoadOptions = {
 /** `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. */
 export type LoadResult = { readonly resources: number; readonly present: number; readonly failures: readonly Failure[] }
 
-/** Rejects when the server cannot be reached; what it refuses, and what cannot be read, is among the failures. */
+/** Rejects when the server cannot be reached, or is none of FHIR; what it refuses, and what cannot be read, is among the failures. */
 export async function load(sources: readonly Source[], options: LoadOptions): Promise<LoadResult> {
+  await checkBase(options.base)
   const run = begin(options)
   let waiting: Waiting = await loadPlain(run, sources)
   for (let before = -1; waiting.size > 0 && run.resources > before; ) {

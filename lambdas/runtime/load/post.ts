@@ -1,4 +1,4 @@
-/** Posts to one address over connections that stay open, and asks a busy server again. node:http, because fetch costs several times as much. */
+/** Asks one address over connections that stay open, and a busy server again. node:http, because fetch costs several times as much. */
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -11,16 +11,23 @@ export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) =>
 const PATIENCE = { busy: 8, unreachable: 5 }
 
 export function postTo(base: string): Post {
-  const url = new URL(base)
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
-  return async (body, headers = {}) => {
-    for (let attempt = 0; ; attempt++) {
-      const answer = await postOnce(url, { body, headers }, agents).catch(() => undefined)
-      if (answer !== undefined && answer.status !== 429 && answer.status !== 503) return answer
-      if (attempt === PATIENCE[answer === undefined ? 'unreachable' : 'busy'])
-        throw new Error(answer === undefined ? `${base} cannot be reached` : `${base} stays busy (${answer.status})`)
-      await wait(Math.max(Number(answer?.headers['retry-after'] ?? 0) * 1000 || 0, 50 * 2 ** attempt))
-    }
+  return (body, headers = {}) => patiently(base, () => send(new URL(base), { method: 'POST', body, headers }, agents))
+}
+
+/** As a post: where it cannot be reached, or is busy, it is asked again. */
+export function getFrom(url: string): Promise<Answer> {
+  const agents: Agents = { 'http:': http.globalAgent, 'https:': https.globalAgent }
+  return patiently(url, () => send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: {} }, agents))
+}
+
+async function patiently(url: string, ask: () => Promise<Answer>): Promise<Answer> {
+  for (let attempt = 0; ; attempt++) {
+    const answer = await ask().catch(() => undefined)
+    if (answer !== undefined && answer.status !== 429 && answer.status !== 503) return answer
+    if (attempt === PATIENCE[answer === undefined ? 'unreachable' : 'busy'])
+      throw new Error(answer === undefined ? `${url} cannot be reached` : `${url} stays busy (${answer.status})`)
+    await wait(Math.max(Number(answer?.headers['retry-after'] ?? 0) * 1000 || 0, 50 * 2 ** attempt))
   }
 }
 
@@ -28,28 +35,29 @@ type Agents = { readonly 'http:': http.Agent; readonly 'https:': https.Agent }
 
 const MOST_REDIRECTS = 5
 
-type Sent = { readonly body: Buffer; readonly headers: Readonly<Record<string, string>> }
+type Sent = { readonly method: 'GET' | 'POST'; readonly body: Buffer; readonly headers: Readonly<Record<string, string>> }
 
-async function postOnce(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<Answer> {
+async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promise<Answer> {
   const answer = await exchange(url, sent, agents)
   const { location } = answer.headers
   const isElsewhere = (answer.status === 307 || answer.status === 308) && location !== undefined && redirects < MOST_REDIRECTS
-  return isElsewhere ? postOnce(new URL(location, url), sent, agents, redirects + 1) : answer
+  return isElsewhere ? send(new URL(location, url), sent, agents, redirects + 1) : answer
 }
 
 const LONGEST = 300_000
 
-function exchange(url: URL, { body, headers: more }: Sent, agents: Agents): Promise<Answer> {
+function exchange(url: URL, { method, body, headers: more }: Sent, agents: Agents): Promise<Answer> {
   const [{ request }, agent] = url.protocol === 'https:' ? [https, agents['https:']] : [http, agents['http:']]
   const headers = {
     'content-type': 'application/fhir+json',
+    accept: 'application/fhir+json',
     'content-length': body.length,
     'accept-encoding': 'identity',
     prefer: 'return=minimal',
     ...more,
   }
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method: 'POST', agent, headers, timeout: LONGEST }, (incoming) => {
+    const outgoing = request(url, { method, agent, headers, timeout: LONGEST }, (incoming) => {
       const chunks: Buffer[] = []
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('end', () => resolve({ status: incoming.statusCode!, headers: incoming.headers, body: Buffer.concat(chunks) }))
