@@ -6,9 +6,9 @@ import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { affordable } from '../fhir/path/affordable.ts'
 import type { Work } from '../fhir/path/work.ts'
 import { isElement, isResource, type Resource } from '../fhir/resource.ts'
-import { validate } from '../fhir/validate/validate.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
+import { findingsOf } from './findings-of.ts'
 import { gone, notFound } from './found.ts'
 import type { Interaction } from './interaction.ts'
 import { keyOf, typeOf } from './key.ts'
@@ -30,7 +30,7 @@ export const patching: WriteInteraction = {
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
     if ('damage' in head) throw head.damage
-    const after = checked(target.key, await patched(head, request.patch))
+    const after = await checked(target.key, await patched(head, request.patch))
     return saveOver(ports, request, target, head, await ports.resolve(after))
   },
 }
@@ -56,10 +56,10 @@ async function patchOf(document: unknown): Promise<Patch> {
 }
 
 /** The result must be a valid resource of the same type and id. */
-function checked({ type, id }: ResourceKey, after: unknown): Resource {
+async function checked({ type, id }: ResourceKey, after: unknown): Promise<Resource> {
   if (!isResource(after) || after.resourceType !== type || after.id !== id)
     throw fhirError(422, 'invariant', 'A patch may not change the id or the type of the resource')
-  const issues = validate(after)
+  const issues = await findingsOf(after)
   if (issues.length > 0) throw new FhirError(422, issues)
   return after
 }

@@ -2,12 +2,12 @@
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { RELATIVE } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { validate } from '../fhir/validate/validate.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
 import type { BundleAnswers } from './bundle-answers.ts'
 import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
+import { findingsOf } from './findings-of.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { patching } from './patch.ts'
@@ -188,10 +188,12 @@ function meaningOfUrls(located: readonly Located[]): (entry: EntryRequest) => Me
 const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/
 
 /** What a reference is to is known only now. */
-function checked(before: Resource, after: Resource): Resource {
-  const issues = after === before ? [] : validate(after)
-  if (issues.length > 0) throw new FhirError(400, issues)
-  return after
+function checked(before: Resource, after: Resource): Awaitable<Resource> {
+  if (after === before) return after
+  return andThen(findingsOf(after), (issues) => {
+    if (issues.length > 0) throw new FhirError(400, issues)
+    return after
+  })
 }
 
 /** Reads of what the transaction does not write: they fail before it is committed, and so does all of it. */

@@ -1,5 +1,7 @@
 /** Nobody has the server alone: while one client's long request is worked on others are answered, and no answer grows without a bound. */
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { validateResource } from '../../lambdas/http/steps/validate-resource.ts'
+import { findingsOf } from '../../lambdas/interactions/findings-of.ts'
 import { inSlices, inTurn, othersPass } from '../../lambdas/interactions/slices.ts'
 import { patient } from '../fixtures/resources.ts'
 import { type Tree, withServer } from './server.ts'
@@ -82,6 +84,20 @@ describe('work in slices', () => {
     process.off('unhandledRejection', listen)
     expect(rejected).toEqual([])
   })
+})
+
+describe('a resource that is validated', () => {
+  const many = (count: number) => Array.from({ length: count }, (_, i) => ({ linkId: `l${i}`, type: 'string' }))
+  const questionnaire = (count: number) => ({ resourceType: 'Questionnaire', id: 'q', status: 'draft', item: many(count) })
+  const step = (resource: object): unknown => validateResource.before!({ event: { fhir: { resource } } } as never)
+
+  it('lets others pass before its rules where it is large, wherever it comes from', async () => {
+    const turns = await turnsDuring(async () => expect(await findingsOf(questionnaire(3_000))).toEqual([]))
+    expect(turns).toBeGreaterThanOrEqual(3)
+    expect(step(questionnaire(3_000))).toBeInstanceOf(Promise)
+  })
+
+  it('takes no turn where it is not', () => expect([findingsOf(questionnaire(10)), step(questionnaire(10))]).toEqual([[], undefined]))
 })
 
 it('no more than 32 wait for something at once, and each is taken up as soon as there is room', async () => {

@@ -1,14 +1,115 @@
 /** Values and resources that are very large are judged like small ones, with as much work as their size asks for. */
 import { describe, expect, it } from '@jest/globals'
+import type { Issue } from '../../lambdas/fhir/outcome.ts'
+import type { Element } from '../../lambdas/fhir/resource.ts'
+import { isLarge, PIECE } from '../../lambdas/fhir/validate/in-pieces.ts'
 import { validate, validateInPieces } from '../../lambdas/fhir/validate/validate.ts'
 
 const found = (resource: object): readonly string[] =>
   validate({ resourceType: 'Patient', ...resource }).map(({ code, expression }) => `${code} ${expression}`)
 
-it('a resource is validated in pieces: one for each of its members and rules', () => {
-  const { length: without } = [...validateInPieces({ resourceType: 'Patient' })]
-  expect([...validateInPieces({ resourceType: 'Patient', active: true, name: [{ text: 'a' }] })]).toHaveLength(without + 2)
-  expect([...validateInPieces({ resourceType: 'Questionnaire' })].length).toBeGreaterThan(without)
+/** Reads of members and items between two pauses, but by the rules of what is large, and all there were. */
+function looksOf(resource: object): { readonly most: number; readonly all: number; readonly issues: readonly Issue[] } {
+  const looks = { most: 0, all: 0, now: 0 }
+  const pieces = validateInPieces(watched(resource, looks) as Element)
+  for (let last: unknown; ; ) {
+    const piece = pieces.next()
+    if (last !== 'rule') looks.most = Math.max(looks.most, looks.now)
+    looks.now = 0
+    if (piece.done) return { ...looks, issues: piece.value }
+    last = piece.value
+  }
+}
+
+/** A tree whose members count how often they are read. */
+function watched(tree: unknown, looks: { now: number; all: number }): unknown {
+  if (typeof tree !== 'object' || tree === null) return tree
+  const copy = Array.isArray(tree) ? [] : {}
+  for (const [key, value] of Object.entries(tree)) {
+    const below = watched(value, looks)
+    const get = (): unknown => {
+      looks.now++
+      looks.all++
+      return below
+    }
+    Object.defineProperty(copy, key, { enumerable: true, configurable: true, get })
+  }
+  return copy
+}
+
+const many = <T>(count: number, each: (i: number) => T): readonly T[] => Array.from({ length: count }, (_, i) => each(i))
+const items = (count: number, name = 'l') => many(count, (i) => ({ linkId: `${name}${i}`, type: 'string', text: 't' }))
+/** Items in items, each beside a hundred others. */
+const chain = (depth: number): object =>
+  depth === 0 ? items(1)[0]! : { linkId: `c${depth}`, type: 'group', item: [...items(100, `c${depth}.`), chain(depth - 1)] }
+const large = { resourceType: 'Questionnaire', id: 'q', status: 'draft', item: items(5_000) }
+
+describe('what is large is validated in pieces', () => {
+  it.each<[string, object]>([
+    ['items', large],
+    ['items below an item', { ...large, item: [{ linkId: 'l', type: 'group', item: items(5_000) }] }],
+    ['a chain of items', { ...large, item: [chain(30)] }],
+    [
+      'a contained resource that refers to its owner',
+      { resourceType: 'Patient', contained: [{ ...large, extension: [{ url: 'u', valueReference: { reference: '#' } }] }] },
+    ],
+    [
+      'a contained resource',
+      { resourceType: 'Patient', contained: [large], extension: [{ url: 'u', valueReference: { reference: '#q' } }] },
+    ],
+    ['an entry of a Bundle', { resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'urn:uuid:1', resource: large }] }],
+    ['values', { resourceType: 'Patient', name: [{ given: many(20_000, () => 'a') }] }],
+  ])('%s', (_, resource) => {
+    const { most, all, issues } = looksOf(resource)
+    expect(issues).toEqual([])
+    expect(all).toBeGreaterThan(20_000)
+    expect(most).toBeLessThan(20_000)
+  })
+
+  it('which are as many as its size asks for, and one before each rule', () => {
+    const count = (resource: object, kind: string) => [...validateInPieces(resource as Element)].filter((pause) => pause === kind).length
+    expect(count({ ...large, item: items(10_000) }, 'piece')).toBeGreaterThanOrEqual((10_000 * 4) / PIECE)
+    expect(count({ ...large, item: items(10_000) }, 'rule')).toBe(count({ resourceType: 'Questionnaire' }, 'rule'))
+    expect(count({ resourceType: 'StructureDefinition' }, 'rule')).toBeGreaterThan(10)
+  })
+
+  it.each<[string, object]>([
+    ['items', { ...large, item: [...items(3_000), { linkId: 1, item: [...items(3_000), { linkId: 'x' }, null, 'y'] }, ...items(10)] }],
+    ['values', { resourceType: 'Patient', name: [{ given: [...many(5_000, () => 'a'), null, 1, {}] }], birthDate: items(5_000) }],
+    [
+      'contained resources',
+      { resourceType: 'Patient', contained: [large, { ...large, id: undefined, contained: [large] }, { resourceType: 'X' }], link: [] },
+    ],
+    [
+      'resources',
+      { resourceType: 'Parameters', parameter: [{ name: 'a', resource: { ...large, x: 1 } }, { resource: { y: items(5_000) } }] },
+    ],
+    ['an object where a list is expected', { ...large, item: { a: items(3_000) } }],
+    [
+      'a list where an object is expected',
+      { resourceType: 'Patient', text: items(3_000), _birthDate: items(3_000), _active: { x: items(3_000) } },
+    ],
+    [
+      'companions',
+      {
+        resourceType: 'Patient',
+        name: [{ given: many(5_000, () => null), _given: many(5_000, (i) => (i % 100 === 0 ? null : { id: 'i' })) }],
+      },
+    ],
+  ])('and has the same findings in the same order: %s', (_, resource) => {
+    const { issues } = looksOf(resource)
+    expect(issues).toEqual(validate(resource))
+    expect(issues.length).toBeGreaterThan(0)
+  })
+
+  it('is more than some thousand members and items', () => {
+    expect([
+      isLarge(items(PIECE / 5)),
+      isLarge(items(PIECE)),
+      isLarge({ a: 'x'.repeat(1_000_000) }),
+      isLarge(many(PIECE, () => null)),
+    ]).toEqual([false, true, false, true])
+  })
 })
 
 /** An element that counts how often it is looked into. */
@@ -47,15 +148,19 @@ describe('a resource of very many faults', () => {
 })
 
 describe('millions of characters', () => {
-  const many = 16_000_000
+  const length = 16_000_000
   it.each<[string, object, readonly string[]]>([
-    ['a code of words', { language: 'a '.repeat(many / 2).trim() }, []],
-    ['a code that ends in a space', { language: 'a '.repeat(many / 2) }, ['value Patient.language']],
-    ['an OID', { extension: [{ url: 'u', valueOid: `urn:oid:1${'.1'.repeat(many / 2)}` }] }, ['value Patient.extension[0].value']],
-    ['base64', { photo: [{ contentType: 'image/png', data: 'AAAA'.repeat(many / 4) }] }, []],
-    ['base64 with spaces', { photo: [{ contentType: 'image/png', data: `${'A '.repeat(many / 2)}` }] }, []],
-    ['base64 in quarters', { photo: [{ contentType: 'image/png', data: 'A'.repeat(many + 1) }] }, ['value Patient.photo[0].data']],
-    ['base64 after its end', { photo: [{ contentType: 'image/png', data: `=${'A'.repeat(many - 1)}` }] }, ['value Patient.photo[0].data']],
+    ['a code of words', { language: 'a '.repeat(length / 2).trim() }, []],
+    ['a code that ends in a space', { language: 'a '.repeat(length / 2) }, ['value Patient.language']],
+    ['an OID', { extension: [{ url: 'u', valueOid: `urn:oid:1${'.1'.repeat(length / 2)}` }] }, ['value Patient.extension[0].value']],
+    ['base64', { photo: [{ contentType: 'image/png', data: 'AAAA'.repeat(length / 4) }] }, []],
+    ['base64 with spaces', { photo: [{ contentType: 'image/png', data: `${'A '.repeat(length / 2)}` }] }, []],
+    ['base64 in quarters', { photo: [{ contentType: 'image/png', data: 'A'.repeat(length + 1) }] }, ['value Patient.photo[0].data']],
+    [
+      'base64 after its end',
+      { photo: [{ contentType: 'image/png', data: `=${'A'.repeat(length - 1)}` }] },
+      ['value Patient.photo[0].data'],
+    ],
   ])('%s', (_, resource, expected) => {
     const issues = found(resource).map((issue) => issue.replace(/valueOid/, 'value'))
     // Whether a code is one of a value set is for other tests.

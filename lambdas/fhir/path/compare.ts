@@ -42,7 +42,16 @@ export function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
 
 const loosely = (value: unknown): unknown => (typeof value === 'string' ? value.trim().toLowerCase().replace(/\s+/g, ' ') : value)
 
-export const allDifferent = (values: readonly unknown[]): boolean => new Set(values.map(identity)).size === values.length
+export function allDifferent(values: readonly unknown[]): boolean {
+  // Most are texts, which need not be written out to differ.
+  const texts = new Set<unknown>()
+  const others = new Set<unknown>()
+  for (const value of values) {
+    if (typeof value === 'string' && !isDecimal(value)) texts.add(value)
+    else others.add(identity(value))
+  }
+  return texts.size + others.size === values.length
+}
 
 export function distinct(values: readonly unknown[]): readonly unknown[] {
   const known = new Set<unknown>()

@@ -155,18 +155,20 @@ function collector(step: Collecting, evaluator: Evaluator): Collect {
 }
 
 function childrenOf(focus: unknown, { work }: Scope): readonly unknown[] {
-  if (typeof focus !== 'object' || focus === null) return []
-  const children = Object.values(focus)
-    .flat()
-    .filter((child) => child !== null)
+  const children: unknown[] = []
+  if (typeof focus !== 'object' || focus === null) return children
+  for (const value of Object.values(focus)) {
+    if (!Array.isArray(value)) children.push(value)
+    else for (const item of value) children.push(item)
+  }
   spend(work, children.length)
-  return children
+  return children.includes(null) ? children.filter((child) => child !== null) : children
 }
 
 function descendantsOf(focus: unknown, found: unknown[], scope: Scope): readonly unknown[] {
   for (const child of childrenOf(focus, scope)) {
     found.push(child)
-    descendantsOf(child, found, scope)
+    if (typeof child === 'object') descendantsOf(child, found, scope)
   }
   return found
 }

@@ -1,14 +1,10 @@
 /** Whether a resource has the structure R4 gives its type. One walk; every finding is named. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../outcome.ts'
-import type { Scope } from '../path/branch.ts'
-import { TooCostly, type Work } from '../path/work.ts'
+import { TooCostly } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
-import { isResourceType } from '../resource-types.ts'
-import { codingFault, isMimeType } from './codes.ts'
-import { Enough, Findings, named } from './findings.ts'
-import { checkAreUsed, type Inside, insideOf, noteLocal } from './inside.ts'
-import { checkReference } from './reference.ts'
-import { type LiveShape, type Member, shapeOf } from './shape.ts'
+import { Enough, Findings } from './findings.ts'
+import { type Pause, rootInPieces } from './in-pieces.ts'
+import { checkRoot, typeOf, type Walk } from './walk.ts'
 
 export type Options = {
   /** Whether references must be to the types their elements allow. Default true. */
@@ -19,13 +15,12 @@ export type Options = {
 const WORK = 20_000_000
 
 /** Never throws, whatever the tree. */
-export function validate(resource: unknown, { referenceTargets = true }: Options = {}): readonly Issue[] {
+export function validate(resource: unknown, options: Options = {}): readonly Issue[] {
   const findings = new Findings()
   if (!isElement(resource)) findings.report('structure', 'A resource is expected')
   else {
-    findings.enter(typeOf(resource) ?? 'Resource')
     try {
-      checkRoot(resource, { findings, referenceTargets, work: { left: WORK } })
+      checkRoot(resource, walkOf(resource, findings, options))
     } catch (thrown) {
       endedBy(thrown, findings)
     }
@@ -33,22 +28,20 @@ export function validate(resource: unknown, { referenceTargets = true }: Options
   return findings.issues
 }
 
-/** Finds what `validate` finds, in pieces: the members of a resource that may be very large, and each of its rules. */
-export function* validateInPieces(resource: Element, { referenceTargets = true }: Options = {}): Generator<undefined, readonly Issue[]> {
+/** Finds what `validate` finds, in pieces of some thousand members and items, and rules. */
+export function* validateInPieces(resource: Element, options: Options = {}): Generator<Pause, readonly Issue[]> {
   const findings = new Findings()
-  findings.enter(typeOf(resource) ?? 'Resource')
   try {
-    const within = withinOf(resource, { findings, referenceTargets, work: { left: WORK } })
-    const type = typeOf(resource)
-    if (type === undefined) checkResource(resource, within)
-    else {
-      yield* checkObjectInPieces(resource, shapeOf(type), within)
-      checkAreUsed(resource, within, within.findings)
-    }
+    yield* rootInPieces(resource, walkOf(resource, findings, options))
   } catch (thrown) {
     endedBy(thrown, findings)
   }
   return findings.issues
+}
+
+function walkOf(resource: Element, findings: Findings, { referenceTargets = true }: Options): Walk {
+  findings.enter(typeOf(resource) ?? 'Resource')
+  return { findings, referenceTargets, work: { left: WORK } }
 }
 
 function endedBy(thrown: unknown, findings: Findings): void {
@@ -58,216 +51,5 @@ function endedBy(thrown: unknown, findings: Findings): void {
     findings.report('too-costly', 'The rules of FHIR are too costly to check on this resource')
   } catch (enough) {
     endedBy(enough, findings)
-  }
-}
-
-const DEEPEST = 400
-
-type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: Work }
-
-/** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
-type Within = Walk & Inside & { readonly owner: Element; readonly scope: Scope }
-
-function checkRoot(resource: Element, walk: Walk): void {
-  const within = withinOf(resource, walk)
-  if (checkResource(resource, within)) checkAreUsed(resource, within, within.findings)
-}
-
-function withinOf(resource: Element, { findings, referenceTargets, work }: Walk): Within {
-  const scope = { resource, root: resource, work }
-  return { findings, referenceTargets, work, ...insideOf(resource), owner: resource, scope }
-}
-
-function checkResource(resource: Element, within: Within): boolean {
-  const type = typeOf(resource)
-  if (type === undefined) {
-    within.findings.report('structure', resource.resourceType === undefined ? 'resourceType is missing' : 'There is no such resource type')
-    return false
-  }
-  checkObject(resource, shapeOf(type), within, false)
-  return true
-}
-
-function typeOf({ resourceType }: Element): string | undefined {
-  return typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
-}
-
-function checkContained(resource: Element, within: Within): void {
-  const { findings, owner, local, backward } = within
-  const meta = isElement(resource.meta) ? resource.meta : {}
-  if (resource.id === undefined) findings.report('structure', 'A contained resource must have an id')
-  if (resource.contained !== undefined) findings.report('invariant', 'A contained resource may not contain others (dom-2)')
-  if (meta.versionId !== undefined || meta.lastUpdated !== undefined)
-    findings.report('invariant', 'A contained resource has no versionId or lastUpdated (dom-4)')
-  if (meta.security !== undefined) findings.report('invariant', 'A contained resource has no security labels (dom-5)')
-  const hadBefore = local.delete('#')
-  checkResource(resource, { ...within, scope: { resource, root: owner, work: within.work } })
-  if (local.has('#')) backward.add(resource)
-  if (hadBefore) local.add('#')
-}
-
-/** `hasValue`: of the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
-function checkObject(object: Element, shape: LiveShape, within: Within, hasValue: boolean): void {
-  let seen = 0
-  let members = 0
-  for (const key in object) {
-    if (shape.isResource && key === 'resourceType') continue
-    members++
-    seen |= checkNamed(object, key, seen, shape, within)
-  }
-  checkPresent(object, shape, seen, members, hasValue, within.findings)
-  for (const rule of shape.rules) if (rule.holds(object, within.scope) === false) within.findings.report('invariant', rule.text)
-}
-
-/** The same of a resource, which lets its caller go on between two pieces. */
-function* checkObjectInPieces(resource: Element, shape: LiveShape, within: Within): Generator<undefined, void> {
-  let seen = 0
-  let members = 0
-  for (const key in resource) {
-    if (key === 'resourceType') continue
-    members++
-    seen |= checkNamed(resource, key, seen, shape, within)
-    yield
-  }
-  checkPresent(resource, shape, seen, members, false, within.findings)
-  for (const rule of shape.rules) {
-    if (rule.holds(resource, within.scope) === false) within.findings.report('invariant', rule.text)
-    yield
-  }
-}
-
-/** `seen`: the bits of the members before this one. Answers its own. */
-function checkNamed(object: Element, key: string, seen: number, shape: LiveShape, within: Within): number {
-  const { findings } = within
-  const member = shape.members.get(key)
-  if (member === undefined) {
-    findings.enter(key)
-    findings.report('structure', `There is no element ${named(key)} in ${shape.type}`)
-    findings.leave()
-    return 0
-  }
-  findings.enter(member.key)
-  if (member.choice !== undefined && (seen & member.bit) !== 0 && isSecondChoice(object, key, shape))
-    findings.report('structure', `There may be only one ${member.choice}[x]`)
-  checkMember(object, object[key], member, within)
-  findings.leave()
-  return member.bit
-}
-
-/** `seen`: the bits of all members; `members`: how many they are. */
-function checkPresent(object: Element, shape: LiveShape, seen: number, members: number, hasValue: boolean, findings: Findings): void {
-  if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
-  if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
-    findings.report('invariant', 'Must have either extensions or value[x], not both (ext-1)')
-  if (members === 0 || (members === 1 && object.id !== undefined && !shape.isResource && !hasValue))
-    findings.report('invariant', 'All FHIR elements must have a value or children (ele-1)')
-}
-
-/** Whether another form of the choice stands before this one; valueString and _valueString are one. */
-function isSecondChoice(object: Element, key: string, { members }: LiveShape): boolean {
-  const { key: name, choice } = members.get(key)!
-  for (const other in object) {
-    if (other === key) break
-    const member = members.get(other)
-    if (member?.choice === choice && member?.key !== name) return true
-  }
-  return false
-}
-
-function reportMissing({ requiredNames }: LiveShape, seen: number, findings: Findings): void {
-  for (const { bit, name } of requiredNames) if ((seen & bit) === 0) findings.report('required', `${name} is required`, name)
-}
-
-function checkMember(object: Element, value: unknown, member: Member, within: Within): void {
-  if (member.companionOf !== undefined) checkCompanion(value, object[member.companionOf], member, within)
-  else if (!member.list) checkValue(value, member, within)
-  else if (!Array.isArray(value)) within.findings.report('structure', 'An array is expected')
-  else if (value.length === 0) within.findings.report('structure', 'An array may not be empty')
-  else checkItems(value, object, member, within)
-}
-
-function checkItems(items: readonly unknown[], object: Element, member: Member, within: Within): void {
-  const { findings } = within
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]
-    findings.enter(index)
-    if (item === null && member.primitive !== undefined) {
-      const companions = object[`_${member.key}`]
-      if (!Array.isArray(companions) || !companions[index]) findings.report('structure', 'null may stand only where there is an extension')
-    } else checkValue(item, member, within)
-    findings.leave()
-  }
-}
-
-function checkValue(value: unknown, member: Member, within: Within): void {
-  const { findings } = within
-  if (member.primitive !== undefined) {
-    checkPrimitive(value, member, member.primitive(value), within)
-    return
-  }
-  if (!isElement(value)) {
-    findings.report('structure', 'An object is expected')
-    return
-  }
-  if (findings.depth > DEEPEST) {
-    findings.report('structure', 'This is nested too deep')
-    return
-  }
-  if (member.type === 'Resource') {
-    if (member.key === 'contained') checkContained(value, within)
-    else checkRoot(value, within)
-    return
-  }
-  member.shape ??= shapeOf(member.type)
-  checkObject(value, member.shape, within, false)
-  if (member.type === 'Reference') {
-    noteLocal(value.reference, within)
-    checkReference(value, within.referenceTargets ? member.targets : undefined, within.contained, findings)
-  } else if (member.codes !== undefined && member.codes !== 'mime') {
-    const fault = codingFault(member.type, value, member.codes)
-    if (fault !== undefined) findings.report('code-invalid', fault)
-  }
-  for (const rule of member.rules) if (rule.holds(value, within.scope) === false) findings.report('invariant', rule.text)
-}
-
-function checkPrimitive(value: unknown, member: Member, fault: string | undefined, within: Within): void {
-  const { findings } = within
-  if (fault !== undefined) {
-    findings.report(typeof value === 'object' ? 'structure' : 'value', fault)
-    return
-  }
-  const { codes, type } = member
-  if (codes === 'mime') {
-    if (!isMimeType(value as string)) findings.report('code-invalid', 'This is not a MIME type')
-  } else if (codes !== undefined && !codes.has(value as string)) findings.report('code-invalid', codes.fault)
-  if (type === 'uri' || type === 'canonical' || type === 'url') noteLocal(value, within)
-  for (const rule of member.rules) if (rule.holds(value, within.scope) === false) findings.report('invariant', rule.text)
-}
-
-const ELEMENT = 'Element'
-
-/** `_birthDate`: id and extensions of a primitive. https://hl7.org/fhir/R4/json.html#primitive */
-function checkCompanion(companion: unknown, value: unknown, member: Member, within: Within): void {
-  const { findings } = within
-  if (!member.list) {
-    if (isElement(companion)) checkObject(companion, shapeOf(ELEMENT), within, value !== undefined)
-    else findings.report('structure', 'An object is expected')
-    return
-  }
-  if (!Array.isArray(companion)) {
-    findings.report('structure', 'An array is expected')
-    return
-  }
-  const values = Array.isArray(value) ? (value as readonly unknown[]) : undefined
-  if (values !== undefined && values.length !== companion.length)
-    findings.report('structure', `_${member.key} must have as many items as ${member.key}`)
-  if (companion.length === 0) findings.report('structure', 'An array may not be empty')
-  for (const [index, item] of (companion as readonly unknown[]).entries()) {
-    const hasValue = values?.[index] !== undefined && values[index] !== null
-    findings.enter(index)
-    if (isElement(item)) checkObject(item, shapeOf(ELEMENT), within, hasValue)
-    else if (item !== null) findings.report('structure', 'An object is expected')
-    else if (values === undefined) findings.report('structure', 'null may stand only where there is a value')
-    findings.leave()
   }
 }

@@ -1,0 +1,239 @@
+/** The walk of a validation: members, items, and the rules of each element. in-pieces.ts walks through what is large. */
+import type { Scope } from '../path/branch.ts'
+import type { Work } from '../path/work.ts'
+import { type Element, isElement } from '../resource.ts'
+import { isResourceType } from '../resource-types.ts'
+import { codingFault, isMimeType } from './codes.ts'
+import { type Findings, named } from './findings.ts'
+import { checkAreUsed, type Inside, insideOf, noteLocal } from './inside.ts'
+import { checkReference } from './reference.ts'
+import { type LiveShape, type Member, type Rule, shapeOf } from './shape.ts'
+
+const DEEPEST = 400
+
+export type Walk = { readonly findings: Findings; readonly referenceTargets: boolean; readonly work: Work }
+
+/** One resource that is not contained: what it points to within itself, and what its rules see as %resource. */
+export type Within = Walk & Inside & { readonly owner: Element; readonly scope: Scope }
+
+export function checkRoot(resource: Element, walk: Walk): void {
+  const within = withinOf(resource, walk)
+  if (checkResource(resource, within)) checkAreUsed(resource, within, within.findings)
+}
+
+export function withinOf(resource: Element, { findings, referenceTargets, work }: Walk): Within {
+  const scope = { resource, root: resource, work }
+  return { findings, referenceTargets, work, ...insideOf(resource), owner: resource, scope }
+}
+
+function checkResource(resource: Element, within: Within): boolean {
+  const shape = shapeOfResource(resource, within)
+  if (shape !== undefined) checkObject(resource, shape, within, false)
+  return shape !== undefined
+}
+
+/** undefined: reported. */
+export function shapeOfResource(resource: Element, { findings }: Within): LiveShape | undefined {
+  const type = typeOf(resource)
+  if (type !== undefined) return shapeOf(type)
+  findings.report('structure', resource.resourceType === undefined ? 'resourceType is missing' : 'There is no such resource type')
+  return undefined
+}
+
+export function typeOf({ resourceType }: Element): string | undefined {
+  return typeof resourceType === 'string' && isResourceType(resourceType) ? resourceType : undefined
+}
+
+function checkContained(resource: Element, within: Within): void {
+  const leave = enterContained(resource, within)
+  checkResource(resource, insideContained(resource, within))
+  leave()
+}
+
+export const insideContained = (resource: Element, within: Within): Within => ({
+  ...within,
+  scope: { resource, root: within.owner, work: within.work },
+})
+
+/** Answers what to do when it has been walked. */
+export function enterContained(resource: Element, { findings, local, backward }: Within): () => void {
+  const meta = isElement(resource.meta) ? resource.meta : {}
+  if (resource.id === undefined) findings.report('structure', 'A contained resource must have an id')
+  if (resource.contained !== undefined) findings.report('invariant', 'A contained resource may not contain others (dom-2)')
+  if (meta.versionId !== undefined || meta.lastUpdated !== undefined)
+    findings.report('invariant', 'A contained resource has no versionId or lastUpdated (dom-4)')
+  if (meta.security !== undefined) findings.report('invariant', 'A contained resource has no security labels (dom-5)')
+  const hadBefore = local.delete('#')
+  return () => {
+    if (local.has('#')) backward.add(resource)
+    if (hadBefore) local.add('#')
+  }
+}
+
+/** `hasValue`: of the companion of a primitive, whether the primitive has a value, so that an id alone is enough. */
+function checkObject(object: Element, shape: LiveShape, within: Within, hasValue: boolean): void {
+  let seen = 0
+  let members = 0
+  for (const key in object) {
+    if (shape.isResource && key === 'resourceType') continue
+    members++
+    const member = enterMember(object, key, seen, shape, within)
+    if (member === undefined) continue
+    seen |= member.bit
+    checkMember(object, object[key], member, within)
+    within.findings.leave()
+  }
+  checkPresent(object, shape, seen, members, hasValue, within.findings)
+  for (const rule of shape.rules) checkRule(rule, object, within)
+}
+
+export function checkRule({ holds, text }: Rule, focus: unknown, { findings, scope }: Within): void {
+  if (holds(focus, scope) === false) findings.report('invariant', text)
+}
+
+/** undefined: there is no such element, which is reported. `seen`: the bits of the members before this one. */
+export function enterMember(object: Element, key: string, seen: number, shape: LiveShape, { findings }: Within): Member | undefined {
+  const member = shape.members.get(key)
+  if (member === undefined) {
+    findings.enter(key)
+    findings.report('structure', `There is no element ${named(key)} in ${shape.type}`)
+    findings.leave()
+    return undefined
+  }
+  findings.enter(member.key)
+  if (member.choice !== undefined && (seen & member.bit) !== 0 && isSecondChoice(object, key, shape))
+    findings.report('structure', `There may be only one ${member.choice}[x]`)
+  return member
+}
+
+/** `seen`: the bits of all members; `members`: how many they are. */
+export function checkPresent(
+  object: Element,
+  shape: LiveShape,
+  seen: number,
+  members: number,
+  hasValue: boolean,
+  findings: Findings,
+): void {
+  if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
+  if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
+    findings.report('invariant', 'Must have either extensions or value[x], not both (ext-1)')
+  if (members === 0 || (members === 1 && object.id !== undefined && !shape.isResource && !hasValue))
+    findings.report('invariant', 'All FHIR elements must have a value or children (ele-1)')
+}
+
+/** Whether another form of the choice stands before this one; valueString and _valueString are one. */
+function isSecondChoice(object: Element, key: string, { members }: LiveShape): boolean {
+  const { key: name, choice } = members.get(key)!
+  for (const other in object) {
+    if (other === key) break
+    const member = members.get(other)
+    if (member?.choice === choice && member?.key !== name) return true
+  }
+  return false
+}
+
+function reportMissing({ requiredNames }: LiveShape, seen: number, findings: Findings): void {
+  for (const { bit, name } of requiredNames) if ((seen & bit) === 0) findings.report('required', `${name} is required`, name)
+}
+
+export function checkMember(object: Element, value: unknown, member: Member, within: Within): void {
+  if (member.companionOf !== undefined) checkCompanion(value, object[member.companionOf], member, within)
+  else if (!member.list) checkValue(value, member, within)
+  else if (!Array.isArray(value)) within.findings.report('structure', 'An array is expected')
+  else if (value.length === 0) within.findings.report('structure', 'An array may not be empty')
+  else checkItems(value, object, member, within)
+}
+
+function checkItems(items: readonly unknown[], object: Element, member: Member, within: Within): void {
+  for (let index = 0; index < items.length; index++) checkItem(items[index], index, object, member, within)
+}
+
+export function checkItem(item: unknown, index: number, object: Element, member: Member, within: Within): void {
+  const { findings } = within
+  findings.enter(index)
+  if (item === null && member.primitive !== undefined) {
+    const companions = object[`_${member.key}`]
+    if (!Array.isArray(companions) || !companions[index]) findings.report('structure', 'null may stand only where there is an extension')
+  } else checkValue(item, member, within)
+  findings.leave()
+}
+
+/** Whether it is an object to be walked; what is not is reported. */
+export function isBranch(value: unknown, { findings }: Within): value is Element {
+  if (isElement(value) && findings.depth <= DEEPEST) return true
+  findings.report('structure', isElement(value) ? 'This is nested too deep' : 'An object is expected')
+  return false
+}
+
+function checkValue(value: unknown, member: Member, within: Within): void {
+  if (member.primitive !== undefined) return checkPrimitive(value, member, member.primitive(value), within)
+  if (!isBranch(value, within)) return
+  if (member.type === 'Resource') {
+    if (member.key === 'contained') checkContained(value, within)
+    else checkRoot(value, within)
+    return
+  }
+  checkObject(value, shapeIn(member), within, false)
+  checkKind(value, member, within)
+  for (const rule of member.rules) checkRule(rule, value, within)
+}
+
+export function shapeIn(member: Member): LiveShape {
+  member.shape ??= shapeOf(member.type)
+  return member.shape
+}
+
+/** What references and codings have to be beyond their members. */
+export function checkKind(value: Element, member: Member, within: Within): void {
+  const { findings } = within
+  if (member.type === 'Reference') {
+    noteLocal(value.reference, within)
+    checkReference(value, within.referenceTargets ? member.targets : undefined, within.contained, findings)
+  } else if (member.codes !== undefined && member.codes !== 'mime') {
+    const fault = codingFault(member.type, value, member.codes)
+    if (fault !== undefined) findings.report('code-invalid', fault)
+  }
+}
+
+function checkPrimitive(value: unknown, member: Member, fault: string | undefined, within: Within): void {
+  const { findings } = within
+  if (fault !== undefined) {
+    findings.report(typeof value === 'object' ? 'structure' : 'value', fault)
+    return
+  }
+  const { codes, type } = member
+  if (codes === 'mime') {
+    if (!isMimeType(value as string)) findings.report('code-invalid', 'This is not a MIME type')
+  } else if (codes !== undefined && !codes.has(value as string)) findings.report('code-invalid', codes.fault)
+  if (type === 'uri' || type === 'canonical' || type === 'url') noteLocal(value, within)
+  for (const rule of member.rules) checkRule(rule, value, within)
+}
+
+const ELEMENT = 'Element'
+
+/** `_birthDate`: id and extensions of a primitive. https://hl7.org/fhir/R4/json.html#primitive */
+function checkCompanion(companion: unknown, value: unknown, member: Member, within: Within): void {
+  const { findings } = within
+  if (!member.list) {
+    if (isElement(companion)) checkObject(companion, shapeOf(ELEMENT), within, value !== undefined)
+    else findings.report('structure', 'An object is expected')
+    return
+  }
+  if (!Array.isArray(companion)) {
+    findings.report('structure', 'An array is expected')
+    return
+  }
+  const values = Array.isArray(value) ? (value as readonly unknown[]) : undefined
+  if (values !== undefined && values.length !== companion.length)
+    findings.report('structure', `_${member.key} must have as many items as ${member.key}`)
+  if (companion.length === 0) findings.report('structure', 'An array may not be empty')
+  for (const [index, item] of (companion as readonly unknown[]).entries()) {
+    const hasValue = values?.[index] !== undefined && values[index] !== null
+    findings.enter(index)
+    if (isElement(item)) checkObject(item, shapeOf(ELEMENT), within, hasValue)
+    else if (item !== null) findings.report('structure', 'An object is expected')
+    else if (values === undefined) findings.report('structure', 'null may stand only where there is a value')
+    findings.leave()
+  }
+}
