@@ -20,7 +20,10 @@ export function jsonPatch(resource: Resource, operations: readonly unknown[], wo
 
 function apply(tree: unknown, operation: unknown, i: number, work: Work): unknown {
   if (!isElement(operation)) throw malformed(i, 'an operation is an object')
-  if (operation.op === 'test' && 'value' in operation) {
+  if (!Object.hasOwn(HAS_VALUE, String(operation.op))) throw malformed(i, `its op is one of ${Object.keys(HAS_VALUE).join(', ')}`, 'op')
+  if (HAS_VALUE[String(operation.op)] === true && !('value' in operation)) throw malformed(i, 'it has no value', 'value')
+  if (!isPointer(operation.path)) throw malformed(i, 'its path is not a JSON Pointer', 'path')
+  if (operation.op === 'test') {
     checkTest(tree, operation, i)
     return tree
   }
@@ -28,9 +31,12 @@ function apply(tree: unknown, operation: unknown, i: number, work: Work): unknow
   try {
     return jsonpatch.applyOperation(tree, placed as unknown as Operation, true).newDocument
   } catch (thrown) {
-    throw refusal(thrown, i)
+    throw refusal(thrown, i, operation.path)
   }
 }
+
+/** The operations there are, and whether they carry a value. */
+const HAS_VALUE: Readonly<Record<string, boolean>> = { add: true, remove: false, replace: true, move: false, copy: false, test: true }
 
 /**
  * The operation with a copy of what it places, which later ones may change: the patch is applied again where another write came first.
@@ -39,7 +45,7 @@ function apply(tree: unknown, operation: unknown, i: number, work: Work): unknow
 function placing(tree: unknown, operation: Element, i: number, work: Work): Element {
   const { op, path, from, value } = operation
   const levels = typeof path === 'string' ? DEEPEST + 1 - path.split('/').length : DEEPEST
-  if ((op === 'add' || op === 'replace') && 'value' in operation) return { ...operation, value: copied(value, levels, work) }
+  if (op === 'add' || op === 'replace') return { ...operation, value: copied(value, levels, work) }
   if (op === 'copy') return { op: 'add', path, value: copied(valueAt(tree, from, i, 'from'), levels, work) }
   if (op === 'move') checkDepth(valueAt(tree, from, i, 'from'), levels)
   return operation
@@ -48,21 +54,23 @@ function placing(tree: unknown, operation: Element, i: number, work: Work): Elem
 /** As RFC 6902 says, except that 1.10 equals 1.1: numbers are compared by value. */
 function checkTest(tree: unknown, { path, value }: Element, i: number): void {
   if (!sameValue(valueAt(tree, path, i, 'path'), value))
-    throw fhirError(422, 'processing', `The test of operation ${i} does not hold`, `[${i}]`)
+    throw fhirError(422, 'processing', `The test of operation ${i} does not hold${at(path)}`, `[${i}].path`)
 }
 
 /** What a JSON Pointer points to; FhirError 422 where that is nothing. https://www.rfc-editor.org/rfc/rfc6901 */
 function valueAt(tree: unknown, pointer: unknown, i: number, name: 'path' | 'from'): unknown {
-  if (typeof pointer !== 'string' || (pointer !== '' && !pointer.startsWith('/'))) throw malformed(i, `its ${name} is not a JSON Pointer`)
+  if (!isPointer(pointer)) throw malformed(i, `its ${name} is not a JSON Pointer`, name)
   let there: unknown
   try {
     there = jsonpatch.getValueByPointer(tree, pointer)
   } catch (thrown) {
-    throw refusal(thrown, i)
+    throw refusal(thrown, i, pointer, name)
   }
-  if (there === undefined) throw leadsNowhere(i, name)
+  if (there === undefined) throw leadsNowhere(i, pointer, name)
   return there
 }
+
+const isPointer = (text: unknown): text is string => typeof text === 'string' && (text === '' || text.startsWith('/'))
 
 function sameValue(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => sameValue(item, b[i]))
@@ -76,8 +84,9 @@ function sameValue(a: unknown, b: unknown): boolean {
 
 const isNumber = (value: unknown): value is string | number => typeof value === 'number' || isDecimal(value)
 
-const malformed = (i: number, why: string): FhirError =>
-  fhirError(400, 'structure', `Operation ${i} of the patch is malformed: ${why}`, `[${i}]`)
+/** `member`: of the operation. */
+const malformed = (i: number, why: string, member?: string): FhirError =>
+  fhirError(400, 'structure', `Operation ${i} of the patch is malformed: ${why}`, member === undefined ? `[${i}]` : `[${i}].${member}`)
 
 const DOES_NOT_APPLY = new Set([
   'OPERATION_PATH_UNRESOLVABLE',
@@ -87,10 +96,13 @@ const DOES_NOT_APPLY = new Set([
   'OPERATION_PATH_ILLEGAL_ARRAY_INDEX',
 ])
 
-function refusal(thrown: unknown, i: number): FhirError {
-  const name = (thrown as { readonly name?: string }).name ?? ''
-  return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, 'path') : malformed(i, 'see RFC 6902')
+function refusal(thrown: unknown, i: number, pointer: unknown, member: 'path' | 'from' = 'path'): FhirError {
+  const { name } = thrown as Error
+  return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, pointer, member) : malformed(i, 'see RFC 6902')
 }
 
-const leadsNowhere = (i: number, name: string): FhirError =>
-  fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its ${name} leads nowhere`, `[${i}]`)
+const leadsNowhere = (i: number, pointer: unknown, member: 'path' | 'from'): FhirError =>
+  fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its ${member} leads nowhere${at(pointer)}`, `[${i}].${member}`)
+
+/** Names what a pointer says, where it is made of elements: anything else may be content. */
+const at = (pointer: unknown): string => (/^(?:\/(?:\w{1,64}|-)){1,30}$/.test(String(pointer)) ? ` (${pointer})` : '')

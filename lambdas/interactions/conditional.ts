@@ -30,7 +30,12 @@ export type Match = ResourceKey & { readonly versionId: number }
 /** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
 export function criteriaOf({ tenant, reading }: Pick<FhirRequest, 'tenant' | 'reading'>, type: string, pairs: Pairs): Criteria {
   const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...reading })
-  if (used.length === 0) throw fhirError(400, 'required', 'A conditional interaction needs at least one search criterion')
+  if (used.length === 0)
+    throw fhirError(
+      400,
+      'required',
+      'A conditional interaction needs at least one search criterion; any other names its resource: [type]/[id]',
+    )
   return { tenant, reading, type, pairs, where }
 }
 

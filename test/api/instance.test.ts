@@ -124,9 +124,17 @@ describe('update', () => {
   })
   it('needs the id of the URL in the body', async () => {
     const id = newId()
-    expect((await put(`/Patient/${id}`, { resourceType: 'Patient' })).status).toBe(400)
-    expect((await put(`/Patient/${id}`, patient('other'))).status).toBe(400)
+    const refused = (code: string, expression: string) => ({ status: 400, body: { issue: [{ code, expression: [expression] }] } })
+    expect(await put(`/Patient/${id}`, { resourceType: 'Patient' })).toMatchObject(refused('required', 'Patient.id'))
+    expect(await put(`/Patient/${id}`, patient('other'))).toMatchObject(refused('invalid', 'Patient.id'))
   })
+  it.each(['/Patient/1', '/Patient', '/Patient?identifier=1'])(
+    'needs a body of the type of the URL, whatever else is wrong: PUT %s',
+    async (path) => {
+      const issue = [{ code: 'invalid', details: { text: expect.stringContaining('type Observation') }, expression: ['resourceType'] }]
+      expect(await put(path, { resourceType: 'Observation' })).toMatchObject({ status: 400, body: { issue } })
+    },
+  )
   it('follows If-Match', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))

@@ -57,6 +57,28 @@ describe('what does not apply is 422, what is malformed 400', () => {
   })
 })
 
+describe('what is refused names the operation, its member and where it leads', () => {
+  it.each<[object, string, string]>([
+    [{ op: 'remove', path: '/name/1' }, '[1].path', 'does not apply: its path leads nowhere (/name/1)'],
+    [{ op: 'copy', from: '/contact/0', path: '/name' }, '[1].from', 'its from leads nowhere (/contact/0)'],
+    [{ op: 'add', path: '/name/2/given/-', value: 'x' }, '[1].path', 'its path leads nowhere (/name/2/given/-)'],
+    [{ op: 'test', path: '/name/0/family', value: 'x' }, '[1].path', 'does not hold (/name/0/family)'],
+    [{ op: 'remove', path: '/Erika Mustermann' }, '[1].path', 'its path leads nowhere'],
+    [{ op: 'add', path: 'name', value: 'x' }, '[1].path', 'its path is not a JSON Pointer'],
+    [{ op: 'replace', path: '/name' }, '[1].value', 'malformed: it has no value'],
+    [{ op: 'test', path: '/name' }, '[1].value', 'malformed: it has no value'],
+    [{ op: 'swap', path: '/name' }, '[1].op', 'its op is one of add, remove, replace, move, copy, test'],
+    [['remove'], '[1]', 'an operation is an object'],
+  ])('%j: %s', (operation, expression, text) => {
+    const first = { op: 'test', path: '/name/0/family', value: 'a' }
+    const refused = () => patched([first, operation])
+    expect(refused).toThrow(
+      expect.objectContaining({ issues: [expect.objectContaining({ expression, text: expect.stringContaining(text) })] }),
+    )
+    expect(refused).not.toThrow('Erika')
+  })
+})
+
 describe('what a patch places', () => {
   it('is a copy: the patch can be applied again', () => {
     const operations = [

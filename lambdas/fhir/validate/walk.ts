@@ -118,7 +118,8 @@ export function checkPresent(
   if ((seen & shape.required) !== shape.required) reportMissing(shape, seen, findings)
   if (shape.valueBit !== 0 && ((seen & shape.valueBit) !== 0) === (object.extension !== undefined))
     findings.report('invariant', 'Must have either extensions or value[x], not both (ext-1)')
-  if (members === 0 || (members === 1 && object.id !== undefined && !shape.isResource && !hasValue))
+  // A resource is no element: it may have nothing but its type.
+  if (!shape.isResource && (members === 0 || (members === 1 && object.id !== undefined && !hasValue)))
     findings.report('invariant', 'All FHIR elements must have a value or children (ele-1)')
 }
 
