@@ -17,7 +17,7 @@ const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', impo
 /** All steps, or every third where time is short; the first ones always. */
 const EACH = process.env.FHIR_TEST_FULL === '1' ? 1 : 3
 
-type Change = 'restore' | 'key' | 'blob' | 'audit'
+type Change = 'restore' | 'backup' | 'key' | 'blob' | 'audit'
 
 function run(what: Change, folder: string, disk: Record<string, string>): number | null {
   const env = { ...process.env, ...FAULTY_DISK, DISK_UNDER: folder, ...disk }
@@ -73,6 +73,20 @@ describe('A power cut', () => {
       'fsync whole',
       'rename store.db',
       'fsync whole',
+    ])
+  })
+
+  itOnFaultyDisk('leaves a backup that was told of: it is flushed, then its name', async () => {
+    const folder = newFolder()
+    await storeWithLog(folder)
+    const trace = join(newFolder(), 'trace')
+    expect(run('backup', folder, { DISK_TRACE: trace })).toBe(0)
+    const calls = readFileSync(trace, 'utf8').replaceAll(`${folder}/`, '').replaceAll(folder, 'folder').trim().split('\n')
+    const written = calls.findLastIndex((call) => call === 'write saved.db.partial')
+    expect(calls.slice(written + 1).filter((call) => /saved|folder/.test(call) && !call.includes('journal'))).toEqual([
+      'fsync saved.db.partial',
+      'rename saved.db',
+      'fsync folder',
     ])
   })
 
