@@ -96,6 +96,21 @@ describe('A clock at the start', () => {
     expect(said()).toBe(NOW)
   })
 
+  it.each([
+    [31 * DAY, []],
+    [
+      32 * DAY,
+      [
+        expect.stringMatching(
+          /^The clock says 2026-06-01.* the newest version is of 2026-04-30.*: nothing is swept until .* stop the server$/,
+        ),
+      ],
+    ],
+    [366 * DAY, [expect.stringContaining('nothing is swept until it is accepted')]],
+  ])('that is %d ms after the newest version says what it does not do', (after, wanted) => {
+    expect(clockAt(NOW, Date.parse(NOW) - after).told).toEqual(wanted)
+  })
+
   it('that is years after the newest version says so', () => {
     const { told } = clockAt(NOW, Date.parse(NOW) - 10 * YEAR)
     expect(told).toEqual([expect.stringMatching(/^The clock says 2026.* the newest version is of 2016.*: writes are refused/)])

@@ -8,7 +8,7 @@
  *   who runs the server accepts the clock.
  * - A process that starts has nothing to compare it with but the newest version. A clock behind that is told, and believed: the version may
  *   be what is wrong; when it then jumps to after that version it was set right. More than a year after it is a jump. More than a month
- *   after it nothing is swept: who was away writes, and the next start has newer versions to go by.
+ *   after it nothing is swept, which is told: who was away writes, and the next start has newer versions to go by.
  */
 import { randomUUID } from 'node:crypto'
 import { uptime } from 'node:os'
@@ -64,7 +64,10 @@ export class WatchedClock implements Clock {
     this.#away = newest === 0 ? 0 : now - newest
     const [is, was] = [now, newest].map((instant) => new Date(instant).toISOString())
     if (this.#away < -JUMP) this.#tell(`The clock says ${is}, but there is a version of ${was}: one of the two is wrong`)
-    if (this.#away > LONGEST_AWAY.writing) this.#tell(`The clock says ${is}, but the newest version is of ${was}: ${REFUSED}`)
+    if (this.#away > LONGEST_AWAY.sweeping) {
+      const then = this.mayStamp() ? UNSWEPT : REFUSED
+      this.#tell(`The clock says ${is}, but the newest version is of ${was}: ${then}`)
+    }
   }
 
   /** Whether stamps of it can be believed. */
@@ -123,5 +126,8 @@ export class WatchedClock implements Clock {
 }
 
 const REFUSED = 'writes are refused and nothing is swept until it is right again, or accepted with `fhir accept-clock`'
+
+const UNSWEPT =
+  'nothing is swept until it is accepted with `fhir accept-clock`, or at a start that finds newer versions; where it is wrong, stop the server'
 
 const isNear = (a: number, b: number): boolean => Math.abs(a - b) <= JUMP
