@@ -31,6 +31,9 @@ function fhirpath(): Compiler {
 /** How large all that is compiled of one definition may be, on all its types: twice what a long expression on every type comes to. */
 const MOST_COMPILED = 500_000
 
+/** Ways to values on one type: the expressions of R4 have some tens. */
+const MOST_BRANCHES = 10_000
+
 const MOST_COMPONENTS = 16
 
 /** A component of a composite: what it is by its definition, and where its values are by the composite. */
@@ -147,7 +150,9 @@ function valuesOn(base: string, expression: string, components: readonly Compone
 /** Undefined: the compiler does not know what the expression is made of, or it is wrong. */
 function branchesOf(expression: string, type: string, work: Work): readonly Branch[] | undefined {
   try {
-    return fhirpath().branches(expression, type, work).map(withoutCompanions)
+    const branches = fhirpath().branches(expression, type, work)
+    if (branches.length > MOST_BRANCHES) throw new TooCostly()
+    return branches.map(withoutCompanions)
   } catch (error) {
     if (error instanceof TooCostly) throw refused('The expression stands for too many ways to values', 'expression', 'too-costly')
     return undefined

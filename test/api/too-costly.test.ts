@@ -18,7 +18,7 @@ it.each<[string, Tree]>([
   ['a text that is doubled', where(`family${times(30, '.select($this & $this)')}.contains('z')`)],
   ['a text that is replaced by more', where(`family${times(9, ".replace('a', 'aaaaaaaaaa')")}.contains('z')`)],
   ['a text whose patterns are replaced by more', where(`family${times(9, ".replaceMatches('.', '$0$0$0')")}.contains('z')`)],
-  ['items that are doubled', where(`given${times(40, '.select($this | $this)')}.exists()`)],
+  ['items that are doubled', where(`given${times(40, '.select($this | $this.where(true))')}.exists()`)],
   ['a value that is asked for twice at each step', where(`given${times(40, '.iif($this.exists(), $this, $this)')}.exists()`)],
   ['a copy of what was copied', operations(40, { op: 'copy', from: '/name', path: '/name/-' })],
   [
@@ -37,9 +37,9 @@ it.each<[string, Tree]>([
 })
 
 it.each<[string, string]>([
-  ['items that are doubled', `Patient.name${times(24, '.select($this | $this)')}.family`],
+  ['items that are doubled', `Patient.name${times(24, '.select($this | $this.where(true))')}.family`],
   ['items that are combined', `Patient.name${times(24, '.select($this.combine($this))')}.family`],
-  ['a criterion in a criterion', `Patient.name${times(30, '.where(($this | $this)')}${times(30, ')')}`],
+  ['a criterion in a criterion', `Patient.name${times(30, '.where(($this | $this.where(true))')}${times(30, ')')}`],
   ['a value that is asked for twice at each step', `Patient.name${times(40, '.iif($this.exists(), $this, $this)')}`],
   ['what is never at its end', 'Patient.name.given | (1).repeat($this + 1).toString()'],
   ['a text that is doubled, and split by one operation', `'abcdefgh'${times(23, '.select($this & $this)')}.toChars().count().toString()`],

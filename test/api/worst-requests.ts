@@ -99,7 +99,7 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
   {
     // Expressions and patches
     yield fhirPathPatch('FHIRPath Patch, exponential pattern', '/Patient/p99', parameters(operation(`Patient.name.where('${'a'.repeat(Math.ceil(28 * Math.min(1, size * 2)))}!'.matches('^(a+)+$')).family`)))
-    yield put('parameter that doubles 24 times', 'SearchParameter', `"url":"http://example.org/worst","name":"W","status":"active","description":"d","code":"worst","base":["Patient"],"type":"string","expression":"Patient.name${'.select($this|$this)'.repeat(Math.ceil(24 * Math.min(1, size * 2)))}"`)
+    yield put('parameter that doubles 24 times', 'SearchParameter', `"url":"http://example.org/worst","name":"W","status":"active","description":"d","code":"worst","base":["Patient"],"type":"string","expression":"Patient.name${'.select($this|$this.where(true))'.repeat(Math.ceil(24 * Math.min(1, size * 2)))}"`)
     yield put('parameter of a megabyte', 'SearchParameter', `"url":"http://example.org/worst","name":"W","status":"active","description":"d","code":"worst2","base":["Patient"],"type":"string","expression":"Patient${times('.name', 200_000)}"`)
     yield patch('JSON Patch that doubles 22 times', '/Basic/b0', `[${Array.from({ length: Math.ceil(22 * Math.min(1, size * 2)) }, () => '{"op":"copy","from":"/extension","path":"/extension/-"}').join(',')}]`)
     yield patch('JSON Patch of 200,000 tests', '/Patient/p99', `[${list(200_000, () => '{"op":"test","path":"/birthDate","value":"1970-01-01"}')}]`)

@@ -145,10 +145,24 @@ describe('a composite', () => {
 
 describe('a parameter somebody defines', () => {
   it('may be large on a type, but not on each of very many', () => {
-    const expression = `Resource${'.select($this | $this)'.repeat(10)}.meta.tag`
+    const expression = `Resource${'.select($this.combine($this))'.repeat(10)}.meta.tag`
     const definedOn = (...base: readonly string[]) =>
       customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'large', type: 'token', expression, base }, 't')
     expect(definedOn('Patient', 'Observation').map(({ values }) => values.length)).toEqual([1_024, 1_024])
     expect(() => definedOn('Resource')).toThrow(expect.objectContaining({ status: 422 }))
+  })
+
+  it('has no more than thousands of ways to its values on a type', () => {
+    const expression = (times: number) => `Patient.name${'.select($this.combine($this))'.repeat(times)}.given`
+    const defined = (times: number) =>
+      customMappings({ resourceType: 'SearchParameter', status: 'active', code: 'many', type: 'string', expression: expression(times), base: ['Patient'] }, 't') // biome-ignore format: one definition
+    expect(defined(13).map(({ values }) => values.length)).toEqual([8_192])
+    expect(() => defined(14)).toThrow(expect.objectContaining({ status: 422 }))
+  })
+
+  it('has each way to its values once, however often it is united with itself', () => {
+    const expression = `Patient.name${'.select($this | $this)'.repeat(40)}.given | Patient.name.given`
+    const definition = { resourceType: 'SearchParameter', status: 'active', code: 'once', type: 'string', expression, base: ['Patient'] }
+    expect(customMappings(definition, 't').map(({ values }) => values)).toEqual([[['string', 'name', 'given']]])
   })
 })

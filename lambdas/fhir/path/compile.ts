@@ -17,6 +17,7 @@ import {
   onward,
   pick,
   testOf,
+  united,
   value,
 } from './compiled.ts'
 import type { Definitions } from './definitions.ts'
@@ -167,7 +168,7 @@ function typeTest(of: Ast, type: string, down: (ast: Ast) => Compiled, tools: Co
 function operator(name: string, left: Compiled, right: Compiled): Compiled {
   switch (name) {
     case '|':
-      return { items: [...itemsOf(left), ...itemsOf(right)], united: true }
+      return united([...itemsOf(left), ...itemsOf(right)])
     case 'and':
     case 'or':
     case 'implies':

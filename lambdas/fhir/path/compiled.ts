@@ -12,7 +12,7 @@ export type Item = {
   readonly many: boolean
 }
 
-/** `united`: by `|`, which takes duplicates out; they matter only where items are counted. */
+/** `united`: by `|`, which takes duplicates out; those that several ways lead to matter only where items are counted. */
 export type Compiled =
   | { readonly items: readonly Item[]; readonly united?: boolean }
   | { readonly value: Expression; readonly type: string }
@@ -37,6 +37,12 @@ export const branch = ({ type, system, steps }: Item): Branch => [system === und
 
 export const itemsOf = (compiled: Compiled): readonly Item[] =>
   'items' in compiled ? compiled.items : [{ type: compiled.type, steps: [['value', compiled.value]], many: false }]
+
+/** Each way once. */
+export const united = (items: readonly Item[]): Compiled => ({
+  items: [...new Map(items.map((item) => [JSON.stringify(item), item])).values()],
+  united: true,
+})
 
 export const branchesOf = (compiled: Compiled): readonly Branch[] => itemsOf(compiled).map(branch)
 

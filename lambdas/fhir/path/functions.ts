@@ -14,6 +14,7 @@ import {
   onward,
   pick,
   testOf,
+  united,
   value,
 } from './compiled.ts'
 import { OPERATORS } from './operators.ts'
@@ -93,7 +94,7 @@ const FUNCTIONS: Readonly<Record<string, (at: At) => Compiled>> = Object.freeze(
     }),
     children: ({ items }) => ({ items: items.map((item) => onward(item, ['children'], { type: '*', many: true })) }),
     descendants: ({ items }) => ({ items: items.map((item) => onward(item, ['descendants'], { type: '*', many: true })) }),
-    union: (at) => ({ items: [...at.items, ...itemsOf(argument(at))], united: true }),
+    union: (at) => united([...at.items, ...itemsOf(argument(at))]),
     combine: (at) => ({ items: [...at.items, ...itemsOf(argument(at))] }),
     intersect: (at) => ({ items: pick(at.items, (branches) => ['intersect', branches, branchesOf(argument(at))], true) }),
     exclude: (at) => ({ items: pick(at.items, (branches) => ['exclude', branches, branchesOf(argument(at))], true) }),
