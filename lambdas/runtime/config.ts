@@ -1,7 +1,8 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
 import { isTimeZone } from '../fhir/time-zone.ts'
 
-export type SettingKind = 'integer' | 'list' | 'switch' | 'text' | 'time zone' | readonly string[]
+/** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
+export type SettingKind = 'integer' | 'count' | 'wait' | 'list' | 'switch' | 'text' | 'time zone' | readonly string[]
 
 export type Setting = {
   /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
@@ -26,13 +27,13 @@ export const SETTINGS = [
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
-  setting('maxTransactionEntries', 'integer', '5000', 'entries of a batch or transaction; more are answered 413'),
-  setting('maxBodyBytes', 'integer', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
-  setting('maxRequests', 'integer', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
+  setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
+  setting('maxBodyBytes', 'count', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
+  setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
   setting('allowedOrigins', 'list', '*', 'origins whose browsers may call the server, separated by commas, or *; in open mode only loopback origins are let in'),
   setting('auditRetentionDays', 'integer', '90', 'days for which audit records are kept'),
   setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
-  setting('searchBudget', 'integer', '10000', 'milliseconds a search may take before it is answered 503'),
+  setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
 
 /** Where a deployed function finds the world. Environment variables like the settings; a function has those of its ports only. */
@@ -50,7 +51,7 @@ export const PLACES = [
   setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
 ] as const satisfies readonly Setting[]
 
-type Value<Kind> = Kind extends 'integer'
+type Value<Kind> = Kind extends 'integer' | 'count' | 'wait'
   ? number
   : Kind extends 'switch'
     ? boolean
@@ -95,7 +96,11 @@ function parse({ name, kind }: Setting, text: string): unknown {
   }
   switch (kind) {
     case 'integer':
-      return /^\d{1,15}$/.test(text) ? Number(text) : refuse('a whole number')
+      return wholeNumber(text) ?? refuse('a whole number')
+    case 'count':
+      return wholeNumber(text) || refuse('a whole number from 1 on')
+    case 'wait':
+      return Number(text) <= LONGEST_WAIT && wholeNumber(text) ? Number(text) : refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
     case 'switch':
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
     case 'list':
@@ -108,3 +113,7 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return kind.includes(text) ? text : refuse(`one of ${kind.join(', ')}`)
   }
 }
+
+const LONGEST_WAIT = 3_600_000
+
+const wholeNumber = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)

@@ -29,7 +29,13 @@ describe('settings', () => {
   it.each([
     ['FHIR_CLIENT_IDS', 'maybe', 'one of required, optional'],
     ['FHIR_VERSIONING', '2', 'on or off'],
-    ['FHIR_MAX_BODY_BYTES', '-1', 'a whole number'],
+    ['FHIR_AUDIT_RETENTION_DAYS', '-1', 'a whole number'],
+    ['FHIR_MAX_BODY_BYTES', '-1', 'a whole number from 1 on'],
+    ['FHIR_MAX_REQUESTS', '0', 'a whole number from 1 on'],
+    ['FHIR_SEARCH_BUDGET', '0', 'a whole number from 1 to 3600000'],
+    ['FHIR_SEARCH_BUDGET', '1e3', 'a whole number from 1 to 3600000'],
+    ['FHIR_SEARCH_BUDGET', '99999999999', 'a whole number from 1 to 3600000'],
+    ['FHIR_TIME_ZONE', 'Mars/Base', 'the name of a time zone, such as Europe/Berlin'],
   ])('%s=%s is refused by name', (name, value, expected) => {
     expect(() => readConfig({ [name]: value })).toThrow(`${name} is "${value}", but must be ${expected}`)
   })
