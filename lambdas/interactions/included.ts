@@ -7,11 +7,13 @@ import { isElement, type Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import { followed, type Include } from '../search/include.ts'
+import type { SearchParameter } from '../search/parameters.ts'
 import { type Predicate, some } from '../search/plan.ts'
+import { remembered } from '../search/remembered.ts'
 import type { FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { type SearchPorts, versionsOf } from './search-entries.ts'
-import { othersPass } from './slices.ts'
+import { inHandfuls, othersPass } from './slices.ts'
 
 /** Rounds of `:iterate`. */
 const DEEPEST = 4
@@ -34,9 +36,8 @@ export async function included(
   for (let depth = 0; depth <= DEEPEST && round.length > 0; depth++) {
     const applied = depth === 0 ? includes : includes.filter(({ iterate }) => iterate)
     const next: Included = new Map()
-    for (const include of applied)
-      for (const version of await (include.reverse ? referring : referred)(ports, request, include, round))
-        if (isNew(nameOf(version)) && found.size + next.size < MOST) next.set(nameOf(version), version)
+    for (const version of await comingAlong(ports, request, applied, round))
+      if (isNew(nameOf(version)) && found.size + next.size < MOST) next.set(nameOf(version), version)
     for (const [name, version] of next) found.set(name, version)
     round = [...next.values()]
   }
@@ -57,30 +58,43 @@ const CUT: BundleEntry = {
   more: { search: { mode: 'outcome' } },
 }
 
+/** Of all includes together: what several of them ask for is read and looked for once. */
+async function comingAlong(
+  ports: SearchPorts,
+  request: FhirRequest,
+  includes: readonly Include[],
+  round: readonly ResourceVersion[],
+): Promise<readonly ResourceVersion[]> {
+  const [forward, reverse] = [includes.filter((include) => !include.reverse), includes.filter((include) => include.reverse)]
+  return [...(await referred(ports, request, forward, round)), ...(await referring(ports, request, reverse, round))]
+}
+
 /** What the resources refer to. */
 async function referred(
   { resources, expressions }: SearchPorts,
   { tenant, reading }: FhirRequest,
-  include: Include,
+  includes: readonly Include[],
   sources: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
   const keys = new Map<string, ResourceKey>()
+  const leadingFrom = remembered(resourceTypes.length, (type) => leading(includes, type, reading))
   for (const { type, body } of sources) {
-    const parameters = followed(include, type, reading.custom)
-    if (parameters.length === 0) continue
+    const parameters = leadingFrom(type)
+    if (parameters.size === 0) continue
     const pause = othersPass()
     if (pause !== undefined) await pause
     const resource = parseJsonBytes(body) as Resource
-    for (const { ahead } of parameters) await ahead?.([resource], expressions)
-    for (const { value } of parameters.flatMap((parameter) => parameter.values(resource))) {
-      const text = isElement(value) ? value.reference : value
-      const name = typeof text === 'string' ? localReference(text, reading.baseUrl) : undefined
-      if (name === undefined) continue
-      const [target = '', id = ''] = name.split('/')
-      if (include.target === undefined || include.target === target) keys.set(name, { tenant, type: target, id })
-    }
+    for (const { ahead } of parameters.keys()) await ahead?.([resource], expressions)
+    for (const [parameter, wanted] of parameters)
+      for (const { value } of parameter.values(resource)) {
+        const text = isElement(value) ? value.reference : value
+        const name = typeof text === 'string' ? localReference(text, reading.baseUrl) : undefined
+        if (name === undefined) continue
+        const [target = '', id = ''] = name.split('/')
+        if (wanted.has(target) || wanted.has(undefined)) keys.set(name, { tenant, type: target, id })
+      }
   }
-  const heads = await resources.current([...keys.values()])
+  const heads = await inHandfuls([...keys.values()], (some) => resources.current(some))
   return heads.filter((head): head is ResourceVersion => head !== undefined && !head.deleted)
 }
 
@@ -88,17 +102,17 @@ async function referred(
 async function referring(
   ports: SearchPorts,
   request: FhirRequest,
-  include: Include,
+  includes: readonly Include[],
   targets: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
   const { tenant, reading } = request
-  const wanted = targets.filter(({ type }) => include.target === undefined || include.target === type)
   const found: ResourceVersion[] = []
-  if (wanted.length === 0) return found
-  for (const source of include.source === '*' ? resourceTypes : [include.source]) {
+  const types = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
+  for (const source of types) {
     const where = some(
-      ...followed(include, source, reading.custom).flatMap(({ field, targets }): readonly Predicate[] => {
-        const oneOf = wanted.filter(({ type }) => targets.includes(type)).map(nameOf)
+      ...[...leading(includes, source, reading)].flatMap(([{ field, targets: possible }, wanted]): readonly Predicate[] => {
+        const isWanted = (type: string): boolean => possible.includes(type) && (wanted.has(type) || wanted.has(undefined))
+        const oneOf = targets.filter(({ type }) => isWanted(type)).map(nameOf)
         return oneOf.length === 0 ? [] : [{ kind: 'key', field, oneOf }]
       }),
     )
@@ -108,4 +122,19 @@ async function referring(
     if (found.length >= MOST) break
   }
   return found
+}
+
+/** The parameters of a type that lead to what is included, each with the types it shall lead to; undefined: any. */
+function leading(
+  includes: readonly Include[],
+  type: string,
+  { custom }: FhirRequest['reading'],
+): ReadonlyMap<SearchParameter, ReadonlySet<string | undefined>> {
+  const parameters = new Map<SearchParameter, Set<string | undefined>>()
+  for (const include of includes)
+    for (const parameter of followed(include, type, custom)) {
+      const wanted = parameters.get(parameter) ?? new Set()
+      parameters.set(parameter, wanted.add(include.target))
+    }
+  return parameters
 }

@@ -4,6 +4,7 @@ import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Hit } from '../ports/search-index.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
+import { inHandfuls } from './slices.ts'
 
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
@@ -16,7 +17,8 @@ export async function versionsOf(
   { tenant }: FhirRequest,
   hits: readonly Hit[],
 ): Promise<readonly ResourceVersion[]> {
-  const versions = await resources.versions(hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version })))
+  const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
+  const versions = await inHandfuls(keys, (some) => resources.versions(some))
   return versions.map((version) => {
     if (version === undefined) throw new Error('the index knows a version that the store does not have')
     return version

@@ -1,0 +1,92 @@
+/** What comes along with matches is read and looked for once, however often it is asked for. Calls are counted. */
+import { beforeEach, expect, it } from '@jest/globals'
+import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
+import { included } from '../../lambdas/interactions/included.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import type { SearchPorts } from '../../lambdas/interactions/search-entries.ts'
+import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { includeOf } from '../../lambdas/search/include.ts'
+import type { Plan } from '../../lambdas/search/plan.ts'
+
+const request = { tenant: 'default', baseUrl: 'http://x', reading: { baseUrl: 'http://x' } } as unknown as FhirRequest
+
+/** `texts`: how often its body is decoded. */
+function versionOf(type: string, id: string, more: object, counts: { texts: number }): ResourceVersion {
+  const bytes = new TextEncoder().encode(JSON.stringify({ resourceType: type, id, ...more }))
+  const version = { tenant: 'default', type, id, versionId: 1, lastUpdated: 0, deleted: false }
+  const get = (): Uint8Array => {
+    counts.texts++
+    return bytes
+  }
+  return Object.defineProperty(version, 'body', { get }) as unknown as ResourceVersion
+}
+
+let counts: { texts: number; reads: number; most: number }
+let plans: Plan[]
+beforeEach(() => {
+  counts = { texts: 0, reads: 0, most: 0 }
+  plans = []
+})
+
+const ports = {
+  index: {
+    find: async (plan: Plan) => {
+      plans.push(plan)
+      return { hits: [], more: false }
+    },
+  },
+  resources: {
+    current: async (keys: readonly ResourceKey[]) => {
+      counts.reads++
+      counts.most = Math.max(counts.most, keys.length)
+      return keys.map(({ type, id }) => versionOf(type, id, {}, { texts: 0 }))
+    },
+    versions: async () => [],
+  },
+} as unknown as SearchPorts
+
+const names = (entries: Awaited<ReturnType<typeof included>>) => entries.map(({ fullUrl }) => fullUrl?.replace('http://x/', ''))
+const includes = (...given: readonly (readonly [string, string])[]) => given.map(([name, value]) => includeOf(name, value, []))
+const observations = (count: number) =>
+  Array.from({ length: count }, (_, i) =>
+    versionOf(
+      'Observation',
+      `o${i}`,
+      { subject: { reference: `Patient/p${i}` }, performer: [{ reference: `Practitioner/d${i}` }] },
+      counts,
+    ),
+  )
+
+it('a resource is read once for all includes, and what it refers to is asked for a hundred at a time', async () => {
+  const asked = includes(['_include', '*'], ['_include', '*'], ['_include', 'Observation:subject'], ['_include', 'Observation:*'])
+  expect(names(await included(ports, request, asked, observations(150)))).toHaveLength(300)
+  expect(counts).toEqual({ texts: 150, reads: 3, most: 100 })
+})
+
+it('of several includes each has its own types', async () => {
+  const asked = includes(['_include', 'Observation:subject:Patient'], ['_include', 'Observation:performer:Organization'])
+  expect(names(await included(ports, request, asked, observations(1)))).toEqual(['Patient/p0'])
+  const all = includes(['_include', 'Observation:subject'], ['_include', 'Observation:subject:Group'])
+  expect(names(await included(ports, request, all, observations(1)))).toEqual(['Patient/p0'])
+})
+
+it('what refers to matches is looked for once in each type, by all the parameters of all includes', async () => {
+  const patients = [versionOf('Patient', 'p', {}, counts)]
+  await included(ports, request, includes(...Array<readonly [string, string]>(50).fill(['_revinclude', '*'])), patients)
+  expect(new Set(plans.map(({ types }) => types[0])).size).toBe(plans.length)
+  expect(plans.length).toBeLessThanOrEqual(resourceTypes.length)
+  plans = []
+  await included(ports, request, includes(['_revinclude', 'Observation:performer:Practitioner']), patients)
+  expect(plans).toEqual([])
+  const some = includes(
+    ['_revinclude', 'Observation:subject'],
+    ['_revinclude', 'Observation:performer:Practitioner'],
+    ['_revinclude', 'Observation:performer'],
+    ['_revinclude', 'Condition:patient'],
+  )
+  await included(ports, request, some, patients)
+  expect(plans.map(({ types, where }) => [types[0], JSON.stringify(where).match(/"oneOf":\["Patient\/p"\]/g)?.length])).toEqual([
+    ['Observation', 2],
+    ['Condition', 1],
+  ])
+})
