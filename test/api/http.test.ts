@@ -128,7 +128,7 @@ describe('bad bodies', () => {
     ['no JSON', '{"resourceType":"Patient"', 400, 'structure'],
     ['no object', '[]', 400, 'structure'],
     ['no resource', '{"a":1}', 400, 'structure'],
-    ['an unknown type', '{"resourceType":"Kangaroo","id":"x"}', 400, 'structure'],
+    ['an unknown type', '{"resourceType":"Kangaroo","id":"x"}', 400, 'invalid'],
     ['a key twice', `{"resourceType":"Patient","id":"${id}","active":true,"active":false}`, 400, 'structure'],
     ['__proto__', `{"resourceType":"Patient","id":"${id}","__proto__":{"a":1}}`, 400, 'structure'],
     ['constructor', `{"resourceType":"Patient","id":"${id}","constructor":{"prototype":1}}`, 400, 'structure'],
