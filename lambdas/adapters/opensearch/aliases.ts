@@ -8,6 +8,9 @@ import { indexDefinition, type Settings } from './index-definition.ts'
 /** More types than this are searched by the alias of all: their names would be too long for a line of a request. */
 const MOST_NAMED = 30
 
+/** With the pause between two some seconds. */
+const LOOKS = 40
+
 type State = { readonly live: string | undefined; readonly next: string | undefined }
 type Indices = Readonly<Record<string, { readonly aliases: Readonly<Record<string, unknown>> }>>
 
@@ -121,9 +124,9 @@ export class Aliases {
 
   /** Whoever makes the index does the rest, unless he is gone. */
   async #isSoonLive(type: string): Promise<boolean> {
-    for (let attempt = 1; attempt <= this.#cluster.limits.attempts; attempt++) {
+    for (let look = 0; look < LOOKS; look++) {
       if ((await this.state(type)).live !== undefined) return true
-      await this.#cluster.pause(attempt)
+      await this.#cluster.pause(1)
     }
     return false
   }
