@@ -11,6 +11,7 @@ import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { patientOf, versionOf as version, writeOf as write } from '../fixtures/versions.ts'
 
 const isFull = process.env.FHIR_TEST_FULL === '1'
 const PAGE = 8_192
@@ -23,7 +24,7 @@ const folder = newFolder()
 const sound = join(folder, 'sound.db')
 const pages = (): number => statSync(sound).size / PAGE
 const type = { tenant: 't', type: 'Patient' }
-const keys = Array.from({ length: RESOURCES }, (_, n) => ({ ...type, id: `p${(n * 7919) % 10_007}` }))
+const keys = Array.from({ length: RESOURCES }, (_, n) => patientOf(`p${(n * 7919) % 10_007}`))
 
 /** Two versions of each but one, keys of the first in their table, those of the second recent. One body is larger than many pages. */
 beforeAll(async () => {
@@ -108,7 +109,7 @@ describe('A version of which somebody else changed', () => {
     db.exec("DELETE FROM version WHERE id = 'old'")
     db.close()
     const store = await SqliteResourceStore.open({ file })
-    const key = { ...type, id: 'old' }
+    const key = patientOf('old')
     await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
     await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
     expect(await store.heads([key])).toMatchObject([{ ...key, versionId: 1 }])
@@ -211,15 +212,10 @@ const partsOf = ({ tenant, type, id, versionId, lastUpdated, deleted, compartmen
 const textOf = (id: string, version: number): string => `${id} ${version} `.repeat(id === keys[5]!.id ? 10_000 : 90)
 const writesOf = (expected: number): readonly Write[] => keys.map(({ id }) => writeOf(id, expected))
 
-function writeOf(id: string, expected: number): Write {
-  const body = Buffer.from(textOf(id, expected + 1))
-  return { ...type, id, expected, lastUpdated: expected + 1, deleted: false, compartments: [`Patient/${id}`], body }
-}
+const writeOf = (id: string, expected: number): Write =>
+  write(patientOf(id), { expected, lastUpdated: expected + 1, compartments: [`Patient/${id}`], body: textOf(id, expected + 1) })
 
-function versionOf(id: string, versionId: number): ResourceVersion {
-  const { expected, ...write } = writeOf(id, versionId - 1)
-  return { ...write, versionId: expected + 1 }
-}
+const versionOf = (id: string, versionId: number): ResourceVersion => version(writeOf(id, versionId - 1))
 
 function damagedAt(page: number, contents: Buffer): string {
   const file = join(folder, 'damaged.db')

@@ -1,6 +1,7 @@
 /** An index that follows the store: what a search sees that waits, what one sees that does not, and what happens when the index stays behind. */
 import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
+import { patient } from '../fixtures/resources.ts'
 import { onCloud } from './deployed.ts'
 
 type Given = { readonly status: number; readonly headers: Headers; readonly body: Tree }
@@ -13,9 +14,8 @@ async function send(method: string, path: string, body?: object, headers: Readon
   return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-const patient = (id: string, family: string): Tree => ({ resourceType: 'Patient', id, name: [{ family }] })
 const put = (id: string, family: string, headers: Readonly<Record<string, string>> = {}) =>
-  send('PUT', `/Patient/${id}`, patient(id, family), headers)
+  send('PUT', `/Patient/${id}`, patient(id, { family }), headers)
 const find = async (family: string, headers: Readonly<Record<string, string>> = {}): Promise<readonly string[]> =>
   ((await send('GET', `/Patient?family:exact=${family}`, undefined, headers)).body.entry ?? []).map(({ resource }: Tree) => resource.id)
 const tokenOf = ({ headers }: Given): string => headers.get('x-index-token')!
@@ -36,7 +36,7 @@ onCloud('an index that keeps up', {}, () => {
     const mark = newId()
     const entry = Array.from({ length: 150 }, () => {
       const id = newId()
-      return { resource: patient(id, mark), request: { method: 'PUT', url: `Patient/${id}` } }
+      return { resource: patient(id, { family: mark }), request: { method: 'PUT', url: `Patient/${id}` } }
     })
     const answer = await send('POST', '/', { resourceType: 'Bundle', type: 'transaction', entry })
     const headers = { 'x-index-token': tokenOf(answer) }
@@ -71,8 +71,7 @@ onCloud('an index that stays behind', { here: true, follows: false }, () => {
 
   it('does not let conditional creates make a resource twice', async () => {
     const value = newId()
-    const create = () =>
-      send('POST', '/Patient', { ...patient(newId(), 'x'), identifier: [{ value }] }, { 'if-none-exist': `identifier=${value}` })
+    const create = () => send('POST', '/Patient', patient(newId(), { identifier: [{ value }] }), { 'if-none-exist': `identifier=${value}` })
     const [first, second] = [await create(), await create()]
     expect([first.status, second.status, second.body.id]).toEqual([201, 200, first.body.id])
   })

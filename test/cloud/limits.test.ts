@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { type Answer, clientOf, newId, type Tree } from '../api/server.ts'
+import { patient } from '../fixtures/resources.ts'
 import { awsCalls } from './aws-calls.ts'
 import { onCloud } from './deployed.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
@@ -12,9 +13,9 @@ import { type Hosted, hosted } from './hosted.ts'
 const MB = 1_000_000
 
 /** Of about so many bytes: a string may have a million. */
-const patient = (id: string, bytes: number, character = 'x'): Tree => {
+const heavyPatient = (id: string, bytes: number, character = 'x'): Tree => {
   const given = Array.from({ length: bytes / 100_000 }, () => character.repeat(100_000 / JSON.stringify(character).slice(1, -1).length))
-  return { resourceType: 'Patient', id, name: [{ given }] }
+  return patient(id, { name: [{ given }] })
 }
 
 /** Status and code of a refusal. */
@@ -31,14 +32,14 @@ onCloud('behind API Gateway', { here: true }, () => {
   it('a body of almost 5 MB is taken, and read again', async () => {
     const entry = Array.from({ length: 49 }, () => {
       const id = newId()
-      return { resource: patient(id, 100_000), request: { method: 'PUT', url: `Patient/${id}` } }
+      return { resource: heavyPatient(id, 100_000), request: { method: 'PUT', url: `Patient/${id}` } }
     })
     const bundle = { resourceType: 'Bundle', type: 'transaction', entry }
     expect(JSON.stringify(bundle).length).toBeGreaterThan(4.8 * MB)
     const answer = await post('/', bundle)
     expect([answer.status, answer.body.entry?.length]).toEqual([200, 49])
     const id = newId()
-    const single = await put(`/Patient/${id}`, patient(id, 4.9 * MB))
+    const single = await put(`/Patient/${id}`, heavyPatient(id, 4.9 * MB))
     expect(single.status).toBe(201)
     expect((await get(`/Patient/${id}`)).body.name[0].given).toHaveLength(49)
   })
@@ -46,14 +47,14 @@ onCloud('behind API Gateway', { here: true }, () => {
   it('a larger body is refused', async () => {
     const id = newId()
     for (const size of [5.1, 7, 11]) {
-      expect(refusal(await put(`/Patient/${id}`, patient(id, size * MB)))).toEqual([413, 'OperationOutcome', 'too-long'])
+      expect(refusal(await put(`/Patient/${id}`, heavyPatient(id, size * MB)))).toEqual([413, 'OperationOutcome', 'too-long'])
     }
     expect((await get(`/Patient/${id}`)).status).toBe(404)
   })
 
   it('a body that grows too large as a part of an event is refused', async () => {
     const id = newId()
-    const quoted = await put(`/Patient/${id}`, patient(id, 4.8 * MB, '"'))
+    const quoted = await put(`/Patient/${id}`, heavyPatient(id, 4.8 * MB, '"'))
     expect(quoted.status).toBeGreaterThanOrEqual(400)
     expect(quoted.body.resourceType).toBe('OperationOutcome')
     expect((await get(`/Patient/${id}`)).status).toBe(404)
@@ -63,7 +64,7 @@ onCloud('behind API Gateway', { here: true }, () => {
     const mark = newId()
     for (let i = 0; i < 4; i++) {
       const id = newId()
-      await put(`/Patient/${id}`, { ...patient(id, 2 * MB), identifier: [{ value: mark }] })
+      await put(`/Patient/${id}`, { ...heavyPatient(id, 2 * MB), identifier: [{ value: mark }] })
     }
     const ids = new Set<string>()
     for (let url: string | undefined = `/Patient?identifier=${mark}&_count=10`; url !== undefined; ) {
@@ -79,7 +80,7 @@ onCloud('behind API Gateway', { here: true }, () => {
     const id = newId()
     // Indented, each of them is ten characters longer.
     const given = Array.from({ length: 600_000 }, () => 'x')
-    expect((await put(`/Patient/${id}`, { resourceType: 'Patient', id, name: [{ given }] })).status).toBe(201)
+    expect((await put(`/Patient/${id}`, patient(id, { name: [{ given }] }))).status).toBe(201)
     expect(refusal(await get(`/Patient/${id}?_pretty=true`))).toEqual([403, 'OperationOutcome', 'too-costly'])
     expect((await get(`/Patient/${id}`)).status).toBe(200)
   })

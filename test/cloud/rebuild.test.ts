@@ -1,6 +1,7 @@
 /** A search parameter somebody defines, on the deployed stacks: the stream tells of it, the state machine makes the documents, searches use it. */
 import { expect, it } from '@jest/globals'
 import { clientOf, newId, type Tree } from '../api/server.ts'
+import { patient } from '../fixtures/resources.ts'
 import { onCloud } from './deployed.ts'
 import { NICKNAME } from './nickname.ts'
 
@@ -20,8 +21,7 @@ onCloud('the deployed rebuild', {}, () => {
 
   it('makes what is defined searchable, and makes an index again', async () => {
     const ids = Array.from({ length: 20 }, newId)
-    for (const [i, id] of ids.entries())
-      await put(`/Patient/${id}`, { resourceType: 'Patient', id, name: [{ use: 'nickname', given: [`Nick${i % 2}`] }] })
+    for (const [i, id] of ids.entries()) await put(`/Patient/${id}`, patient(id, { name: [{ use: 'nickname', given: [`Nick${i % 2}`] }] }))
     const defined = await put('/SearchParameter/nickname', NICKNAME)
     expect(defined.status).toBe(201)
     await settled()

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals'
 import { clientOf, newId, type Tree } from '../api/server.ts'
 import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
+import { patient } from '../fixtures/resources.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
 import { onCloud } from './deployed.ts'
 import { type Hosted, hosted } from './hosted.ts'
@@ -54,11 +55,7 @@ onCloud('the indexer', { here: true, follows: false }, (cloud) => {
     const one = async (i: number): Promise<void> => {
       const id = `${mark}-${i}`
       for (let n = 0; n <= i % 3; n++) {
-        const { status, body } = await put(`/Patient/${id}`, {
-          resourceType: 'Patient',
-          id,
-          identifier: [{ system: 'urn:mark', value: mark }],
-        })
+        const { status, body } = await put(`/Patient/${id}`, patient(id, { identifier: [{ system: 'urn:mark', value: mark }] }))
         expect([200, 201]).toContain(status)
         acknowledged.set(id, body.meta.versionId)
       }
@@ -168,7 +165,7 @@ onCloud('the indexer', { here: true, follows: false }, (cloud) => {
     const body = Object.keys(head.v.M).find((name) => head.v.M[name].B !== undefined)!
     const v = { M: { ...head.v.M, [body]: { B: Buffer.from('this is no body').toString('base64') } } }
     await aws.json('dynamodb', `${DYNAMODB}.PutItem`, { TableName: table, Item: { ...head, pk: { S: `default#Patient#${damaged}` }, v } })
-    await put(`/Patient/${refused}`, { resourceType: 'Patient', id: refused, identifier: [{ system: 'urn:mark', value: mark }] })
+    await put(`/Patient/${refused}`, patient(refused, { identifier: [{ system: 'urn:mark', value: mark }] }))
     plan = ({ path, body }) =>
       path.startsWith('/_bulk') && body.includes(refused) && body.includes(mark)
         ? { kind: 'refuse', ids: [`default~Patient~${refused}`], status: 400 }

@@ -17,10 +17,12 @@ import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { readingOfDocuments } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
-import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { patient } from '../fixtures/resources.ts'
+import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const TENANT = 'one'
 /** Of the runs among faults. */
@@ -88,21 +90,24 @@ class World {
 
   /** A patient is written, and comes through the stream. */
   write(id: string, family: string): Promise<void> {
-    return this.writeText(id, JSON.stringify({ resourceType: 'Patient', id, name: [{ family }] }))
+    return this.writeText(id, JSON.stringify(patient(id, { family })))
   }
 
   writeText(id: string, text: string): Promise<void> {
-    return this.#follow(id, { deleted: false, body: new TextEncoder().encode(text) })
+    return this.#follow(writeOf(patientOf(id, TENANT), { ...this.#next(id), body: text }))
   }
 
   delete(id: string): Promise<void> {
-    return this.#follow(id, { deleted: true, body: new Uint8Array() })
+    return this.#follow(deletionOf(patientOf(id, TENANT), this.#next(id)))
   }
 
-  async #follow(id: string, content: Pick<ResourceVersion, 'deleted' | 'body'>): Promise<void> {
-    const versionId = (this.heads.get(id)?.versionId ?? 0) + 1
-    const version = { tenant: TENANT, type: 'Patient', id, versionId, lastUpdated: ++this.#now, compartments: [], ...content }
-    this.heads.set(id, version)
+  #next(id: string) {
+    return { expected: this.heads.get(id)?.versionId ?? 0, lastUpdated: ++this.#now }
+  }
+
+  async #follow(write: Write): Promise<void> {
+    const version = versionOf(write)
+    this.heads.set(version.id, version)
     const reading = readingOfDocuments({}, (await this.state.read()).value)
     const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(documents) }
     await indexStream([{ sequence: '1', version }], { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })
@@ -110,9 +115,8 @@ class World {
 
   define(id: string, expression: string): Promise<unknown> {
     const resource = { resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id }
-    const body = new TextEncoder().encode(JSON.stringify({ ...resource, base: ['Patient'], type: 'string', expression }))
-    const version = { tenant: TENANT, type: 'SearchParameter', id, versionId: 1, lastUpdated: 1, deleted: false, compartments: [], body }
-    return this.state.change((state) => afterSearchParameter(state, version))
+    const write = writeOf(keyOf(TENANT, 'SearchParameter', id), { body: { ...resource, base: ['Patient'], type: 'string', expression } })
+    return this.state.change((state) => afterSearchParameter(state, versionOf(write)))
   }
 
   parts(): RebuildParts {

@@ -11,13 +11,14 @@ import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import { indexChanges } from '../../lambdas/indexing/index-changes.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
-import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import type { Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
 import { resolved } from '../../lambdas/search/condition.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const TENANT = 'te nant'
 const NOW = Date.UTC(2024, 0, 1)
@@ -64,20 +65,18 @@ const QUERIES = [
   'Observation?patient.birthdate=lt1990&code=c2', 'Observation?subject=Patient/p1', 'Observation?status=final&_sort=-date', 'Observation?_sort=value-quantity',
 ] as const // biome-ignore format: a list
 
-/** Versions in the order they were acknowledged. */
-function historyOf(random: Random, writes: number): readonly ResourceVersion[] {
-  const heads = new Map<string, ResourceVersion>()
+/** In the order they were acknowledged. */
+function historyOf(random: Random, writes: number): readonly Write[] {
+  const heads = new Map<string, number>()
   return Array.from({ length: writes }, (_, i) => {
     const type = random.pick(['Patient', 'Observation'])
     const id = `${type[0]!.toLowerCase()}${random.below(Math.max(4, writes / 6))}`
-    const versionId = (heads.get(id)?.versionId ?? 0) + 1
-    const deleted = versionId > 1 && random.below(6) === 0
+    const expected = heads.get(id) ?? 0
+    heads.set(id, expected + 1)
+    const key = keyOf(TENANT, type, id)
     const lastUpdated = NOW + i * 10
-    const meta = { versionId: String(versionId), lastUpdated: new Date(lastUpdated).toISOString() }
-    const body = new TextEncoder().encode(deleted ? '' : JSON.stringify({ resourceType: type, id, meta, ...contentFor(type, random) }))
-    const version = { tenant: TENANT, type, id, versionId, lastUpdated, deleted, compartments: [], body }
-    heads.set(id, version)
-    return version
+    if (expected > 0 && random.below(6) === 0) return deletionOf(key, { expected, lastUpdated })
+    return writeOf(key, { expected, lastUpdated, body: { resourceType: type, id, ...contentFor(type, random) } })
   })
 }
 
@@ -94,18 +93,18 @@ const contentFor = (type: string, random: Random): object =>
         valueQuantity: { value: random.below(100) / 10, system: 'http://unitsofmeasure.org', code: 'mg' },
       } // biome-ignore format: two shapes
 
-function followed(history: readonly ResourceVersion[], index: SqliteSearchIndex): void {
+function followed(history: readonly Write[], index: SqliteSearchIndex): void {
   const feed = {
     changes: (after: number, limit: number) =>
-      history.slice(after, after + limit).map((version, i) => ({ position: after + i + 1, version })),
+      history.slice(after, after + limit).map((write, i) => ({ position: after + i + 1, version: versionOf(write) })),
   }
   for (let position = 0; position < history.length; )
     position = indexChanges(feed, index, position, { limit: 50, reading: () => ({}), onPoison: () => undefined })
 }
 
 /** Batches as Lambda hands them out: from the lowest failed record on everything comes again. */
-async function delivered(random: Random, history: readonly ResourceVersion[], index: SearchIndex): Promise<void> {
-  const records = await Promise.all(history.map((version, i) => recordOf(version, i)))
+async function delivered(random: Random, history: readonly Write[], index: SearchIndex): Promise<void> {
+  const records = await Promise.all(history.map(recordOf))
   const reports: unknown[] = []
   const handle = followStream<StreamRecord>({
     expressions: EXPRESSIONS,
@@ -141,9 +140,8 @@ const failing = (random: Random, index: SearchIndex): Pick<SearchIndex, 'apply'>
   },
 })
 
-async function recordOf(version: ResourceVersion, i: number): Promise<StreamRecord> {
-  const write: Write = { ...version, expected: version.versionId - 1 }
-  const item = headItem({ write, content: await contentOf(write, 'op', noBlobs), index: 0, shard: shardFor(version.id, 1) })
+async function recordOf(write: Write, i: number): Promise<StreamRecord> {
+  const item = headItem({ write, content: await contentOf(write, 'op', noBlobs), index: 0, shard: shardFor(write.id, 1) })
   return JSON.parse(JSON.stringify({ dynamodb: { SequenceNumber: String(i), NewImage: marshalled(item) } })) as StreamRecord
 }
 

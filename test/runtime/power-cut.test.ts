@@ -12,6 +12,7 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import { takeRestored } from '../../lambdas/runtime/backup.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { FAULTY_DISK, itOnFaultyDisk } from '../fixtures/faults/disk.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', import.meta.url))
 /** All steps, or every third where time is short; the first ones always. */
@@ -126,11 +127,6 @@ describe('A power cut', () => {
   })
 })
 
-const write = (id: string) => ({
-  ...{ tenant: 't', type: 'Basic', id, expected: 0, lastUpdated: 1, deleted: false, compartments: [] },
-  body: new Uint8Array(50),
-})
-
 async function idsIn(file: string): Promise<string> {
   const store = await SqliteResourceStore.open({ file })
   const { versions } = await store.history({ tenant: 't' }, {}, undefined, 10)
@@ -145,7 +141,7 @@ async function storeWithLog(folder: string): Promise<void> {
     ['old', join(folder, 'used.db')],
   ] as const) {
     const store = await SqliteResourceStore.open({ file })
-    await store.commit([write(id)], [])
+    await store.commit([writeOf(patientOf(id))], [])
     if (id === 'old') for (const end of ['', '-wal']) cpSync(file + end, join(folder, `store.db${end}`))
     else if (!existsSync(join(folder, '..', 'backup.db'))) await backupStoreFile(file, join(folder, '..', 'backup.db'))
     await store.close()
