@@ -1,0 +1,30 @@
+/** The limits the README tells are those of the code. That they are kept is for the tests of each. */
+import { readFileSync } from 'node:fs'
+import { expect, it } from '@jest/globals'
+
+const limits = /## Limits\n([\s\S]*?)\n## /.exec(readFileSync('README.md', 'utf8'))![1]!
+
+it.each<[told: string, file: string, constant: string]>([
+  ['form of a search | 2 MB,', 'http/steps/parse-form', 'LONGEST = 2_000_000'],
+  ['2 MB, 10,000 parameters | 413', 'search/pairs', 'MOST_PARAMETERS = 10_000'],
+  ['search | 10,000 values', 'search/budget', 'MOST_VALUES = 10_000'],
+  ['200 criteria', 'search/query', 'MOST_CRITERIA = 200'],
+  ['50 includes', 'search/query', 'MOST_INCLUDES = 50'],
+  ['10 sort keys', 'search/query', 'MOST_SORT_KEYS = 10'],
+  ['4 links of a chain', 'search/criterion', 'DEEPEST = 4'],
+  ['an offset of 10,000', 'search/query', 'DEEPEST_SKIP = 10_000'],
+  ['200 names in `_elements`', 'http/steps/negotiate-format', 'MOST_ELEMENTS = 200'],
+  ['`_count` 1,000', 'search/page-size', 'LARGEST = 1_000'],
+  ['4.5 MB: it ends early', 'interactions/page', 'HEAVIEST_PAGE = 4_500_000'],
+  ['10,000 resources that come along', 'interactions/included', 'MOST = 10_000'],
+  ['50 MB of answers', 'interactions/bundle-answers', 'HEAVIEST = 50_000_000'],
+  ['or 20 seconds', 'interactions/bundle-answers', 'LONGEST = 20_000'],
+  ['64 levels of JSON', 'fhir/json', 'DEEPEST = 64'],
+  ['20 MB as it is stored', 'interactions/next-version', 'LARGEST_BODY = 20_000_000'],
+  ['100 ms of processor time, 40 more', 'interactions/patch', 'LONGEST = { patch: 100, megabyte: 40 }'],
+  ['URL and headers | 512 kB', 'http/node-server', 'LONGEST_HEAD = 512 * 1024'],
+  ['100 parts of a path', 'http/route-table', 'MOST_PARTS = 100'],
+])('%s: %s', (told, file, constant) => {
+  expect(limits).toContain(told)
+  expect(readFileSync(`lambdas/${file}.ts`, 'utf8')).toContain(`const ${constant}`)
+})
