@@ -27,30 +27,36 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
     chains: ReadonlyMap<Code, (exchange: Exchange) => Promise<T>>,
     entry: EntryRequest,
     outer: FhirRequest,
+    begins?: (interaction: InteractionCode) => void,
   ): Promise<T> => {
     try {
-      const exchange = exchangeOfEntry(entry, outer)
-      const chain = chains.get(exchange.interaction)
+      const { interaction, exchange } = exchangeOfEntry(entry, outer)
+      const chain = chains.get(interaction)
       if (chain === undefined) throw fhirError(400, 'not-supported', `${entry.method} of this url cannot be an entry of a Bundle`)
+      begins?.(interaction)
       return await chain(exchange)
     } catch (error) {
       throw asFhirError(error, outer.requestId, report)
     }
   }
   return {
-    run: (entry, outer) => through(running, entry, outer),
+    run: (entry, outer, begins) => through(running, entry, outer, begins),
     prepare: (entry, outer) => through(preparing, entry, outer),
   }
 }
 
 const NO_BODY = new Uint8Array()
 
-function exchangeOfEntry({ method, url, headers, resource }: EntryRequest, outer: FhirRequest): Exchange {
+function exchangeOfEntry(
+  { method, url, headers, resource }: EntryRequest,
+  outer: FhirRequest,
+): { readonly interaction: InteractionCode; readonly exchange: Exchange } {
   const { interaction, named, path, query } = matchEntry({ method, url }, outer.baseUrl)
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }
   const context = contextOf(outer)
-  return { ...exchangeOf({ method, path, query, headers, body: NO_BODY }, outer.requestId, interaction, context, known), caller: context }
+  const exchange = exchangeOf({ method, path, query, headers, body: NO_BODY }, outer.requestId, interaction, context, known)
+  return { interaction, exchange: { ...exchange, caller: context } }
 }
 
 /** Every field of what entries have in common with their Bundle: one that is not named here does not compile. */

@@ -5,12 +5,15 @@ import type { Clock } from '../ports/clock.ts'
 import type { VersionKey } from '../ports/resource-store.ts'
 import { type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
 import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { InteractionCode } from './routes.ts'
 import { writtenBundle } from './written-bundle.ts'
 
 /** Bytes of the resources in all answers. */
 const HEAVIEST = 50_000_000
 /** Milliseconds after which no read of a Bundle begins: what its client waits for ends soon after. */
 const LONGEST = 20_000
+
+const WRITES: ReadonlySet<InteractionCode> = new Set(['create', 'update', 'patch', 'delete'])
 
 export class BundleAnswers {
   readonly #request: FhirRequest
@@ -27,9 +30,8 @@ export class BundleAnswers {
   }
 
   /** FhirError 403 for a read when the answers are as heavy as they may be, or have taken as long. */
-  checkRoom({ method, url }: EntryRequest): void {
-    const isRead = method === 'GET' || /\/_search(?:\?|$)/.test(url)
-    if (!isRead) return
+  readonly checkRoom = (interaction: InteractionCode): void => {
+    if (WRITES.has(interaction)) return
     if (this.#weight > HEAVIEST) throw refused(`have ${HEAVIEST} bytes`)
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
@@ -64,8 +66,7 @@ export class BundleAnswers {
 
   async #answerOf({ run }: Perform, entry: EntryRequest): Promise<FhirResponse> {
     try {
-      this.checkRoom(entry)
-      return await run(entry, this.#request)
+      return await run(entry, this.#request, this.checkRoom)
     } catch (thrown) {
       if (!(thrown instanceof FhirError)) throw thrown
       const { status, issues } = withinEntry(thrown, entry.index)

@@ -6,6 +6,7 @@ import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
 import { instantOf } from '../fhir/version.ts'
 import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { InteractionCode } from './routes.ts'
 
 export type EntryRequest = {
   readonly index: number
@@ -21,7 +22,8 @@ export type EntryRequest = {
 export type Perform = {
   /** The entry as the pipeline of its interaction leaves it to the interaction. */
   readonly prepare: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirRequest>
-  readonly run: (entry: EntryRequest, outer: FhirRequest) => Promise<FhirResponse>
+  /** `begins`: told what the entry is before it is done; what it throws is why it is not. */
+  readonly run: (entry: EntryRequest, outer: FhirRequest, begins: (interaction: InteractionCode) => void) => Promise<FhirResponse>
 }
 
 /** In which order methods are processed. https://hl7.org/fhir/R4/http.html#trules */

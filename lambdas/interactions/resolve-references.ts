@@ -7,7 +7,7 @@ import { pairsOf } from '../search/pairs.ts'
 import { criteriaOf, matchesOf } from './conditional.ts'
 import type { Awaitable, FhirRequest, Ports } from './interaction.ts'
 import { nameOf } from './key.ts'
-import { limited } from './limited.ts'
+import { limited } from './slices.ts'
 
 /**
  * `meaningOf`: what a reference means that is no search, as `Type/id`. FhirError with the element: 412 where a search has no match, or
@@ -17,7 +17,6 @@ export type Resolve = (resource: Resource, meaningOf?: MeaningOf) => Awaitable<R
 
 export type MeaningOf = (reference: string) => string | undefined
 
-const AT_ONCE = 32
 /** Different searches of one request. */
 const MOST_SEARCHES = 10_000
 
@@ -27,7 +26,7 @@ export function resolving(
   request: Pick<FhirRequest, 'tenant' | 'reading'>,
 ): Resolve {
   const found = new Map<string, Promise<string>>()
-  const takeTurn = limited(AT_ONCE)
+  const takeTurn = limited()
   const once = async (reference: string): Promise<string> => {
     const known = found.get(reference)
     if (known !== undefined) return known

@@ -47,6 +47,23 @@ export async function inSlices<T, U>(items: readonly T[], each: (item: T, index:
 
 const noop = (): void => undefined
 
+/** For tasks that come from several places: runs so many at once; those that came later wait for their turn. */
+export function limited(atOnce: number = AT_ONCE): <T>(task: () => Promise<T>) => Promise<T> {
+  let running = 0
+  const waiting: (() => void)[] = []
+  return async (task) => {
+    if (running === atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running++
+    try {
+      return await task()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) running--
+      else next()
+    }
+  }
+}
+
 /** As many as a store reads at once anyway, and few enough not to take long. */
 const HANDFUL = 100
 

@@ -47,12 +47,7 @@ export const transaction =
     const writes = await inTurn(ordered.slice(0, ordered.length - reads.length), (entry) =>
       forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request))),
     )
-    await inTurn(reads.filter(isOfOthers(writes)), (entry) =>
-      forEntry(entry, () => {
-        answers.checkRoom(entry)
-        return perform.run(entry, request)
-      }),
-    )
+    await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request, answers.checkRoom)))
     for (const { entry, change } of await commit(ports, writes, request)) answers.add(entry, change.response)
     // A read sees what the transaction wrote; by then it cannot undo it.
     await inTurn(reads, (entry) => answers.runAlone(perform, entry))

@@ -14,7 +14,8 @@ const reads = Array.from({ length: 10 }, (_, i) => entry('GET', `Patient/${i}`, 
 function slowly() {
   let now = 0
   const clock = { now: () => now, newId: () => 'id' }
-  const run = async () => {
+  const run: Perform['run'] = async ({ method, url }, _, begins) => {
+    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read')
     now += 5_000
     return { status: 200 }
   }
@@ -32,11 +33,11 @@ describe('after twenty seconds', () => {
     expect(JSON.stringify(answers.entries[5])).toContain('The answers to the entries before took 20 seconds')
   })
 
-  it('all writes of a batch are made, and its searches by POST are refused', async () => {
+  it('all writes of a batch are made, and its searches by POST and reads by HEAD are refused', async () => {
     const { perform, answers } = slowly()
     const writes = Array.from({ length: 10 }, (_, i) => entry('POST', 'Patient', i))
-    await batch(perform)([...writes, entry('POST', 'Patient/_search', 10)], request, answers)
-    expect(statuses(answers)).toEqual([...Array(10).fill('200 OK'), '403 Forbidden'])
+    await batch(perform)([...writes, entry('POST', 'Patient/_search', 10), entry('HEAD', 'Patient/1', 11)], request, answers)
+    expect(statuses(answers)).toEqual([...Array(10).fill('200 OK'), '403 Forbidden', '403 Forbidden'])
   })
 
   it('a transaction whose reads are not done is not begun', async () => {

@@ -1,7 +1,7 @@
 /** How often a write that resolves references searches. */
 import { describe, expect, it } from '@jest/globals'
-import { limited } from '../../lambdas/interactions/limited.ts'
 import { type Resolve, resolving } from '../../lambdas/interactions/resolve-references.ts'
+import { limited } from '../../lambdas/interactions/slices.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
