@@ -26,7 +26,7 @@ import { HistoryReader } from './reading/history.ts'
 import { Scanner } from './reading/scan.ts'
 import { VersionReader } from './reading/version-reader.ts'
 import { inSnapshot } from './rows.ts'
-import { openForReading, openForWriting, reasonOf } from './schema.ts'
+import { openForReading, openForWriting, reasonOf, StoreFileError } from './schema.ts'
 import { Writer } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
@@ -76,7 +76,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
     try {
       return new SqliteResourceStore(options)
     } catch (error) {
-      throw reasonOf(error, options.file)
+      throw named(reasonOf(error, options.file), options.file)
     }
   }
 
@@ -163,4 +163,10 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
       }),
     )
   }
+}
+
+/** What SQLite says of a file that it cannot open, with the file. */
+function named(error: unknown, file: string): unknown {
+  const { errcode, message } = error as { readonly errcode?: number; readonly message?: string }
+  return errcode === undefined ? error : new StoreFileError(`${file} cannot be opened: ${message}`, { cause: error })
 }
