@@ -90,6 +90,12 @@ export function defined(state: Definitions, version: ResourceVersion): Definitio
   ])
 }
 
+/** By what is current of SearchParameters, in an index that has no documents yet: they are all made with it, none again. */
+export const definedFromTheFirst = (current: readonly ResourceVersion[]): Definitions => ({
+  ...NO_DEFINITIONS,
+  definitions: current.reduce(defined, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
+})
+
 /** What failed by the old meaning of these definitions is met again where it fails by the new one. */
 function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly Definition[]): readonly Poisoned[] {
   const failures = changed.map(({ mapping }) => failureOf(mapping.code))

@@ -4,7 +4,17 @@ import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { nameOf } from '../ports/newest-of.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import type { Reading } from '../search/reading.ts'
-import { addRebuild, built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, tried } from './custom-definitions.ts'
+import {
+  addRebuild,
+  built,
+  type Definitions,
+  defined,
+  definedFromTheFirst,
+  NO_DEFINITIONS,
+  poisonedBy,
+  type Rebuild,
+  tried,
+} from './custom-definitions.ts'
 import { documentsOf, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
 import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from './read-ahead.ts'
 import { readingOfDocuments } from './reading-now.ts'
@@ -15,6 +25,8 @@ export type FollowerParts = {
   readonly index: FollowingIndex & RebuiltIndex
   /** How texts are read, without what SearchParameters define. */
   readonly reading: Reading
+  /** What was current of SearchParameters when the follower was made: an index without documents is made with it from the first on. */
+  readonly defining?: readonly ResourceVersion[]
   readonly expressions: ExpressionRunner
   readonly onPoison: OnPoison
   /** Versions after which the index commits. */
@@ -33,6 +45,8 @@ export class Follower {
   #position: number
   #committed: number
   #definitions: Definitions
+  /** Of SearchParameters: what came before means nothing any more. */
+  readonly #newest: ReadonlyMap<string, number>
   /** What the index keeps of them. */
   #kept: Definitions
   #reading: Reading
@@ -45,8 +59,10 @@ export class Follower {
     this.#parts = parts
     this.#position = positionOf(parts.index)
     this.#committed = this.#position
-    this.#definitions = { ...NO_DEFINITIONS, ...JSON.parse(String(parts.index.note('definitions') ?? '{}')) }
-    this.#kept = this.#definitions
+    const { defining = [] } = parts
+    this.#kept = { ...NO_DEFINITIONS, ...JSON.parse(String(parts.index.note('definitions') ?? '{}')) }
+    this.#definitions = this.#position === 0 ? definedFromTheFirst(defining) : this.#kept
+    this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
     this.#reading = readingOfDocuments(parts.reading, this.#definitions)
     this.#isAheadNeeded = isAheadNeeded(this.#reading)
   }
@@ -167,7 +183,8 @@ export class Follower {
   #met(version: ResourceVersion): void {
     this.#become(tried(this.#definitions, version))
     this.#nextSlice?.overtaken.add(nameOf(version))
-    if (version.type === 'SearchParameter') this.#become(defined(this.#definitions, version))
+    if (version.type === 'SearchParameter' && version.versionId >= (this.#newest.get(nameOf(version)) ?? 0))
+      this.#become(defined(this.#definitions, version))
   }
 
   #poisoned(version: ResourceVersion, error: unknown): void {

@@ -3,6 +3,8 @@ import type { ForkedExpressionRunner } from '../adapters/in-process/expression-r
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import { TENANT } from '../http/steps/resolve-tenant.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
+import { Damaged } from '../ports/damaged.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Reading } from '../search/reading.ts'
 import { expressionRunner } from './expressions.ts'
 import { DefinitionsInUse } from './searcher/definitions-in-use.ts'
@@ -33,12 +35,14 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
   const definitions = new DefinitionsInUse()
   const store = await SqliteResourceStore.open({ file: path('store.db'), now, onCommit: () => searcher.follow() })
   opened.defer(() => store.close())
+  const defining = await definingIn(store)
   const searcher = new Searcher({
     thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
     store: path('store.db'),
     index: path('index.db'),
     acknowledged: () => store.lastPosition(),
     reading,
+    defining,
     budget,
     report(error) {
       definitions.silent()
@@ -54,4 +58,21 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
   opened.defer(() => expressions.close())
   const all = opened.move()
   return { store, searcher, definitions, expressions, close: () => all.disposeAsync() }
+}
+
+/** The current SearchParameters. Where one is damaged, the index meets the others as it follows the store. */
+async function definingIn(store: SqliteResourceStore): Promise<readonly ResourceVersion[]> {
+  const found: ResourceVersion[] = []
+  const all = { tenant: TENANT, type: 'SearchParameter', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 100 }
+  try {
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const page = await store.scan(cursor === '' ? all : { ...all, cursor })
+      found.push(...page.versions)
+      cursor = page.cursor
+    }
+    return found
+  } catch (error) {
+    if (error instanceof Damaged) return []
+    throw error
+  }
 }

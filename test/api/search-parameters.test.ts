@@ -1,5 +1,7 @@
 /** Search parameters somebody defines: built while searches and writes go on, searched by once they are complete, kept over restarts. */
 import { subscribe } from 'node:diagnostics_channel'
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
@@ -377,6 +379,22 @@ it('a retired or deleted one is unknown', async () => {
   await found('Patient?_id=member')
   await settled()
   expect(await found('Patient?colour=red')).toBe(400)
+})
+
+it('is searched by at once where the index is made anew, as after a restore', async () => {
+  await define({ ...parameter('late', { expression: "Patient.name.where(use = 'nickname').given" }) })
+  await define({ ...parameter('late', { expression: "Patient.name.where(use = 'official').given" }) })
+  await embedded.close()
+  for (const name of readdirSync(folder)) if (name.startsWith('index.db')) rmSync(join(folder, name))
+  await open()
+  expect(await found('Patient?late=formal&_id=member')).toBe('member')
+  expect(await found('Patient?late=zed')).toBe('')
+  expect(await found('Patient?colour=red')).toBe(400)
+  const { body } = await client.get('/$reindex-status')
+  expect(body.parameter.filter(({ name }: Tree) => name === 'type')).toEqual([])
+  // It meets those of before again.
+  reports.splice(0)
+  await client.delete('/SearchParameter/late')
 })
 
 it('is there after a restart, and after $reindex', async () => {

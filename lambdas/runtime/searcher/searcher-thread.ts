@@ -28,7 +28,7 @@ const COMMIT_IDLE = 200
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
 const port = parentPort!
-const { store, index: file, budget, reading } = workerData as SearcherData
+const { store, index: file, budget, reading, defining = [] } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const expressions = expressionRunner()
 const parts: FileParts = { file, budget, reading, isKnown }
@@ -67,7 +67,7 @@ port.on('message', (message: SearcherMessage) => {
 })
 
 function followed(index: SqliteSearchIndex, commitEvery: number, onChange: (changed: Partial<Definitions>) => void): Followed {
-  return { index, follower: new Follower({ feed, index, reading, expressions, onPoison, commitEvery, onChange }) }
+  return { index, follower: new Follower({ feed, index, reading, defining, expressions, onPoison, commitEvery, onChange }) }
 }
 
 function follow(to: number): void {

@@ -2,12 +2,22 @@
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
+import type { ResourceVersion } from '../../ports/resource-store.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 
-/** Files of the store and the index; `reading`: how texts are read, for the program of the thread; `budget`: milliseconds a search may take. */
-export type SearcherData = { readonly store: string; readonly index: string; readonly reading: object; readonly budget: number }
+/**
+ * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of
+ * the store; `budget`: milliseconds a search may take.
+ */
+export type SearcherData = {
+  readonly store: string
+  readonly index: string
+  readonly reading: object
+  readonly defining?: readonly ResourceVersion[]
+  readonly budget: number
+}
 
 /** A method of the index and what it is called with. */
 export type Question =
@@ -153,10 +163,10 @@ export class Searcher implements SearchIndex {
   /** Also takes over what was asked of the thread before. */
   #start(): void {
     if (this.#closed) return
-    const { thread, store, index, reading, budget } = this.#options
+    const { thread, store, index, reading, defining = [], budget } = this.#options
     const worker = new Worker(thread, {
       name: 'fhir-index',
-      workerData: { store, index, reading, budget } satisfies SearcherData,
+      workerData: { store, index, reading, defining, budget } satisfies SearcherData,
       resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
     })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
