@@ -45,6 +45,7 @@ const HAS_VALUE: Readonly<Record<string, boolean>> = { add: true, remove: false,
 function placing(tree: unknown, operation: Element, i: number, work: Work): Element {
   const { op, path, from, value } = operation
   const levels = typeof path === 'string' ? DEEPEST + 1 - path.split('/').length : DEEPEST
+  if (op === 'remove' || op === 'replace') valueAt(tree, path, i, 'path')
   if (op === 'add' || op === 'replace') return { ...operation, value: copied(value, levels, work) }
   if (op === 'copy') return { op: 'add', path, value: copied(valueAt(tree, from, i, 'from'), levels, work) }
   if (op === 'move') checkDepth(valueAt(tree, from, i, 'from'), levels)
@@ -60,15 +61,21 @@ function checkTest(tree: unknown, { path, value }: Element, i: number): void {
 /** What a JSON Pointer points to; FhirError 422 where that is nothing. https://www.rfc-editor.org/rfc/rfc6901 */
 function valueAt(tree: unknown, pointer: unknown, i: number, name: 'path' | 'from'): unknown {
   if (!isPointer(pointer)) throw malformed(i, `its ${name} is not a JSON Pointer`, name)
-  let there: unknown
-  try {
-    there = jsonpatch.getValueByPointer(tree, pointer)
-  } catch (thrown) {
-    throw refusal(thrown, i, pointer, name)
+  let there = tree
+  for (const step of pointer.split('/').slice(1)) {
+    const member = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (!has(there, member)) throw leadsNowhere(i, pointer, name)
+    there = there[member]
   }
-  if (there === undefined) throw leadsNowhere(i, pointer, name)
   return there
 }
+
+/** Of its own: no object is without a `toString`, and no list without a `length`. */
+const has = (tree: unknown, member: string): tree is Readonly<Record<string, unknown>> =>
+  (isElement(tree) || (Array.isArray(tree) && INDEX.test(member))) && Object.hasOwn(tree, member)
+
+/** https://www.rfc-editor.org/rfc/rfc6901#section-4 */
+const INDEX = /^(?:0|[1-9]\d*)$/
 
 const isPointer = (text: unknown): text is string => typeof text === 'string' && (text === '' || text.startsWith('/'))
 
@@ -96,9 +103,9 @@ const DOES_NOT_APPLY = new Set([
   'OPERATION_PATH_ILLEGAL_ARRAY_INDEX',
 ])
 
-function refusal(thrown: unknown, i: number, pointer: unknown, member: 'path' | 'from' = 'path'): FhirError {
+function refusal(thrown: unknown, i: number, pointer: unknown): FhirError {
   const { name } = thrown as Error
-  return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, pointer, member) : malformed(i, 'see RFC 6902')
+  return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, pointer, 'path') : malformed(i, 'see RFC 6902')
 }
 
 const leadsNowhere = (i: number, pointer: unknown, member: 'path' | 'from'): FhirError =>
