@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { GetCommand } from '@aws-sdk/lib-dynamodb'
 import { describe, expect, it } from '@jest/globals'
+import { MachineError } from '../../lambdas/ports/machine-error.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { CommitResult, ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
@@ -99,6 +100,24 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       await expect(commit).rejects.not.toThrow(Overloaded)
     })
 
+    it('to the end, a reading, is something that is unavailable: nothing was done', async () => {
+      const tenant = newTenant()
+      const keys = [patientOf('a', tenant), patientOf('b', tenant)]
+      await table.store().commit(
+        keys.map((key) => writeOf(key)),
+        [],
+      )
+      for (const silent of ['Get', 'BatchGet', 'Query']) {
+        const store = storeWith(({ name }) => (name === silent ? 'lost answer' : undefined), { attempts: 2 })
+        const read = {
+          Get: () => store.heads([keys[0]!]),
+          BatchGet: () => store.current(keys),
+          Query: () => store.history({ tenant, type: 'Patient' }, {}, undefined, 9),
+        }
+        await expect(read[silent as 'Get']()).rejects.toMatchObject({ fault: 'unavailable' })
+      }
+    })
+
     it('of another kind is told as it is, at once', async () => {
       const client = { send: async () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' })) } as never
       const store = table.store({ client })
@@ -179,6 +198,24 @@ function suite(engine: DynamoEngine, table: TestTable): void {
         ).toEqual(COMMITTED)
         expect(await historyOf(keys[0]!)).toEqual(['4 four', '3 three', '2 two', '1 one'])
       }
+    })
+
+    it.each(['throttled', 'lost answer'] as const)('is not told as nothing when what became of it cannot be read (%s)', async (fault) => {
+      const key = patientOf('a', newTenant())
+      await table.store().commit([writeOf(key)], [])
+      let lost = 0
+      const another = async () => {
+        await table.store().commit([writeOf(key, { expected: 2 })], [])
+        throw Object.assign(new Error('lost'), { name: 'TimeoutError' })
+      }
+      const plan = ({ name, text }: Call): Fault | undefined => {
+        if (name === 'Put' && text.includes('"sk":"H"')) return lost++ === 0 ? { after: another } : undefined
+        return name === 'Get' && lost > 0 ? fault : undefined
+      }
+      const told = await storeWith(plan, { attempts: 2 })
+        .commit([writeOf(key, { expected: 1 })], [])
+        .catch((error: unknown) => error)
+      expect([told instanceof Error, told instanceof MachineError]).toEqual([true, false])
     })
 
     it('does not make two equal creates of one moment both successful', async () => {

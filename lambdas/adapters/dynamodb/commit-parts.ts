@@ -35,5 +35,9 @@ export async function conflictAt(dynamo: Dynamo, { content, index }: Staged, met
   return isOurs ? COMMITTED : { kind: 'conflict', index }
 }
 
-const opOf = async (dynamo: Dynamo, pk: string, versionId: number): Promise<string | undefined> =>
-  ((await dynamo.get({ pk, sk: versionSort(versionId) })) as HeadItem | undefined)?.v?.op
+async function opOf(dynamo: Dynamo, pk: string, versionId: number): Promise<string | undefined> {
+  const copy = await dynamo.get({ pk, sk: versionSort(versionId) }).catch((cause: unknown) => {
+    throw new Error('it cannot be told whether a write took effect', { cause })
+  })
+  return (copy as HeadItem | undefined)?.v?.op
+}

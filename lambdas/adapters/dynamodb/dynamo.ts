@@ -18,7 +18,7 @@ import {
 } from '@aws-sdk/lib-dynamodb'
 import { plainItem } from './attributes.ts'
 import { inChunks } from './parallel.ts'
-import { pause, Refused, retried } from './retry.ts'
+import { pause, Refused, retried, unanswered } from './retry.ts'
 
 export type Key = { readonly pk: string; readonly sk: string }
 export type Item = Key & Readonly<Record<string, unknown>>
@@ -66,7 +66,7 @@ export class Dynamo {
 
   async get(key: Key): Promise<Item | undefined> {
     const { pk, sk } = key
-    const { Item: item } = await this.#try((options) =>
+    const { Item: item } = await this.#read((options) =>
       this.#client.send(new GetCommand({ TableName: this.table, Key: { pk, sk }, ConsistentRead: true }), options),
     )
     return item as Item | undefined
@@ -119,7 +119,7 @@ export class Dynamo {
   async *query(input: Omit<QueryCommandInput, 'TableName'>): AsyncGenerator<Item> {
     let ExclusiveStartKey: QueryCommandInput['ExclusiveStartKey']
     do {
-      const page = await this.#try((options) =>
+      const page = await this.#read((options) =>
         this.#client.send(new QueryCommand({ TableName: this.table, ...input, ExclusiveStartKey }), options),
       )
       yield* (page.Items ?? []) as Item[]
@@ -132,7 +132,9 @@ export class Dynamo {
     for (let attempt = 0; left.length > 0; attempt++) {
       if (attempt > 0) await pause(attempt)
       const RequestItems = { [this.table]: { Keys: left, ConsistentRead: true } }
-      const { Responses, UnprocessedKeys } = await this.#try((options) => this.#client.send(new BatchGetCommand({ RequestItems }), options))
+      const { Responses, UnprocessedKeys } = await this.#read((options) =>
+        this.#client.send(new BatchGetCommand({ RequestItems }), options),
+      )
       for (const item of (Responses?.[this.table] ?? []) as Item[]) found.set(nameOf(item), item)
       left = (UnprocessedKeys?.[this.table]?.Keys ?? []) as typeof left
     }
@@ -157,6 +159,10 @@ export class Dynamo {
       if (name !== 'ConditionalCheckFailedException') throw error
       return Item === undefined ? { done: false } : { done: false, met: plainItem(Item) as Item }
     }
+  }
+
+  #read<Output>(call: (options: Options) => Promise<Output>): Promise<Output> {
+    return this.#try(call).catch(unanswered)
   }
 
   #try<Output>(call: (options: Options) => Promise<Output>): Promise<Output> {

@@ -26,6 +26,7 @@ import { Dynamo } from './dynamo.ts'
 import { History } from './history.ts'
 import { Reader } from './reader.ts'
 import { recentHeads } from './recent.ts'
+import { Unanswered } from './retry.ts'
 import { scanPage } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
 import { sweepBodies } from './sweep-bodies.ts'
@@ -109,7 +110,7 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
     await this.#types.register(writes)
-    return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards)
+    return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards).catch(unsure)
   }
 
   /** Finishes a transaction that has been decided, or is overdue. False: it is still open. */
@@ -126,4 +127,9 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   sweep(): Promise<number> {
     return sweepTransactions(this.#dynamo, () => this.#options.clock.now())
   }
+}
+
+/** A reading of a commit that nobody answered may have come after a write. */
+function unsure(error: unknown): never {
+  throw error instanceof Unanswered ? error.cause : error
 }

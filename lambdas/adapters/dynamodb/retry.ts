@@ -17,6 +17,16 @@ export class Refused extends MachineError {
   override readonly fault = 'refused'
 }
 
+/** A reading to which nobody answered. */
+export class Unanswered extends MachineError {
+  override readonly fault = 'unavailable'
+}
+
+/** Of a reading that failed: nothing was done. */
+export function unanswered(error: unknown): never {
+  throw error instanceof MachineError || kindOf(error) === 'final' ? error : new Unanswered('DynamoDB does not answer', { cause: error })
+}
+
 /** It may have been done or not. */
 const UNKNOWN = new Set([
   'AbortError',

@@ -70,7 +70,12 @@ const ANSWERS: Readonly<Record<MachineFault, Answer>> = {
   },
   'not-applied': BROKEN,
   failed: BROKEN,
-  unavailable: { status: 503, code: 'no-store', text: 'The index does not answer: nothing was done, try again', retryAfter: 5 },
+  unavailable: {
+    status: 503,
+    code: 'no-store',
+    text: 'What the server stands on does not answer: nothing was done, try again',
+    retryAfter: 5,
+  },
   'store-damaged': { status: 500, text: 'The store is damaged where this is kept' },
   'clock-jumped': {
     status: 503,
