@@ -31,16 +31,14 @@ export function sizeOf(resource: BundleEntry['resource']): number {
 /** Characters. */
 const LONG_TEXT = 65_536
 
-/** The page as JSON, in parts: no two entries have to be written in one go. `pretty`: with lines, and two spaces for each level. */
-export function* bundleParts(page: BundlePage, pretty: boolean): Generator<Uint8Array, void> {
-  const [before, close] = aroundEntries(page, pretty)
-  let text = before
-  let separator = page.entries.length === 0 ? '' : pretty ? ',\n  "entry": [' : ',"entry":['
+/** The page as JSON, in parts: no two entries have to be written in one go. */
+export function* bundleParts(page: BundlePage): Generator<Uint8Array, void> {
+  let text = writeJson(headOf(page)).slice(0, -1)
+  let separator = ',"entry":['
   for (const entry of page.entries) {
     text += separator
     separator = ','
-    if (pretty) text += `\n    ${writeJson(entryTree(entry), 2).replaceAll('\n', '\n    ')}`
-    else if (!isBytes(entry.resource)) text += writeJson(entryTree(entry))
+    if (!isBytes(entry.resource)) text += writeJson(treeOfEntry(entry))
     else {
       const [opening, closing] = aroundResource(entry)
       yield ENCODER.encode(text + opening)
@@ -52,22 +50,19 @@ export function* bundleParts(page: BundlePage, pretty: boolean): Generator<Uint8
     yield ENCODER.encode(text)
     text = ''
   }
-  yield ENCODER.encode(`${text}${page.entries.length === 0 ? '' : pretty ? '\n  ]' : ']'}${close}`)
+  yield ENCODER.encode(`${text}${page.entries.length === 0 ? '' : ']'}}`)
 }
 
 const ENCODER = new TextEncoder()
 
-function aroundEntries({ type, total, link }: BundlePage, pretty: boolean): readonly [string, string] {
-  const head = {
-    resourceType: 'Bundle',
-    type,
-    ...(total === undefined ? {} : { total }),
-    ...(link.length === 0 ? {} : { link }),
-  }
-  return pretty ? [writeJson(head, 2).slice(0, -2), '\n}\n'] : [writeJson(head).slice(0, -1), '}']
-}
+const headOf = ({ type, total, link }: BundlePage): Resource => ({
+  resourceType: 'Bundle',
+  type,
+  ...(total === undefined ? {} : { total }),
+  ...(link.length === 0 ? {} : { link }),
+})
 
-/** Of an entry, without lines. */
+/** Of an entry. */
 function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, string] {
   const members = more === undefined ? '' : writeJson(more).slice(1, -1)
   return [
@@ -76,9 +71,10 @@ function aroundResource({ fullUrl, more }: BundleEntry): readonly [string, strin
   ]
 }
 
-const entryTree = ({ fullUrl, resource, more }: BundleEntry): Element => ({
+/** Of an entry whose resource is a tree, or not there. */
+const treeOfEntry = ({ fullUrl, resource, more }: BundleEntry): Element => ({
   ...(fullUrl === undefined ? {} : { fullUrl }),
-  ...(resource === undefined ? {} : { resource: treeOf(resource) }),
+  ...(resource === undefined ? {} : { resource }),
   ...more,
 })
 

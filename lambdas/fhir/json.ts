@@ -55,8 +55,8 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
 }
 
 /** The JSON text of a tree; preserved decimals become numbers again. */
-export function writeJson(tree: unknown, indent?: number): string {
-  const text = JSON.stringify(tree, undefined, indent)
+export function writeJson(tree: unknown): string {
+  const text = JSON.stringify(tree)
   // Looked for without its quote: quotes are everywhere, and a backslash is found fast.
   return text.includes('\\u0000') ? text.replace(/"\\u0000([^"]*)"/g, '$1') : text
 }

@@ -6,7 +6,7 @@ import type { VersionKey } from '../ports/resource-store.ts'
 import { type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
 import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
-import { writtenBundle } from './written-bundle.ts'
+import { writtenBundle } from './written.ts'
 
 /** Bytes of the resources in all answers. */
 const HEAVIEST = 50_000_000

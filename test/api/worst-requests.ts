@@ -87,6 +87,12 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
   })
   const reading = (url: string) => ({ request: { method: 'GET', url } })
   const writing = (method: string, url: string, resource: object) => ({ resource, request: { method, url } })
+  const questionnaire = (j: number, count: number) => ({
+    resourceType: 'Questionnaire',
+    id: `q${j}`,
+    status: 'draft',
+    item: Array.from({ length: most(count) }, (_, i) => ({ linkId: `l${i}`, type: 'string' })),
+  })
   const extensions = (count: number, value: (i: number) => string): string =>
     `"extension":[${list(count, (i) => `{"url":"http://example.org/${i}",${value(i)}}`)}]`
   const coded = (i: number): string =>
@@ -158,6 +164,8 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield put('100,000 entries of a stored Bundle', 'Bundle', `"type":"collection","entry":[${list(100_000, (i) => `{"fullUrl":"urn:uuid:${i}","resource":{"resourceType":"Basic","id":"b${i}","code":{"text":"x"}}}`)}]`)
     yield put('100,000 entries with one fullUrl', 'Bundle', `"type":"collection","entry":[${list(100_000, () => '{"fullUrl":"urn:x","resource":{"resourceType":"Basic","id":"b","code":{"text":"x"}}}')}]`)
     yield put('200,000 identifiers', 'Patient', `"identifier":[${list(200_000, (i) => `{"system":"http://example.org","value":"${i}"}`)}]`)
+    yield get('… pretty', '/Patient/worst?_pretty=true')
+    yield get('… summarized', '/Patient/worst?_summary=true')
     yield put('100,000 tokens of one parameter', 'Observation', `"status":"final","code":{"coding":[${list(200_000, (i) => `{"system":"http://example.org","code":"${i}"}`)}]}`)
     yield put('100,000 strings too long to be found', 'Patient', `"name":[${list(1_800, () => `{"family":"${'y'.repeat(8_100)}"}`)}]`)
     yield { name: 'a Binary of 15 MB', method: 'PUT', path: '/Binary/worst', headers: { 'content-type': 'application/octet-stream' }, body: new Uint8Array(most(15_000_000)) }
@@ -185,6 +193,11 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield bundle('batch of 2,000 resources of 100 findings', 'batch', 2_000, () => writing('POST', 'Patient', Object.fromEntries([['resourceType', 'Patient'], ...Array.from({ length: 110 }, (_, i) => [`a${i}`, 1])])))
     yield bundle('batch of 5,000 patches', 'batch', 5_000, (i) => writing('PATCH', `Patient/p${i % 50}`, { resourceType: 'Binary', contentType: 'application/json-patch+json', data: Buffer.from('[{"op":"add","path":"/active","value":true}]').toString('base64') }))
     yield bundle('batch of 20 searches of 500 kB', 'batch', 20, () => reading(`Patient?family=${'y'.repeat(most(500_000))}`))
+
+    yield { ...bundle('batch of 5,000 histories, pretty', 'batch', 5_000, () => reading('Patient/_history?_count=100')), path: '/?_pretty=true' }
+    yield { ...bundle('batch of 5,000 histories, summarized', 'batch', 5_000, () => reading('Patient/_history?_count=100')), path: '/?_summary=true' }
+    yield bundle('batch of 2 resources of 50,000 items', 'batch', 2, (j) => writing('PUT', `Questionnaire/q${j}`, questionnaire(j, 50_000)))
+    yield bundle('transaction of 2 resources of 50,000 items that refer to each other', 'transaction', 2, (j) => ({ fullUrl: `urn:uuid:${uuid(j)}`, ...writing('PUT', `Questionnaire/q${j}`, { ...questionnaire(j, 50_000), extension: [{ url: 'u', valueReference: { reference: `urn:uuid:${uuid(1 - j)}` } }] }) }))
 
     // Searches
     yield get('2,000 sort keys', `/Patient?_sort=${list(2_000, () => 'birthdate')}`)

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { type BundleEntry, type BundlePage, bundleParts } from '../../lambdas/fhir/bundle.ts'
 import { writeJson } from '../../lambdas/fhir/json.ts'
-import { writtenBundle } from '../../lambdas/interactions/written-bundle.ts'
+import { writtenBundle } from '../../lambdas/interactions/written.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 const PATIENT = '{"resourceType":"Patient","name":[{"text":"a\\nä"}],"active":true}'
@@ -46,9 +46,11 @@ describe('a page', () => {
     ['of one entry', page(entries.slice(0, 1)), { ...head, entry: trees.slice(0, 1) }],
     ['without entries', page([], { link }), { ...head, link }],
     ['of many entries', page(long), { ...head, entry: long.map(({ more }) => more) }],
-  ])('%s', (_, given, tree) => {
-    expect(Buffer.concat([...bundleParts(given, false)]).toString()).toBe(writeJson(tree))
-    expect(Buffer.concat([...bundleParts(given, true)]).toString()).toBe(`${writeJson(tree, 2)}\n`)
+  ])('%s', async (_, given, tree) => {
+    expect(Buffer.concat([...bundleParts(given)]).toString()).toBe(writeJson(tree))
+    expect(Buffer.concat(await writtenBundle(given, true)).toString()).toBe(
+      `${JSON.stringify(tree, null, 2).replace('"\\u00001.10"', '1.10')}\n`,
+    )
   })
 })
 

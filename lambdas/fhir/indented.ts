@@ -1,0 +1,87 @@
+/** JSON with lines and two spaces for each level, as JSON.stringify writes it: made from its bytes, piece by piece, without a tree. */
+
+const [QUOTE, BACKSLASH, COMMA, COLON, SPACE, LINE] = [0x22, 0x5c, 0x2c, 0x3a, 0x20, 0x0a]
+const [BRACE, BRACKET, END_OF_BRACE, END_OF_BRACKET] = [0x7b, 0x5b, 0x7d, 0x5d]
+
+/** Bytes of a piece. */
+const SIZE = 65_536
+
+export function* indented(parts: Iterable<Uint8Array>): Generator<Uint8Array, void> {
+  const indenter = new Indenter()
+  for (const part of parts)
+    for (let at = 0; at < part.length; ) {
+      at = indenter.take(part, at)
+      if (at < part.length) yield indenter.made()
+    }
+  indenter.end()
+  yield indenter.made()
+}
+
+class Indenter {
+  #out = Buffer.allocUnsafe(SIZE)
+  #length = 0
+  #depth = 0
+  #isText = false
+  #isEscaped = false
+  /** An object or array was opened, and nothing of it has come. */
+  #isOpen = false
+
+  /** Takes bytes from `at` on as long as there is room. Answers where it ended. */
+  take(part: Uint8Array, at: number): number {
+    for (let i = at; i < part.length; i++) {
+      // What a byte becomes, at most.
+      if (this.#length + 2 * this.#depth + 5 > this.#out.length) return i
+      if (this.#isText) this.#text(part[i]!)
+      else this.#structure(part[i]!)
+    }
+    return part.length
+  }
+
+  made(): Uint8Array {
+    const made = this.#out.subarray(0, this.#length)
+    this.#out = Buffer.allocUnsafe(SIZE + 2 * this.#depth)
+    this.#length = 0
+    return made
+  }
+
+  end(): void {
+    this.#put(LINE)
+  }
+
+  #text(byte: number): void {
+    this.#put(byte)
+    if (this.#isEscaped) this.#isEscaped = false
+    else if (byte === BACKSLASH) this.#isEscaped = true
+    else if (byte === QUOTE) this.#isText = false
+  }
+
+  #structure(byte: number): void {
+    if (byte === SPACE || (byte >= 0x09 && byte <= 0x0d)) return
+    if (byte === END_OF_BRACE || byte === END_OF_BRACKET) {
+      this.#depth--
+      if (!this.#isOpen) this.#line()
+      this.#isOpen = false
+    } else if (this.#isOpen) {
+      this.#isOpen = false
+      this.#line()
+    }
+    this.#put(byte)
+    if (byte === QUOTE) this.#isText = true
+    else if (byte === COMMA) this.#line()
+    else if (byte === COLON) this.#put(SPACE)
+    else if (byte === BRACE || byte === BRACKET) {
+      this.#depth++
+      this.#isOpen = true
+    }
+  }
+
+  #line(): void {
+    this.#put(LINE)
+    this.#out.fill(SPACE, this.#length, this.#length + 2 * this.#depth)
+    this.#length += 2 * this.#depth
+  }
+
+  #put(byte: number): void {
+    this.#out[this.#length++] = byte
+  }
+}
