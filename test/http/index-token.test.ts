@@ -72,6 +72,16 @@ describe('X-Index-Token', () => {
     expect(asked).toEqual([several.flat().map(({ id }) => `Patient~${id}~1`)])
   })
 
+  it('may be given with no more than 99 others', async () => {
+    const { asked, tell, wait } = world()
+    const { 'x-index-token': token = '' } = await tell(versions(1))
+    const times = (count: number): string => Array.from({ length: count }, () => token).join(',')
+    await wait(times(100))
+    expect(asked).toHaveLength(1)
+    await expect(wait(times(101))).rejects.toMatchObject({ status: 400 })
+    expect(asked).toHaveLength(1)
+  })
+
   it('of another tenant or server is refused', async () => {
     const { tell, wait } = world()
     const { 'x-index-token': token = '' } = await tell(versions(1))

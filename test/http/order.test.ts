@@ -86,3 +86,8 @@ it('every route leads to its interaction', () => {
     expect([method, path, matchRoute(method, concrete).interaction]).toEqual([method, path, interaction])
   }
 })
+
+it('a path of very many parts leads nowhere, empty ones counted: what is cut off of it was meant', () => {
+  expect(matchRoute('GET', `/Patient/1${'/'.repeat(96)}_history`).interaction).toBe('history-instance')
+  expect(() => matchRoute('GET', `/Patient/1${'/'.repeat(98)}_history`)).toThrow(expect.objectContaining({ status: 404 }))
+})
