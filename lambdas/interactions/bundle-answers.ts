@@ -42,11 +42,16 @@ export class BundleAnswers {
     if (added !== undefined) await added
   }
 
-  /** A page is written at once: as bytes it is smallest, and can be weighed. */
+  /** A page is written at once, as bytes it is smallest; it weighs from now on, for others begin while it is written. */
   add(entry: EntryRequest, response: FhirResponse): Awaitable<void> {
     const { body } = response
     if (!isBundlePage(body)) return this.#keep(entry, response, body)
-    return writtenBundle(body).then((pieces) => this.#keep(entry, response, pieces))
+    const weight = body.entries.reduce((sum, { resource }) => sum + sizeOf(resource), 0)
+    this.#weight += weight
+    return writtenBundle(body).then((pieces) => {
+      this.#weight -= weight
+      this.#keep(entry, response, pieces)
+    })
   }
 
   #keep(entry: EntryRequest, response: FhirResponse, body: BundleEntry['resource']): void {

@@ -1,5 +1,6 @@
 /** The reads of a Bundle begin within a time of it; what is written is written. */
 import { describe, expect, it } from '@jest/globals'
+import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
 import { batch } from '../../lambdas/interactions/batch.ts'
 import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
 import type { EntryRequest, Perform } from '../../lambdas/interactions/bundle-entry.ts'
@@ -47,4 +48,16 @@ describe('after twenty seconds', () => {
       issues: [{ code: 'too-costly', expression: 'Bundle.entry[5]' }],
     })
   })
+})
+
+it('a page weighs while it is written', async () => {
+  const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
+  const resource = new Uint8Array(1_000_000)
+  const page: BundlePage = { kind: 'bundle', type: 'history', link: [], entries: Array.from({ length: 51 }, () => ({ resource })) }
+  answers.checkRoom('read')
+  const added = answers.add(reads[0]!, { status: 200, body: page })
+  expect(() => answers.checkRoom('read')).toThrow()
+  await added
+  expect(() => answers.checkRoom('read')).toThrow()
+  expect(() => answers.checkRoom('create')).not.toThrow()
 })
