@@ -1,6 +1,7 @@
 /** Conditions on other resources, and how they become conditions on keys: one look-up in the index per stage, the innermost first. */
-import { fhirError } from '../fhir/outcome.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
+import { SearchTooCostly } from '../ports/too-costly.ts'
 import { all, type Predicate } from './plan.ts'
 
 export type Condition = Predicate | Refers | ReferredBy
@@ -23,29 +24,40 @@ export type ReferredBy = {
 
 /** Distinct resources between two stages. */
 const MOST_BETWEEN = 65_536
+/** Between all stages of a search: each criterion may have some of its own. */
+const MOST_TOGETHER = 4 * MOST_BETWEEN
+/** Milliseconds after which no stage of a search begins: each has a budget of its own, and there may be hundreds. */
+const LONGEST = 20_000
 /** The field whose only key is the id. */
 const ID = '_id:code'
 
-type Index = Pick<SearchIndex, 'distinct'>
+/** The stages of one search. `left`: how many more resources may be between them. */
+type Stages = {
+  readonly tenant: string
+  readonly index: Pick<SearchIndex, 'distinct'>
+  readonly began: number
+  left: number
+}
 
-/** All conditions as one predicate. FhirError 403: too many resources between two stages. */
-export async function resolved(conditions: readonly Condition[], tenant: string, index: Index): Promise<Predicate> {
+/** All conditions as one predicate. FhirError 403: too many resources between the stages; SearchTooCostly: they took too long. */
+export async function resolved(conditions: readonly Condition[], tenant: string, index: Stages['index']): Promise<Predicate> {
+  const stages: Stages = { tenant, index, began: performance.now(), left: MOST_TOGETHER }
   const predicates: Predicate[] = []
-  for (const condition of conditions) predicates.push(await stage(condition, tenant, index))
+  for (const condition of conditions) predicates.push(await stage(stages, condition))
   return all(...predicates)
 }
 
-async function stage(condition: Condition, tenant: string, index: Index): Promise<Predicate> {
+async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
   switch (condition.kind) {
     case 'refers': {
       const keys: string[] = []
       for (const { type, where } of condition.to)
-        for (const id of await distinct(index, tenant, type, await stage(where, tenant, index), ID)) keys.push(`${type}/${id}`)
+        for (const id of await distinct(stages, type, await stage(stages, where), ID)) keys.push(`${type}/${id}`)
       return { kind: 'key', field: condition.field, oneOf: keys }
     }
     case 'referredBy': {
       const { type, by, field, where } = condition
-      const references = await distinct(index, tenant, by, await stage(where, tenant, index), field)
+      const references = await distinct(stages, by, await stage(stages, where), field)
       const here = references.filter((reference) => reference.startsWith(`${type}/`))
       return { kind: 'key', field: ID, oneOf: here.map((reference) => reference.slice(type.length + 1)) }
     }
@@ -54,13 +66,14 @@ async function stage(condition: Condition, tenant: string, index: Index): Promis
   }
 }
 
-async function distinct(index: Index, tenant: string, type: string, where: Predicate, field: string): Promise<readonly string[]> {
+async function distinct(stages: Stages, type: string, where: Predicate, field: string): Promise<readonly string[]> {
+  const { tenant, index, began } = stages
+  if (performance.now() - began > LONGEST) throw new SearchTooCostly('the stages of the search took too long')
   const found = await index.distinct({ tenant, types: [type], where }, field, MOST_BETWEEN + 1)
-  if (found.length > MOST_BETWEEN)
-    throw fhirError(
-      403,
-      'too-costly',
-      `More than ${MOST_BETWEEN} resources of type ${type} are between two parts of the search: narrow the inner part`,
-    )
+  if (found.length > MOST_BETWEEN) throw tooMany(`${MOST_BETWEEN} resources of type ${type} are between two parts`)
+  stages.left -= found.length
+  if (stages.left < 0) throw tooMany(`${MOST_TOGETHER} resources are between the parts`)
   return found
 }
+
+const tooMany = (what: string): FhirError => fhirError(403, 'too-costly', `More than ${what} of the search: narrow the inner part`)

@@ -1,6 +1,7 @@
-/** Between two stages of a search stand at most 65,536 resources: one more and it is refused, never silently incomplete. */
-import { describe, expect, it } from '@jest/globals'
+/** Between two stages of a search stand at most 65,536 resources, and four times as many between all: one more and it is refused, never silently incomplete. */
+import { describe, expect, it, jest } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
+import { SearchTooCostly } from '../../lambdas/ports/too-costly.ts'
 import { type Condition, resolved } from '../../lambdas/search/condition.ts'
 import type { Matching } from '../../lambdas/search/plan.ts'
 
@@ -28,5 +29,23 @@ describe.each<[string, Condition]>([
     const error = await resolved([condition], 't', indexOf(MOST + 1)).catch((thrown) => thrown)
     expect(error).toBeInstanceOf(FhirError)
     expect([error.status, error.issues[0].code]).toEqual([403, 'too-costly'])
+  })
+  it('of four criteria may go through as many each, those of five are 403', async () => {
+    const times = (count: number) => Array.from({ length: count }, () => condition)
+    expect((await resolved(times(4), 't', indexOf(MOST))).kind).toBe('all')
+    await expect(resolved(times(5), 't', indexOf(MOST))).rejects.toMatchObject({ status: 403, issues: [{ code: 'too-costly' }] })
+  })
+  it('of hundreds of criteria ends after twenty seconds', async () => {
+    let [asked, seconds] = [0, 0]
+    const now = jest.spyOn(performance, 'now').mockImplementation(() => seconds * 1_000)
+    const slow = async (): Promise<readonly string[]> => {
+      asked++
+      seconds += 7
+      return []
+    }
+    const criteria = Array.from({ length: 200 }, () => condition)
+    await expect(resolved(criteria, 't', { distinct: slow })).rejects.toThrow(SearchTooCostly)
+    now.mockRestore()
+    expect(asked).toBe(3)
   })
 })
