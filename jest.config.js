@@ -6,7 +6,10 @@ import { join } from 'node:path'
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
 // Servers among faults take long: a whole run leaves them to `npm run test:full`. Whoever names them gets them.
-const FAULTS = ['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'adapters/expression-runner', 'runtime/power-cut']
+const FAULTS = [
+  ...['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'adapters/dynamodb-faults', 'adapters/expression-runner'],
+  ...['runtime/power-cut', 'runtime/restoring', 'runtime/searcher/damage', 'runtime/spoilt-folder'],
+]
 const isFull = process.env.FHIR_TEST_FULL === '1'
 const isWhole = process.argv.slice(2).every((argument) => argument.startsWith('-'))
 const leftOut = isWhole && !isFull ? FAULTS.map((path) => `<rootDir>/test/${path}.test.ts`) : []

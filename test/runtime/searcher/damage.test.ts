@@ -1,0 +1,155 @@
+/** The searcher among damaged files: what is true is answered, nothing good is thrown away, and the damage is told once. */
+import { closeSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from '@jest/globals'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import { Damaged } from '../../../lambdas/ports/damaged.ts'
+import { exactly, found, homeOf, madeByAnother, named, planOf, until } from './home.ts'
+
+/** Of an index, where each of them begins. */
+const PARTS = process.env.FHIR_TEST_FULL === '1' ? 31 : 3
+const PAGES_DAMAGED = Array.from({ length: PARTS }, (_, n) => (n + 0.5) / PARTS)
+
+describe('The searcher, among damaged files,', () => {
+  it.each([
+    ['is damaged', (index: string) => writeFileSync(index, 'x'.repeat(100_000))],
+    [
+      'is of another format',
+      (index: string) => {
+        const db = new DatabaseSync(index)
+        db.exec("UPDATE about SET value = 'another' WHERE name = 'format'; DELETE FROM posting")
+        db.close()
+      },
+    ],
+    [
+      'knows more than the store',
+      (index: string) => {
+        const db = new DatabaseSync(index)
+        db.exec("UPDATE about SET value = 1000000 WHERE name = 'position'; DELETE FROM posting")
+        db.close()
+      },
+    ],
+  ])('makes an index anew that %s', async (_, spoil) => {
+    const first = await homeOf()
+    await first.store.commit([named('a', 'X'), named('b', 'X')], [])
+    expect(await found(first.searcher, exactly('X'))).toBe('a/1 b/1')
+    await first.close()
+    spoil(first.index)
+    const second = await homeOf({ name: first.name })
+    expect(await found(second.searcher, exactly('X'))).toBe('a/1 b/1')
+  })
+
+  it('puts what was made of the next index in the place of one that turns out to be damaged', async () => {
+    const first = await homeOf()
+    await first.store.commit(
+      Array.from({ length: 3_000 }, (_, i) => named(`${i}`, `F${i}`)),
+      [],
+    )
+    expect(await found(first.searcher, exactly('F1'))).toBe('1/1')
+    await first.close()
+    madeByAnother(first.index)
+    const second = await homeOf({ name: first.name })
+    await until(() => second.told.some(({ rebuilds = [] }) => rebuilds.some(({ done }) => done > 0)))
+    await second.close()
+    writeFileSync(first.index, 'x'.repeat(100_000))
+    const third = await homeOf({ name: first.name })
+    expect(await found(third.searcher, exactly('F1', 'F2999'))).toBe('1/1 2999/1')
+  })
+
+  it('throws a file away that turns out to be damaged while it is used, and answers the search all the same', async () => {
+    const first = await homeOf()
+    const writes = Array.from({ length: 2_000 }, (_, i) => named(`${i}`, `Family ${i}`))
+    await first.store.commit(writes, [])
+    expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
+    await first.close()
+    scramble(first.index)
+    const second = await homeOf({ name: first.name })
+    expect((await second.searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(2_000)
+    expect(second.reports).toEqual(['Damaged: the search index is damaged: it is made again'])
+  })
+
+  it.each(PAGES_DAMAGED)('answers what is true whichever page of its index is damaged (the part at %d)', async (part) => {
+    const first = await homeOf()
+    const writes = Array.from({ length: 1_500 }, (_, i) => named(`${i}`, `Family ${i}`))
+    await first.store.commit(writes, [])
+    expect(await found(first.searcher, exactly('Family 1'))).toBe('1/1')
+    await first.close()
+    overwrite(first.index, part)
+    const { searcher, reports } = await homeOf({ name: first.name })
+    expect((await searcher.find(planOf({ kind: 'contains', field: 'family:exact', text: 'Family' }))).total).toBe(1_500)
+    expect(await found(searcher, exactly(...writes.slice(0, 99).map((_, i) => `Family ${i * 15}`)))).toBe(
+      writes
+        .filter((_, i) => i % 15 === 0 && i < 99 * 15)
+        .map(({ id }) => `${id}/1`)
+        .toSorted()
+        .join(' '),
+    )
+    expect(reports.filter((report) => report !== 'Damaged: the search index is damaged: it is made again')).toEqual([])
+  })
+
+  it('says that the store is damaged where it cannot be read, throws no index away, and goes on when it can', async () => {
+    const first = await homeOf()
+    await first.store.commit([named('a', 'X')], [])
+    expect(await found(first.searcher, exactly('X'))).toBe('a/1')
+    await first.close()
+    // Nobody indexes what comes now.
+    const writing = await SqliteResourceStore.open({ file: first.file })
+    const writes = Array.from({ length: 300 }, (_, i) => named(`${i}`, 'Y'.repeat(2_000)))
+    await writing.commit(writes, [])
+    await writing.close()
+    const sound = readFileSync(first.file)
+    const { ino } = statSync(first.index)
+    // Its log is in the file, and would be read instead.
+    for (const end of ['-wal', '-shm']) rmSync(first.file + end)
+    overwrite(first.file, 0.5)
+    const second = await homeOf({ name: first.name })
+    for (let asked = 0; asked < 3; asked++) {
+      const error = await second.searcher.find(planOf(exactly('X'))).catch((error: unknown) => error)
+      expect(error).toEqual(new Damaged('store', 'the store is damaged: it is malformed'))
+    }
+    expect(second.reports).toEqual(['Damaged: the store is damaged: it is malformed'])
+    expect(statSync(first.index).ino).toBe(ino)
+    await second.close()
+    writeFileSync(first.file, sound)
+    const third = await homeOf({ name: first.name })
+    expect((await third.searcher.find(planOf(exactly('X', 'Y'.repeat(2_000))))).total).toBe(301)
+    expect(statSync(first.index).ino).toBe(ino)
+  })
+
+  it('finds a version whose body was changed on the disk by its key alone, and the others as ever', async () => {
+    const first = await homeOf()
+    await first.store.commit([named('a', 'X'), named('b', 'X')], [])
+    await first.close()
+    const db = new DatabaseSync(first.file)
+    db.exec("UPDATE version SET body = CAST(replace(body, 'X', 'Y') AS BLOB) WHERE id = 'a'")
+    db.close()
+    rmSync(first.index)
+    const second = await homeOf({ name: first.name })
+    expect(await found(second.searcher, exactly('X', 'Y'))).toBe('b/1')
+    expect(await found(second.searcher, { kind: 'key', field: '_id:code', oneOf: ['a'] })).toBe('a/1')
+  })
+})
+
+/** Overwrites the root of the postings. */
+function scramble(file: string): void {
+  const db = new DatabaseSync(file)
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  const { page_size: size, page_count: pages } = db.prepare('SELECT * FROM pragma_page_size, pragma_page_count').get() as {
+    page_size: number
+    page_count: number
+  }
+  const tables = db.prepare("SELECT name, rootpage FROM sqlite_schema WHERE name = 'posting'").all() as { rootpage: number }[]
+  db.close()
+  const fd = openSync(file, 'r+')
+  for (const { rootpage } of tables) writeSync(fd, Buffer.alloc(size, 0x5a), 0, size, (Math.min(rootpage, pages) - 1) * size)
+  closeSync(fd)
+}
+
+/** A page is noise from now on: the one a part of the file's length after its beginning. */
+function overwrite(file: string, part: number): void {
+  const page = 8_192
+  const open = openSync(file, 'r+')
+  const at = Math.floor((part * statSync(file).size) / page) * page
+  writeSync(open, Buffer.from(Array.from({ length: page }, (_, n) => (n * 167 + (n >> 3)) % 251)), 0, page, at)
+  closeSync(open)
+}

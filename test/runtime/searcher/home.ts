@@ -1,0 +1,63 @@
+/** A store and its searcher in files, for tests that open, spoil and open them again. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach } from '@jest/globals'
+import { SqliteResourceStore } from '../../../lambdas/adapters/sqlite-store/resource-store.ts'
+import type { Definitions } from '../../../lambdas/indexing/custom-definitions.ts'
+import type { Write } from '../../../lambdas/ports/resource-store.ts'
+import { Searcher } from '../../../lambdas/runtime/searcher/searcher.ts'
+import type { Plan, Predicate } from '../../../lambdas/search/plan.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { patient } from '../../fixtures/resources.ts'
+import { patientOf, writeOf } from '../../fixtures/versions.ts'
+
+export const folder = newFolder()
+
+let homes = 0
+const open: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of open.splice(0)) await close()
+})
+
+export async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
+  const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
+  const reports: string[] = []
+  const told: Partial<Definitions>[] = []
+  const store = await SqliteResourceStore.open({ file, onCommit: () => searcher.follow() })
+  const searcher = new Searcher({
+    thread: new URL('../../../lambdas/runtime/searcher/searcher-thread.ts', import.meta.url),
+    store: file,
+    index,
+    acknowledged: () => store.lastPosition(),
+    reading: { baseUrl: 'http://127.0.0.1/fhir' },
+    budget,
+    report: (error) => reports.push(String(error)),
+    onDefinitions: (definitions) => told.push(definitions as Partial<Definitions>),
+  })
+  const close = async (): Promise<void> => {
+    await searcher.close()
+    await store.close()
+  }
+  open.push(close)
+  return { name, file, index, reports, told, store, searcher, close: () => open.splice(open.indexOf(close), 1)[0]!() }
+}
+
+export const named = (id: string, family: string, expected = 0): Write =>
+  writeOf(patientOf(id), { expected, body: patient(id, { family }) })
+
+export const exactly = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
+export const planOf = (where: Predicate): Plan => ({ tenant: 't', types: ['Patient'], where, order: [], limit: 100, total: 'accurate' })
+export const found = async (searcher: Searcher, where: Predicate): Promise<string> =>
+  (await searcher.find(planOf(where))).hits.map(({ id, version }) => `${id}/${version}`).join(' ')
+
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await wait(5)
+}
+
+/** What another extractor put into it is told apart: nothing. */
+export function madeByAnother(file: string): void {
+  const db = new DatabaseSync(file)
+  db.exec("UPDATE about SET value = 'another' WHERE name = 'maker'; DELETE FROM posting; UPDATE document SET held = ''")
+  db.close()
+}
