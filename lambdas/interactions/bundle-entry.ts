@@ -106,10 +106,7 @@ const bytesOf = (body: BundleEntry['resource']): BundleEntry['resource'] => (isR
 /** The error, its places told from the Bundle. */
 export function withinEntry(error: FhirError, index: number): FhirError {
   const at = `Bundle.entry[${index}]`
-  const place = ({ expression }: Issue): string => {
-    if (expression === undefined) return at
-    return expression.startsWith('Bundle.entry[') ? expression : `${at}.resource${expression.replace(/^[^.[]*/, '')}`
-  }
+  const place = ({ expression }: Issue): string => (expression === undefined ? at : `${at}.resource${expression.replace(/^[^.[]*/, '')}`)
   return new FhirError(
     error.status,
     error.issues.map((issue) => ({ ...issue, expression: place(issue) })),

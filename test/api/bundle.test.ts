@@ -72,6 +72,19 @@ describe('transaction', () => {
     ])
     expect((await get(`/Patient/${b}`)).status).toBe(404)
   })
+  it('names its own entry where that stores a Bundle, and the entry of that one in which something is wrong', async () => {
+    const stored = {
+      resourceType: 'Bundle',
+      id: newId(),
+      type: 'collection',
+      entry: [{ resource: patient('p') }, { resource: patient('p', { nope: 1 }) }],
+    }
+    for (const type of ['transaction', 'batch']) {
+      const { body } = await post('/', bundle(type, putEntry(stored)))
+      const [issue] = (type === 'batch' ? body.entry[0].response.outcome : body).issue
+      expect([type, issue.expression]).toEqual([type, ['Bundle.entry[0].resource.entry[1].resource.nope']])
+    }
+  })
   it('resolves fullUrls wherever a reference can stand, and takes ids from them', async () => {
     const id = crypto.randomUUID()
     const o = newId()
