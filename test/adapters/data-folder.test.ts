@@ -5,9 +5,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { DataFolderInUse, openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
 import { DataFolderError } from '../../lambdas/adapters/filesystem/folder-entries.ts'
+import { takeLock } from '../../lambdas/adapters/filesystem/folder-lock.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 
 const AT_ONCE = process.env.FHIR_TEST_FULL === '1' ? 200 : 5
@@ -70,6 +73,14 @@ describe('The lock of a folder', () => {
     unlock()
     const again = await openDataFolder(folder)
     again.unlock()
+  })
+
+  it('is not given up where nobody remembers how', () => {
+    const file = join(newFolder(), 'lock.db')
+    expect(takeLock(file)).toBeDefined()
+    setFlagsFromString('--expose-gc')
+    runInNewContext('gc')()
+    expect(takeLock(file)).toBeUndefined()
   })
 
   it('warns of a living process that an old lock names, which may be a server of then or a bystander, and leaves both alone', async () => {

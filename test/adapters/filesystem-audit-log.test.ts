@@ -104,6 +104,18 @@ describe('Audit records in files', () => {
     expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['first', 'later'])
   })
 
+  it('are held, 100,000 of them, while the disk refuses them; how many are lost is told, also at the end', async () => {
+    const folder = join(newFolder(), 'audit')
+    writeFileSync(folder, 'in the way')
+    const told: string[] = []
+    const onError = (error: unknown): void => void told.push(String(error))
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'batched', onError })
+    const at = Date.parse('2024-02-28')
+    for (let i = 0; i < 100_003; i++) log.record({ ...entry, at, requestId: `${i}` })
+    await expect(log.close()).rejects.toThrow('100000 audit records are lost')
+    expect(told.filter((line) => line.includes('are lost'))).toEqual(['Error: 3 audit records are lost: the disk takes none'])
+  })
+
   it('go on in a new file where somebody took away the one that was full', async () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })

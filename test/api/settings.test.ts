@@ -49,6 +49,7 @@ describe('a server that', () => {
     FHIR_NO_OP_UPDATES: 'ignore',
     FHIR_CONDITIONAL_UPDATE_ID_MISMATCH: 'reject',
     FHIR_CLIENT_IDS: 'optional',
+    FHIR_MAX_TRANSACTION_ENTRIES: '4',
   })
   const versionOf = async (id: string) => (await get(`/Patient/${id}`)).body.meta.versionId
 
@@ -68,6 +69,17 @@ describe('a server that', () => {
     expect((await get('/metadata')).body.rest[0].resource[0]).toMatchObject({ versioning: 'no-version', readHistory: false })
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"1"' })).status).toBe(412)
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"2"' })).status).toBe(200)
+  })
+
+  it('takes as many entries of a Bundle as it is told to (maxTransactionEntries=4), and no more', async () => {
+    for (const type of ['batch', 'transaction'])
+      for (const [count, expected] of [
+        [4, 200],
+        [5, 413],
+      ] as const) {
+        const entry = Array.from({ length: count }, () => putEntry(patient(randomUUID())))
+        expect([type, count, (await post('/', { resourceType: 'Bundle', type, entry })).status]).toEqual([type, count, expected])
+      }
   })
 
   it('makes no version of an update that changes nothing (noOpUpdates=ignore) tells the one there is', async () => {
