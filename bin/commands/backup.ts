@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/backup.ts'
 import { say, warn } from '../output.ts'
+import { dataOption } from './options.ts'
 
 export const backupCommand = new Command('backup')
   .description('copy all resources with their histories into one file; the server may go on running')
   .argument('<file>', 'file to write; must not exist')
-  .option('--data <folder>', 'data folder of the server', '.data')
+  .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     if (existsSync(file)) throw new Error(`${file} exists already`)
     if (!existsSync(join(data, 'store.db'))) throw new Error(`There is no data in ${data}`)

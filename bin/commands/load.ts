@@ -6,21 +6,17 @@ import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import type { Failure } from '../../lambdas/runtime/load/send.ts'
 import { complain, lenient, say } from '../output.ts'
+import { baseUrl } from './options.ts'
 
 type Options = { readonly to: string; readonly concurrency: number; readonly failures?: string }
 
 export const loadCommand = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
-  .option('--to <url>', 'base URL of the server', base, 'http://127.0.0.1:8080/fhir')
+  .option('--to <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
   .option('--concurrency <number>', 'Bundles under way at once', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
   .action(run)
-
-function base(text: string): string {
-  if (!/^https?:/.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('A URL that begins with http: or https:.')
-  return text.replace(/\/+$/, '')
-}
 
 function concurrency(text: string): number {
   if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('A number from 1 to 99.')

@@ -2,11 +2,12 @@
 import { Command } from 'commander'
 import { restoreStore } from '../../lambdas/runtime/backup.ts'
 import { say, warn } from '../output.ts'
+import { dataOption } from './options.ts'
 
 export const restoreCommand = new Command('restore')
   .description('replace all resources by those of a backup')
   .argument('<file>', 'file written by backup')
-  .option('--data <folder>', 'data folder of the server', '.data')
+  .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     const how = await restoreStore(data, file, warn)
     say(`${file} is restored in ${data}${how === 'running' ? '; its server goes on with it' : ''}\n`)

@@ -1,14 +1,15 @@
 /** `fhir start`: the embedded server. */
 import { readdirSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIPv4 } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { lineOf, toldOf } from '../../lambdas/runtime/told-error.ts'
 import { complain, say, warn } from '../output.ts'
+import { baseUrl, dataOption } from './options.ts'
 
 type Options = {
   readonly port: number
@@ -25,24 +26,25 @@ export const startCommand = new Command('start')
   .description('start the server')
   .option('--port <number>', 'port to listen on', port, 8080)
   .option('--host <address>', 'loopback address to listen on', '127.0.0.1')
-  .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)')
-  .option('--data <folder>', 'folder that keeps everything', '.data')
-  .option('--memory', 'keep nothing: a private folder, removed on exit')
+  .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)', baseUrl)
+  .addOption(dataOption('folder that keeps everything'))
+  .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit').conflicts('data'))
   .option('--sample', 'load a few real patients first')
   .option('--open', 'no authentication, loopback only: so far the only mode, and the default')
   .action(start)
 
 function port(text: string): number {
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 0 to 65535.')
+  if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 1 to 65535.')
   return Number(text)
 }
 
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+
 async function start(options: Options): Promise<void> {
-  if (!/^(?:localhost|127(?:\.\d+){3}|::1)$/.test(options.host))
-    throw new Error('Without authentication the server listens on loopback addresses only')
+  if (!isLoopback(options.host))
+    throw new Error('Without authentication the server listens on loopback addresses only: 127.0.0.1, ::1, localhost')
   const address = options.host.includes(':') ? `[${options.host}]` : options.host
-  const baseUrl = (options.baseUrl ?? `http://${address}:${options.port}/fhir`).replace(/\/+$/, '')
-  if (!URL.canParse(baseUrl)) throw new Error(`The base URL ${baseUrl} is not a URL`)
+  const baseUrl = options.baseUrl ?? `http://${address}:${options.port}/fhir`
   const embedded = await openEmbedded({
     config: readConfig(),
     baseUrl,

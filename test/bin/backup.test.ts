@@ -127,7 +127,7 @@ describe('backup and restore', () => {
     const names = ['store.db', 'store.db-wal']
     const before = names.map((name) => readFileSync(join(data, name)))
     for (const args of [
-      ['start', '--port', '0'],
+      ['start', '--port', '1'],
       ['backup', join(newFolder(), 'saved.db')],
     ])
       expect(await fhir(...args, '--data', data)).toMatchObject({

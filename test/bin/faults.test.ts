@@ -102,7 +102,7 @@ itOnSmallDisk('A first start on a full disk is refused in one line, and is a fir
   const disk = smallDisk()
   const data = join(disk, 'data')
   fill(disk)
-  const { code, err } = await fhir('start', '--data', data, '--port', '0')
+  const { code, err } = await fhir('start', '--data', data, '--port', '1')
   expect([code, err]).toEqual([1, expect.stringMatching(`^fhir: .*${data}.*\n$`)])
   rmSync(join(disk, 'filler'))
   const server = await started('--data', data)

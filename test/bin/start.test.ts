@@ -7,6 +7,8 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from '@jest/globals'
+import { InvalidArgumentError } from 'commander'
+import { baseUrl } from '../../bin/commands/options.ts'
 import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
@@ -95,9 +97,11 @@ describe('start', () => {
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [['start', '--memory', '--port', String(port)], /^fhir: Port \d+ is taken: choose another with --port\n$/],
       [['start', '--data', join(file, 'below')], /^fhir: The data folder .* is not writable \(ENOTDIR\)\n$/],
-      [['start', '--data', data, '--port', '0'], /^fhir: The data folder .* is in use by another process\n$/],
-      [['start', '--memory', '--host', '0.0.0.0'], /^fhir: Without authentication the server listens on loopback addresses only\n$/],
-      [['start', '--memory', '--base-url', 'nonsense'], /^fhir: The base URL nonsense is not a URL\n$/],
+      [['start', '--data', data, '--port', '1'], /^fhir: The data folder .* is in use by another process\n$/],
+      [['start', '--memory', '--host', '0.0.0.0'], /^fhir: Without .* listens on loopback addresses only: 127\.0\.0\.1, ::1, localhost\n$/],
+      [['start', '--memory', '--port', '0'], /^error: .* '0' is invalid\. A port is a number from 1 to 65535\.\n$/],
+      [['start', '--memory', '--data', data], /^error: option '--memory' cannot be used with option '--data <folder>'\n$/],
+      [['start', '--memory', '--base-url', 'https://h/r4?x=1'], /^error: .* is invalid\. A URL without a user, a query, .*\n$/],
       [['backup', join(newFolder(), 'b.db'), '--data', newFolder()], /^fhir: There is no data in .*\n$/],
       [
         ['backup', join(newFolder(), 'nowhere', 'b.db'), '--data', data],
@@ -114,6 +118,17 @@ describe('start', () => {
     taken.close()
     await server.stop()
   })
+  it.each([
+    'nonsense',
+    'localhost:8080/fhir',
+    'ftp://h/fhir',
+    'https://h/fhir?',
+    'https://h/fhir#x',
+    'https://u:p@h/fhir',
+    'https://h/my fhir',
+  ])('refuses %s as its base: no path can be put after it', (url) => expect(() => baseUrl(url)).toThrow(InvalidArgumentError))
+  it('takes a base with and without a slash at the end', () =>
+    expect([baseUrl('https://h/a/b/'), baseUrl('http://[::1]:8080')]).toEqual(['https://h/a/b', 'http://[::1]:8080']))
   const old = (process.env.PATH ?? '')
     .split(':')
     .map((folder) => join(folder, 'node'))

@@ -155,7 +155,7 @@ itNeeding('a user without rights', canBeNobody)('A start that may not read what 
     if (isRoot) chownSync(join(data, path), NOBODY, NOBODY)
   for (const name of ['store.db', 'audit']) {
     chmodSync(join(data, name), 0)
-    const { status, stderr } = asNobody('start', '--port', '0', '--data', data)
+    const { status, stderr } = asNobody('start', '--port', '1', '--data', data)
     expect([status, stderr]).toEqual([1, `fhir: ${join(data, name)} cannot be read and written (EACCES)\n`])
     chmodSync(join(data, name), 0o700)
   }

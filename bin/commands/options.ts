@@ -1,0 +1,19 @@
+/** What several commands take, checked before anything is opened. */
+import { InvalidArgumentError, Option } from 'commander'
+
+/** InvalidArgumentError where no path can be put after it. Without a slash at the end. */
+export function baseUrl(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('A URL that begins with http:// or https://.')
+  const { username, password } = new URL(text)
+  if (/[?#\s]/.test(text) || username !== '' || password !== '')
+    throw new InvalidArgumentError('A URL without a user, a query, a fragment or a space.')
+  return text.replace(/\/+$/, '')
+}
+
+export const dataOption = (meaning: string): Option => new Option('--data <folder>', meaning).default('.data').argParser(named)
+
+/** An empty one is a variable of a script that is not set. */
+function named(folder: string): string {
+  if (folder === '') throw new InvalidArgumentError('A folder has a name.')
+  return folder
+}
