@@ -32,6 +32,11 @@ describe('backup and restore', () => {
     expect((await fhir('backup', file, '--data', data)).code).toBe(0)
     await put(server, 'a', true)
     await put(server, 'b', true)
+    // While a backup is being made; what was brought for nothing may be large.
+    const done = await askServer(data, 'backup', '')
+    expect((await fhir('restore', file, '--data', data)).err).toContain('under way: try again')
+    done!()
+    expect(readdirSync(data).filter((name) => name.includes('restored'))).toEqual([])
     const { code, out } = await fhir('restore', file, '--data', data)
     expect([code, out]).toEqual([0, expect.stringContaining('its server goes on with it')])
     expect((await json(`${server.base}/Patient/a/_history`)).entry).toHaveLength(2)
