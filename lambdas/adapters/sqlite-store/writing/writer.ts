@@ -78,7 +78,6 @@ export class Writer {
     // An unreferenced thread would let the process end before it has.
     worker.ref()
     const ended = new Promise((resolve) => worker.once('exit', resolve))
-    worker.ref()
     worker.postMessage('close' satisfies WriterMessage)
     await ended
   }
