@@ -22,8 +22,8 @@ export type Evaluation = {
  */
 export type Budget = { readonly each: number; readonly all: number; readonly overruns: number }
 
-/** `ms`: what it took, and what others lose by it; 0 where it was not begun. */
-export type Evaluated = { readonly ms: number } & (
+/** `ms`: what it took; 0 where it was not begun. `lost`: ms that went before it into what is evaluated again, whoever is to blame for that. */
+export type Evaluated = { readonly ms: number; readonly lost?: number } & (
   | { readonly values: readonly FoundValue[] }
   /** `name`: the kind of error; `reason` may tell of the content. */
   | { readonly failure: 'too-costly' | 'failed'; readonly name: string; readonly reason: string }

@@ -58,7 +58,7 @@ class Unevaluable extends Error {
 const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
 
 const settledOf = (outcome: Evaluated): Settled => ({
-  ms: outcome.ms,
+  ms: outcome.ms + (outcome.lost ?? 0),
   isTooCostly: 'failure' in outcome && outcome.failure === 'too-costly',
 })
 

@@ -126,7 +126,7 @@ describe('its process', () => {
           budget,
         )
       ).map(shown)
-    return { evaluated, processes: () => readFileSync(started, 'utf8').trim().split('\n').map(Number) }
+    return { runner, evaluated, processes: () => readFileSync(started, 'utf8').trim().split('\n').map(Number) }
   }
 
   const value = (text: string) => [{ type: 'string', value: text }]
@@ -157,6 +157,17 @@ describe('its process', () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(['costly', 'diesAfterCostly'])).toEqual(['too-costly', value('alive')])
     expect(processes().length).toBe(2)
+  })
+
+  it('where it ends, says what was lost, and blames no definition for that', async () => {
+    const { runner, evaluated } = stub()
+    for (const costs of [false, true]) {
+      if (costs) await evaluated(['costly'])
+      const [outcome] = await runner.evaluate([{ expression: 'diesAfterCostly', type: 'Patient', resource }], PLENTY)
+      expect([outcome!.ms, (outcome!.lost ?? 0) > PLENTY.each]).toEqual([1, costs])
+    }
+    await evaluated(['costly'])
+    expect(await unusableFor(runner, 'diesAfterCostly', 'Patient')).toBeUndefined()
   })
 
   it('counts, with its start, for the evaluation that ends it', async () => {

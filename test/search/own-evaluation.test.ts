@@ -138,6 +138,14 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(costly.begun).toEqual([250, 250, 250, 250])
   })
 
+  it('pays for what was lost before it', async () => {
+    let begun = 0
+    const evaluate = async (evaluations: readonly Evaluation[]) =>
+      evaluations.map(() => ({ ms: 1, lost: 2 * LONGEST, values: [{ type: 'string', value: `N${++begun}` }] }))
+    const outcomes = await outcomesOf(parametersWith(new Purse(3 * LONGEST, 0), 4), { evaluate, begun: [] })
+    expect(outcomes).toEqual(['N1', 'N2', 'TookTooLong', 'TookTooLong'])
+  })
+
   it('shares what it may take with hundreds of others: each that is stopped is begun once, most for a moment, until nothing is left', async () => {
     const costly = elsewhere((each) => each)
     expect(await outcomesOf(parametersWith(new Purse(), 600), costly)).toEqual(Array(600).fill('TookTooLong'))

@@ -85,7 +85,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     for (let [left, tries] = [all, overruns]; done.length < evaluations.length && left > 0 && tries > 0; ) {
       const outcomes = await this.#ask({ evaluations: this.#groupOf(evaluations, done.length), each })
       for (const outcome of outcomes) {
-        left -= outcome.ms
+        left -= outcome.ms + (outcome.lost ?? 0)
         if (isTooCostly(outcome)) tries--
       }
       done.push(...outcomes)
@@ -131,7 +131,7 @@ export class ForkedExpressionRunner implements ExpressionRunner {
   #withLost([first, ...others]: readonly Evaluated[]): readonly Evaluated[] {
     const lost = this.#lost
     this.#lost = 0
-    return first === undefined ? [] : [{ ...first, ms: first.ms + lost }, ...others]
+    return first === undefined ? [] : [lost === 0 ? first : { ...first, lost }, ...others]
   }
 
   async #started(): Promise<Running> {
