@@ -7,6 +7,7 @@ import { Answers, lengthOf } from './answers.ts'
 import { Bodies } from './bodies.ts'
 import { answerConnection, faultOf } from './broken-connection.ts'
 import { compressed } from './compressed.ts'
+import { Connections } from './connections.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
 import type { Serve } from './server.ts'
@@ -27,6 +28,10 @@ export type NodeServerSettings = {
   readonly tick?: number
   /** Bytes of all answers that clients have not taken yet, for tests. */
   readonly mostAnswers?: number
+  /** For tests. */
+  readonly mostConnections?: number
+  /** Bytes of all heads that are not whole, for tests. */
+  readonly mostHeads?: number
 }
 
 /** Bytes of a URL and its headers: long searches fit. */
@@ -35,13 +40,20 @@ const LONGEST_HEAD = 512 * 1024
 const LARGE_BODIES = 16
 /** Bytes of answers that clients have not taken yet. */
 const MOST_ANSWERS = 256_000_000
+/** Fewer than the files most machines let a process open. */
+const MOST_CONNECTIONS = 4_000
+/** Bytes of URLs and headers that are not whole. */
+const MOST_HEADS = 64_000_000
+/** Milliseconds between two looks at them. */
+const TICK_OF_HEADS = 50
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
   const front = new Front(serve, settings)
   // A request without a Host is refused by us, with an OperationOutcome.
   const options = { keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD, requireHostHeader: false }
-  return createServer(options, (incoming, outgoing) => void front.answer(incoming, outgoing))
-    .on('checkExpectation', (incoming, outgoing) => void front.answer(incoming, outgoing, UNEXPECTED))
+  return createServer(options, (incoming, outgoing) => front.take(incoming, outgoing))
+    .on('connection', (socket) => front.connections.take(socket))
+    .on('checkExpectation', (incoming, outgoing) => front.take(incoming, outgoing, UNEXPECTED))
     .on('connect', (_, socket) => {
       // node has let go of it: an error nobody hears of would end the process.
       socket.on('error', () => socket.destroy())
@@ -51,9 +63,11 @@ export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
 }
 
 const UNEXPECTED = fhirError(417, 'not-supported', 'The only expectation that is met is 100-continue')
+const TOO_MANY_HEADS = new Overloaded('too many bytes of heads')
 const NO_TUNNEL = fhirError(405, 'not-supported', 'CONNECT is not possible here')
 
 class Front {
+  readonly connections: Connections
   readonly #serve: Serve
   readonly #settings: NodeServerSettings
   readonly #bodies: Bodies
@@ -67,11 +81,20 @@ class Front {
     this.#settings = settings
     this.#bodies = new Bodies({ limit: settings.maxBody, most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
     this.#answers = new Answers(settings.mostAnswers ?? MOST_ANSWERS)
+    const { mostConnections: most = MOST_CONNECTIONS, mostHeads: heads = MOST_HEADS } = settings
+    this.connections = new Connections({ most, heads, tick: TICK_OF_HEADS }, (socket) => void this.answerBroken(socket, TOO_MANY_HEADS))
   }
 
   /** `refused`: why it is answered without being looked at. */
-  async answer(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): Promise<void> {
-    this.#latest.set(incoming.socket, outgoing)
+  take(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): void {
+    const { socket } = incoming
+    this.#latest.set(socket, outgoing)
+    this.connections.inTurn(socket, async () => {
+      if (!outgoing.headersSent) await this.#answer(incoming, outgoing, refused)
+    })
+  }
+
+  async #answer(incoming: IncomingMessage, outgoing: ServerResponse, refused?: Error): Promise<void> {
     const headers = headersOf(incoming)
     const requestId = givenRequestId(headers) ?? this.#settings.newRequestId()
     const [path, query] = split(incoming.url ?? '/')
@@ -94,7 +117,7 @@ class Front {
     if (error === undefined || !socket.writable || (isReading && latest.headersSent)) return void socket.destroy()
     if (isReading) {
       latest.setHeader('connection', 'close')
-      return this.answer(latest.req, latest, error)
+      return this.#answer(latest.req, latest, error)
     }
     const requestId = this.#settings.newRequestId()
     const nothing: HttpRequest = { method: 'GET', path: '/', query: '', headers: {}, body: NO_BODY }

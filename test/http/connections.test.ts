@@ -1,0 +1,96 @@
+/** Many connections, heads that never end, and clients that do not wait for answers: everybody else is answered. Real sockets; outcomes are counted. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { comes, dial, type Front, head, patientOf, startFront } from './front.ts'
+
+let front: Front
+afterEach(() => front.close())
+
+const ok = async (): Promise<FhirResponse> => ({ status: 200 })
+const GET = 'GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\n\r\n'
+const statuses = (text: string): readonly string[] => text.match(/HTTP\/1\.1 \d+/g) ?? []
+const many = <T>(count: number, each: (i: number) => T): readonly T[] => Array.from({ length: count }, (_, i) => each(i))
+
+describe('connections', () => {
+  it('beyond the most there may be close the one that asked nothing for longest', async () => {
+    front = await startFront(ok, { mostConnections: 3 })
+    const [first, second, third] = [dial(front.port), dial(front.port), dial(front.port)]
+    for (const line of [second, third, first]) {
+      line.socket.write(GET)
+      await line.until(/ 200 /)
+    }
+    const fourth = dial(front.port, GET)
+    await fourth.until(/ 200 /)
+    await second.ended
+    expect([first, third, fourth].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
+  })
+
+  it('are not closed while they are answered: then the new one is', async () => {
+    let asked = 0
+    let answer: () => void = () => undefined
+    const slow = (): Promise<FhirResponse> => {
+      asked++
+      return new Promise((resolve) => (answer = () => resolve({ status: 200 })))
+    }
+    front = await startFront(slow, { mostConnections: 1 })
+    const busy = dial(front.port, GET)
+    await comes(() => asked === 1)
+    expect(await dial(front.port, GET).ended).toBe('')
+    answer()
+    await busy.until(/ 200 /)
+  })
+})
+
+describe('heads that are not whole', () => {
+  const half = (bytes: number): string => `GET /Patient/1 HTTP/1.1\r\nhost: localhost\r\nx: ${'a'.repeat(bytes)}`
+
+  it('are given up where they are too many bytes, the longest first', async () => {
+    front = await startFront(ok, { mostHeads: 400_000 })
+    const [short, ...long] = [dial(front.port, half(1_000)), ...many(3, () => dial(front.port, half(300_000)))]
+    const told = await Promise.race(long.map(({ ended }) => ended))
+    expect([statuses(told), told.includes('"throttled"')]).toEqual([['HTTP/1.1 503'], true])
+    await comes(() => long.filter(({ socket }) => socket.destroyed).length === 2)
+    short!.socket.write('\r\n\r\n')
+    await short!.until(/ 200 /)
+  })
+
+  it('are not what came with requests that are done', async () => {
+    front = await startFront(ok, { mostHeads: 10_000, maxBody: 100_000 })
+    const line = dial(front.port, head(50_000) + patientOf(50_000))
+    await line.until(/ 200 /)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    line.socket.write(GET)
+    await comes(() => statuses(line.text()).length === 2)
+    expect(statuses(line.text())).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
+  })
+})
+
+describe('requests that come before the answers to others', () => {
+  it('are done one after the other', async () => {
+    let [underWay, most] = [0, 0]
+    front = await startFront(async () => {
+      most = Math.max(most, ++underWay)
+      await new Promise((resolve) => setImmediate(resolve))
+      underWay--
+      return { status: 200 }
+    })
+    const line = dial(front.port, head(100) + patientOf(100) + GET.repeat(100) + head(100) + patientOf(100))
+    await comes(() => statuses(line.text()).length === 102)
+    expect([most, new Set(statuses(line.text()))]).toEqual([1, new Set(['HTTP/1.1 200'])])
+  })
+
+  it('are not begun when their client is gone', async () => {
+    let asked = 0
+    front = await startFront(async () => {
+      asked++
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return { status: 200 }
+    })
+    const line = dial(front.port, GET.repeat(50))
+    await comes(() => asked === 1)
+    line.socket.resetAndDestroy()
+    let before = 0
+    for (; asked > before; await new Promise((resolve) => setTimeout(resolve, 200))) before = asked
+    expect(asked).toBeLessThan(10)
+  })
+})
