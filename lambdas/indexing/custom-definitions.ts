@@ -4,6 +4,7 @@ import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { customMappings } from '../search/custom.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
+import { isRoomFor } from '../search/room.ts'
 import { failureOf } from './index-changes.ts'
 
 /** `id`: of the SearchParameter resource. */
@@ -69,7 +70,7 @@ const isRebuild =
 
 /**
  * After a version of a SearchParameter: what it now means is built, what it meant is searched by until then; what it no longer means, or
- * of a deleted one, ends at once.
+ * of a deleted one, ends at once. Where there is no room for it, which a write that came alone was told, it defines nothing.
  */
 export function defined(state: Definitions, version: ResourceVersion): Definitions {
   const { tenant, id } = version
@@ -84,6 +85,8 @@ export function defined(state: Definitions, version: ResourceVersion): Definitio
   const added = wanted
     .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
     .map((mapping): Definition => ({ tenant, id, mapping, state: 'building' }))
+  if (!isRoomFor(mappingsIn(added), mappingsIn([...others, ...kept].filter((each) => each.tenant === tenant))))
+    return poisonedBy({ ...state, definitions: [...others, ...kept] }, version, NO_ROOM)
   const definitions = [...others, ...kept, ...added]
   return addRebuild({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
     ...new Set(added.map(({ mapping }) => mapping.base)),
@@ -95,6 +98,11 @@ export const definedFromTheFirst = (current: readonly ResourceVersion[]): Defini
   ...NO_DEFINITIONS,
   definitions: current.reduce(defined, NO_DEFINITIONS).definitions.map((each) => ({ ...each, state: 'active' })),
 })
+
+/** Why a SearchParameter defines nothing. */
+const NO_ROOM = 'TooManyParameters'
+
+const mappingsIn = (definitions: readonly Definition[]): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
 
 /** What failed by the old meaning of these definitions is met again where it fails by the new one. */
 function poisonedNow({ poisoned }: Definitions, tenant: string, changed: readonly Definition[]): readonly Poisoned[] {

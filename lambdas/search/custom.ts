@@ -16,6 +16,7 @@ import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 import { mappingOfR4, searchParameter } from './parameters.ts'
+import { isRoomFor, MOST_TOLD } from './room.ts'
 import { unusableFor } from './usable-expression.ts'
 
 /** What is searched by, by itself and as a component. */
@@ -66,14 +67,21 @@ export function customMappings(definition: Resource, tenant: string, known: read
   })
 }
 
-/** FhirError 422 also where an expression that is not compiled is wrong, which is the same on each of its types. */
+/**
+ * FhirError 422 also where an expression that is not compiled is wrong, which is the same on each of its types, and where the `known` are as
+ * many as there may be.
+ */
 export async function checkDefinition(
   definition: Resource,
   tenant: string,
   expressions: ExpressionRunner,
   known: readonly CustomMapping[] = [],
 ): Promise<void> {
-  const first = customMappings(definition, tenant, known).find(({ interpreted }) => interpreted)
+  const mappings = customMappings(definition, tenant, known)
+  const others = known.filter(({ url }) => url !== definition.url)
+  if (!isRoomFor(mappings, others))
+    throw refused(`There are as many parameters as this server searches by: ${MOST_TOLD}`, 'base', 'too-costly')
+  const first = mappings.find(({ interpreted }) => interpreted)
   if (first === undefined) return
   const { base, expression, components = [] } = first
   await usable(expressions, expression, base, 'expression')

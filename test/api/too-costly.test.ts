@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { issues, newId, type Tree, withServer } from './server.ts'
 
-const { get, put, patch } = withServer()
+const { get, put, post, patch } = withServer()
 
 const times = (count: number, text: string): string => text.repeat(count)
 const deleting = (path: string): Tree => ({
@@ -58,4 +58,34 @@ it.each<[string, string]>([
     get('/metadata'),
   ])
   expect([answer.status, issues(answer), other.status]).toEqual([422, ['error too-costly SearchParameter.expression'], 200])
+})
+
+it('more parameters of one type than the server searches by: the last of a transaction defines nothing, one that comes alone is refused', async () => {
+  const parameter = (i: number) => ({
+    resourceType: 'SearchParameter',
+    id: `many-${i}`,
+    url: `urn:many:${i}`,
+    name: 'many',
+    description: 'x',
+    status: 'active',
+    code: `many-${i}`,
+    base: ['Slot'],
+    type: 'string',
+    expression: 'Slot.comment',
+  })
+  const entry = Array.from({ length: 201 }, (_, i) => ({
+    resource: parameter(i),
+    request: { method: 'PUT', url: `SearchParameter/many-${i}` },
+  }))
+  expect((await post('/', { resourceType: 'Bundle', type: 'transaction', entry })).status).toBe(200)
+  const status = async (name: string): Promise<readonly Tree[]> =>
+    (await get('/$reindex-status')).body.parameter.filter((each: Tree) => each.name === name)
+  while ((await status('rebuild')).length > 0);
+  expect((await status('parameter')).length).toBe(200)
+  expect((await status('unreadable')).map(({ part }) => [part[0].valueReference.reference, part[1].valueString])).toEqual([
+    ['SearchParameter/many-200/_history/1', 'TooManyParameters'],
+  ])
+  expect(issues(await put('/SearchParameter/many-201', parameter(201)))).toEqual(['error too-costly SearchParameter.base'])
+  // One that is there already may change.
+  expect((await put('/SearchParameter/many-7', parameter(7))).status).toBe(200)
 })

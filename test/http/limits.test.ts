@@ -20,6 +20,8 @@ it.each<[told: string, file: string, constant: string]>([
   ['`_count` 1,000', 'search/page-size', 'LARGEST = 1_000'],
   ['4.5 MB: it ends early', 'interactions/page', 'HEAVIEST_PAGE = 4_500_000'],
   ['10,000 resources that come along', 'interactions/included', 'MOST = 10_000'],
+  ['parameters of your own | 200 on a type', 'search/room', 'MOST_OF_TYPE = 200'],
+  ['5,000 on all types together', 'search/room', 'MOST_DEFINED = 5_000'],
   ['50 MB of answers', 'interactions/bundle-answers', 'HEAVIEST = 50_000_000'],
   ['or 20 seconds', 'interactions/bundle-answers', 'LONGEST = 20_000'],
   ['64 levels of JSON', 'fhir/json', 'DEEPEST = 64'],
