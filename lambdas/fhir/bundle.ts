@@ -41,19 +41,17 @@ export function* bundleParts(page: BundlePage): Generator<Uint8Array, void> {
     if (!isBytes(entry.resource)) text += writeJson(treeOfEntry(entry))
     else {
       const [opening, closing] = aroundResource(entry)
-      yield ENCODER.encode(text + opening)
+      yield Buffer.from(text + opening)
       if (entry.resource instanceof Uint8Array) yield entry.resource
       else yield* entry.resource
       text = closing
     }
     if (text.length < LONG_TEXT) continue
-    yield ENCODER.encode(text)
+    yield Buffer.from(text)
     text = ''
   }
-  yield ENCODER.encode(`${text}${page.entries.length === 0 ? '' : ']'}}`)
+  yield Buffer.from(`${text}${page.entries.length === 0 ? '' : ']'}}`)
 }
-
-const ENCODER = new TextEncoder()
 
 const headOf = ({ type, total, link }: BundlePage): Resource => ({
   resourceType: 'Bundle',
