@@ -32,13 +32,20 @@ export class BundleAnswers {
   /** FhirError 403 for a read when the answers are as heavy as they may be, or have taken as long. */
   readonly checkRoom = (interaction: InteractionCode): void => {
     if (WRITES.has(interaction)) return
-    if (this.#weight > HEAVIEST) throw refused(`have ${HEAVIEST} bytes`)
+    if (this.#weight > HEAVIEST) throw tooHeavy()
     if (this.#clock.now() - this.#began > LONGEST) throw refused(`took ${LONGEST / 1_000} seconds`)
   }
 
-  /** Runs an entry that no other depends on: what goes wrong in it is its answer. */
-  async runAlone(perform: Perform, entry: EntryRequest): Promise<void> {
-    const added = this.add(entry, await this.#answerOf(perform, entry))
+  /** Runs an entry that no other depends on: what goes wrong in it is its answer. Many begin before the first of them weighs: what comes too late is let go. */
+  async runAlone({ run }: Perform, entry: EntryRequest): Promise<void> {
+    let isRead = false
+    const begins = (interaction: InteractionCode): void => {
+      this.checkRoom(interaction)
+      isRead = !WRITES.has(interaction)
+    }
+    const answer = await answered(entry, () => run(entry, this.#request, begins))
+    const isLate = isRead && this.#weight > HEAVIEST
+    const added = this.add(entry, isLate ? refusalOf(entry, tooHeavy()) : answer)
     if (added !== undefined) await added
   }
 
@@ -68,17 +75,23 @@ export class BundleAnswers {
   get written(): readonly VersionKey[] {
     return this.#written.flat()
   }
+}
 
-  async #answerOf({ run }: Perform, entry: EntryRequest): Promise<FhirResponse> {
-    try {
-      return await run(entry, this.#request, this.checkRoom)
-    } catch (thrown) {
-      if (!(thrown instanceof FhirError)) throw thrown
-      const { status, issues } = withinEntry(thrown, entry.index)
-      return { status, body: outcome(issues) }
-    }
+async function answered(entry: EntryRequest, run: () => Promise<FhirResponse>): Promise<FhirResponse> {
+  try {
+    return await run()
+  } catch (thrown) {
+    if (!(thrown instanceof FhirError)) throw thrown
+    return refusalOf(entry, thrown)
   }
 }
 
-const refused = (why: string): Error =>
+function refusalOf({ index }: EntryRequest, error: FhirError): FhirResponse {
+  const { status, issues } = withinEntry(error, index)
+  return { status, body: outcome(issues) }
+}
+
+const tooHeavy = (): FhirError => refused(`have ${HEAVIEST} bytes`)
+
+const refused = (why: string): FhirError =>
   fhirError(403, 'too-costly', `The answers to the entries before ${why}: ask for the others in a Bundle of their own`)

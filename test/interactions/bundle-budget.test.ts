@@ -61,3 +61,18 @@ it('a page weighs while it is written', async () => {
   expect(() => answers.checkRoom('read')).toThrow()
   expect(() => answers.checkRoom('create')).not.toThrow()
 })
+
+it('reads that began together make an answer no heavier: those that come too late are refused, searches by POST too; writes are told', async () => {
+  const answers = new BundleAnswers(request, { now: () => 0, newId: () => 'id' })
+  const body = new Uint8Array(6_000_000)
+  const run: Perform['run'] = async ({ method, url }, _, begins) => {
+    begins(url.includes('_search') ? 'search-type' : method === 'POST' ? 'create' : 'read')
+    await new Promise((resolve) => setImmediate(resolve))
+    return { status: 200, body }
+  }
+  const entries = [...Array.from({ length: 20 }, (_, i) => entry('GET', `Patient/${i}`, i)), entry('POST', 'Patient/_search', 20)]
+  const perform: Perform = { run, prepare: async () => request }
+  await Promise.all([...entries, entry('POST', 'Patient', 21)].map((each) => answers.runAlone(perform, each)))
+  expect(statuses(answers)).toEqual([...Array(9).fill('200 OK'), ...Array(12).fill('403 Forbidden'), '200 OK'])
+  expect(JSON.stringify(answers.entries[20])).toContain('Bundle.entry[20]')
+})
