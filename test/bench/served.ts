@@ -43,7 +43,7 @@ export type Asked = {
   readonly body?: string | Uint8Array
 }
 
-/** Status and body, when the last byte is there. */
+/** Status and body, when the last byte is there; an Error with its code when that does not come. */
 export function ask(url: string, { agent, method = 'GET', headers = {}, body }: Asked): Promise<readonly [status: number, body: Buffer]> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
@@ -51,6 +51,7 @@ export function ask(url: string, { agent, method = 'GET', headers = {}, body }: 
       const chunks: Buffer[] = []
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('end', () => resolve([incoming.statusCode!, Buffer.concat(chunks)]))
+      incoming.on('error', reject)
     })
     outgoing.on('error', reject)
     outgoing.end(body)
