@@ -10,9 +10,11 @@ it('is stored raw and read raw, byte for byte, or as a resource', async () => {
   const id = newId()
   const stored = await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
   expect([stored.status, stored.body.contentType]).toEqual([201, 'image/png'])
-  const raw = await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'image/png' } })
-  expect([raw.headers.get('content-type'), raw.headers.get('etag')]).toEqual(['image/png', 'W/"1"'])
-  expect(new Uint8Array(await raw.arrayBuffer())).toEqual(bytes)
+  for (const shape of ['', '?_pretty=true', '?_summary=true', '?_elements=id']) {
+    const raw = await fetch(`${base()}/Binary/${id}${shape}`, { headers: { accept: 'image/png' } })
+    expect([shape, raw.headers.get('content-type'), raw.headers.get('etag')]).toEqual([shape, 'image/png', 'W/"1"'])
+    expect(new Uint8Array(await raw.arrayBuffer())).toEqual(bytes)
+  }
   const resource = await get(`/Binary/${id}`, { accept: 'application/fhir+json' })
   expect(Buffer.from(resource.body.data, 'base64')).toEqual(Buffer.from(bytes))
 })

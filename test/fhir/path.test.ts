@@ -215,6 +215,7 @@ describe('work that is counted', () => {
     ['children', 'children().children().where(false).exists()', 150],
     ['descendants', 'descendants().where(false).exists()', 250],
     ['pairs that are compared', '(name.given ~ name.given)', 30_000],
+    ['items that others are looked for among', 'name.given.exclude(name.given).exists()', 1_000],
     ['characters that are made', "name[0].family.select($this & $this & $this) = 'x'", 150],
     ['characters that are looked through', 'name.all(family.upper() = family.lower())', 150],
     ['characters that are compared with each other', "name[0].family.contains(name[1].family & 'y')", 10_000],

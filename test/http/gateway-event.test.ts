@@ -72,6 +72,11 @@ describe('an answer', () => {
     }
   })
 
+  it('that a function cannot send never says of what failed that it is done', () => {
+    const { statusCode, body } = resultOf(event({ httpMethod: 'PUT' }), { ...large, status: 422 })
+    expect([statusCode, JSON.parse(body).issue[0].severity]).toEqual([403, 'error'])
+  })
+
   it('that a function cannot send stays a success where something was written', () => {
     const { statusCode, headers, body } = resultOf(event({ httpMethod: 'PUT' }), large)
     expect([statusCode, headers.etag]).toEqual([200, 'W/"1"'])
