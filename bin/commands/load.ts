@@ -1,9 +1,9 @@
 /** `fhir load`: fills a server from files. */
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
 import { load } from '../../lambdas/runtime/load/load.ts'
-import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import type { Failure } from '../../lambdas/runtime/load/send.ts'
 import { complain, lenient, say } from '../output.ts'
 import { baseUrl } from './options.ts'
@@ -26,6 +26,7 @@ function concurrency(text: string): number {
 async function run(paths: readonly string[], { to, concurrency, failures: file }: Options): Promise<void> {
   const sources = sourcesOf(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
+  if (file !== undefined) beginFailures(file, sources)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
@@ -50,6 +51,19 @@ async function run(paths: readonly string[], { to, concurrency, failures: file }
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
   throw new Error(tell(failures, file))
+}
+
+/** Before anything is sent: an empty file says that nothing failed, and what is loaded is not written over. */
+function beginFailures(file: string, sources: readonly Source[]): void {
+  try {
+    writeFileSync(file, '', { flag: 'a' })
+  } catch (error) {
+    throw new Error(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`)
+  }
+  const { dev, ino } = statSync(file)
+  const isIt = (other: string): boolean => statSync(other).dev === dev && statSync(other).ino === ino
+  if (sources.some((source) => isIt(source.file))) throw new Error(`${file} is to be loaded: write the failures elsewhere`)
+  writeFileSync(file, '')
 }
 
 const SHOWN = 20

@@ -212,9 +212,16 @@ describe('load', () => {
     expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
     await server.stop()
   })
-  it('says that the server cannot be reached', async () => {
-    const file = join(newFolder(), 'one.json')
+  it('says that the server cannot be reached, and before that, that failures cannot be written into a file', async () => {
+    const folder = newFolder()
+    const file = join(folder, 'one.json')
     writeFileSync(file, '{"resourceType":"Patient","id":"p","active":true}')
+    for (const [failures, reason] of [
+      [join(folder, '.', 'one.json'), 'is to be loaded: write the failures elsewhere'],
+      [join(folder, 'nowhere', 'f'), 'cannot be written (ENOENT)'],
+    ] as const)
+      expect(await fhir('load', folder, '--failures', failures)).toEqual({ code: 1, out: '', err: `fhir: ${failures} ${reason}\n` })
+    expect(readFileSync(file, 'utf8')).toContain('Patient')
     const { code, err } = await fhir('load', file, '--to', `http://127.0.0.1:${await freePort()}/fhir`)
     expect([code, err]).toEqual([1, expect.stringContaining('cannot be reached')])
   })

@@ -143,6 +143,30 @@ describe('entriesOf', () => {
       ['f#1', { reference: 'Patient/other' }],
     ])
   })
+  it('refuses what a Bundle has several times, as a history has, and what it deletes or patches; the rest keeps its place', () => {
+    const basic = (id: string, method?: string) => ({ resource: { resourceType: 'Basic', id }, request: { method, url: `Basic/${id}` } })
+    const gone = { fullUrl: 'http://a.example/Basic/d', request: { method: 'DELETE', url: 'Basic/d' } }
+    const text = bundle(
+      basic('a', 'PUT'),
+      gone,
+      basic('a', 'POST'),
+      basic('b', 'PATCH'),
+      basic('c'),
+      { ...basic('a'), fullUrl: 'urn:a' },
+      {
+        resource: { resourceType: 'Basic', id: 'e', subject: { reference: 'urn:a' } },
+      },
+    )
+    expect(open(Buffer.from(text), 'f').refused).toEqual([
+      { place: 'f#1', key: '', reason: 'DELETE is not loaded, resources are' },
+      { place: 'f#3', key: '', reason: 'PATCH is not loaded, resources are' },
+      { place: 'f', key: 'Basic/a', reason: 'is in the Bundle several times, as in a history: load the one that is meant' },
+    ])
+    expect(entries(text)).toMatchObject([
+      { key: 'Basic/c', place: 'f#4' },
+      { key: 'Basic/e', text: expect.stringContaining('"Basic/a"') },
+    ])
+  })
   it('sends a resource that cannot be read as it is', () => {
     const wrong = '{"resourceType":"Basic","id":"a","extension":[{"url":"urn:uuid:a","url":"x"}]}'
     expect(entries(`{"resourceType":"Bundle","entry":[{"fullUrl":"urn:uuid:a","resource":${wrong}}]}`)).toMatchObject([{ text: wrong }])

@@ -31,7 +31,7 @@ export async function* chunksOf(
   }
   for await (const { place, opened } of openedOf(source, memories, failed)) {
     const { others, refused } = await replaced(opened, place)
-    failures.push(...refused.values())
+    failures.push(...opened.refused, ...refused.values())
     present += others.size
     for (const entry of opened.entries(others)) {
       if (refused.has(entry.key) || !isMeant(entry)) continue

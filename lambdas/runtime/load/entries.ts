@@ -5,6 +5,7 @@ import { isConditional, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { CompactJson, namesOf } from './compact-json.ts'
 import { bytesOf, type Patched, type Text, textOf } from './patched.ts'
+import type { Failure } from './send.ts'
 
 /** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
 export type LoadEntry = {
@@ -18,6 +19,8 @@ export type LoadEntry = {
 
 /** The text of a file, or of a line. */
 export type Opened = {
+  /** Entries of a Bundle that cannot be put under an id, and why. */
+  readonly refused: readonly Failure[]
   /** Resources that are only to be made unless a search, `Type?criteria`, finds one already. */
   readonly unless: readonly { readonly key: string; readonly search: string }[]
   /** `others`: keys of resources that are there already, by the keys they take the place of. */
@@ -29,12 +32,28 @@ export type Opened = {
  * `copy`: where the resources may stand, as long as the bytes.
  */
 export function open(bytes: Uint8Array, place: string, copy: Buffer = Buffer.allocUnsafe(bytes.length)): Opened {
-  const found = read(bytes, copy)
+  const { found, refused } = read(bytes, copy)
   const keys = found.map(keyOf)
+  const repeated = repeatedOf(keys)
   return {
-    unless: found.flatMap(({ unless, type }, i) => (unless === undefined ? [] : [{ key: keys[i]!, search: `${type}?${unless}` }])),
-    entries: (others) => entriesOf(found, keys, place, others),
+    refused: [
+      ...refused.map(({ entry, reason }) => ({ place: `${place}#${entry}`, key: '', reason })),
+      ...[...repeated].map((key) => ({
+        place,
+        key,
+        reason: 'is in the Bundle several times, as in a history: load the one that is meant',
+      })),
+    ],
+    unless: found.flatMap(({ unless, type }, i) =>
+      unless === undefined || repeated.has(keys[i]!) ? [] : [{ key: keys[i]!, search: `${type}?${unless}` }],
+    ),
+    entries: (others) => entriesOf(found, keys, place, others).filter(({ key }) => !repeated.has(key)),
   }
+}
+
+function repeatedOf(keys: readonly string[]): ReadonlySet<string> {
+  const once = new Set<string>()
+  return new Set(keys.filter((key) => once.size === once.add(key).size))
 }
 
 function entriesOf(
@@ -42,7 +61,7 @@ function entriesOf(
   keys: readonly string[],
   place: string,
   others: ReadonlyMap<string, string>,
-): Iterable<LoadEntry> {
+): IteratorObject<LoadEntry> {
   const urls = keys.map((key) => textOf(JSON.stringify(others.get(key) ?? key)))
   const known = new Map<string, Text>()
   for (const [i, { fullUrl }] of found.entries()) if (fullUrl !== undefined) known.set(fullUrl, urls[i]!)
@@ -52,7 +71,7 @@ function entriesOf(
     .map((each, i) => ({
       key: keys[i]!,
       url: urls[i]!,
-      place: each.isEntry ? `${place}#${i}` : place,
+      place: each.entry === undefined ? place : `${place}#${each.entry}`,
       ...resourceOf(each, keys[i]!, known),
     }))
     .filter(({ key }) => !others.has(key))
@@ -60,7 +79,8 @@ function entriesOf(
 
 /** A resource of a file, and where it stands in the copy. */
 type FoundResource = {
-  isEntry: boolean
+  /** Its place in the Bundle. */
+  entry: number | undefined
   fullUrl: string | undefined
   type: string | undefined
   /** Where an id can be put. */
@@ -80,9 +100,24 @@ type FoundResource = {
 /** The string between two places, quotes included, and what stands for it. */
 export type Reference = { readonly start: number; readonly end: number; readonly to: string; text: Text | undefined }
 
-const NAMES = namesOf(['resourceType', 'id', 'entry', 'fullUrl', 'resource', 'reference', 'url', 'valueUri', 'valueUrl', 'ifNoneExist'])
+const NAMES = namesOf([
+  'resourceType',
+  'id',
+  'entry',
+  'fullUrl',
+  'resource',
+  'reference',
+  'url',
+  'valueUri',
+  'valueUrl',
+  'method',
+  'ifNoneExist',
+])
 
-function read(bytes: Uint8Array, copy: Buffer): readonly FoundResource[] {
+/** What is in a text. `refused`: entries that ask for something else than that their resource is there. */
+type Found = { readonly found: readonly FoundResource[]; readonly refused: readonly { readonly entry: number; readonly reason: string }[] }
+
+function read(bytes: Uint8Array, copy: Buffer): Found {
   const json = new CompactJson(bytes, copy, NAMES)
   try {
     if (!isUtf8(bytes)) throw new SyntaxError()
@@ -105,27 +140,33 @@ function faultOf(bytes: Uint8Array): string {
 }
 
 /** The resources of a Bundle, or the one resource there is. */
-function resourcesOf(json: CompactJson): readonly FoundResource[] {
+function resourcesOf(json: CompactJson): Found {
   let entries: FoundResource[] | undefined
+  const refused: { entry: number; reason: string }[] = []
+  let number = 0
   const whole = resourceAt(json, () => {
     if (entries !== undefined) throw new SyntaxError('entry twice')
     entries = []
     json.array(() => {
-      const entry = entryAt(json)
-      if (entry !== undefined) entries!.push(entry)
+      const entry = number++
+      const { found, method } = entryAt(json)
+      if (method === 'DELETE' || method === 'PATCH') refused.push({ entry, reason: `${method} is not loaded, resources are` })
+      else if (found !== undefined) entries!.push(Object.assign(found, { entry }))
     })
   })
-  return whole.type === 'Bundle' && entries !== undefined ? entries : [whole]
+  return whole.type === 'Bundle' && entries !== undefined ? { found: entries, refused } : { found: [whole], refused: [] }
 }
 
-/** Nothing for an entry without a resource. */
-function entryAt(json: CompactJson): FoundResource | undefined {
+/** An entry need not have either. */
+function entryAt(json: CompactJson): { readonly found: FoundResource | undefined; readonly method: string | undefined } {
   let found: FoundResource | undefined
   let fullUrl: string | undefined
   let unless: string | undefined
+  let method: string | undefined
   if (!json.isAt(OBJECT)) throw new SyntaxError('not an entry')
   json.value((name, level) => {
     if (name === 'ifNoneExist' && level === 2 && json.isAt(QUOTE)) unless = json.string().replace(/^\?/, '')
+    if (name === 'method' && level === 2 && json.isAt(QUOTE)) method = json.string()
     if (level > 1) return
     if (name === 'fullUrl') fullUrl = json.string()
     else if (name === 'resource') {
@@ -133,7 +174,7 @@ function entryAt(json: CompactJson): FoundResource | undefined {
       found = resourceAt(json)
     }
   })
-  return found && Object.assign(found, { isEntry: true, fullUrl, unless })
+  return { found: found && Object.assign(found, { fullUrl, unless }), method }
 }
 
 /** `atEntries` consumes the value of a property `entry`. */
@@ -166,7 +207,7 @@ function resourceAt(json: CompactJson, atEntries?: () => void): FoundResource {
 const NO_PATCHES = { from: 0, to: 0 }
 
 const foundAt = ({ copy, length }: CompactJson): FoundResource => ({
-  isEntry: false,
+  entry: undefined,
   fullUrl: undefined,
   type: undefined,
   afterType: length,
