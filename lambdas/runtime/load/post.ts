@@ -23,10 +23,14 @@ export function getFrom(url: string): Promise<Answer> {
 
 async function patiently(url: string, ask: () => Promise<Answer>): Promise<Answer> {
   for (let attempt = 0; ; attempt++) {
-    const answer = await ask().catch(() => undefined)
+    let reason = 'no answer'
+    const answer = await ask().catch((error: NodeJS.ErrnoException) => {
+      reason = error.code ?? error.message
+      return undefined
+    })
     if (answer !== undefined && answer.status !== 429 && answer.status !== 503) return answer
     if (attempt === PATIENCE[answer === undefined ? 'unreachable' : 'busy'])
-      throw new Error(answer === undefined ? `${url} cannot be reached` : `${url} stays busy (${answer.status})`)
+      throw new Error(answer === undefined ? `${url} cannot be reached (${reason})` : `${url} stays busy (${answer.status})`)
     await wait(Math.max(Number(answer?.headers['retry-after'] ?? 0) * 1000 || 0, 50 * 2 ** attempt))
   }
 }
