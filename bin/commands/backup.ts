@@ -1,5 +1,5 @@
 /** `fhir backup`: a consistent copy of a data folder's resources, also while its server runs. */
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/backup.ts'
@@ -12,7 +12,7 @@ export const backupCommand = new Command('backup')
   .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     if (existsSync(file)) throw new Error(`${file} exists already`)
-    if (!existsSync(join(data, 'store.db'))) throw new Error(`There is no data in ${data}`)
+    if (statSync(join(data, 'store.db'), { throwIfNoEntry: false }) === undefined) throw new Error(`There is no data in ${data}`)
     await backupStore(data, file, warn)
     say(`${data} is saved in ${file}\n`)
   })

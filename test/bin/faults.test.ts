@@ -98,7 +98,7 @@ describe.each(DURABILITIES)('With %s audit records', (durability) => {
   })
 })
 
-itOnSmallDisk('A first start on a full disk is refused in one line, and is a first start when there is room', async () => {
+itOnSmallDisk('A first start on a full disk is refused in one line, and is a first start when there is room; so is a backup', async () => {
   const disk = smallDisk()
   const data = join(disk, 'data')
   fill(disk)
@@ -108,6 +108,12 @@ itOnSmallDisk('A first start on a full disk is refused in one line, and is a fir
   const server = await started('--data', data)
   expect((await put(server, 'a')).status).toBe(201)
   await server.stop()
+  fill(disk)
+  const saved = join(disk, 'saved.db')
+  expect(await fhir('backup', saved, '--data', data)).toMatchObject({
+    code: 1,
+    err: `fhir: ${saved} cannot be written: database or disk is full\n`,
+  })
 })
 
 function smallDisk(): string {

@@ -149,7 +149,7 @@ const asNobody = (...args: readonly string[]) =>
   spawnSync(process.execPath, ['bin/fhir.js', ...args], { encoding: 'utf8', ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}) })
 const canBeNobody = process.platform !== 'win32' && asNobody('start', '--help').status === 0
 
-itNeeding('a user without rights', canBeNobody)('A start that may not read what it needs says so in one line', async () => {
+itNeeding('a user without rights', canBeNobody)('A command that may not read what it needs says so in one line', async () => {
   const data = await aFolder()
   for (const path of ['', ...readdirSync(data, { recursive: true, encoding: 'utf8' })])
     if (isRoot) chownSync(join(data, path), NOBODY, NOBODY)
@@ -159,4 +159,13 @@ itNeeding('a user without rights', canBeNobody)('A start that may not read what 
     expect([status, stderr]).toEqual([1, `fhir: ${join(data, name)} cannot be read and written (EACCES)\n`])
     chmodSync(join(data, name), 0o700)
   }
+  chmodSync(data, 0)
+  for (const [name, ...args] of [
+    ['store.db', 'backup', join(newFolder(), 'saved.db')],
+    ['address', 'accept-clock'],
+  ] as const) {
+    const { status, stderr } = asNobody(...args, '--data', data)
+    expect([status, stderr]).toEqual([1, expect.stringMatching(`^fhir: EACCES: .* '${join(data, name)}'\n$`)])
+  }
+  chmodSync(data, 0o700)
 })

@@ -8,7 +8,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { replaceDurably } from './durable-file.ts'
+import { isMissing, replaceDurably } from './durable-file.ts'
 
 /** `left`: the command has ended. Throws what the command is to say. */
 export type Command = (argument: string, left: Promise<void>) => Promise<void>
@@ -89,12 +89,13 @@ async function serve(socket: Socket, commands: Readonly<Record<string, Command>>
   }
 }
 
-function connected(folder: string): Promise<Socket | undefined> {
+async function connected(folder: string): Promise<Socket | undefined> {
   let address: string
   try {
     address = readFileSync(join(folder, ADDRESS), 'utf8')
-  } catch {
-    return Promise.resolve(undefined)
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
   }
   return new Promise((resolve) => {
     const socket = connect(address, () => resolve(socket))

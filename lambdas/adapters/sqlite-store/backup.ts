@@ -1,5 +1,5 @@
 /** Copies of a store's file, and whether a file is one. https://www.sqlite.org/backup.html */
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import { renameSync, rmSync, statSync } from 'node:fs'
 import { backup, type DatabaseSync } from 'node:sqlite'
 import { damaged } from './damage.ts'
 import { RecentKeys } from './keys/recent-keys.ts'
@@ -21,7 +21,7 @@ export async function backupStoreFile(file: string, to: string): Promise<void> {
     checkStoreFile(partial)
     renameSync(partial, to)
   } catch (error) {
-    if (isUnopened(error)) throw new Error(`${to} cannot be written: ${(error as Error).message}`, { cause: error })
+    if (isUnwritten(error)) throw new Error(`${to} cannot be written: ${(error as Error).message}`, { cause: error })
     const reason = reasonOf(error, file)
     throw reason instanceof StoreFileError ? new StoreFileError(`${file} is damaged: no backup was made`, { cause: error }) : reason
   } finally {
@@ -32,11 +32,12 @@ export async function backupStoreFile(file: string, to: string): Promise<void> {
 
 /** https://www.sqlite.org/rescode.html#cantopen */
 const CANNOT_OPEN = 14
-const isUnopened = (error: unknown): boolean => ((error as { readonly errcode?: number }).errcode ?? 0) === CANNOT_OPEN
+const FULL = 13
+const isUnwritten = (error: unknown): boolean => [CANNOT_OPEN, FULL].includes((error as { readonly errcode?: number }).errcode ?? 0)
 
 /** StoreFileError where there is no such file, or where not all of its store is in it. */
 export function checkIsWhole(file: string): void {
-  if (!existsSync(file)) throw new StoreFileError(`${file} does not exist`)
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new StoreFileError(`${file} does not exist`)
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
     throw new StoreFileError(
       `${file} is the store of a data folder, with newer versions in the log beside it: save that folder with fhir backup`,

@@ -1,5 +1,5 @@
 /** Finds the files of a load and reads what is in them: Bundles, single resources, NDJSON, each also as .gz. */
-import { createReadStream, type Dirent, existsSync, readdirSync, statSync } from 'node:fs'
+import { createReadStream, type Dirent, readdirSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream'
@@ -14,8 +14,8 @@ const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/
 /** Files as they are named, and everything loadable below folders, in the order of their names. */
 export function sourcesOf(paths: readonly string[]): readonly Source[] {
   return paths.flatMap((path) => {
-    if (!existsSync(path)) throw new Error(`${path} does not exist`)
-    const stats = statSync(path)
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (stats === undefined) throw new Error(`${path} does not exist`)
     if (!stats.isDirectory()) return [{ file: path, size: stats.size }]
     const inside = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory() || LOADABLE.test(entry.name))
     return sourcesOf(inside.map((entry: Dirent) => join(path, entry.name)).sort())
