@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { type AddressInfo, isIPv4 } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { readConfig } from '../../lambdas/runtime/config.ts'
+import { readConfig, unknownVariables } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
@@ -45,8 +45,10 @@ async function start(options: Options): Promise<void> {
     throw new Error('Without authentication the server listens on loopback addresses only: 127.0.0.1, ::1, localhost')
   const address = options.host.includes(':') ? `[${options.host}]` : options.host
   const baseUrl = options.baseUrl ?? `http://${address}:${options.port}/fhir`
+  const config = readConfig()
+  for (const variable of unknownVariables()) warn(`${variable} is no setting of this server (README.md lists them): it changes nothing`)
   const embedded = await openEmbedded({
-    config: readConfig(),
+    config,
     baseUrl,
     ...(options.memory ? {} : { dataFolder: options.data }),
     report: (error, requestId) => complain(`${new Date().toISOString()} request ${requestId}: ${toldOf(error)}\n`),

@@ -2,7 +2,7 @@
 import { isTimeZone } from '../fhir/time-zone.ts'
 
 /** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
-export type SettingKind = 'integer' | 'count' | 'wait' | 'list' | 'switch' | 'text' | 'time zone' | readonly string[]
+export type SettingKind = 'integer' | 'count' | 'wait' | 'origins' | 'switch' | 'text' | 'time zone' | readonly string[]
 
 export type Setting = {
   /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
@@ -30,7 +30,7 @@ export const SETTINGS = [
   setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
   setting('maxBodyBytes', 'count', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
   setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
-  setting('allowedOrigins', 'list', '*', 'origins whose browsers may call the server, separated by commas, or *; in open mode only loopback origins are let in'),
+  setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; in open mode only loopback origins are let in'),
   setting('auditRetentionDays', 'integer', '90', 'days for which audit records are kept'),
   setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
@@ -55,7 +55,7 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'wait'
   ? number
   : Kind extends 'switch'
     ? boolean
-    : Kind extends 'list'
+    : Kind extends 'origins'
       ? readonly string[]
       : Kind extends readonly (infer Choice)[]
         ? Choice
@@ -70,6 +70,12 @@ export const variableOf = (name: string): string => `FHIR_${name.replace(/[A-Z]/
 
 /** RangeError that names the variable where a value does not fit. */
 export const readConfig = (environment: Environment = process.env): Config => read(SETTINGS, environment) as Config
+
+/** What reads like a setting and is none: a slip, and the default holds. Tests have variables of their own, stages are chosen by one. */
+export const unknownVariables = (environment: Environment = process.env): readonly string[] =>
+  Object.keys(environment).filter(
+    (variable) => /^FHIR_(?!TEST_|STAGE$)/.test(variable) && !SETTINGS.some(({ name }) => variableOf(name) === variable),
+  )
 
 /** As readConfig, of PLACES. */
 export const readPlaces = (environment: Environment = process.env): Places => read(PLACES, environment) as Places
@@ -103,8 +109,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return Number(text) <= LONGEST_WAIT && wholeNumber(text) ? Number(text) : refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
     case 'switch':
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
-    case 'list':
-      return text.split(',').map((item) => item.trim())
+    case 'origins':
+      return originsOf(text) ?? refuse('* or origins as browsers send them, such as https://app.example.org')
     case 'text':
       return text
     case 'time zone':
@@ -112,6 +118,13 @@ function parse({ name, kind }: Setting, text: string): unknown {
     default:
       return kind.includes(text) ? text : refuse(`one of ${kind.join(', ')}`)
   }
+}
+
+/** None in an empty text. Any scheme: apps on telephones have their own. https://www.rfc-editor.org/rfc/rfc6454#section-7 */
+function originsOf(text: string): readonly string[] | undefined {
+  if (text === '') return []
+  const origins = text.split(',').map((item) => item.trim())
+  return origins.every((origin) => /^(?:\*|[a-z][a-z0-9+.-]*:\/\/[^/?#\sA-Z]+)$/.test(origin)) ? origins : undefined
 }
 
 const LONGEST_WAIT = 3_600_000

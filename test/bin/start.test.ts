@@ -13,7 +13,7 @@ import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
-import { fhir, started } from './process.ts'
+import { fhir, started, startedUnder } from './process.ts'
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
 
@@ -54,8 +54,9 @@ describe('start', () => {
     expect(server.out()).not.toContain('58c297c4')
     await server.stop()
   })
-  it('--memory keeps nothing, and greets with calls that work without the sample', async () => {
-    const server = await started('--memory')
+  it('--memory keeps nothing, and greets with calls that work without the sample; a variable that only reads like a setting is told', async () => {
+    const server = await startedUnder(['env', 'FHIR_CLIENT_ID=optional'], '--memory')
+    expect(server.err()).toBe('fhir: FHIR_CLIENT_ID is no setting of this server (README.md lists them): it changes nothing\n')
     const calls = [...server.out().matchAll(/^ {2}curl '?([^' \n]+)'?$/gm)].map(([, url]) => url!)
     expect(await Promise.all(calls.map(async (url) => (await json(url)).resourceType))).toEqual(['CapabilityStatement', 'Bundle'])
     expect(

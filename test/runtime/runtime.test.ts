@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, jest } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
-import { readConfig, readProgramEnvironment, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
+import { readConfig, readProgramEnvironment, SETTINGS, unknownVariables, variableOf } from '../../lambdas/runtime/config.ts'
 import { Gate } from '../../lambdas/runtime/gate.ts'
 import { keepTrying } from '../../lambdas/runtime/keep-trying.ts'
 import { pacedWriter } from '../../lambdas/runtime/paced-writer.ts'
@@ -18,13 +18,13 @@ describe('settings', () => {
         FHIR_CLIENT_IDS: 'optional',
         FHIR_VERSIONING: 'off',
         FHIR_MAX_BODY_BYTES: '5',
-        FHIR_ALLOWED_ORIGINS: 'http://a, http://b',
+        FHIR_ALLOWED_ORIGINS: 'http://a, capacitor://localhost:81',
       }),
     ).toMatchObject({
       clientIds: 'optional',
       versioning: false,
       maxBodyBytes: 5,
-      allowedOrigins: ['http://a', 'http://b'],
+      allowedOrigins: ['http://a', 'capacitor://localhost:81'],
     }))
   it.each([
     ['FHIR_CLIENT_IDS', 'maybe', 'one of required, optional'],
@@ -35,10 +35,23 @@ describe('settings', () => {
     ['FHIR_SEARCH_BUDGET', '0', 'a whole number from 1 to 3600000'],
     ['FHIR_SEARCH_BUDGET', '1e3', 'a whole number from 1 to 3600000'],
     ['FHIR_SEARCH_BUDGET', '99999999999', 'a whole number from 1 to 3600000'],
+    ...['app.example.org', 'https://app.example.org/', 'https://App.example.org', 'https://a b', 'https://a,'].map(
+      (value) => ['FHIR_ALLOWED_ORIGINS', value, '* or origins as browsers send them, such as https://app.example.org'] as const,
+    ),
     ['FHIR_TIME_ZONE', 'Mars/Base', 'the name of a time zone, such as Europe/Berlin'],
   ])('%s=%s is refused by name', (name, value, expected) => {
     expect(() => readConfig({ [name]: value })).toThrow(`${name} is "${value}", but must be ${expected}`)
   })
+  it('are told from what only reads like one', () =>
+    expect(
+      unknownVariables({
+        FHIR_CLIENT_ID: 'optional',
+        FHIR_CLIENT_IDS: 'optional',
+        FHIR_BASE_URL: 'x',
+        FHIR_TEST_FULL: '1',
+        FHIR_STAGE: 'a',
+      }),
+    ).toEqual(['FHIR_CLIENT_ID', 'FHIR_BASE_URL']))
   it('are not for the program that evaluates for clients, nor is any secret', () =>
     expect(readProgramEnvironment({ TZ: 'UTC', FHIR_TABLE: 't', AWS_SECRET_ACCESS_KEY: 's', PATH: '/bin' })).toEqual({ TZ: 'UTC' }))
   it('are all in the README', () => {
