@@ -2,9 +2,9 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { SingleBar } from 'cli-progress'
 import { Command, InvalidArgumentError } from 'commander'
+import type { Failure } from '../../lambdas/runtime/load/entries.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
-import type { Failure } from '../../lambdas/runtime/load/send.ts'
 import { complain, lenient, say } from '../output.ts'
 import { baseUrl } from './options.ts'
 

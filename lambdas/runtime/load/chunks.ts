@@ -1,8 +1,7 @@
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
-import { type LoadEntry, type Opened, open } from './entries.ts'
+import { type Failure, type LoadEntry, type Opened, open } from './entries.ts'
 import { sizeOf } from './patched.ts'
 import { type Memories, type Source, textsOf } from './read-files.ts'
-import type { Failure } from './send.ts'
 import type { Replaced } from './unless.ts'
 
 /** `failures`: of what was read for it. `present`: how many resources have others in their place. */

@@ -5,7 +5,6 @@ import { isConditional, replaceReferences } from '../../fhir/references.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import { CompactJson, namesOf } from './compact-json.ts'
 import { bytesOf, type Patched, type Text, textOf } from './patched.ts'
-import type { Failure } from './send.ts'
 
 /** `key`: Type/id. `url`: the same in JSON. `resource`: its JSON, without white space. */
 export type LoadEntry = {
@@ -16,6 +15,9 @@ export type LoadEntry = {
   readonly searches: readonly Reference[]
   readonly place: string
 }
+
+/** Why something of a file is not loaded. */
+export type Failure = { readonly place: string; readonly key: string; readonly reason: string }
 
 /** The text of a file, or of a line. */
 export type Opened = {

@@ -4,13 +4,13 @@
  */
 import { checkBase } from './check-base.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import type { LoadEntry } from './entries.ts'
+import type { Failure, LoadEntry } from './entries.ts'
 import { type LookUp, lookUpAt } from './look-up.ts'
 import { Memory } from './memory.ts'
 import { textOf } from './patched.ts'
 import { postTo } from './post.ts'
 import type { Memories, Source } from './read-files.ts'
-import { type Failure, type Sender, senderBy } from './send.ts'
+import { type Sender, senderBy } from './send.ts'
 import { type Replaced, replacing } from './unless.ts'
 
 /** What was sent and read since the last call. `again`: bytes that turn out to be read once more. */

@@ -1,12 +1,10 @@
 /** Sends entries to a server: transactions first, so that it is fast; a refused one again as a batch, so that only what is wrong fails. */
 import { parseJsonBytes } from '../../fhir/json.ts'
 import { isSuccess, json, type Outcome, told } from './answer.ts'
-import type { LoadEntry } from './entries.ts'
+import type { Failure, LoadEntry } from './entries.ts'
 import { Memory } from './memory.ts'
 import { bytesOf, sizeOf, write } from './patched.ts'
 import type { Post } from './post.ts'
-
-export type Failure = { readonly place: string; readonly key: string; readonly reason: string }
 
 export type Sender = (entries: readonly LoadEntry[]) => Promise<readonly Failure[]>
 
