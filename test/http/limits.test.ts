@@ -22,6 +22,7 @@ it.each<[told: string, file: string, constant: string]>([
   ['10,000 resources that come along', 'interactions/included', 'MOST = 10_000'],
   ['parameters of your own | 200 on a type', 'search/room', 'MOST_OF_TYPE = 200'],
   ['5,000 on all types together', 'search/room', 'MOST_DEFINED = 5_000'],
+  ['`_pretty` | 5 MB', 'http/steps/write-response', 'LONGEST_PRETTY = 5_000_000'],
   ['50 MB of answers', 'interactions/bundle-answers', 'HEAVIEST = 50_000_000'],
   ['or 20 seconds', 'interactions/bundle-answers', 'LONGEST = 20_000'],
   ['64 levels of JSON', 'fhir/json', 'DEEPEST = 64'],

@@ -90,3 +90,23 @@ describe('_summary and _elements', () => {
     expect(entry[1].resource).toEqual(WARNINGS)
   })
 })
+
+describe('_pretty', () => {
+  const resource = (bytes: number) => Buffer.from(`{"resourceType":"Patient","id":"${'x'.repeat(bytes)}"}`)
+  const page = (...resources: readonly Uint8Array[]) => ({
+    kind: 'bundle',
+    type: 'searchset',
+    link: [],
+    entries: resources.map((each) => ({ resource: each })),
+  })
+  const linesOf = async (body: unknown, path: string): Promise<number> => {
+    answer = { status: 200, body: body as never }
+    return (await (await fetch(`http://127.0.0.1:${front.port}${path}?_pretty=true`)).text()).split('\n').length
+  }
+  it('makes lines of what a page may hold, not of more', async () => {
+    expect(await linesOf(resource(4_900_000), '/Patient/1')).toBe(5)
+    expect(await linesOf(resource(5_000_000), '/Patient/1')).toBe(1)
+    expect(await linesOf(page(resource(2_500_000), resource(2_400_000)), '/Patient')).toBeGreaterThan(10)
+    expect(await linesOf(page(resource(2_500_000), resource(2_500_000)), '/Patient')).toBe(1)
+  })
+})

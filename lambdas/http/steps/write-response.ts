@@ -1,5 +1,5 @@
 /** Turns an interaction's answer into bytes and headers. */
-import { isBundlePage } from '../../fhir/bundle.ts'
+import { type BundlePage, isBundlePage, sizeOf } from '../../fhir/bundle.ts'
 import { writeJson } from '../../fhir/json.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
@@ -14,12 +14,18 @@ export const writeResponse: Step = (() => {
   return { after: write, onError: write }
 })()
 
+/** Bytes: more than a page has. Lines that are deep inside make JSON thirty times as long: nobody would read so many, nor get them sent. */
+const LONGEST_PRETTY = 5_000_000
+
 async function responseOf({ body, ...rest }: FhirResponse, pretty: boolean): Promise<HttpResponse> {
-  if (isBundlePage(body)) return answer(rest, await writtenBundle(body, pretty))
+  if (isBundlePage(body)) return answer(rest, await writtenBundle(body, pretty && lengthOfPage(body) <= LONGEST_PRETTY))
   if (body === undefined) return answer(rest)
   const bytes = body instanceof Uint8Array ? body : bytesOf(body)
-  return answer(rest, pretty && rest.headers?.['content-type'] === undefined ? await written([bytes], true) : [bytes])
+  const isPretty = pretty && bytes.length <= LONGEST_PRETTY && rest.headers?.['content-type'] === undefined
+  return answer(rest, isPretty ? await written([bytes], true) : [bytes])
 }
+
+const lengthOfPage = ({ entries }: BundlePage): number => entries.reduce((sum, { resource }) => sum + sizeOf(resource), 0)
 
 /** What is told without the steps of a request, and so never pretty. */
 export const httpResponse = ({ body, ...rest }: Told): HttpResponse => answer(rest, [bytesOf(body)])
