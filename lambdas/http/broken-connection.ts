@@ -11,6 +11,7 @@ export function faultOf({ code = '' }: NodeJS.ErrnoException): FhirError | undef
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return fhirError(408, 'timeout', 'The request did not come in time')
   if (code === 'HPE_HEADER_OVERFLOW') return fhirError(431, 'too-long', 'The URL and the headers are too long')
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return fhirError(413, 'too-long', 'The extensions of a chunk are too long')
+  if (code === 'HPE_INVALID_URL') return fhirError(400, 'value', 'The URL has characters that must be percent-encoded as UTF-8')
   return code.startsWith('HPE_') ? fhirError(400, 'structure', 'This is not HTTP/1.1') : undefined
 }
 

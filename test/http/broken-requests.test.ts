@@ -19,6 +19,7 @@ const told = (text: string) =>
 describe('what is no request', () => {
   it.each([
     ['no HTTP', 'HELLO\r\n\r\n', 400, 'structure'],
+    ['a letter in the URL that is not ASCII', 'GET /Patient?name=Müller HTTP/1.1\r\nhost: localhost\r\n\r\n', 400, 'value'],
     ['a header without a name', get('host: localhost', ': x'), 400, 'structure'],
     ['two lengths', get('host: localhost', 'content-length: 1', 'content-length: 2'), 400, 'structure'],
     ['a length and chunks', get('host: localhost', 'content-length: 1', 'transfer-encoding: chunked'), 400, 'structure'],
