@@ -53,6 +53,12 @@ describe('findings', () => {
     )
   })
 
+  it('tells a day there is none of from what does not look like one', () => {
+    const told = (birthDate: string) => validate(changed('patient', '/birthDate', birthDate)).map(({ text }) => text)
+    expect(told('1970-02-30')).toEqual(['There is no such day'])
+    expect(told('30.2.1970')).toEqual(['A date looks like 2024, 2024-05 or 2024-05-31'])
+  })
+
   it('stops listing after 100', () => {
     const issues = validate({ resourceType: 'Patient', name: Array.from({ length: 500 }, () => ({ foo: 1 })) })
     expect(issues).toHaveLength(101)

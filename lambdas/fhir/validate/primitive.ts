@@ -40,7 +40,11 @@ const plainText = text((value) => {
 
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/
 
-const dated = (pattern: RegExp, fault: string): PrimitiveCheck => text((value) => (pattern.test(value) && isDay(value) ? undefined : fault))
+const dated = (pattern: RegExp, fault: string): PrimitiveCheck =>
+  text((value) => {
+    if (!pattern.test(value)) return fault
+    return isDay(value) ? undefined : 'There is no such day'
+  })
 
 /** Whether there is such a day: no 30 February, no year 0. */
 function isDay(value: string): boolean {
