@@ -147,7 +147,8 @@ describe('A folder', () => {
   const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 
   it('is taken from others, with what an older server left in it, and nobody reaches what is deeper; one somebody shared is told of', async () => {
-    const folder = newFolder()
+    const folder = join(newFolder(), 'my data')
+    mkdirSync(folder)
     for (const path of ['audit', 'blobs', 'blobs/objects']) mkdirSync(join(folder, path))
     for (const path of ['store.db', 'store.db-wal', 'key', 'audit/2026-01-01.jsonl'])
       writeFileSync(join(folder, path), 'x', { mode: 0o666 })
@@ -155,7 +156,7 @@ describe('A folder', () => {
       chmodSync(join(folder, path), statSync(join(folder, path)).isDirectory() ? 0o755 : 0o664)
     const { warnings, unlock } = await openDataFolder(folder)
     unlock()
-    expect(warnings).toEqual([`The data folder ${folder} can be read by other users: chmod 700 ${folder}`])
+    expect(warnings).toEqual([`The data folder ${folder} can be read by other users: chmod 700 '${folder}'`])
     expect(
       readdirSync(folder, { recursive: true, encoding: 'utf8' })
         .map((path) => `${path} ${modeOf(join(folder, path))}`)

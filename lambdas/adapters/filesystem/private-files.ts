@@ -11,7 +11,7 @@ const OTHERS = 0o077
 export async function makePrivate(folder: string): Promise<readonly string[]> {
   // Windows has no modes: files are their folder's.
   if (process.platform === 'win32') return []
-  const warnings = (await isShared(folder)) ? [`The data folder ${folder} can be read by other users: chmod 700 ${folder}`] : []
+  const warnings = (await isShared(folder)) ? [`The data folder ${folder} can be read by other users: chmod 700 ${quoted(folder)}`] : []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
     if (!(await isShared(path).catch(() => false))) continue
@@ -21,6 +21,9 @@ export async function makePrivate(folder: string): Promise<readonly string[]> {
   }
   return warnings
 }
+
+/** As a shell takes it. */
+const quoted = (path: string): string => (/^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`)
 
 const isShared = async (path: string): Promise<boolean> => ((await stat(path)).mode & OTHERS) !== 0
 
