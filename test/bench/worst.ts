@@ -60,11 +60,13 @@ const peak = (): number => {
 const forgetPeak = (): void => writeFileSync(`/proc/${child.pid}/clear_refs`, '5')
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+/** Keeps nothing from ending. */
+const patience = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, PATIENCE).unref())
 
 async function send({ method, path, headers = {}, body }: WorstRequest): Promise<string> {
   const asked = ask(base + path, { agent, method, headers, ...(body === undefined ? {} : { body }) })
   const answered = asked.then(([status, { length }]) => `${status}, ${Math.ceil(length / 1000)} kB`).catch(({ code }) => String(code))
-  return Promise.race([answered, pause(PATIENCE).then(() => 'none')])
+  return Promise.race([answered, patience().then(() => 'none')])
 }
 
 /** The longest of the reads another client makes until told to stop, in milliseconds. */
@@ -74,7 +76,7 @@ function reads(): () => Promise<number> {
   const done = (async () => {
     while (going) {
       const began = performance.now()
-      await Promise.race([ask(`${base}/Patient/p1`, { agent: bystander }).catch(() => undefined), pause(PATIENCE)])
+      await Promise.race([ask(`${base}/Patient/p1`, { agent: bystander }).catch(() => undefined), patience()])
       longest = Math.max(longest, performance.now() - began)
       await pause(5)
     }
