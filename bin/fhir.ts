@@ -1,4 +1,5 @@
 /** The command line of the embedded home. */
+import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { complain } from './output.ts'
 
@@ -14,7 +15,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 // What is written is its owner's alone, also by SQLite, which has no setting for it.
 process.umask(0o077)
 
-const program = new Command('fhir').description('A FHIR R4 server in one process: starts it, loads it, saves it').showHelpAfterError()
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { readonly version: string }
+const program = new Command('fhir')
+  .description('A FHIR R4 server in one process: starts it, loads it, saves it')
+  .version(version)
+  .showHelpAfterError()
 const asked = COMMANDS[process.argv[2] ?? '']
 for (const command of asked === undefined ? Object.values(COMMANDS) : [asked]) program.addCommand(await command())
 

@@ -144,11 +144,17 @@ describe('start', () => {
       code: 1,
       err: expect.stringMatching(/^error: unknown command 'lod'\n\(Did you mean load\?\)/),
     })
+    expect(await fhir('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
     for (const command of ['start', 'load', 'backup', 'accept-clock', 'restore']) {
       const { code, out } = await fhir(command, '--help')
       expect([command, code, out]).toEqual([command, 0, expect.stringContaining(`Usage: fhir ${command}`)])
     }
   })
+})
+
+it('the pages name no command that takes whatever Node is on the path', () => {
+  for (const page of ['README.md', 'lambdas/README.md', 'lib/README.md', 'test/bench/README.md'])
+    expect([page, readFileSync(page, 'utf8').match(/(?<!npx )\bnode [\w./-]+\.ts/g)]).toEqual([page, null])
 })
 
 describe('load', () => {
