@@ -195,6 +195,27 @@ describe('A folder', () => {
     expect([warnings, modeOf(shared)]).toEqual([[`${join(folder, 'audit')} leads to what can be read by other users`], '755'])
   })
 
+  it('that holds other things, as a home does, leaves them as they are', async () => {
+    const folder = newFolder()
+    for (const name of ['notes.txt', 'novel.unfinished', 'keys', 'store.txt']) {
+      writeFileSync(join(folder, name), 'mine')
+      chmodSync(join(folder, name), 0o644)
+    }
+    mkdirSync(join(folder, 'www'))
+    chmodSync(join(folder, 'www'), 0o755)
+    const { warnings, unlock } = await openDataFolder(folder)
+    unlock()
+    expect(warnings).toEqual([])
+    expect(readdirSync(folder).map((name) => `${name} ${modeOf(join(folder, name))}`)).toEqual([
+      'keys 644',
+      'lock.db 600',
+      'notes.txt 644',
+      'novel.unfinished 644',
+      'store.txt 644',
+      'www 755',
+    ])
+  })
+
   it('loses what a process that ended had not finished', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'key.1.unfinished'), '')

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { filesLeftUnfinished, isMissing, replaceDurably } from './durable-file.ts'
-import { checkEntries, checkEntry, DataFolderError } from './folder-entries.ts'
+import { checkEntries, checkEntry, DataFolderError, isOurs } from './folder-entries.ts'
 import { isNoLock, takeLock } from './folder-lock.ts'
 import { warnOfOldServer } from './old-lock.ts'
 import { makePrivate } from './private-files.ts'
@@ -25,7 +25,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   const unlock = await lock(folder)
   try {
     await checkEntries(folder)
-    for (const name of await filesLeftUnfinished(folder)) await rm(join(folder, name), { force: true })
+    for (const name of (await filesLeftUnfinished(folder)).filter(isOurs)) await rm(join(folder, name), { force: true })
     const warnings = [...(await warnOfOldServer(folder)), ...(await makePrivate(folder))]
     return { path: (name) => join(folder, name), key: () => keyIn(join(folder, 'key')), warnings, unlock }
   } catch (error) {

@@ -15,6 +15,10 @@ const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
   folder: ['audit', 'blobs', 'blobs/objects', 'blobs/parts'],
 }
 
+/** With what a version before this one left, and what is not finished. Somebody may name a folder that holds other things: those are theirs. */
+export const isOurs = (name: string): boolean =>
+  /^(?:(?:key|address)(?:\..+\.unfinished)?|socket|lock|audit|blobs|(?:lock|store|index|restored)\.db.*)$/.test(name)
+
 /** DataFolderError for the first that is something else, cannot be read and written, or is a link that leads nowhere. */
 export async function checkEntries(folder: string): Promise<void> {
   for (const kind of ['folder', 'file'] as const) for (const name of ENTRIES[kind]) await checkEntry(join(folder, name), kind)

@@ -1,11 +1,12 @@
 /** What a folder holds is for its owner alone, whatever the process's umask is, and whoever made the files. */
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isOurs } from './folder-entries.ts'
 
 const OTHERS = 0o077
 
 /**
- * Takes the files and folders in it from others; what is deeper nobody can reach any more, however many files that are, and is not looked at.
+ * Takes the server's files and folders in it from others; what is deeper nobody can reach any more, however many files that are, and is not looked at.
  * The folder itself stays as somebody made it: a line says that others may look into it, and one for each thing that is not taken from them.
  */
 export async function makePrivate(folder: string): Promise<readonly string[]> {
@@ -14,6 +15,7 @@ export async function makePrivate(folder: string): Promise<readonly string[]> {
   const warnings = (await isShared(folder)) ? [`The data folder ${folder} can be read by other users: chmod 700 ${quoted(folder)}`] : []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
+    if (!isOurs(entry.name)) continue
     if (!(await isShared(path).catch(() => false))) continue
     if (entry.isSymbolicLink()) warnings.push(`${path} leads to what can be read by other users`)
     else if ((entry.isFile() || entry.isDirectory()) && !(await isTaken(path, entry.isFile() ? 0o600 : 0o700)))
