@@ -62,12 +62,19 @@ export class Connections {
     if (this.#open.delete(socket)) this.#open.set(socket, connection)
   }
 
+  /** An answer on its way is not cut off as long as there is another. */
   #closeOne(): void {
+    let found: Socket | undefined
     for (const [socket, { latest }] of this.#open) {
       if (latest !== undefined) continue
-      this.#open.delete(socket)
-      return void socket.destroy()
+      found ??= socket
+      if (socket.writableLength > 0) continue
+      found = socket
+      break
     }
+    if (found === undefined) return
+    this.#open.delete(found)
+    found.destroy()
   }
 
   #look(): void {

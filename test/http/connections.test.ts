@@ -1,4 +1,5 @@
 /** Many connections, heads that never end, and clients that do not wait for answers: everybody else is answered. Real sockets; outcomes are counted. */
+import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { comes, dial, type Front, head, patientOf, startFront } from './front.ts'
@@ -23,6 +24,22 @@ describe('connections', () => {
     await fourth.until(/ 200 /)
     await second.ended
     expect([first, third, fourth].map(({ socket }) => socket.destroyed)).toEqual([false, false, false])
+  })
+
+  it('are not closed while their answer is on its way, as long as there are others', async () => {
+    const size = 20_000_000
+    const large: FhirResponse = { status: 200, headers: { 'content-type': 'image/png' }, body: new Uint8Array(size) }
+    front = await startFront(async ({ id }) => (id === 'large' ? large : { status: 200 }), { mostConnections: 2 })
+    const slow = dial(front.port)
+    slow.socket.write(GET.replace('/1', '/large'))
+    await once(slow.socket, 'data')
+    slow.socket.pause()
+    const idle = dial(front.port, GET)
+    await idle.until(/ 200 /)
+    await dial(front.port, GET).until(/ 200 /)
+    await idle.ended
+    slow.socket.resume()
+    await comes(() => slow.text().length > size)
   })
 
   it('are not closed while they are answered: then the new one is', async () => {
