@@ -58,6 +58,11 @@ export const isWatched = ({ interpreted, values, components = [] }: CustomMappin
 /** Whether some of these parameters have no values unless they are evaluated ahead. */
 export const areInterpreted = (custom: readonly CustomMapping[] = []): boolean => custom.some(({ interpreted }) => interpreted === true)
 
+/** ms of processor time for one evaluation where it is watched: whoever needs this thread waits for it. */
+const LONGEST_HERE = 90
+/** ms after which others pass before the next is begun, and evaluations in one go. */
+const PIECE = { ms: 10, count: 64 }
+
 class Watched {
   readonly #evaluate: (place: Place) => readonly TypedValue[]
   readonly #known = new WeakMap<object, Outcome<readonly TypedValue[]>>()
@@ -76,22 +81,28 @@ class Watched {
     return outcome.result
   }
 
-  ahead(places: readonly Place[]): void {
+  /** In pieces: others pass between them. */
+  async ahead(places: readonly Place[]): Promise<void> {
     const elements = places.filter((place) => isElement(focusOf(place)))
-    this.#outcomes(elements).forEach((outcome, i) => {
-      this.#known.set(focusOf(elements[i]!) as object, outcome)
-    })
+    for (let first = 0; first < elements.length; ) {
+      const outcomes = this.#outcomes(elements.slice(first, first + PIECE.count))
+      for (const [i, outcome] of outcomes.entries()) this.#known.set(focusOf(elements[first + i]!) as object, outcome)
+      first += outcomes.length
+      if (first < elements.length) await new Promise((resolve) => setImmediate(resolve))
+    }
   }
 
+  /** Of the first places, at least of one: as many as are begun in one go, or all where none may be begun. */
   #outcomes(places: readonly Place[]): readonly Outcome<readonly TypedValue[]>[] {
-    const works = places.map((place) => () => this.#evaluate(place))
-    const done: Outcome<readonly TypedValue[]>[] = []
-    for (let budget = this.#share.allowance(); done.length < works.length && budget !== undefined; budget = this.#share.allowance()) {
-      const outcomes = eachWithin(budget, works.slice(done.length))
-      done.push(...outcomes.slice(0, this.#share.settle(outcomes.map(settledOf))))
+    const budget = this.#share.allowance()
+    if (budget === undefined) {
+      this.#share.pass(places.length)
+      return places.map(() => ({ ms: 0, error: new TookTooLong() }))
     }
-    this.#share.pass(works.length - done.length)
-    return works.map((_, i) => done[i] ?? { ms: 0, error: new TookTooLong() })
+    const works = places.map((place) => () => this.#evaluate(place))
+    const { each, all } = budget
+    const outcomes = eachWithin({ each: Math.min(each, LONGEST_HERE), all: Math.min(all, PIECE.ms), overruns: 1 }, works)
+    return outcomes.slice(0, this.#share.settle(outcomes.map(settledOf)))
   }
 }
 

@@ -44,8 +44,8 @@ function outcomeOf(parameter: OwnEvaluation, patient: Reading): string {
   return [...values.map(({ value }) => value), ...failures].join()
 }
 
-/** ms: more than there is where little is left, however busy the machine is, and less than usual. */
-const SLOW = 90
+/** ms: more than there is where little is left, and less than half of what there is here, for half may be lost on a busy machine. */
+const SLOW = 30
 const ENDLESS = Number.POSITIVE_INFINITY
 
 describe('A parameter whose expression may take long', () => {
@@ -67,8 +67,23 @@ describe('A parameter whose expression may take long', () => {
         [1, 2, 3].map(() => placeOf(slowPatient(ENDLESS, begun))),
         EXPRESSIONS,
       )
-    // Two of the first, one of each other.
-    expect(begun.size).toBe(2 + 9)
+    // All of the first, one of each other.
+    expect(begun.size).toBe(3 + 9)
+  })
+
+  it('lets others pass between two that are stopped, and between many', async () => {
+    for (const patients of [Array.from({ length: 4 }, () => slowPatient(ENDLESS)), Array.from({ length: 640 }, () => slowPatient(0))]) {
+      let [turns, isGoing] = [0, true]
+      const turn = () => {
+        turns++
+        if (isGoing) setImmediate(turn)
+      }
+      setImmediate(turn)
+      const parameter = parameterWith(new Purse())
+      await parameter.ahead?.(patients.map(placeOf), EXPRESSIONS)
+      isGoing = false
+      expect(turns).toBeGreaterThanOrEqual(3)
+    }
   })
 
   it('has its values where it takes little, whatever others took', () => {
@@ -154,7 +169,7 @@ describe('A parameter that is evaluated elsewhere', () => {
   })
 
   it('shares it with those that are evaluated here', async () => {
-    const purse = new Purse(2 * LONGEST)
+    const purse = new Purse(LONGEST)
     const here = [1, 2].map(() => parameterWith(purse))
     expect(here.map((parameter) => outcomeOf(parameter, slowPatient(ENDLESS)))).toEqual(['TookTooLong', 'TookTooLong'])
     const costly = elsewhere((each) => each)
@@ -179,6 +194,21 @@ describe('A parameter that is evaluated elsewhere', () => {
     expect(slow.begun.filter((each) => each === 250).length).toBeLessThan(26)
     expect(slow.begun.filter((each) => each === 10)).toEqual([10])
     expect(new Set(outcomes)).toEqual(new Set(['N', 'TookTooLong']))
+  })
+
+  it('lets others pass between two that are stopped, and between many', async () => {
+    for (const patients of [Array.from({ length: 4 }, () => slowPatient(ENDLESS)), Array.from({ length: 640 }, () => slowPatient(0))]) {
+      let [turns, isGoing] = [0, true]
+      const turn = () => {
+        turns++
+        if (isGoing) setImmediate(turn)
+      }
+      setImmediate(turn)
+      const parameter = parameterWith(new Purse())
+      await parameter.ahead?.(patients.map(placeOf), EXPRESSIONS)
+      isGoing = false
+      expect(turns).toBeGreaterThanOrEqual(3)
+    }
   })
 
   it('has its values where it takes little, whatever others took', async () => {
