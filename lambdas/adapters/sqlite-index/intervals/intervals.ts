@@ -43,7 +43,8 @@ export class Intervals {
 
   /** Those of a document that has none in the field. */
   add(field: number, doc: number, intervals: readonly Interval[]): void {
-    const pending = this.#pendingOf(field)
+    const pending = this.#pending.get(field)
+    if (pending === undefined) return void this.#pending.set(field, begunWith(doc, intervals))
     touch(pending, doc)
     for (const [low, high] of intervals) {
       pending.docs.push(doc)
@@ -140,6 +141,15 @@ export class Intervals {
   }
 }
 
+/** Most lists of tuples get no more than this: their columns have no room to spare. */
+const begunWith = (doc: number, intervals: readonly Interval[]): Pending => ({
+  docs: intervals.map(() => doc),
+  lows: intervals.map(([low]) => low),
+  highs: intervals.map(([, high]) => high),
+  touched: undefined,
+  least: doc,
+})
+
 const NO_ENTRIES: Entries = { docs: new Uint32Array(0), lows: new Float64Array(0), highs: new Float64Array(0) }
 
 function touch(pending: Pending, doc: number): void {
@@ -147,11 +157,11 @@ function touch(pending: Pending, doc: number): void {
   if (doc < pending.least) pending.least = doc
 }
 
-const slice = ({ docs, lows, highs }: Entries, start: number, end: number): Entries => ({
-  docs: docs.subarray(start, end),
-  lows: lows.subarray(start, end),
-  highs: highs.subarray(start, end),
-})
+function slice(entries: Entries, start: number, end: number): Entries {
+  const { docs, lows, highs } = entries
+  if (start === 0 && end === docs.length) return entries
+  return { docs: docs.subarray(start, end), lows: lows.subarray(start, end), highs: highs.subarray(start, end) }
+}
 
 function without(entries: Entries, gone: ReadonlySet<number> | undefined): Entries {
   const { docs, lows, highs } = entries
@@ -162,6 +172,7 @@ function without(entries: Entries, gone: ReadonlySet<number> | undefined): Entri
 
 /** Documents are in one of the two. */
 function merged(a: Entries, b: Entries): Entries {
+  if (a.docs.length === 0) return b
   const size = a.docs.length + b.docs.length
   const into = { docs: new Uint32Array(size), lows: new Float64Array(size), highs: new Float64Array(size) }
   for (let n = 0, i = 0, j = 0; n < size; n++) {
@@ -182,8 +193,9 @@ function removePending({ docs, lows, highs }: Pending, doc: number): void {
 }
 
 function inOrder({ docs, lows, highs }: Pending): Entries {
-  const order = Uint32Array.from(docs.keys())
-  if (docs.some((doc, i) => i > 0 && docs[i - 1]! > doc)) order.sort((a, b) => docs[a]! - docs[b]!)
+  if (docs.every((doc, i) => i === 0 || docs[i - 1]! <= doc))
+    return { docs: new Uint32Array(docs), lows: new Float64Array(lows), highs: new Float64Array(highs) }
+  const order = Uint32Array.from(docs.keys()).sort((a, b) => docs[a]! - docs[b]!)
   return {
     docs: Uint32Array.from(order, (at) => docs[at]!),
     lows: Float64Array.from(order, (at) => lows[at]!),
