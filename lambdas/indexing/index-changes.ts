@@ -48,6 +48,8 @@ export const positionOf = (index: FollowingIndex): number => Number(index.note('
 
 /** Few, so that they are gone when memory is next swept: what lives then is copied. */
 const AT_ONCE = 16
+/** Bytes of resources whose documents are in memory at once, about: a document may be ten times as large. */
+const HEAVY = 1_000_000
 
 /** Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before. */
 export function indexChanges(
@@ -58,6 +60,7 @@ export function indexChanges(
 ): number {
   const documents: IndexDocument[] = []
   let reached = position
+  let weight = 0
   const { changes, read } = ahead ?? { changes: feed.changes(position, limit), read: NOTHING_READ }
   for (const { position: at, version } of changes) {
     const before = reading()
@@ -65,7 +68,11 @@ export function indexChanges(
     const after = reading()
     const isReady = after === before || !isAheadNeeded(after)
     documents.push(documentOf(version, isReady ? after : before, onPoison, read.get(version)))
-    if (documents.length === AT_ONCE) index.applyNow(documents.splice(0))
+    weight += version.body.length
+    if (documents.length === AT_ONCE || weight > HEAVY) {
+      index.applyNow(documents.splice(0))
+      weight = 0
+    }
     reached = at
     if (!isReady) break
   }
