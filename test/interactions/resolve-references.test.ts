@@ -1,7 +1,8 @@
 /** How often a write that resolves references searches. */
 import { describe, expect, it } from '@jest/globals'
+import { fhirError } from '../../lambdas/fhir/outcome.ts'
 import { type Resolve, resolving } from '../../lambdas/interactions/resolve-references.ts'
-import { limited } from '../../lambdas/interactions/slices.ts'
+import { inSlices, limited } from '../../lambdas/interactions/slices.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 
 const reference = (value: string | number) => ({ reference: `Organization?identifier=urn:x|${value}` })
@@ -62,9 +63,43 @@ describe('resolving', () => {
 })
 
 describe('limited', () => {
-  it('gives a turn to the next one after a failure, too', async () => {
+  it('gives a turn to the next one after a refusal, too', async () => {
     const takeTurn = limited(1)
-    const results = await Promise.allSettled([takeTurn(() => Promise.reject(new Error('no'))), takeTurn(async () => 'yes')])
+    const results = await Promise.allSettled([
+      takeTurn(() => Promise.reject(fhirError(412, 'not-found', 'no'))),
+      takeTurn(async () => 'yes'),
+    ])
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+  })
+})
+
+describe('where a machine fails, as an index that is behind', () => {
+  const broken = new Error('behind')
+  /** How many tasks are begun, and what becomes of all. */
+  async function begunBefore(error: Error, run: (task: () => Promise<never>) => Promise<unknown>): Promise<readonly [number, unknown]> {
+    let begun = 0
+    const outcome = await run(async () => {
+      begun++
+      await new Promise(setImmediate)
+      throw error
+    }).catch((thrown: unknown) => thrown)
+    return [begun, outcome]
+  }
+  const items = Array.from({ length: 1_000 }, (_, i) => i)
+  const sliced = async (task: () => Promise<never>) => Promise.all(await inSlices(items, task))
+  const turns = async (task: () => Promise<never>) => {
+    const takeTurn = limited()
+    const settled = await Promise.allSettled(items.map(() => takeTurn(task)))
+    return (settled.at(-1) as PromiseRejectedResult).reason
+  }
+
+  it('no other task is begun, whose turn might take as long', async () => {
+    expect(await begunBefore(broken, sliced)).toEqual([32, broken])
+    expect(await begunBefore(broken, turns)).toEqual([32, broken])
+  })
+  it('which is not so where the request is at fault', async () => {
+    const refused = fhirError(412, 'not-found', 'x')
+    expect(await begunBefore(refused, sliced)).toEqual([1_000, refused])
+    expect(await begunBefore(refused, turns)).toEqual([1_000, refused])
   })
 })
