@@ -179,7 +179,7 @@ describe('load', () => {
       ],
     }
     writeFileSync(join(folder, 'bundle.json'), JSON.stringify(bundle, undefined, 2))
-    writeFileSync(join(folder, 'below', 'one.json.gz'), gzipSync('{"resourceType":"Patient","id":"p2","multipleBirthInteger":2}'))
+    writeFileSync(join(folder, 'below', 'one.JSON.GZ'), gzipSync('{"resourceType":"Patient","id":"p2","multipleBirthInteger":2}'))
     writeFileSync(
       join(folder, 'below', 'many.ndjson'),
       Array.from({ length: 30 }, (_, i) => `{"resourceType":"Basic","id":"b${i}","code":{"text":"x"}}`).join('\n'),

@@ -8,8 +8,9 @@ import type { Memory } from './memory.ts'
 
 export type Source = { readonly file: string; readonly size: number }
 
-const LOADABLE = /\.(?:json|ndjson|jsonl)(?:\.gz)?$/
-const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/
+const LOADABLE = /\.(?:json|ndjson|jsonl)(?:\.gz)?$/i
+const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/i
+const ZIPPED = /\.gz$/i
 
 /** Files as they are named, and everything loadable below folders, in the order of their names. */
 export function sourcesOf(paths: readonly string[]): readonly Source[] {
@@ -32,13 +33,13 @@ export type Memories = { readonly bytes: Memory; readonly copy: Memory }
 export async function* textsOf({ file }: Source, memories: Memories): AsyncGenerator<Text> {
   if (!LINES.test(file)) {
     const read = await bytesOf(file, memories.bytes)
-    const bytes = file.endsWith('.gz') ? gunzipSync(read) : read
+    const bytes = ZIPPED.test(file) ? gunzipSync(read) : read
     yield { bytes, copy: memories.copy.take(bytes.length), place: file }
     return
   }
   const stream = createReadStream(file)
   let number = 0
-  for await (const bytes of linesOf(file.endsWith('.gz') ? pipeline(stream, createGunzip(), () => undefined) : stream)) {
+  for await (const bytes of linesOf(ZIPPED.test(file) ? pipeline(stream, createGunzip(), () => undefined) : stream)) {
     number++
     if (!isBlank(bytes)) yield { bytes, place: `${file}:${number}` }
   }
