@@ -1,5 +1,6 @@
 /** What single steps make of a request before an interaction gets it, and of its answer: the rare cases. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { shapeBody } from '../../lambdas/http/steps/shape-body.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { type Front, patientOf, startFront } from './front.ts'
 
@@ -88,6 +89,31 @@ describe('_summary and _elements', () => {
     const { entry } = (await send('GET', `/Patient?${query}`)).body
     expect(Object.keys(entry[0].resource)).toContain('meta')
     expect(entry[1].resource).toEqual(WARNINGS)
+  })
+})
+
+describe('a heavy resource of which only a part is asked for', () => {
+  const resource = (length: number) => Buffer.from(JSON.stringify({ resourceType: 'Patient', photo: 'x'.repeat(length), active: true }))
+  const page = (...resources: readonly Uint8Array[]) => ({ kind: 'bundle', entries: resources.map((each) => ({ resource: each })) })
+  /** How often the event loop turns while the step is at work. */
+  async function turnsOf(body: unknown): Promise<number> {
+    let turns = 0
+    let going = true
+    const count = (): void => {
+      turns++
+      if (going) setImmediate(count)
+    }
+    setImmediate(count)
+    const request = { event: { shape: { summary: 'true' } }, response: { status: 200, body } }
+    await shapeBody.after!(request as never)
+    going = false
+    return turns
+  }
+  it('is read, cut and written in three turns of the event loop, a light one at once', async () => {
+    expect(await turnsOf(resource(1_500_000))).toBe(2)
+    expect(await turnsOf(page(resource(1_500_000), resource(10), resource(1_500_000)))).toBe(4)
+    expect(await turnsOf(resource(10))).toBe(0)
+    expect(await turnsOf(page(resource(10), resource(10)))).toBe(0)
   })
 })
 
