@@ -119,16 +119,19 @@ Stop it with Ctrl-C.
 `
 }
 
+/** Some shells look for files named as what is in brackets. */
+const pasted = (url: string): string => (url.includes('[') ? `'${url}'` : url)
+
 const callsOf = (base: string, id: string): readonly string[] => [
-  `curl ${base}/Patient/${id}`,
+  `curl ${pasted(`${base}/Patient/${id}`)}`,
   `curl '${base}/Observation?patient=${id}&category=laboratory&_sort=-date&_count=3'`,
-  `curl ${base}/Patient/${id}/_history`,
-  `curl -X PATCH ${base}/Patient/${id} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'`,
+  `curl ${pasted(`${base}/Patient/${id}/_history`)}`,
+  `curl -X PATCH ${pasted(`${base}/Patient/${id}`)} -H 'Content-Type: application/json-patch+json' -d '[{"op":"add","path":"/active","value":true}]'`,
 ]
 
 /** They work whatever the folder holds. */
 const firstCalls = (base: string): readonly string[] => [
-  `curl ${base}/metadata`,
+  `curl ${pasted(`${base}/metadata`)}`,
   `curl '${base}/Patient?_count=3'`,
-  `npm run fhir -- load FILES --to ${base}`,
+  `npm run fhir -- load FILES --to ${pasted(base)}`,
 ]

@@ -94,7 +94,14 @@ describe('start', () => {
     const file = join(newFolder(), 'file')
     writeFileSync(file, '')
     const data = newFolder()
-    const server = await started('--data', data)
+    const server = await started('--data', data, '--base-url', 'http://[::1]:8080/fhir')
+    // Some shells look for files named as what is in brackets.
+    expect(
+      server
+        .out()
+        .match(/.http:\S*/g)
+        ?.slice(1),
+    ).toEqual(["'http://[::1]:8080/fhir/metadata'", "'http://[::1]:8080/fhir/Patient?_count=3'", "'http://[::1]:8080/fhir'"])
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [['start', '--memory', '--port', String(port)], /^fhir: Port \d+ is taken: choose another with --port\n$/],
       [['start', '--data', join(file, 'below')], /^fhir: The data folder .* is not writable \(ENOTDIR\)\n$/],
