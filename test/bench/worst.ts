@@ -99,7 +99,7 @@ async function indexed(): Promise<number> {
   const began = performance.now()
   const since = (): number => performance.now() - began
   const counted = (): Promise<boolean> =>
-    Promise.race([ask(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), pause(PATIENCE).then(() => false)])
+    Promise.race([ask(`${base}/Basic?_summary=count`, { agent }).then(([status]) => status === 200), patience().then(() => false)])
   while (!(await counted().catch(() => false)) && since() < PATIENCE) await pause(100)
   return since()
 }
