@@ -75,8 +75,8 @@ async function run(tests: readonly string[], copy: string): Promise<Outcome> {
   await new Promise((resolve) => child.once('exit', resolve))
   clearTimeout(timer)
   const { numFailedTests, numPassedTests, numRuntimeErrorTestSuites } = readReport(report)
-  if (numRuntimeErrorTestSuites > 0 || numFailedTests + numPassedTests === 0) return 'not run'
-  return numFailedTests > 0 ? 'failed' : 'passed'
+  if (numFailedTests > 0) return 'failed'
+  return numRuntimeErrorTestSuites > 0 || numPassedTests === 0 ? 'not run' : 'passed'
 }
 
 function readReport(path: string): Report {
