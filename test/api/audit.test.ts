@@ -3,11 +3,10 @@
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
-import { dial } from '../http/front.ts'
 import { clientOf, itOfEmbedded, startServer } from './server.ts'
 
 type Written = { readonly interaction: string; readonly key?: string; readonly status: number; readonly requestId: string }
@@ -32,10 +31,14 @@ it('every request leaves one record, those too that were refused', async () => {
   const seen = once(embedded.server, 'request')
   slow.write('{')
   await seen
-  const asked = (name: string) => `GET /fhir/Patient HTTP/1.1\r\nhost: localhost\r\nx-request-id: ${name}\r\n\r\n`
-  const { until } = dial(Number(new URL(base).port), asked('beside-slow') + asked('busy'))
-  const answers = await until(/x-request-id: busy/i)
-  expect(answers.match(/HTTP\/1\.1 \d+|retry-after: \d+/gi)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 503', 'retry-after: 1'])
+  expect((await get('/Patient', id('beside-slow'))).status).toBe(200)
+  const searches = Array.from({ length: 1_000 }, () => ({ request: { method: 'GET', url: 'Patient' } }))
+  const begun = once(embedded.server, 'request')
+  const long = post('/', { resourceType: 'Bundle', type: 'batch', entry: searches }, id('long'))
+  const [incoming] = (await begun) as [IncomingMessage]
+  if (!incoming.readableEnded) await once(incoming, 'end')
+  const { status, headers } = await get('/Patient', id('busy'))
+  expect([status, headers.get('retry-after'), (await long).status]).toEqual([503, '1', 200])
   slow.end('}')
   expect(await answered).toBe(400)
   await embedded.close()
@@ -47,7 +50,7 @@ it('every request leaves one record, those too that were refused', async () => {
     .split('\n')
     .map((line) => JSON.parse(line) as Written)
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
-  expect(records).toHaveLength(13)
+  expect(records).toHaveLength(14)
   expect(told).toMatchObject({
     put: ['update', 'Patient/a', 201],
     read: ['read', 'Patient/a', 200],
@@ -61,6 +64,7 @@ it('every request leaves one record, those too that were refused', async () => {
     'other-base': ['fallback', undefined, 404],
     'beside-slow': ['search-type', undefined, 200],
     slow: ['create', undefined, 400],
+    long: ['bundle', undefined, 200],
     busy: ['fallback', undefined, 503],
   })
   expect(text).not.toContain('Secret')

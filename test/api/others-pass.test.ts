@@ -75,11 +75,11 @@ describe('work in slices', () => {
     const rejected: unknown[] = []
     const listen = (reason: unknown) => void rejected.push(reason)
     process.on('unhandledRejection', listen)
-    const made = await inSlices([1, 2], (i) => {
+    const made = inSlices([1, 2], (i) => {
       work(25)
       return Promise.reject(new Error(`${i}`))
     })
-    await expect(Promise.all(made)).rejects.toThrow('1')
+    await expect(made.then((all) => Promise.all(all))).rejects.toThrow('1')
     await new Promise((resolve) => setTimeout(resolve, 5))
     process.off('unhandledRejection', listen)
     expect(rejected).toEqual([])
