@@ -6,7 +6,7 @@ import { IndexNumbers } from './index-numbers.ts'
 import { Intervals } from './intervals/intervals.ts'
 import { Postings } from './lists/postings.ts'
 import { TupleLists } from './lists/tuple-lists.ts'
-import { budgetOf } from './reading/budget.ts'
+import { budgetOf, type GivesWay } from './reading/budget.ts'
 import { groupsOf } from './reading/groups.ts'
 import { IndexReader } from './reading/index-reader.ts'
 import { openIndex } from './schema.ts'
@@ -17,6 +17,8 @@ export type IndexOptions = {
   readonly gathered?: number
   /** Milliseconds a search may take. */
   readonly budget?: number
+  /** Where it says so, a search throws GaveWay. */
+  readonly givesWay?: GivesWay
 }
 
 /** Documents of terms in memory. */
@@ -34,9 +36,9 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #about
   readonly #setAbout
 
-  constructor(file: string, { gathered, budget: milliseconds = Number.POSITIVE_INFINITY }: IndexOptions = {}) {
+  constructor(file: string, { gathered, budget: milliseconds = Number.POSITIVE_INFINITY, givesWay }: IndexOptions = {}) {
     const db = openIndex(file)
-    const budget = budgetOf(db, milliseconds)
+    const budget = budgetOf(db, milliseconds, givesWay)
     this.#db = db
     this.#postings = new Postings(db, budget)
     const tuples = new TupleLists(db)

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, renameSync, rmSync } from 'node:fs'
 import { SCHEMA } from '../../adapters/sqlite-index/schema.ts'
-import { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
+import { type IndexOptions, SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
 import { isDamaged } from '../../adapters/sqlite-store/damage.ts'
 import { extractionOf } from '../../indexing/extraction.ts'
 import { positionOf } from '../../indexing/index-changes.ts'
@@ -16,10 +16,8 @@ const FORMAT = 'format'
 /** `next` follows the store from its beginning, until it has all that `answering` has. */
 export type IndexFiles = { readonly answering: SqliteSearchIndex; readonly next?: SqliteSearchIndex }
 
-export type FileParts = {
+export type FileParts = IndexOptions & {
   readonly file: string
-  /** Milliseconds a search may take. */
-  readonly budget: number
   readonly reading: Reading
   /** Whether the store has a version at this position: an index that knows more is of another store. */
   readonly isKnown: (position: number) => boolean
@@ -57,10 +55,10 @@ export function takeOver(parts: FileParts, { answering, next }: Required<IndexFi
 
 /** Both are closed. A log belongs to the file it is beside, and would spoil another one. */
 function moved(parts: FileParts): SqliteSearchIndex {
-  const { file, budget } = parts
+  const { file } = parts
   if ([file, nextTo(file)].some((each) => existsSync(`${each}-wal`))) throw new Error('the index could not be written to its file')
   renameSync(nextTo(file), file)
-  return new SqliteSearchIndex(file, { budget })
+  return new SqliteSearchIndex(file, parts)
 }
 
 export function discard(file: string): void {
@@ -77,11 +75,11 @@ function marksOf(reading: Reading): { readonly extraction: string; readonly form
 }
 
 /** The index of a file, if it has the mark. A file that is of no use is thrown away. */
-function usable({ budget, isKnown }: FileParts, file: string, mark: string, value: string): SqliteSearchIndex | undefined {
+function usable(parts: FileParts, file: string, mark: string, value: string): SqliteSearchIndex | undefined {
   if (!existsSync(file)) return undefined
   try {
-    const found = new SqliteSearchIndex(file, { budget })
-    if (found.note(mark) === value && isKnown(positionOf(found))) return found
+    const found = new SqliteSearchIndex(file, parts)
+    if (found.note(mark) === value && parts.isKnown(positionOf(found))) return found
     found.close()
   } catch (error) {
     if (!isDamaged(error) && !isOfAnotherFormat(error)) throw error
@@ -90,10 +88,10 @@ function usable({ budget, isKnown }: FileParts, file: string, mark: string, valu
   return undefined
 }
 
-function fresh({ budget, reading }: FileParts, file: string): SqliteSearchIndex {
+function fresh(parts: FileParts, file: string): SqliteSearchIndex {
   discard(file)
-  const made = new SqliteSearchIndex(file, { budget })
-  const { extraction, format } = marksOf(reading)
+  const made = new SqliteSearchIndex(file, parts)
+  const { extraction, format } = marksOf(parts.reading)
   made.setNote(EXTRACTION, extraction)
   made.setNote(FORMAT, format)
   made.commit()

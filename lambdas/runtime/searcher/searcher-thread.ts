@@ -1,6 +1,7 @@
 /** The thread that owns the search index: follows the store and answers searches, each with everything acknowledged before it. */
 import { availableParallelism } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import { GaveWay } from '../../adapters/sqlite-index/reading/budget.ts'
 import type { SqliteSearchIndex } from '../../adapters/sqlite-index/search-index.ts'
 import { SqliteChangeFeed } from '../../adapters/sqlite-store/change-feed.ts'
 import { isDamaged } from '../../adapters/sqlite-store/damage.ts'
@@ -10,6 +11,7 @@ import { Damaged } from '../../ports/damaged.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
 import { expressionRunner } from '../expressions.ts'
+import { givesWay } from './giving-way.ts'
 import { discard, type FileParts, nextTo, openIndexFiles, takeOver } from './index-files.ts'
 import type { Ask, Question, SearcherData, SearcherMessage, SearcherReply } from './searcher.ts'
 import { Yielding } from './yielding.ts'
@@ -28,12 +30,16 @@ const COMMIT_IDLE = 200
 type Followed = { readonly index: SqliteSearchIndex; readonly follower: Follower }
 
 const port = parentPort!
-const { store, index: file, budget, reading, defining = [] } = workerData as SearcherData
+const { store, index: file, budget, reading, defining = [], asked } = workerData as SearcherData
 const feed = new SqliteChangeFeed(store)
 const expressions = expressionRunner()
-const parts: FileParts = { file, budget, reading, isKnown }
+const parts: FileParts = { file, budget, reading, isKnown, givesWay: (ran) => givesWay({ ran, lost, budget, waiting: othersNow() }) }
 const opened = openIndexFiles(parts)
 const waiting: Ask[] = []
+/** Those that gave way; `lost`: milliseconds, by that. */
+const long: (Ask & { readonly lost: number })[] = []
+/** By the one that runs. */
+let lost = 0
 const reported = new Set<string>()
 let answering = followed(opened.answering, COMMIT_EVERY, tellDefinitions)
 /** After an upgrade: the index that is made to take over. */
@@ -54,10 +60,13 @@ port.on('message', (message: SearcherMessage) => {
     case 'follow':
       return follow(message.position)
     case 'ask':
+      Atomics.sub(asked, 0, 1)
       if (message.position <= answering.follower.position) return answer(message)
       waiting.push(message)
       wake()
       return follow(message.position)
+    case 'forget':
+      return forget(message.number)
     case 'rebuild':
       answering.follower.requestRebuild(message.tenant, message.types)
       return schedule()
@@ -163,14 +172,42 @@ function onPoison({ type }: ResourceVersion, error: unknown): void {
   tell({ kind: 'poison', type, reason })
 }
 
-function answer({ number, question }: Ask): void {
+function answer(ask: Ask, lostBefore = 0): void {
+  const { number, question } = ask
+  const began = performance.now()
+  lost = lostBefore
   try {
     tell({ kind: 'answer', number, answer: answerTo(question) })
   } catch (error) {
     if (isDamaged(error)) return end(file, error)
-    if (error instanceof SearchTooCostly) tell({ kind: 'too-costly', number })
+    if (error instanceof GaveWay) giveWay({ ...ask, lost: lost + performance.now() - began })
+    else if (error instanceof SearchTooCostly) tell({ kind: 'too-costly', number })
     else if (error instanceof TooManyGroups) tell({ kind: 'too-many-groups', number })
     else tell({ kind: 'failed', number, reason: String(error) })
+  }
+}
+
+/** Whoever came meanwhile is answered first. */
+function giveWay(ask: (typeof long)[number]): void {
+  long.push(ask)
+  if (long.length === 1) setImmediate(goOn)
+}
+
+function goOn(): void {
+  const [first] = long
+  if (first === undefined || closed) return
+  answer(first, first.lost)
+  long.shift()
+  if (long.length > 0) setImmediate(goOn)
+}
+
+/** Who asked and was not looked at yet, or waits for the index to come further. */
+const othersNow = (): number => Atomics.load(asked, 0) + waiting.length
+
+function forget(number: number): void {
+  for (const asks of [waiting, long]) {
+    const at = asks.findIndex((ask) => ask.number === number)
+    if (at >= 0) asks.splice(at, 1)
   }
 }
 

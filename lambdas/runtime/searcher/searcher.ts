@@ -9,7 +9,7 @@ import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 
 /**
  * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of
- * the store; `budget`: milliseconds a search may take.
+ * the store; `budget`: milliseconds a search may take; `asked`: how many Asks were sent that the thread has not taken yet.
  */
 export type SearcherData = {
   readonly store: string
@@ -17,6 +17,7 @@ export type SearcherData = {
   readonly reading: object
   readonly defining?: readonly ResourceVersion[]
   readonly budget: number
+  readonly asked: Int32Array<SharedArrayBuffer>
 }
 
 /** A method of the index and what it is called with. */
@@ -31,6 +32,8 @@ export type Ask = { readonly kind: 'ask'; readonly number: number; readonly ques
 export type SearcherMessage =
   | { readonly kind: 'follow'; readonly position: number }
   | Ask
+  /** Nobody waits for the answer any more. */
+  | { readonly kind: 'forget'; readonly number: number }
   | { readonly kind: 'rebuild'; readonly tenant: string; readonly types: readonly string[] }
   | { readonly kind: 'close' }
 
@@ -47,7 +50,7 @@ export type SearcherReply =
   | { readonly kind: 'index-damaged' }
   | { readonly kind: 'poison'; readonly type: string; readonly reason: string }
 
-export type SearcherOptions = SearcherData & {
+export type SearcherOptions = Omit<SearcherData, 'asked'> & {
   /** The thread's program. */
   readonly thread: URL
   /** The position in the store's feed up to which writes were acknowledged. */
@@ -74,6 +77,7 @@ const LONGEST_CLOSE = 3_000
 export class Searcher implements SearchIndex {
   readonly #options: SearcherOptions
   readonly #waiting = new Map<number, Waiting>()
+  readonly #asked = new Int32Array(new SharedArrayBuffer(4))
   #worker: Worker | undefined
   #number = 0
   #position = 0
@@ -118,7 +122,10 @@ export class Searcher implements SearchIndex {
     const number = ++this.#number
     const position = this.#options.acknowledged()
     return new Promise((resolve, reject) => {
-      const late = () => this.#take(number)?.reject(new Overloaded('the search index is behind'))
+      const late = () => {
+        this.#take(number)?.reject(new Overloaded('the search index is behind'))
+        this.#post({ kind: 'forget', number })
+      }
       const timer = setTimeout(late, 2 * this.#options.budget)
       this.#waiting.set(number, { question, position, resolve, reject, timer })
       this.#post({ kind: 'ask', number, question, position })
@@ -157,7 +164,9 @@ export class Searcher implements SearchIndex {
   }
 
   #post(message: SearcherMessage): void {
-    this.#worker?.postMessage(message)
+    if (this.#worker === undefined) return
+    if (message.kind === 'ask') Atomics.add(this.#asked, 0, 1)
+    this.#worker.postMessage(message)
   }
 
   /** Also takes over what was asked of the thread before. */
@@ -166,7 +175,7 @@ export class Searcher implements SearchIndex {
     const { thread, store, index, reading, defining = [], budget } = this.#options
     const worker = new Worker(thread, {
       name: 'fhir-index',
-      workerData: { store, index, reading, defining, budget } satisfies SearcherData,
+      workerData: { store, index, reading, defining, budget, asked: this.#asked } satisfies SearcherData,
       resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
     })
     worker.on('message', (reply: SearcherReply) => this.#receive(reply))
@@ -174,6 +183,7 @@ export class Searcher implements SearchIndex {
     worker.on('exit', () => this.#ended())
     worker.unref()
     this.#worker = worker
+    Atomics.store(this.#asked, 0, 0)
     this.follow()
     for (const [number, { question, position }] of this.#waiting) this.#post({ kind: 'ask', number, question, position })
   }

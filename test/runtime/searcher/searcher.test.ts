@@ -8,6 +8,12 @@ import type { Predicate } from '../../../lambdas/search/plan.ts'
 import { keyOf, patientOf, writeOf } from '../../fixtures/versions.ts'
 import { exactly, folder, found, homeOf, madeByAnother, named, planOf, until } from './home.ts'
 
+/** It takes seconds of what holds long texts. */
+const COSTLY: Predicate = {
+  kind: 'some',
+  of: Array.from({ length: 20_000 }, (_, i) => ({ kind: 'contains', field: 'family', text: `x${i}` })),
+}
+
 describe('The searcher', () => {
   it('sees everything that was acknowledged before the search', async () => {
     const { store, searcher } = await homeOf()
@@ -143,20 +149,35 @@ describe('The searcher', () => {
     expect(reports[0]).not.toContain('secret')
   })
 
-  it('gives up a search that costs too much; the others are answered', async () => {
+  it('answers those that came while a long search ran, begins it again, and gives it up where it costs too much', async () => {
     const { store, searcher } = await homeOf({ budget: 500 })
     await store.commit(
       Array.from({ length: 500 }, (_, i) => named(`${i}`, `${'y'.repeat(3_000)} ${i}`)),
       [],
     )
-    const costly: Predicate = {
-      kind: 'some',
-      of: Array.from({ length: 20_000 }, (_, i) => ({ kind: 'contains', field: 'family', text: `x${i}` })),
-    }
     while (searcher.lag() > 0) await wait(10)
-    const answers = [searcher.find(planOf(costly)), found(searcher, exactly('none'))] as const
-    await expect(answers[0]).rejects.toThrow(SearchTooCostly)
-    expect(await answers[1]).toBe('')
+    const ended: unknown[] = []
+    const long = searcher.find(planOf(COSTLY)).catch((error: unknown) => ended.push(error))
+    await found(searcher, exactly('none')).then((short) => ended.push(short))
+    await long
+    expect(ended).toEqual(['', expect.any(SearchTooCostly)])
+  })
+
+  it('tells its thread which answers nobody waits for any more', async () => {
+    const program = `import { parentPort } from 'node:worker_threads'
+      parentPort.on('message', ({ kind, number }) => {
+        if (kind === 'forget') parentPort.postMessage({ kind: 'poison', type: 'search', reason: number })
+        if (kind === 'close') parentPort.close()
+      })`
+    const reports: string[] = []
+    const searcher = new Searcher({
+      thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      store: '', index: '', reading: {}, budget: 5, acknowledged: () => 0, report: (error) => reports.push(String(error)),
+    }) // biome-ignore format: one line of options
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toThrow('behind')
+    for (let looks = 0; looks < 1_000 && reports.length === 0; looks++) await wait(5)
+    expect(reports).toEqual(['Error: a search could not be indexed: 1'])
+    await searcher.close()
   })
 
   it('answers nothing more when it is closed', async () => {

@@ -8,15 +8,24 @@ export const TICK = { text: 'within_budget()', values: [] } as const
 /** `tick`: SearchTooCostly once the budget is used up. */
 export type Budget = { readonly begin: () => void; readonly tick: () => void }
 
+/** Others wait: the search is to be begun again after them. */
+export class GaveWay extends Error {}
+
+/** `ran`: milliseconds of the search so far. Asked now and then. */
+export type GivesWay = (ran: number) => boolean
+
 /** The clock is looked at only so often. */
 const ROWS_A_LOOK = 256
 
-/** `milliseconds`: what one search may take. Its statements throw SearchTooCostly afterwards. */
-export function budgetOf(db: DatabaseSync, milliseconds: number): Budget {
-  let end = Number.POSITIVE_INFINITY
+/** `milliseconds`: what one search may take. Its statements throw SearchTooCostly afterwards, and GaveWay before where it gives way. */
+export function budgetOf(db: DatabaseSync, milliseconds: number, givesWay: GivesWay = () => false): Budget {
+  let began = Number.POSITIVE_INFINITY
   let rows = 0
   const tick = (): void => {
-    if (++rows % ROWS_A_LOOK === 0 && performance.now() > end) throw new SearchTooCostly('the search used up its budget')
+    if (++rows % ROWS_A_LOOK !== 0) return
+    const ran = performance.now() - began
+    if (ran > milliseconds) throw new SearchTooCostly('the search used up its budget')
+    if (givesWay(ran)) throw new GaveWay()
   }
   db.function('within_budget', () => {
     tick()
@@ -25,7 +34,7 @@ export function budgetOf(db: DatabaseSync, milliseconds: number): Budget {
   return {
     tick,
     begin() {
-      end = performance.now() + milliseconds
+      began = performance.now()
     },
   }
 }
