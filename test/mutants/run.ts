@@ -4,7 +4,7 @@
  * WORD: only rows whose file, text or tests contain one; --tenth: only a tenth, another one with each commit.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { faultOf, type Mutant, mutated, nameOf, readMutants } from './rows.ts'
@@ -63,12 +63,18 @@ async function survived(mutant: Mutant, copy: string, unmutated: Map<string, Out
   }
 }
 
-/** As `npm test` runs them. A test has to fail: a suite that could not start says nothing. */
+/** As `npm test` runs them. A test has to fail: a suite that could not start says nothing. What the mutant keeps open is not waited for. */
 async function run(tests: readonly string[], copy: string): Promise<Outcome> {
   const report = join(copy, 'report.json')
   rmSync(report, { force: true })
   const { FHIR_TEST_FULL: _, NODE_OPTIONS: __, ...env } = process.env
-  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js', '--ci']
+  const jest = [
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+    'node_modules/jest/bin/jest.js',
+    '--ci',
+    '--forceExit',
+  ]
   const output = ['--json', `--outputFile=${report}`, `--cacheDirectory=${join(copy, '.jest')}`, '--silent']
   const child = spawn(process.execPath, [...jest, ...output, '--runInBand', ...tests], { cwd: copy, env, stdio: 'ignore', detached: true })
   const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), PATIENCE)
@@ -89,6 +95,8 @@ function readReport(path: string): Report {
 
 async function withCopy(use: (copy: string) => Promise<void>): Promise<void> {
   const copy = mkdtempSync(join(tmpdir(), 'fhir-mutants-'))
+  // Some tests run it as another user.
+  chmodSync(copy, 0o755)
   try {
     for (const name of readdirSync('.')) if (!NOT_COPIED.has(name)) cpSync(name, join(copy, name), { recursive: true })
     symlinkSync(resolve('node_modules'), join(copy, 'node_modules'))
