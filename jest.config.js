@@ -7,8 +7,14 @@ process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
 // Servers among faults take long: a whole run leaves them to `npm run test:full`. Whoever names them gets them.
 const FAULTS = [
-  ...['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'adapters/dynamodb-faults', 'adapters/expression-runner'],
-  ...['runtime/power-cut', 'runtime/restoring', 'runtime/searcher/damage', 'runtime/spoilt-folder'],
+  ...['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'runtime/power-cut', 'runtime/restoring', 'runtime/searcher/damage'],
+  ...[
+    'runtime/spoilt-folder',
+    'adapters/dynamodb-faults',
+    'adapters/dynamodb-protocol',
+    'adapters/expression-runner',
+    'adapters/sqlite-damage',
+  ],
 ]
 const isFull = process.env.FHIR_TEST_FULL === '1'
 const isWhole = process.argv.slice(2).every((argument) => argument.startsWith('-'))
