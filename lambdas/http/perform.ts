@@ -64,11 +64,13 @@ const contextOf = ({
   baseUrl,
   reading,
   tenant,
+  client,
   requestId,
 }: FhirRequest): { readonly [Field in keyof Required<Context>]: Context[Field] } => ({
   baseUrl,
   reading,
   tenant,
+  client,
   requestId,
 })
 

@@ -1,15 +1,15 @@
-/** Cursors of paging links: where the next page begins, sealed, bound to what they page through, good for a day. */
+/** Cursors of paging links: where the next page begins, sealed, bound to who asked and what they page through, good for a day. */
 import { createHash } from 'node:crypto'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Seal } from '../ports/seal.ts'
-import type { FhirRequest } from './interaction.ts'
+import type { Caller } from './interaction.ts'
 
 const LIFETIME = 24 * 60 * 60 * 1000
 
 /** What a cursor pages through. It carries only a mark of it, so that it stays short and holds no query text. */
 export type Paged = {
-  readonly tenant: string
+  readonly caller: Caller
   readonly path: string
   /** Filters, order and kind of page, as JSON: what may change between two pages is not among them. */
   readonly of: unknown
@@ -17,16 +17,15 @@ export type Paged = {
 
 export type Opened<Position> = { readonly position: Position; readonly mark: string }
 
-export const pagedOf = ({ tenant }: FhirRequest, path: string, of: unknown): Paged => ({ tenant, path, of })
-
 export const sealCursor = (seal: Seal, clock: Clock, position: unknown, paged: Paged): string =>
-  seal.seal(JSON.stringify([markOf(paged), position]), clock.now())
+  seal.seal(JSON.stringify([callerMark(paged.caller), markOf(paged), position]), clock.now())
 
-/** FhirError 400 for a changed or foreign cursor, 410 for an expired one. What it belongs to is for `mustPage` to check. */
-export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string): Opened<Position> {
+/** FhirError 400 for a changed cursor or one of another caller, 410 for an expired one. What it pages through is for `mustPage` to check. */
+export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, caller: Caller): Opened<Position> {
   const opened = seal.open(cursor)
-  if (opened === undefined) throw fhirError(400, 'value', 'The cursor of the paging link is not one this server gave out')
-  const [mark, position] = JSON.parse(opened.text) as [string, Position]
+  const [of, mark, position] = JSON.parse(opened?.text ?? '[]') as [string, string, Position]
+  if (opened === undefined || of !== callerMark(caller))
+    throw fhirError(400, 'value', 'The cursor of the paging link is not one this server gave out')
   if (clock.now() - opened.at > LIFETIME) throw fhirError(410, 'not-found', 'The cursor has expired: start again from the first page')
   return { mark, position }
 }
@@ -40,8 +39,7 @@ export function mustPage({ mark }: Opened<unknown>, paged: Paged): void {
 /** 96 bits. */
 const MARK = 16
 
-const markOf = ({ tenant, path, of }: Paged): string =>
-  createHash('sha256')
-    .update(JSON.stringify([tenant, path, of]))
-    .digest('base64url')
-    .slice(0, MARK)
+const markOf = ({ path, of }: Paged): string => hashed([path, of])
+const callerMark = ({ tenant, client }: Caller): string => hashed([tenant, client])
+
+const hashed = (of: unknown): string => createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, MARK)

@@ -8,7 +8,7 @@ import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } fr
 import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
 import type { Reading } from '../search/reading.ts'
-import { mustPage, openCursor, type Paged, pagedOf, sealCursor } from './cursor.ts'
+import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
@@ -21,7 +21,7 @@ export const history =
   async (request) => {
     const scope = scopeOf(request)
     const asked = parametersOf(request)
-    const paged = pagedOf(request, pathOf(request), asked.window)
+    const paged: Paged = { caller: request, path: pathOf(request), of: asked.window }
     const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
     if (scope.id !== undefined && (await resources.heads([scope]))[0] === undefined) throw notFound(scope)
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
@@ -43,7 +43,7 @@ export const history =
   }
 
 function positionAsked(seal: Seal, clock: Clock, text: string, paged: Paged): HistoryPosition {
-  const cursor = openCursor<HistoryPosition>(seal, clock, text)
+  const cursor = openCursor<HistoryPosition>(seal, clock, text, paged.caller)
   mustPage(cursor, paged)
   return cursor.position
 }

@@ -58,8 +58,8 @@ export type Here = {
   readonly reading: Reading
 }
 
-/** Who asks. */
-export type Caller = { readonly tenant: string }
+/** Who asks. `client`: its id; `open` where nobody is asked who they are. What one is handed to come back with is of no use to another. */
+export type Caller = { readonly tenant: string; readonly client: string }
 
 /** What the entries of a Bundle have in common with it. `requestId`: by which logs and answers name the request. */
 export type Context = Here & Caller & { readonly requestId: string }

@@ -4,7 +4,7 @@ import { fhirError } from '../fhir/outcome.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
 import { parseSearch, type SearchRequest } from '../search/query.ts'
-import { mustPage, openCursor, type Paged, pagedOf, sealCursor } from './cursor.ts'
+import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { FhirRequest } from './interaction.ts'
 import { queryText } from './page.ts'
 import type { SearchPorts } from './search-entries.ts'
@@ -31,9 +31,9 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
   const [, text] = request.parameters.findLast(([name]) => name === '_cursor') ?? []
   const given = request.parameters.filter(([name]) => name !== '_cursor')
   if (text === undefined) return askedOf(ports, request, given, { isHidden: request.posted })
-  const cursor = openCursor<Cursor>(ports.seal, ports.clock, text)
+  const cursor = openCursor<Cursor>(ports.seal, ports.clock, text, request)
   const { after, query, offset = [] } = cursor.position
-  const kept = query === undefined ? [] : await keptQuery(ports.blobs, query)
+  const kept = query === undefined ? [] : await keptQuery(ports.blobs, request, query)
   if (kept === undefined)
     throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
   const asked = askedOf(ports, request, [...kept.filter(([name]) => !offset.some(([other]) => other === name)), ...offset, ...given], {
@@ -51,7 +51,7 @@ function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, mor
   const search = parseSearch(request.type, pairs, { ...request.preferences, now: clock.now(), ...request.reading })
   const { criteria, order, group } = search
   const filters = criteria.map((pair) => JSON.stringify(pair)).sort()
-  return { search, paged: pagedOf(request, pathOf(request), [filters, order, group?.field, group?.order]), ...more }
+  return { search, paged: { caller: request, path: pathOf(request), of: [filters, order, group?.field, group?.order] }, ...more }
 }
 
 /** The path below the base. */
@@ -75,7 +75,7 @@ export async function linksOf(
   const self: Link = { relation: 'self', url: url(shown) }
   const others = pagesFrom(asked, next)
   if (others.length === 0) return [self]
-  const query = isHidden ? (known ?? (await keepQuery(blobs, clock, request.tenant, asked.used))) : undefined
+  const query = isHidden ? (known ?? (await keepQuery(blobs, clock, request, asked.used))) : undefined
   const link = ({ relation, after, offset }: PageLink): Link => {
     if (query === undefined && after === undefined) return { relation, url: url(offset === undefined ? shown : withOffset(shown, offset)) }
     const cursor: Cursor = {

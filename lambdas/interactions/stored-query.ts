@@ -3,27 +3,28 @@ import { createHash } from 'node:crypto'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pairs } from '../search/pairs.ts'
+import type { Caller } from './interaction.ts'
 
 const FOLDER = 'queries/'
 const DAY = 24 * 60 * 60 * 1000
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
-/** The key under which they are kept. The same parameters have the same key all day. */
-export async function keepQuery(blobs: BlobStore, clock: Clock, tenant: string, pairs: Pairs): Promise<string> {
-  const text = JSON.stringify([tenant, pairs])
+/** The key under which they are kept. The same parameters of one caller have the same key all day. */
+export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client }: Caller, pairs: Pairs): Promise<string> {
+  const text = JSON.stringify([tenant, client, pairs])
   const key = `${dayOf(clock.now())}/${createHash('sha256').update(text).digest('base64url')}`
   if ((await blobs.get(FOLDER + key)) === undefined)
     await blobs.put(FOLDER + key, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
   return key
 }
 
-/** undefined: not kept any more. */
-export async function keptQuery(blobs: BlobStore, key: string): Promise<Pairs | undefined> {
+/** undefined: not kept any more, or another caller's. */
+export async function keptQuery(blobs: BlobStore, caller: Caller, key: string): Promise<Pairs | undefined> {
   const blob = await blobs.get(FOLDER + key)
   if (blob === undefined) return undefined
-  const [, pairs] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, Pairs]
-  return pairs
+  const [tenant, client, pairs] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, string, Pairs]
+  return tenant === caller.tenant && client === caller.client ? pairs : undefined
 }
 
 /** Removes what no cursor refers to any more. */

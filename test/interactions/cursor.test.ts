@@ -1,14 +1,53 @@
-/** Cursors of paging links, by themselves; that each page of each kind of search takes its own is in test/api/cursors. */
-import { expect, it } from '@jest/globals'
+/** Cursors of paging links, and queries kept for them, by themselves; that each page of each kind of search takes its own is in test/api/cursors. */
+import { describe, expect, it } from '@jest/globals'
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { openCursor, sealCursor } from '../../lambdas/interactions/cursor.ts'
+import { keepQuery, keptQuery } from '../../lambdas/interactions/stored-query.ts'
+import type { Blob, BlobStore } from '../../lambdas/ports/blob-store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 const clockAt = (instant: number) => ({ now: () => instant, newId: () => 'id' })
 
-it('a cursor is good for a day, then it is 410', () => {
-  const seal = new AesSeal(new Uint8Array(32))
-  const cursor = sealCursor(seal, clockAt(DAY), ['a'], { tenant: 'a', path: '/Patient', of: [] })
-  expect(openCursor(seal, clockAt(2 * DAY), cursor).position).toEqual(['a'])
-  expect(() => openCursor(seal, clockAt(2 * DAY + 1), cursor)).toThrow(expect.objectContaining({ status: 410 }))
+const seal = new AesSeal(new Uint8Array(32))
+const caller = { tenant: 'a', client: 'c' }
+/** Another tenant, another client, and both names moved by a letter. */
+const OTHERS = [
+  { tenant: 'b', client: 'c' },
+  { tenant: 'a', client: 'd' },
+  { tenant: 'ac', client: '' },
+]
+
+describe('a cursor', () => {
+  const cursor = sealCursor(seal, clockAt(DAY), ['a'], { caller, path: '/Patient', of: [] })
+
+  it('is good for a day, then it is 410', () => {
+    expect(openCursor(seal, clockAt(2 * DAY), cursor, caller).position).toEqual(['a'])
+    expect(() => openCursor(seal, clockAt(2 * DAY + 1), cursor, caller)).toThrow(expect.objectContaining({ status: 410 }))
+  })
+
+  it('of another tenant or client is no more than garbage, expired or not', () => {
+    const refused = (text: string, at: number, by: typeof caller): unknown => {
+      try {
+        return openCursor(seal, clockAt(at), text, by)
+      } catch (error) {
+        return { ...(error as object), message: (error as Error).message }
+      }
+    }
+    const garbage = refused('garbage', 2 * DAY, caller)
+    expect(garbage).toMatchObject({ status: 400 })
+    for (const other of OTHERS) for (const at of [2 * DAY, 3 * DAY]) expect(refused(cursor, at, other)).toEqual(garbage)
+  })
+})
+
+it('a kept query is there for who asked it, and for another tenant or client as unknown as one that never was', async () => {
+  const kept = new Map<string, Blob>()
+  const blobs = { get: async (key: string) => kept.get(key), put: async (key: string, blob: Blob) => void kept.set(key, blob) }
+  const store = blobs as unknown as BlobStore
+  const key = await keepQuery(store, clockAt(DAY), caller, [['name', 'x']])
+  expect(await keptQuery(store, caller, key)).toEqual([['name', 'x']])
+  for (const other of OTHERS) {
+    expect(await keptQuery(store, other, key)).toBeUndefined()
+    expect(await keepQuery(store, clockAt(DAY), other, [['name', 'x']])).not.toBe(key)
+  }
+  expect(await keptQuery(store, caller, `${key}x`)).toBeUndefined()
 })

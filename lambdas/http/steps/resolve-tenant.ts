@@ -4,7 +4,10 @@ import type { Step } from '../exchange.ts'
 
 export const TENANT = 'default'
 
-const CALLER: Caller = { tenant: TENANT }
+/** Who asks where nobody is asked who they are. */
+const CLIENT = 'open'
+
+const CALLER: Caller = { tenant: TENANT, client: CLIENT }
 
 export const resolveTenant: Step = {
   before({ event: exchange }) {
