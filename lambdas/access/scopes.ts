@@ -1,0 +1,73 @@
+/**
+ * What a token may be used for, as texts of SMART v1 (`patient/Observation.read`) and v2 (`patient/Observation.rs?category=laboratory`).
+ * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
+ */
+import { isResourceType } from '../fhir/resource-types.ts'
+
+/** c: create. r: read, vread, instance history. u: update, patch. d: delete. s: search, history of a type, conditional criteria. */
+export type Letter = 'c' | 'r' | 'u' | 'd' | 's'
+
+export type ScopeContext = 'patient' | 'user' | 'system'
+
+export type ResourceScope = {
+  readonly kind: 'resource'
+  readonly context: ScopeContext
+  /** A resource type, or `*`. */
+  readonly type: string
+  /** At least one, in the order of `LETTERS`. */
+  readonly letters: readonly Letter[]
+  /** The granular condition, percent-encoded; empty: none. */
+  readonly query: string
+}
+
+export type Scope = ResourceScope | { readonly kind: 'admin' } | { readonly kind: 'named'; readonly name: string }
+
+const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
+const V1: Readonly<Record<string, readonly Letter[]>> = { read: ['r', 's'], write: ['c', 'u', 'd'], '*': LETTERS }
+const NAMED = ['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch', 'launch/patient', 'launch/encounter']
+const RESOURCE = /^(patient|user|system)\/(\*|[A-Za-z]+)\.(read|write|\*|c?r?u?d?s?)(?:\?([!-~]*))?$/
+
+export const ADMIN = 'system/admin'
+
+/** undefined: no scope of this server. */
+export function parseScope(text: string): Scope | undefined {
+  if (text === ADMIN) return { kind: 'admin' }
+  if (NAMED.includes(text)) return { kind: 'named', name: text }
+  const [, context, type = '', access = '', query = ''] = RESOURCE.exec(text) ?? []
+  const letters = V1[access] ?? LETTERS.filter((letter) => access.includes(letter))
+  if (letters.length === 0 || !(type === '*' || isResourceType(type))) return undefined
+  return { kind: 'resource', context: context as ScopeContext, type, letters, query }
+}
+
+/** Of a list of scopes, what stands between spaces. https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+export const scopeTexts = (list: string): readonly string[] => [...new Set(list.split(' ').filter((text) => text !== ''))]
+
+const textOf = ({ context, type, letters, query }: ResourceScope): string =>
+  `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
+
+/** `any`: what a user may do bounds what is done in the user's name: a scope of one context covers those of all, and names are not bounded. */
+export type Contexts = 'same' | 'any'
+
+/** What of `asked` lies within `allowed`, in the order it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
+export function narrowedTo(asked: readonly string[], allowed: readonly string[], contexts: Contexts = 'same'): readonly string[] {
+  const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')
+  const granted = asked.flatMap((text) => {
+    const scope = parseScope(text)
+    if (scope === undefined) return []
+    if (scope.kind !== 'resource') return allowed.includes(text) || (scope.kind === 'named' && contexts === 'any') ? [text] : []
+    const parts = bounds.flatMap((bound) => overlapOf(scope, bound, contexts))
+    const whole = textOf(scope)
+    return parts.some((part) => textOf(part) === whole) ? [text] : parts.map(textOf)
+  })
+  return [...new Set(granted)]
+}
+
+function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: Contexts): readonly ResourceScope[] {
+  if (contexts === 'same' && scope.context !== bound.context) return []
+  if (scope.type !== bound.type && scope.type !== '*' && bound.type !== '*') return []
+  const letters = scope.letters.filter((letter) => bound.letters.includes(letter))
+  if (letters.length === 0) return []
+  const type = scope.type === '*' ? bound.type : scope.type
+  const query = [...new Set([scope.query, bound.query].filter((text) => text !== ''))].join('&')
+  return [{ ...scope, type, letters, query }]
+}

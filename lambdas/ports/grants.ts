@@ -1,0 +1,33 @@
+/**
+ * What the authorization server remembers between two requests, each entry for a time: codes, refresh tokens, sessions, launches, consents,
+ * assertions that were used, attempts to log in. Secrets are never kept: their SHA-256 is the key.
+ *
+ * Guarantees
+ * - Of racing `add`s under one key one is true; of racing `replace`s of one number one is true.
+ * - Every operation sees every other that resolved before it, from any process; what resolved survives the machine.
+ * - What has expired is not there, whether it was swept or not.
+ */
+export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 'assertion' | 'attempts'
+
+/** What is kept is JSON. `expires`: milliseconds since 1970; absent: stays. `owner`: by which it is listed. */
+export type Grant = { readonly owner: string; readonly value: unknown; readonly expires?: number }
+
+export type KeptGrant = Grant & {
+  readonly key: string
+  /** Rises with each replacement. */
+  readonly number: number
+}
+
+export interface Grants {
+  /** False where there is one already. */
+  add(kind: GrantKind, key: string, grant: Grant): Promise<boolean>
+  get(kind: GrantKind, key: string): Promise<KeptGrant | undefined>
+  /** False where it is another by now, or gone. */
+  replace(kind: GrantKind, known: KeptGrant, by: Grant): Promise<boolean>
+  /** True where this call removed it. */
+  remove(kind: GrantKind, key: string): Promise<boolean>
+  /** Those of an owner, in the order of their keys, a thousand at most. */
+  listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]>
+  /** Frees the room of what has expired. */
+  sweep(): Promise<void>
+}

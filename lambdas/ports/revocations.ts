@@ -1,0 +1,24 @@
+/**
+ * Tokens that no longer count, by marks they carry.
+ *
+ * Guarantees: once `revoke` has resolved, each `revoked` that begins later tells of it, in any process, until the mark's `until`.
+ */
+
+/** `jti:…` a token, `sid:…` a session with all its tokens, `client:…`, `user:…` (a subject). */
+export type Mark = `${'jti' | 'sid' | 'client' | 'user'}:${string}`
+
+/** Milliseconds since 1970. `before`: tokens with this mark issued at or before it are refused. `until`: none of them is valid any more. */
+export type Revocation = { readonly mark: Mark; readonly before: number; readonly until: number }
+
+/** What functions that hold resources are given. */
+export interface RevocationReader {
+  /** Of each mark that has one: the `before`. */
+  revoked(marks: readonly Mark[]): Promise<ReadonlyMap<Mark, number>>
+}
+
+export interface Revocations extends RevocationReader {
+  /** Of two for one mark the later `before` and the later `until` count. */
+  revoke(revocation: Revocation): Promise<void>
+  /** Frees the room of what no token can carry any more. */
+  sweep(): Promise<void>
+}

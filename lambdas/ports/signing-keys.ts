@@ -1,0 +1,34 @@
+/**
+ * The keys our tokens are signed with: RSA of 2,048 bits, RS256. What is secret stays behind the port. When a key is used, and until when it
+ * is published, is auth/key-rotation.ts's to say.
+ *
+ * Guarantees: a key that `make` resolved with is in each later `list`, in any process, until it is removed; `sign` works for each that is.
+ */
+
+/** A public key. https://www.rfc-editor.org/rfc/rfc7517 */
+export type PublicKey = {
+  readonly kty: 'RSA'
+  readonly n: string
+  readonly e: string
+  readonly alg: 'RS256'
+  readonly use: 'sig'
+  /** Its thumbprint: https://www.rfc-editor.org/rfc/rfc7638 */
+  readonly kid: string
+}
+
+/** Milliseconds since 1970. `retiredAt`: nothing is signed with it from then on. */
+export type SigningKey = { readonly key: PublicKey; readonly madeAt: number; readonly retiredAt?: number }
+
+/** What functions that verify are given. */
+export interface PublishedKeys {
+  /** The oldest first. */
+  list(): Promise<readonly SigningKey[]>
+}
+
+export interface SigningKeys extends PublishedKeys {
+  /** RSASSA-PKCS1-v1_5 with SHA-256. Error where there is no such key. */
+  sign(kid: string, data: Uint8Array): Promise<Uint8Array>
+  make(at: number): Promise<SigningKey>
+  retire(kid: string, at: number): Promise<void>
+  remove(kid: string): Promise<void>
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals'
+import { narrowedTo, parseScope, scopeTexts } from '../../lambdas/access/scopes.ts'
+
+describe('A scope', () => {
+  it.each([
+    ['patient/Observation.read', 'patient', 'Observation', 'rs', ''],
+    ['user/*.write', 'user', '*', 'cud', ''],
+    ['system/Patient.*', 'system', 'Patient', 'cruds', ''],
+    ['system/Patient.cruds', 'system', 'Patient', 'cruds', ''],
+    ['patient/Observation.rs?category=laboratory&code=a%7Cb', 'patient', 'Observation', 'rs', 'category=laboratory&code=a%7Cb'],
+    ['patient/Observation.d', 'patient', 'Observation', 'd', ''],
+  ])('%s is of %s for %s: %s', (text, context, type, letters, query) => {
+    expect(parseScope(text)).toEqual({ kind: 'resource', context, type, letters: [...letters], query })
+  })
+
+  it.each([
+    'patient/Observation.',
+    'patient/Observation.sr',
+    'patient/Observation.rr',
+    'patient/Nonsense.read',
+    'patient/observation.read',
+    'patient/*.reads',
+    'other/Patient.read',
+    'patient/Patient',
+    'patient/Patient.rs?a b',
+    'Launch',
+    'system/Admin',
+    '',
+  ])('is not %p', (text) => expect(parseScope(text)).toBeUndefined())
+
+  it('may be one of a name, or the administrator’s', () => {
+    expect(parseScope('launch/patient')).toEqual({ kind: 'named', name: 'launch/patient' })
+    expect(parseScope('system/admin')).toEqual({ kind: 'admin' })
+    expect(scopeTexts(' openid  launch openid ')).toEqual(['openid', 'launch'])
+  })
+})
+
+describe('What is asked, within what is allowed', () => {
+  it.each([
+    ['patient/Observation.read', 'patient/*.rs', 'patient/Observation.read'],
+    ['patient/*.read', 'patient/Observation.rs', 'patient/Observation.rs'],
+    ['patient/*.cruds', 'patient/Observation.rs patient/Patient.r', 'patient/Observation.rs patient/Patient.r'],
+    ['patient/Observation.cruds', 'patient/*.read', 'patient/Observation.rs'],
+    ['patient/Observation.rs', 'patient/Observation.rs?category=laboratory', 'patient/Observation.rs?category=laboratory'],
+    ['patient/Observation.rs?a=1', 'patient/Observation.rs?b=2', 'patient/Observation.rs?a=1&b=2'],
+    ['patient/Observation.rs?a=1', 'patient/*.rs', 'patient/Observation.rs?a=1'],
+    ['patient/Observation.rs', 'user/*.cruds system/*.cruds', ''],
+    ['patient/Observation.c', 'patient/*.rs', ''],
+    ['system/admin openid', 'system/*.cruds openid', 'openid'],
+    ['system/admin', 'system/admin', 'system/admin'],
+    ['nonsense openid', 'nonsense openid', 'openid'],
+  ])('%s within %s is: %s', (asked, allowed, granted) => {
+    expect(narrowedTo(scopeTexts(asked), scopeTexts(allowed)).join(' ')).toBe(granted)
+  })
+
+  it('stays in its context where contexts do not matter', () => {
+    const asked = ['patient/*.read', 'openid', 'system/admin']
+    expect(narrowedTo(asked, ['user/Observation.rs'], 'any')).toEqual(['patient/Observation.rs', 'openid'])
+  })
+})
