@@ -1,7 +1,8 @@
 /** One request on its way through the pipeline. Steps replace `fhir`, `caller` and `shape` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
-import type { Asked, Caller, FhirResponse, Here } from '../interactions/interaction.ts'
+import type { Asked, Caller, FhirResponse } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
+import type { ReadingOf } from '../search/reading.ts'
 
 export type HttpRequest = {
   /** HEAD comes as GET: the server leaves the body out. */
@@ -33,6 +34,14 @@ export type Code = InteractionCode | 'fallback'
 export const givenRequestId = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
   /^[\w.:-]{1,128}$/.test(given) ? given : undefined
 
+/** Where the server stands: what it calls itself, and how it reads texts. */
+export type Site = {
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  /** As of now: parameters come and go. */
+  readonly reading: ReadingOf
+}
+
 /** How the client wants the body. https://hl7.org/fhir/R4/http.html#general */
 export type Shape = { readonly pretty: boolean; readonly summary?: string; readonly elements?: readonly string[] }
 
@@ -40,7 +49,7 @@ export type Exchange = {
   readonly http: HttpRequest
   readonly interaction: Code
   readonly requestId: string
-  readonly here: Here
+  readonly site: Site
   fhir: Asked
   /** Undefined until a step has found out who asks: before, there is no request an interaction could be given. */
   caller: Caller | undefined

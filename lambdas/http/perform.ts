@@ -3,7 +3,7 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { EntryRequest, Perform } from '../interactions/bundle-entry.ts'
-import type { Context, FhirRequest, Interaction } from '../interactions/interaction.ts'
+import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import type { Code, Exchange } from './exchange.ts'
 import { entryPipeline, type Steps } from './pipeline.ts'
@@ -54,25 +54,14 @@ function exchangeOfEntry(
   const { interaction, named, path, query } = matchEntry({ method, url }, outer.baseUrl)
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }
-  const context = contextOf(outer)
-  const exchange = exchangeOf({ method, path, query, headers, body: NO_BODY }, outer.requestId, interaction, context, known)
-  return { interaction, exchange: { ...exchange, caller: context } }
+  const { baseUrl, reading, requestId } = outer
+  const site = { baseUrl, reading: () => reading }
+  const exchange = exchangeOf({ method, path, query, headers, body: NO_BODY }, requestId, interaction, site, known)
+  return { interaction, exchange: { ...exchange, caller: callerIn(outer) } }
 }
 
-/** Every field of what entries have in common with their Bundle: one that is not named here does not compile. */
-const contextOf = ({
-  baseUrl,
-  reading,
-  tenant,
-  client,
-  requestId,
-}: FhirRequest): { readonly [Field in keyof Required<Context>]: Context[Field] } => ({
-  baseUrl,
-  reading,
-  tenant,
-  client,
-  requestId,
-})
+/** An entry is asked by whoever asks the Bundle: a field of it that is not named here does not compile. */
+const callerIn = ({ tenant, client }: FhirRequest): { readonly [Field in keyof Required<Caller>]: Caller[Field] } => ({ tenant, client })
 
 /** A JSON Patch travels in a Bundle as a Binary, a FHIRPath Patch as Parameters. https://hl7.org/fhir/R4/http.html#jsonpatch-transaction */
 function patchOf(resource: { readonly resourceType: string; readonly data?: unknown }): unknown {

@@ -27,13 +27,11 @@ export const entryPipeline = <T>(
 ): ((exchange: Exchange) => Promise<T>) => chain(entryStepsOf(interaction), steps, (exchange) => answer(requestOf(exchange, interaction)))
 
 /** What an interaction is given: who asks is part of it. */
-const requestOf = (exchange: Exchange, interaction: InteractionCode): FhirRequest => ({
-  ...exchange.fhir,
-  ...exchange.here,
-  ...callerOf(exchange),
-  requestId: exchange.requestId,
-  interaction,
-})
+function requestOf(exchange: Exchange, interaction: InteractionCode): FhirRequest {
+  const { fhir, site, requestId } = exchange
+  const caller = callerOf(exchange)
+  return { ...fhir, ...caller, baseUrl: site.baseUrl, reading: site.reading(caller.tenant), requestId, interaction }
+}
 
 const NO_CONTEXT = {} as never
 

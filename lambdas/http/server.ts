@@ -1,10 +1,9 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
 import { fhirError } from '../fhir/outcome.ts'
-import type { Asked, Here, Interaction } from '../interactions/interaction.ts'
+import type { Asked, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import { pairsOf } from '../search/pairs.ts'
-import type { Reading } from '../search/reading.ts'
-import type { Code, Exchange, HttpRequest, HttpResponse } from './exchange.ts'
+import type { Code, Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
 import { fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
 import { matchRoute } from './route-table.ts'
 import { PREFLIGHT } from './steps/allow-origins.ts'
@@ -18,27 +17,18 @@ export type ServerParts = {
   readonly site: Site
 }
 
-/** Where the server stands: what it calls itself, and how it reads texts. */
-export type Site = {
-  /** Without a slash at the end. */
-  readonly baseUrl: string
-  /** As of now: parameters come and go. */
-  readonly reading: () => Reading
-}
-
 export function server({ interactions, steps, site }: ServerParts): Serve {
   const pipelines = new Map(
     Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
   )
   const fallback = fallbackPipeline(steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
-    const here: Here = { baseUrl: site.baseUrl, reading: site.reading() }
-    const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', here, {}))
+    const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let exchange: Exchange
     try {
       const { interaction, named } = matchRoute(http.method, http.path)
-      exchange = exchangeOf(http, requestId, interaction, here, named)
+      exchange = exchangeOf(http, requestId, interaction, site, named)
     } catch (thrown) {
       return fallBack({ ...http, refused: thrown as Error })
     }
@@ -49,7 +39,7 @@ export function server({ interactions, steps, site }: ServerParts): Serve {
 }
 
 /** `known`: of what is asked, before its steps learn more. FhirError 400 for too many parameters. */
-export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, here: Here, known: Partial<Asked>): Exchange {
+export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, site: Site, known: Partial<Asked>): Exchange {
   const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters: pairsOf(http.query), ...known }
-  return { http, interaction, requestId, here, fhir, caller: undefined, shape: { pretty: false } }
+  return { http, interaction, requestId, site, fhir, caller: undefined, shape: { pretty: false } }
 }

@@ -150,10 +150,3 @@ export function built(state: Definitions, { tenant, type }: Rebuild): Definition
     rebuilds: state.rebuilds.filter((each) => !isRebuild(tenant, type)(each)),
   }
 }
-
-/** What documents are extracted with. */
-export const extracted = ({ definitions }: Definitions): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
-
-/** What a tenant's searches know. */
-export const searched = ({ definitions }: Definitions, tenant: string): readonly CustomMapping[] =>
-  definitions.filter((each) => each.tenant === tenant && each.state === 'active').map(({ mapping }) => mapping)

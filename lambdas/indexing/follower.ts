@@ -3,7 +3,8 @@ import type { Change, ChangeFeed } from '../ports/change-feed.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { nameOf } from '../ports/newest-of.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
-import type { Reading } from '../search/reading.ts'
+import { isWatched } from '../search/own-evaluation.ts'
+import type { Reading, ReadingOf } from '../search/reading.ts'
 import {
   addRebuild,
   built,
@@ -16,8 +17,8 @@ import {
   tried,
 } from './custom-definitions.ts'
 import { documentsOf, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
-import { isAheadNeeded, NOTHING_READ, type ReadAhead, readAhead } from './read-ahead.ts'
-import { readingOfDocuments } from './reading-now.ts'
+import { NOTHING_READ, type ReadAhead, readAhead } from './read-ahead.ts'
+import { Readings } from './reading-now.ts'
 import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
 
 export type FollowerParts = {
@@ -35,8 +36,8 @@ export type FollowerParts = {
   readonly onChange: (changed: Partial<Definitions>) => void
 }
 
-/** What is known of what comes next, in this reading. */
-type Read<Next> = Next & { readonly reading: Reading; readonly read: ReadAhead }
+/** What is known of what comes next, read by these definitions. */
+type Read<Next> = Next & { readonly by: Definitions['definitions']; readonly read: ReadAhead }
 
 const NONE: ReadonlySet<string> = new Set()
 
@@ -49,7 +50,8 @@ export class Follower {
   readonly #newest: ReadonlyMap<string, number>
   /** What the index keeps of them. */
   #kept: Definitions
-  #reading: Reading
+  readonly #readings: Readings
+  readonly #reading: ReadingOf = (tenant) => this.#readings.of(this.#definitions, tenant)
   #progress: Progress | undefined
   #isAheadNeeded: boolean
   #next: Read<{ readonly position: number; readonly changes: readonly Change[] }> | undefined
@@ -63,8 +65,8 @@ export class Follower {
     this.#kept = { ...NO_DEFINITIONS, ...JSON.parse(String(parts.index.note('definitions') ?? '{}')) }
     this.#definitions = this.#position === 0 ? definedFromTheFirst(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
-    this.#reading = readingOfDocuments(parts.reading, this.#definitions)
-    this.#isAheadNeeded = isAheadNeeded(this.#reading)
+    this.#readings = new Readings(parts.reading, 'documents')
+    this.#isAheadNeeded = isSomeWatched(this.#definitions)
   }
 
   /** Up to which it has everything. */
@@ -85,33 +87,32 @@ export class Follower {
   /** Until this is done there is nothing to follow with; undefined: there is. Never fails for what it evaluates. */
   beforeFollow(limit: number): Promise<void> | undefined {
     if (!this.#isAheadNeeded || this.#aheadOfFollow !== undefined) return undefined
-    const [position, reading] = [this.#position, this.#reading]
+    const [position, by] = [this.#position, this.#definitions.definitions]
     const changes = this.#parts.feed.changes(position, limit)
     const versions = changes.map(({ version }) => version)
-    return readAhead(versions, reading, this.#parts.expressions).then((read) => {
-      this.#next = { position, reading, changes, read }
+    return readAhead(versions, this.#reading, this.#parts.expressions).then((read) => {
+      this.#next = { position, by, changes, read }
     })
   }
 
   get #aheadOfFollow() {
-    return this.#next?.position === this.#position && this.#next.reading === this.#reading ? this.#next : undefined
+    return this.#next?.position === this.#position && this.#next.by === this.#definitions.definitions ? this.#next : undefined
   }
 
   /** As beforeFollow. */
   beforeRebuild(limit: number): Promise<void> | undefined {
     const [first] = this.#definitions.rebuilds
     if (!this.#isAheadNeeded || first === undefined || this.#aheadOfRebuild !== undefined) return undefined
-    const reading = this.#reading
     const slice = this.#sliceAfter(first, limit)
-    const ahead = { slice, reading, read: NOTHING_READ, overtaken: new Set<string>() }
+    const ahead = { slice, by: this.#definitions.definitions, read: NOTHING_READ, overtaken: new Set<string>() }
     this.#nextSlice = ahead
-    return readAhead(slice.versions, reading, this.#parts.expressions).then((read) => {
+    return readAhead(slice.versions, this.#reading, this.#parts.expressions).then((read) => {
       if (this.#nextSlice === ahead) this.#nextSlice = { ...ahead, read }
     })
   }
 
   get #aheadOfRebuild() {
-    return this.#nextSlice?.reading === this.#reading ? this.#nextSlice : undefined
+    return this.#nextSlice?.by === this.#definitions.definitions ? this.#nextSlice : undefined
   }
 
   #sliceAfter(first: Rebuild, limit: number): Slice {
@@ -130,7 +131,7 @@ export class Follower {
     this.#position = indexChanges(feed, index, before, {
       limit,
       ahead: this.#aheadOfFollow,
-      reading: () => this.#reading,
+      reading: this.#reading,
       onPoison: (version, error) => this.#poisoned(version, error),
       onVersion: (version) => this.#met(version),
     })
@@ -199,9 +200,7 @@ export class Follower {
       this.#progress = undefined
       this.#nextSlice = undefined
     }
-    if (next.definitions === before.definitions) return
-    this.#reading = readingOfDocuments(this.#parts.reading, next)
-    this.#isAheadNeeded = isAheadNeeded(this.#reading)
+    if (next.definitions !== before.definitions) this.#isAheadNeeded = isSomeWatched(next)
   }
 
   /** What SearchParameters define is part of the index: kept in one transaction with its documents. */
@@ -217,3 +216,5 @@ export class Follower {
     })
   }
 }
+
+const isSomeWatched = ({ definitions }: Definitions): boolean => definitions.some(({ mapping }) => isWatched(mapping))

@@ -5,7 +5,7 @@ import type { Change, ChangeFeed } from '../ports/change-feed.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { extract } from '../search/extract.ts'
-import type { Reading } from '../search/reading.ts'
+import type { Reading, ReadingOf } from '../search/reading.ts'
 import { isAheadNeeded, NOTHING_READ, type ReadAhead } from './read-ahead.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
@@ -38,7 +38,7 @@ export class Unevaluated extends Error {
 export type Following = {
   readonly limit: number
   readonly ahead?: { readonly changes: readonly Change[]; readonly read: ReadAhead } | undefined
-  readonly reading: () => Reading
+  readonly reading: ReadingOf
   readonly onPoison: OnPoison
   /** Told of each version before it is read: what that changes about `reading` counts for it already, if nothing is to be evaluated before. */
   readonly onVersion?: (version: ResourceVersion) => void
@@ -63,9 +63,9 @@ export function indexChanges(
   let weight = 0
   const { changes, read } = ahead ?? { changes: feed.changes(position, limit), read: NOTHING_READ }
   for (const { position: at, version } of changes) {
-    const before = reading()
+    const before = reading(version.tenant)
     onVersion?.(version)
-    const after = reading()
+    const after = reading(version.tenant)
     const isReady = after === before || !isAheadNeeded(after)
     documents.push(documentOf(version, isReady ? after : before, onPoison, read.get(version)))
     weight += version.body.length
@@ -85,10 +85,10 @@ export function indexChanges(
 /** `read`: the resources that were read already. */
 export const documentsOf = (
   versions: readonly ResourceVersion[],
-  reading: Reading,
+  reading: ReadingOf,
   onPoison: OnPoison,
   read: ReadAhead,
-): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading, onPoison, read.get(version)))
+): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading(version.tenant), onPoison, read.get(version)))
 
 /** `read`: the resource, where it was read already. */
 export function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison, read?: Resource): IndexDocument {

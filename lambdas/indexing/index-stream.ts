@@ -4,7 +4,7 @@ import { nameOf, newestOf } from '../ports/newest-of.ts'
 import { NotApplied } from '../ports/not-applied.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import type { Reading } from '../search/reading.ts'
+import type { ReadingOf } from '../search/reading.ts'
 import { documentsOf, type OnPoison } from './index-changes.ts'
 import { readAhead } from './read-ahead.ts'
 
@@ -13,7 +13,7 @@ export type StreamChange = { readonly sequence: string; readonly version: Resour
 
 export type StreamParts = {
   readonly index: Pick<SearchIndex, 'apply'>
-  readonly reading: Reading
+  readonly reading: ReadingOf
   readonly expressions: ExpressionRunner
   readonly onPoison: OnPoison
 }

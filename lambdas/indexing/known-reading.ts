@@ -1,23 +1,21 @@
 /** How texts are read, as of a moment ago: several processes share what is defined, and each looks it up again from time to time. */
 import type { Reading } from '../search/reading.ts'
 import { type IndexState, NO_STATE, type SharedState } from './index-state.ts'
-import { readingNow } from './reading-now.ts'
+import { Readings } from './reading-now.ts'
 
 /** ms. */
 const KNOWN_FOR = 10_000
 
 export class KnownReading {
   readonly #state: Pick<SharedState, 'read'>
-  readonly #reading: Reading
-  readonly #tenant: string
+  readonly #readings: Readings
   #known: IndexState = NO_STATE
   #until = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
 
-  constructor(state: Pick<SharedState, 'read'>, reading: Reading, tenant: string) {
+  constructor(state: Pick<SharedState, 'read'>, reading: Reading) {
     this.#state = state
-    this.#reading = reading
-    this.#tenant = tenant
+    this.#readings = new Readings(reading, 'searches')
   }
 
   /** `at`: ms since 1970. */
@@ -34,7 +32,7 @@ export class KnownReading {
     this.#until = at + KNOWN_FOR
   }
 
-  now(): Reading {
-    return readingNow(this.#reading, this.#known, this.#tenant)
+  now(tenant: string): Reading {
+    return this.#readings.of(this.#known, tenant)
   }
 }

@@ -5,7 +5,7 @@ import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { isWatched } from '../search/own-evaluation.ts'
-import type { Reading } from '../search/reading.ts'
+import type { Reading, ReadingOf } from '../search/reading.ts'
 
 export type ReadAhead = ReadonlyMap<ResourceVersion, Resource>
 
@@ -15,13 +15,32 @@ export const NOTHING_READ: ReadAhead = new Map()
 export const isAheadNeeded = ({ custom = [] }: Reading): boolean => custom.some(isWatched)
 
 /** The resources of the types that have such parameters, which know their values from now on. What cannot be read is left out. */
-export async function readAhead(versions: readonly ResourceVersion[], reading: Reading, expressions: ExpressionRunner): Promise<ReadAhead> {
-  const types = new Set(reading.custom?.filter(isWatched).map(({ base }) => base))
+export async function readAhead(
+  versions: readonly ResourceVersion[],
+  reading: ReadingOf,
+  expressions: ExpressionRunner,
+): Promise<ReadAhead> {
   const read = new Map<ResourceVersion, Resource>()
-  for (const version of versions) if (types.has(version.type) && !version.deleted) readInto(read, version)
-  // What could not be evaluated has no values, which is told when its document is made.
-  await evaluateAhead([...read.values()], reading, expressions).catch(() => undefined)
+  for (const [tenant, some] of Map.groupBy(versions, (version) => version.tenant)) await readOf(some, reading(tenant), expressions, read)
   return read
+}
+
+/** Those of one tenant. */
+async function readOf(
+  versions: readonly ResourceVersion[],
+  reading: Reading,
+  expressions: ExpressionRunner,
+  read: Map<ResourceVersion, Resource>,
+): Promise<void> {
+  const types = new Set(reading.custom?.filter(isWatched).map(({ base }) => base))
+  const mine = versions.filter(({ type, deleted }) => types.has(type) && !deleted)
+  for (const version of mine) readInto(read, version)
+  // What could not be evaluated has no values, which is told when its document is made.
+  await evaluateAhead(
+    mine.flatMap((version) => read.get(version) ?? []),
+    reading,
+    expressions,
+  ).catch(() => undefined)
 }
 
 function readInto(read: Map<ResourceVersion, Resource>, version: ResourceVersion): void {

@@ -1,22 +1,44 @@
-/** How texts are read now that somebody has defined parameters. */
+/** How texts are read now that somebody has defined parameters: each tenant's by what that tenant defined, and by nothing of another. */
+import type { CustomMapping } from '../search/custom-mapping.ts'
 import type { Reading } from '../search/reading.ts'
-import { type Definitions, extracted, searched } from './custom-definitions.ts'
+import type { Definition, Definitions } from './custom-definitions.ts'
 
-const SEARCHING = new WeakMap<Definitions['definitions'], Reading>()
+/**
+ * `searches`: by what is built; `documents`: by what is being built, too. The same object for a tenant as long as that tenant's definitions
+ * mean the same, and the same mapping for each of them, so that what is prepared for it is found again, whatever others define.
+ */
+export class Readings {
+  readonly #plain: Reading
+  readonly #isUsed: (definition: Definition) => boolean
+  #definitions: Definitions['definitions'] = []
+  #byTenant: ReadonlyMap<string, Reading> = new Map()
 
-/** For a tenant's searches. The same object for the same definitions, so that what is prepared for it is found again. */
-export function readingNow(reading: Reading, definitions: Definitions, tenant: string): Reading {
-  if (definitions.definitions.length === 0) return reading
-  let now = SEARCHING.get(definitions.definitions)
-  if (now === undefined) {
-    now = { ...reading, custom: searched(definitions, tenant) }
-    SEARCHING.set(definitions.definitions, now)
+  /** `plain`: without what anybody defined. */
+  constructor(plain: Reading, of: 'searches' | 'documents') {
+    this.#plain = plain
+    this.#isUsed = of === 'documents' ? () => true : ({ state }) => state === 'active'
   }
-  return now
+
+  /** A tenant that defined nothing, and nobody's, is read by what R4 has. */
+  of({ definitions }: Definitions, tenant: string): Reading {
+    if (definitions !== this.#definitions) this.#learn(definitions)
+    return this.#byTenant.get(tenant) ?? this.#plain
+  }
+
+  #learn(definitions: Definitions['definitions']): void {
+    const byTenant = Map.groupBy(definitions.filter(this.#isUsed), ({ tenant }) => tenant)
+    this.#byTenant = new Map([...byTenant].map(([tenant, mine]) => [tenant, this.#readingOf(tenant, mine)]))
+    this.#definitions = definitions
+  }
+
+  #readingOf(tenant: string, mine: readonly Definition[]): Reading {
+    const before = this.#byTenant.get(tenant)
+    const known = new Map(before?.custom?.map((mapping) => [meaningOf(mapping), mapping]))
+    const custom = mine.map(({ mapping }) => known.get(meaningOf(mapping)) ?? mapping)
+    const isSame = before?.custom?.length === custom.length && before.custom.every((mapping, i) => mapping === custom[i])
+    return isSame ? before : { ...this.#plain, custom }
+  }
 }
 
-/** For the documents of all tenants. */
-export function readingOfDocuments(reading: Reading, definitions: Definitions): Reading {
-  const custom = extracted(definitions)
-  return custom.length === 0 ? reading : { ...reading, custom }
-}
+/** A field is named by what it means; its values differ from type to type. */
+const meaningOf = ({ base, field }: CustomMapping): string => `${base} ${field}`

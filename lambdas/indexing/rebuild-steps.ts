@@ -7,7 +7,7 @@ import { documentsOf } from './index-changes.ts'
 import { advanced, afterTry, finished, type SharedState, taken, takenBy } from './index-state.ts'
 import type { PoisonList } from './poison-list.ts'
 import { readAhead } from './read-ahead.ts'
-import { readingOfDocuments } from './reading-now.ts'
+import { Readings } from './reading-now.ts'
 
 /** The next index of a type, filled beside the live one. */
 export type NextIndex = {
@@ -96,7 +96,9 @@ const isNothing = ({ versions, cursor }: ScanPage): boolean => versions.length =
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
   const { state, resources, index, expressions, now, poisoned } = parts
   const { tenant, type, attempt, asOf = now() } = segment
-  const reading = readingOfDocuments(parts.reading, (await state.read()).value)
+  const readings = new Readings(parts.reading, 'documents')
+  const { value } = await state.read()
+  const reading = (tenant: string) => readings.of(value, tenant)
   const next = await index.rebuild(type, segment.next)
   const until = now() + parts.budget
   let { cursor } = segment

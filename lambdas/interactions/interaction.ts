@@ -51,18 +51,17 @@ export type Asked = {
   readonly rawAccept?: readonly string[]
 }
 
-/** Who is asked: what the server calls itself and how it reads texts, as of now. */
-export type Here = {
-  /** Without a slash at the end. */
-  readonly baseUrl: string
-  readonly reading: Reading
-}
-
 /** Who asks. `client`: its id; `open` where nobody is asked who they are. What one is handed to come back with is of no use to another. */
 export type Caller = { readonly tenant: string; readonly client: string }
 
-/** What the entries of a Bundle have in common with it. `requestId`: by which logs and answers name the request. */
-export type Context = Here & Caller & { readonly requestId: string }
+/** What the entries of a Bundle have in common with it: who asks, and who is asked. `requestId`: by which logs and answers name the request. */
+export type Context = Caller & {
+  /** What the server calls itself, without a slash at the end. */
+  readonly baseUrl: string
+  /** How texts are read for the tenant, as of now. */
+  readonly reading: Reading
+  readonly requestId: string
+}
 
 export type FhirRequest = Asked & Context & { readonly interaction: InteractionCode }
 

@@ -13,7 +13,7 @@ import { evaluate, positionOf } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
 import { comparePositions, type Plan, type Position } from '../search/plan.ts'
-import type { Reading } from '../search/reading.ts'
+import type { ReadingOf } from '../search/reading.ts'
 import { nameOf } from './key.ts'
 
 export type LatestParts = {
@@ -21,7 +21,7 @@ export type LatestParts = {
   readonly resources: RecentWrites
   readonly clock: Clock
   readonly expressions: ExpressionRunner
-  readonly reading: Reading
+  readonly reading: ReadingOf
 }
 
 /** The index may be so far behind: ms. */
@@ -71,17 +71,18 @@ async function readLatest(parts: LatestParts, tenant: string, type: string): Pro
   const versions: ResourceVersion[] = []
   for await (const version of resources.recent({ tenant, type }, clock.now() - LATEST, MOST_LATEST)) {
     versions.push(version)
-    if (versions.length === PAGE) latest.push(...(await documentsOf(parts, versions.splice(0))))
+    if (versions.length === PAGE) latest.push(...(await documentsOf(parts, tenant, versions.splice(0))))
   }
-  return [...latest, ...(await documentsOf(parts, versions))]
+  return [...latest, ...(await documentsOf(parts, tenant, versions))]
 }
 
-async function documentsOf({ expressions, reading }: LatestParts, versions: readonly ResourceVersion[]): Promise<readonly Latest[]> {
+async function documentsOf(parts: LatestParts, tenant: string, versions: readonly ResourceVersion[]): Promise<readonly Latest[]> {
+  const reading = parts.reading(tenant)
   const resources = versions.map(({ deleted, body }) => (deleted ? undefined : (parseJsonBytes(body) as Resource)))
   await evaluateAhead(
     resources.filter((each) => each !== undefined),
     reading,
-    expressions,
+    parts.expressions,
   )
   return versions.map((version, i) => {
     const [name, resource] = [nameOf(version), resources[i]]

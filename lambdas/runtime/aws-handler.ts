@@ -1,9 +1,10 @@
 /** A deployed function that answers requests of API Gateway. */
+import type { Site } from '../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
 import type { Steps } from '../http/pipeline.ts'
 import type { StepParts } from '../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../http/server.ts'
-import type { Reading } from '../search/reading.ts'
+import type { ReadingOf } from '../search/reading.ts'
 import { audit, clock, config, places, plainReading } from './aws.ts'
 import { report } from './aws-log.ts'
 
@@ -11,7 +12,7 @@ export type HttpFunctionParts = {
   readonly interactions: ServerParts['interactions']
   readonly steps: Steps
   /** Absent: nobody's definitions matter. */
-  readonly reading?: { readonly refresh: (at: number) => Promise<void>; readonly now: () => Reading }
+  readonly reading?: { readonly refresh: (at: number) => Promise<void>; readonly now: ReadingOf }
   readonly seal?: { readonly ready: () => Promise<void> }
 }
 
@@ -25,7 +26,8 @@ export const stepParts = (): StepParts => ({
 
 /** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
 export function httpHandler({ interactions, steps, reading, seal }: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
-  const serve = server({ interactions, steps, site: { baseUrl: places().baseUrl, reading: () => reading?.now() ?? plainReading() } })
+  const site: Site = { baseUrl: places().baseUrl, reading: (tenant) => reading?.now(tenant) ?? plainReading() }
+  const serve = server({ interactions, steps, site })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
   return async (event) => {

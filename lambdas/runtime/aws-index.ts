@@ -30,7 +30,13 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 
 const latest = (): SearchIndex =>
-  latestIndex({ index: index(), resources: store(), clock: clock(), expressions: expressions(), reading: reading().now() })
+  latestIndex({
+    index: index(),
+    resources: store(),
+    clock: clock(),
+    expressions: expressions(),
+    reading: (tenant) => reading().now(tenant),
+  })
 
 export const bodyStepParts = (): BodyStepParts => ({
   ...stepParts(),

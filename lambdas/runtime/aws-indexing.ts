@@ -8,12 +8,12 @@ import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
 import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, requestRebuild } from '../indexing/index-state.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
-import { readingOfDocuments } from '../indexing/reading-now.ts'
+import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import type { Kept } from '../ports/kept-state.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { Reading } from '../search/reading.ts'
+import type { ReadingOf } from '../search/reading.ts'
 import { blobs, clock, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
 import { metric, report } from './aws-log.ts'
@@ -51,12 +51,14 @@ export async function followHeads({ Records }: StreamEvent): Promise<FollowResul
   return result
 }
 
+const readings = /* @__PURE__ */ once(() => new Readings(plainReading(), 'documents'))
+
 /** What the versions define counts for their own documents already. */
-async function readingAfter(versions: readonly ResourceVersion[]): Promise<Reading> {
+async function readingAfter(versions: readonly ResourceVersion[]): Promise<ReadingOf> {
   const parameters = versions.filter(({ type }) => type === 'SearchParameter')
   const state = await indexState().change((before) => parameters.reduce(afterSearchParameter, versions.reduce(afterTry, before)))
   if (parameters.length > 0) await startRebuild(state)
-  return readingOfDocuments(plainReading(), state.value)
+  return (tenant) => readings().of(state.value, tenant)
 }
 
 /** From the commit of each version to its document, as far as they are indexed; the stream tells whole seconds. */

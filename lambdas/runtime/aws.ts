@@ -11,7 +11,6 @@ import { readSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
-import { TENANT } from '../http/steps/resolve-tenant.ts'
 import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
 import { KnownReading } from '../indexing/known-reading.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
@@ -73,5 +72,5 @@ export const progress = (): IndexProgress => ({ status: async (tenant) => status
 /** How texts are read, before anybody defined a parameter. */
 export const plainReading: () => Reading = /* @__PURE__ */ once(() => readingOf(config(), places().baseUrl))
 
-/** And with what is defined. */
-export const reading = /* @__PURE__ */ once(() => new KnownReading(indexState(), plainReading(), TENANT))
+/** And with what a tenant has defined. */
+export const reading = /* @__PURE__ */ once(() => new KnownReading(indexState(), plainReading()))

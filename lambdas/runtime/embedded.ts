@@ -10,16 +10,16 @@ import { type Command, listenForCommands } from '../adapters/filesystem/command-
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
+import type { Site } from '../http/exchange.ts'
 import { nodeServer } from '../http/node-server.ts'
 import { performer } from '../http/perform.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
-import { type Serve, type Site, server } from '../http/server.ts'
+import { type Serve, server } from '../http/server.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
-import { TENANT } from '../http/steps/resolve-tenant.ts'
 import { statusOf } from '../indexing/index-state.ts'
-import { readingNow } from '../indexing/reading-now.ts'
+import { Readings } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
 import type { Ports } from '../interactions/interaction.ts'
@@ -163,6 +163,7 @@ async function openHome({ config, baseUrl, report, data, clock, audit, seal, blo
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
   const { definitions } = stores
+  const readings = new Readings(reading, 'searches')
   const ports: Ports = {
     ...stores,
     clock,
@@ -181,7 +182,7 @@ async function openHome({ config, baseUrl, report, data, clock, audit, seal, blo
   const serve = serveOf(
     ports,
     { audit, clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true, tokens },
-    { baseUrl, reading: () => readingNow(reading, definitions.now(), TENANT) },
+    { baseUrl, reading: (tenant) => readings.of(definitions.now(), tenant) },
   )
   const all = opened.move()
   return { serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)), refuse: serve, close: () => all.disposeAsync() }

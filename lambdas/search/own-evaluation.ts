@@ -51,9 +51,15 @@ const LONG = /"(?:matches|replaceMatches|children|descendants|intersect|exclude|
 
 const mayTakeLong = (compiled: object): boolean => LONG.test(JSON.stringify(compiled))
 
+const WATCHED = new WeakMap<CustomMapping, boolean>()
+
 /** Whether a part of the parameter is watched while it is evaluated, or evaluated elsewhere. */
-export const isWatched = ({ interpreted, values, components = [] }: CustomMapping): boolean =>
-  interpreted === true || mayTakeLong([values, components.map((each) => each.values)])
+export function isWatched(mapping: CustomMapping): boolean {
+  const { interpreted, values, components = [] } = mapping
+  const known = WATCHED.get(mapping) ?? (interpreted === true || mayTakeLong([values, components.map((each) => each.values)]))
+  WATCHED.set(mapping, known)
+  return known
+}
 
 /** Whether some of these parameters have no values unless they are evaluated ahead. */
 export const areInterpreted = (custom: readonly CustomMapping[] = []): boolean => custom.some(({ interpreted }) => interpreted === true)

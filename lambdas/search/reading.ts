@@ -11,3 +11,6 @@ export type Reading = {
   /** Parameters beyond those of R4. */
   readonly custom?: readonly CustomMapping[]
 }
+
+/** How a tenant's texts are read: by its own parameters, and by nobody else's. */
+export type ReadingOf = (tenant: string) => Reading

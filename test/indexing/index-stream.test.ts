@@ -31,7 +31,7 @@ describe('a record', () => {
     const handle = followStream<StreamRecord>({
     expressions: EXPRESSIONS,
       index: { apply: async (documents) => void told.push(...documents.map(({ id, version }) => `indexed ${id} ${version}`)) },
-      readingAfter: async () => ({}),
+      readingAfter: async () => () => ({}),
       onPoison: ({ id }) => told.push(`poison ${id}`),
       versionOf: (record) => streamVersion(record, blobs),
       report: (_, sequence) => told.push(`again ${sequence}`),

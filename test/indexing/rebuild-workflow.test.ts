@@ -14,7 +14,7 @@ import {
 } from '../../lambdas/indexing/index-state.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
-import { readingOfDocuments } from '../../lambdas/indexing/reading-now.ts'
+import { Readings } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
@@ -108,7 +108,9 @@ class World {
   async #follow(write: Write): Promise<void> {
     const version = versionOf(write)
     this.heads.set(version.id, version)
-    const reading = readingOfDocuments({}, (await this.state.read()).value)
+    const { value } = await this.state.read()
+    const readings = new Readings({}, 'documents')
+    const reading = (tenant: string) => readings.of(value, tenant)
     const index = { apply: async (documents: readonly IndexDocument[]) => this.indices.apply(documents) }
     await indexStream([{ sequence: '1', version }], { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })
   }

@@ -109,7 +109,7 @@ async function delivered(random: Random, history: readonly Write[], index: Searc
   const handle = followStream<StreamRecord>({
     expressions: EXPRESSIONS,
     index: failing(random, index),
-    readingAfter: async () => ({}),
+    readingAfter: async () => () => ({}),
     onPoison: (_, error) => reports.push(error),
     versionOf: (record) => streamVersion(record, noBlobs),
     report: (error) => reports.push(error),

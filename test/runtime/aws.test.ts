@@ -85,11 +85,11 @@ it('what is defined is looked up again after a while, not for each request', asy
   let reads = 0
   const definition = { tenant: 'a', id: 'x', state: 'active', mapping: { base: 'Patient', code: 'x' } }
   const defined = { ...NO_STATE, definitions: [definition] } as unknown as IndexState
-  const known = new KnownReading({ read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) }, { baseUrl: 'b' }, 'a')
+  const known = new KnownReading({ read: async () => ({ number: ++reads, value: reads > 1 ? defined : NO_STATE }) }, { baseUrl: 'b' })
   await Promise.all([known.refresh(0), known.refresh(0)])
   for (const at of [0, 1, 9_999]) await known.refresh(at)
-  expect([reads, known.now()]).toEqual([1, { baseUrl: 'b' }])
+  expect([reads, known.now('a')]).toEqual([1, { baseUrl: 'b' }])
   await known.refresh(10_000)
-  expect([reads, known.now()]).toEqual([2, { baseUrl: 'b', custom: [definition.mapping] }])
-  expect(known.now()).toBe(known.now())
+  expect([reads, known.now('a'), known.now('b')]).toEqual([2, { baseUrl: 'b', custom: [definition.mapping] }, { baseUrl: 'b' }])
+  expect(known.now('a')).toBe(known.now('a'))
 })

@@ -30,7 +30,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
     },
   }
   const clock = { now: () => NOW, newId: () => 'id' }
-  const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: {} })
+  const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
   const find = async (limit = 2): Promise<readonly string[]> => {
     const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
     const plan: Plan = { tenant: 'a', types: ['Patient'], where, order: [], limit, total: 'none' }

@@ -71,8 +71,8 @@ export const awaitIndexToken = (parts: TokenParts): Step => ({
   },
 })
 
-const searches = ({ interaction, fhir, here }: Exchange): boolean =>
-  interaction !== 'bundle' || (fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, here.baseUrl)))
+const searches = ({ interaction, fhir, site }: Exchange): boolean =>
+  interaction !== 'bundle' || (fhir.resource !== undefined && entriesOf(fhir.resource).some((entry) => isSearch(entry, site.baseUrl)))
 
 /** One that nothing answers fails on its own. */
 function isSearch(entry: EntryRequest, baseUrl: string): boolean {

@@ -1,0 +1,98 @@
+/** How texts are read where several tenants have defined parameters: each by its own, in searches and in documents. */
+import { describe, expect, it } from '@jest/globals'
+import { type Definitions, defined, NO_DEFINITIONS } from '../../lambdas/indexing/custom-definitions.ts'
+import { indexChanges } from '../../lambdas/indexing/index-changes.ts'
+import { indexStream } from '../../lambdas/indexing/index-stream.ts'
+import { readAhead } from '../../lambdas/indexing/read-ahead.ts'
+import { Readings } from '../../lambdas/indexing/reading-now.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { patient } from '../fixtures/resources.ts'
+import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const parameter = (tenant: string, code: string, expression: string) =>
+  versionOf(
+    writeOf(keyOf(tenant, 'SearchParameter', code), {
+      body: { resourceType: 'SearchParameter', id: code, url: code, status: 'active', code, base: ['Patient'], type: 'string', expression },
+    }),
+  )
+
+const COMPILED = 'Patient.name.family'
+/** Evaluated elsewhere, before the documents are made. */
+const INTERPRETED = 'Patient.name.family.select($this)'
+
+/** `state`: of all that is defined. */
+const definitionsOf = (state: 'building' | 'active', expression = COMPILED): Definitions => {
+  const made = [parameter('a', 'of-a', expression), parameter('b', 'of-b', expression)].reduce(defined, NO_DEFINITIONS)
+  return { ...made, definitions: made.definitions.map((each) => ({ ...each, state })) }
+}
+
+const codesOf = (readings: Readings, state: Definitions, tenant: string) => readings.of(state, tenant).custom?.map(({ code }) => code)
+
+describe('a tenant', () => {
+  it('is read by its own parameters alone, and nobody by none', () => {
+    const readings = new Readings({}, 'searches')
+    const state = definitionsOf('active')
+    expect(['a', 'b', 'c', ''].map((tenant) => codesOf(readings, state, tenant))).toEqual([['of-a'], ['of-b'], undefined, undefined])
+  })
+
+  it('is searched by what is built, and has documents by what is building, too', () => {
+    const state = definitionsOf('building')
+    expect(codesOf(new Readings({}, 'searches'), state, 'a')).toBeUndefined()
+    expect(codesOf(new Readings({}, 'documents'), state, 'a')).toEqual(['of-a'])
+  })
+
+  it('keeps its reading while others define, also where what is defined was sent here anew; and its mappings while it defines more', () => {
+    const readings = new Readings({}, 'searches')
+    const state = definitionsOf('active')
+    const before = readings.of(state, 'a')
+    const activated = (next: Definitions): Definitions => ({
+      ...next,
+      definitions: structuredClone(next.definitions).map((each) => ({ ...each, state: 'active' })),
+    })
+    const others = activated(defined(state, parameter('b', 'more-of-b', COMPILED)))
+    expect(readings.of(others, 'a')).toBe(before)
+    const mine = activated(defined(others, parameter('a', 'more-of-a', COMPILED)))
+    const after = readings.of(mine, 'a')
+    expect(after.custom?.map(({ code }) => code)).toEqual(['of-a', 'more-of-a'])
+    expect(after.custom?.[0]).toBe(before.custom?.[0])
+    expect(readings.of(activated(NO_DEFINITIONS), 'a').custom).toBeUndefined()
+  })
+})
+
+describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
+  const state = definitionsOf('active', expression)
+  const readings = new Readings({}, 'documents')
+  const reading = (tenant: string) => readings.of(state, tenant)
+  const versions = ['a', 'b', 'c'].map((tenant) => versionOf(writeOf(patientOf('p', tenant), { body: patient('p', { family: 'F' }) })))
+  const made: IndexDocument[] = []
+  const expectOwn = () =>
+    expect(
+      made.splice(0).map(({ tenant, present }) => [tenant, present.filter((field) => field.startsWith('of-')).map((f) => f.slice(0, 4))]),
+    ).toEqual([
+      ['a', ['of-a']],
+      ['b', ['of-b']],
+      ['c', []],
+    ])
+
+  it('from the stream has the values of its own tenant’s parameters', async () => {
+    const index = { apply: async (documents: readonly IndexDocument[]) => void made.push(...documents) }
+    const changes = versions.map((version, i) => ({ sequence: `${i}`, version }))
+    expect(await indexStream(changes, { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })).toEqual([])
+    expectOwn()
+  })
+
+  it('from the feed, too', async () => {
+    const changes = versions.map((version, i) => ({ position: i + 1, version }))
+    const index = {
+      applyNow: (documents: readonly IndexDocument[]) => void made.push(...documents),
+      prepareCommit: () => true,
+      commit: () => undefined,
+      note: () => 0,
+      setNote: () => undefined,
+    }
+    const ahead = { changes, read: await readAhead(versions, reading, EXPRESSIONS) }
+    indexChanges({ changes: () => changes }, index, 0, { limit: 3, ahead, reading, onPoison: () => undefined })
+    expectOwn()
+  })
+})
