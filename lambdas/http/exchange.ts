@@ -1,5 +1,6 @@
 /** One request on its way through the pipeline. Steps replace `fhir`, `caller` and `shape` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
+import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Asked, Caller, FhirResponse } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import type { ReadingOf } from '../search/reading.ts'
@@ -16,6 +17,8 @@ export type HttpRequest = {
   readonly body: Uint8Array
   /** The body was longer than the server reads, and is not here. */
   readonly bodyTooLong?: boolean
+  /** Who asks, as the gateway says, which has verified it. */
+  readonly arn?: string
   /** Why it is answered without being looked at: it is recorded like every other. */
   readonly refused?: Error
 }
@@ -53,6 +56,8 @@ export type Exchange = {
   fhir: Asked
   /** Undefined until a step has found out who asks: before, there is no request an interaction could be given. */
   caller: Caller | undefined
+  /** By which it was found out; undefined also where nobody has to say. */
+  token: VerifiedToken | undefined
   shape: Shape
 }
 

@@ -26,6 +26,27 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   fallback: 'FALLBACK',
 }
 
+/** Who may ask: who has proved who it is, or anybody. A code without the decision does not compile. */
+export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
+  read: 'known',
+  vread: 'known',
+  'history-instance': 'known',
+  'history-type': 'known',
+  'history-system': 'known',
+  create: 'known',
+  update: 'known',
+  patch: 'known',
+  delete: 'known',
+  'search-type': 'known',
+  'search-system': 'known',
+  bundle: 'known',
+  reindex: 'known',
+  'reindex-status': 'known',
+  // Without a token it tells of nothing that somebody defined.
+  capabilities: 'anybody',
+  fallback: 'anybody',
+}
+
 type Columns = readonly Column[]
 
 /** Every code there is, and will be. */
@@ -49,7 +70,7 @@ export type StepName =
   | 'refuse'
   | 'negotiateFormat'
   | 'limitBody'
-  | 'resolveTenant'
+  | 'authenticate'
   | 'checkType'
   | 'parsePreferences'
   | 'parseForm'
@@ -76,9 +97,9 @@ const ROWS: readonly Row[] = [
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
   use('negotiateFormat',     ROUTED                               ),
-  use('limitBody',                 WRITE, SEARCH, BUNDLE          ),
   // Who asks, before anything of what was sent is read.
-  use('resolveTenant',       ROUTED                               ),
+  use('authenticate',        ROUTED                               ),
+  use('limitBody',                 WRITE, SEARCH, BUNDLE          ),
   each('checkType',          READ, WRITE, SEARCH                  ),
   each('parsePreferences',   ROUTED                               ),
   use('parseForm',                        SEARCH                  ),

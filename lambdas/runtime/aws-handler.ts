@@ -1,4 +1,6 @@
 /** A deployed function that answers requests of API Gateway. */
+
+import { openToAll } from '../http/authenticators.ts'
 import type { Site } from '../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
 import type { Steps } from '../http/pipeline.ts'
@@ -19,6 +21,7 @@ export type HttpFunctionParts = {
 export const stepParts = (): StepParts => ({
   audit: audit(),
   clock: clock(),
+  authenticator: openToAll,
   origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
   loopbackOnly: false,
   report,

@@ -1,9 +1,10 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
+
+import { TENANT } from '../access/verification/verified-token.ts'
 import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
-import { TENANT } from '../http/steps/resolve-tenant.ts'
 import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
 import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, requestRebuild } from '../indexing/index-state.ts'

@@ -10,6 +10,7 @@ import { type Command, listenForCommands } from '../adapters/filesystem/command-
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
+import { openToAll } from '../http/authenticators.ts'
 import type { Site } from '../http/exchange.ts'
 import { nodeServer } from '../http/node-server.ts'
 import { performer } from '../http/perform.ts'
@@ -181,7 +182,7 @@ async function openHome({ config, baseUrl, report, data, clock, audit, seal, blo
   const tokens = tokensOf(stores, clock, seal, blobs)
   const serve = serveOf(
     ports,
-    { audit, clock, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true, tokens },
+    { audit, clock, authenticator: openToAll, report, maxBody: config.maxBodyBytes, origins, loopbackOnly: true, tokens },
     { baseUrl, reading: (tenant) => readings.of(definitions.now(), tenant) },
   )
   const all = opened.move()

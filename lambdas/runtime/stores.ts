@@ -1,7 +1,8 @@
 /** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
+
+import { TENANT } from '../access/verification/verified-token.ts'
 import type { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
-import { TENANT } from '../http/steps/resolve-tenant.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
 import { Damaged } from '../ports/damaged.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'

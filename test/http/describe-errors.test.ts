@@ -3,6 +3,7 @@ import { describe as about, expect, it } from '@jest/globals'
 import { Refused } from '../../lambdas/adapters/dynamodb/retry.ts'
 import { Failed } from '../../lambdas/adapters/opensearch/cluster.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
+import { openToAll } from '../../lambdas/http/authenticators.ts'
 import { performer } from '../../lambdas/http/perform.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { describe } from '../../lambdas/http/steps/describe-errors.ts'
@@ -92,6 +93,7 @@ about('a batch', () => {
     origins: '*',
     maxBody: 1,
     loopbackOnly: true,
+    authenticator: openToAll,
     report: () => undefined,
     tokens: {
       seal: { seal: () => '', open: () => undefined },

@@ -2,12 +2,14 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { openToAll } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
 import type { BodyStepParts } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
 import { type Serve, server } from '../../lambdas/http/server.ts'
+import type { Authenticator } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
 import type { InteractionCode } from '../../lambdas/interactions/routes.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
@@ -46,6 +48,7 @@ export async function startFront(
   answer: Interaction,
   settings: Partial<NodeServerSettings> = {},
   around: (serve: Serve) => (http: HttpRequest, requestId: string) => Promise<HttpResponse> = (serve) => serve,
+  authenticator: Authenticator = openToAll,
 ): Promise<Front> {
   const audited: AuditRecord[] = []
   const reported: unknown[] = []
@@ -57,6 +60,7 @@ export async function startFront(
     origins: '*',
     maxBody,
     loopbackOnly: true,
+    authenticator,
     report,
     tokens: {
       seal: { seal: () => '', open: () => undefined },

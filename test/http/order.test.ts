@@ -1,6 +1,7 @@
 /** The order of every request: what order.ts says is what the pipelines bind, and routes answer. */
 import { describe, expect, it } from '@jest/globals'
-import { entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
+import { openToAll } from '../../lambdas/http/authenticators.ts'
+import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
@@ -14,6 +15,7 @@ const parts = {
   origins: '*' as const,
   maxBody: 1,
   loopbackOnly: true,
+  authenticator: openToAll,
   report: () => undefined,
   tokens: {
     seal: { seal: () => '', open: () => undefined },
@@ -64,8 +66,8 @@ it('records and describes everything outermost, and checks before it reads a bod
     'describeErrors',
     'checkHost',
     'negotiateFormat',
+    'authenticate',
     'limitBody',
-    'resolveTenant',
     'checkType',
     'parsePreferences',
     'parseResource',
@@ -75,6 +77,19 @@ it('records and describes everything outermost, and checks before it reads a bod
     'shapeBody',
   ])
   expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'validateResource', 'parsePreconditions'])
+})
+
+it('knows who asks before anything of what was sent is read', () => {
+  const reading = ['limitBody', 'parseForm', 'parseResource', 'parsePatch', 'awaitIndexToken', 'parsePreferences']
+  for (const code of new Set(ROUTES.map(({ interaction }) => interaction))) {
+    const steps: readonly string[] = stepsOf(code)
+    expect([code, steps.includes('authenticate')]).toEqual([code, true])
+    expect(steps.slice(0, steps.indexOf('authenticate')).filter((step) => reading.includes(step))).toEqual([])
+  }
+  expect(Object.entries(ADMISSION).filter(([, who]) => who === 'anybody')).toEqual([
+    ['capabilities', 'anybody'],
+    ['fallback', 'anybody'],
+  ])
 })
 
 it('reads a Bundle before it waits for what its searches are to see', () =>

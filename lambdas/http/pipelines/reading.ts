@@ -3,6 +3,7 @@ import type { AuditLog } from '../../ports/audit-log.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Steps } from '../pipeline.ts'
 import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
+import { type Authenticator, authenticate } from '../steps/authenticate.ts'
 import { checkHost } from '../steps/check-host.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
@@ -12,7 +13,6 @@ import { parsePreconditions } from '../steps/parse-preconditions.ts'
 import { parsePreferences } from '../steps/parse-preferences.ts'
 import { recordAudit } from '../steps/record-audit.ts'
 import { refuse } from '../steps/refuse.ts'
-import { resolveTenant } from '../steps/resolve-tenant.ts'
 import { shapeBody } from '../steps/shape-body.ts'
 import { writeResponse } from '../steps/write-response.ts'
 
@@ -21,6 +21,8 @@ export type StepParts = {
   readonly audit: AuditLog
   readonly clock: Clock
   readonly origins: Origins
+  /** Finds out who asks. */
+  readonly authenticator: Authenticator
   /** Open mode. */
   readonly loopbackOnly: boolean
   /** Gets errors of the machine. */
@@ -34,7 +36,7 @@ export type BodyStepParts = StepParts & {
   readonly tokens: TokenParts
 }
 
-export const readingSteps = ({ audit, clock, origins, loopbackOnly, report }: StepParts): Steps => ({
+export const readingSteps = ({ audit, clock, authenticator, origins, loopbackOnly, report }: StepParts): Steps => ({
   recordAudit: recordAudit(audit, clock),
   allowOrigins: allowOrigins(origins),
   writeResponse,
@@ -42,7 +44,7 @@ export const readingSteps = ({ audit, clock, origins, loopbackOnly, report }: St
   checkHost: checkHost(loopbackOnly),
   refuse,
   negotiateFormat,
-  resolveTenant,
+  authenticate: authenticate(authenticator),
   checkType,
   parsePreferences,
   parsePreconditions,

@@ -1,0 +1,39 @@
+/** What is known of who asks, once it is proved. */
+import type { ClientAuth } from '../claims.ts'
+
+export type VerifiedToken = {
+  readonly tenant: string
+  /** Of another issuer: `app@auth.example.org/realm`, which is nobody's here. */
+  readonly client: string
+  /** The user's, or the client's own id; of another issuer as `client`. */
+  readonly subject: string
+  /** The name the user logs in with. */
+  readonly user?: string
+  readonly scopes: readonly string[]
+  /** In context: the ids of a Patient and of an Encounter. */
+  readonly patient?: string
+  readonly encounter?: string
+  /** `Practitioner/1`, or with a base before it. */
+  readonly fhirUser?: string
+  readonly clientAuth: ClientAuth
+  /** Milliseconds since 1970. */
+  readonly expires: number
+  /** Empty: it is no token; see `withoutToken`. */
+  readonly issuer: string
+}
+
+/** Whose everything is without tenancy. */
+export const TENANT = 'default'
+
+const NO_TOKEN = { tenant: TENANT, clientAuth: 'assertion', expires: Number.POSITIVE_INFINITY, issuer: '' } as const
+
+/** Who is asked for no token may do all there is, as if it had proved itself in the strongest way. */
+export const withoutToken = (client: string): VerifiedToken => ({
+  ...NO_TOKEN,
+  client,
+  subject: client,
+  scopes: ['system/*.cruds', 'system/admin'],
+})
+
+/** Who has said nothing, where that is enough: may do nothing, and belongs to a tenant that nobody has. */
+export const ANYBODY: VerifiedToken = { ...NO_TOKEN, tenant: '', client: '', subject: '', scopes: [], clientAuth: 'none' }

@@ -1,0 +1,29 @@
+/** Who is let in, by the setting `access`: whoever has a token, a name at the gateway, or a way to this machine. */
+import { tokenMisplaced } from '../access/verification/refusals.ts'
+import { type VerifiedToken, withoutToken } from '../access/verification/verified-token.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import { pairsOf } from '../search/pairs.ts'
+import type { Authenticator } from './steps/authenticate.ts'
+
+/** Nobody is asked who they are: only for a server that this machine alone can reach. */
+export const openToAll: Authenticator = () => OPEN
+
+const OPEN = withoutToken('open')
+
+/** The gateway has verified a signature, and says whose it is. Where it says nothing, it has not, and nobody is let in. */
+export const namedByGateway: Authenticator = ({ arn }) => {
+  if (arn === undefined) throw fhirError(403, 'forbidden', 'The gateway does not say who asks')
+  return withoutToken(arn)
+}
+
+/** Gets the header Authorization, and X-Tenant-Id where it was sent. */
+export type Verify = (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
+
+/** https://www.rfc-editor.org/rfc/rfc6750#section-2: in the URL, a token would stand in logs and histories. */
+export const byToken =
+  (verify: Verify): Authenticator =>
+  ({ query, headers: { authorization, 'x-tenant-id': tenant } }) => {
+    if (pairsOf(query).some(([name]) => name === 'access_token'))
+      throw tokenMisplaced('An access token belongs into the header Authorization, never into a URL')
+    return authorization === undefined ? undefined : verify(authorization, tenant)
+  }

@@ -1,0 +1,93 @@
+/** Who is let in, and as whom, by each way there is to be known. */
+import { afterEach, describe, expect, it } from '@jest/globals'
+import { tokenRefused } from '../../lambdas/access/verification/refusals.ts'
+import { withoutToken } from '../../lambdas/access/verification/verified-token.ts'
+import { byToken, namedByGateway, openToAll, type Verify } from '../../lambdas/http/authenticators.ts'
+import type { HttpRequest } from '../../lambdas/http/exchange.ts'
+import { requestOf } from '../../lambdas/http/gateway-event.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { type Front, startFront } from './front.ts'
+
+const request = (more: Partial<HttpRequest> = {}): HttpRequest => ({
+  method: 'GET',
+  path: '/Patient/1',
+  query: '',
+  headers: {},
+  body: new Uint8Array(),
+  ...more,
+})
+
+describe('Without tokens', () => {
+  it('everybody of an open server may do everything', async () => {
+    const known = await openToAll(request())
+    expect(known).toMatchObject({ tenant: 'default', client: 'open', scopes: ['system/*.cruds', 'system/admin'], issuer: '' })
+  })
+
+  const event = { httpMethod: 'GET', resource: '/metadata' }
+  it('a function knows who asks by what the gateway says', async () => {
+    const named = requestOf({ ...event, requestContext: { identity: { userArn: 'arn:aws:iam::1:user/a' } } })
+    expect(await namedByGateway(named)).toMatchObject({ tenant: 'default', client: 'arn:aws:iam::1:user/a' })
+  })
+
+  it.each([event, { ...event, requestContext: {} }, { ...event, requestContext: { identity: { userArn: null } } }])(
+    'and refuses what it says nothing of: %j',
+    (unnamed) => {
+      const asked = requestOf(unnamed)
+      expect(() => namedByGateway(asked)).toThrow(expect.objectContaining({ status: 403 }))
+      expect(() => namedByGateway({ ...asked, headers: { arn: 'arn:aws:iam::1:user/a' } })).toThrow()
+    },
+  )
+})
+
+describe('By token', () => {
+  let front: Front
+  afterEach(() => front.close())
+
+  const ask = async (path: string, headers: Record<string, string> = {}) => {
+    const reached: FhirRequest[] = []
+    const answer = async (asked: FhirRequest) => {
+      reached.push(asked)
+      return { status: 200 }
+    }
+    const verify: Verify = async (authorization, tenant) => {
+      if (authorization !== 'Bearer good') throw tokenRefused('It is not good')
+      return { ...withoutToken('app'), tenant: tenant ?? 'one' }
+    }
+    front = await startFront(answer, {}, undefined, byToken(verify))
+    const response = await fetch(`http://127.0.0.1:${front.port}${path}`, { headers })
+    const body = response.status === 200 ? undefined : ((await response.json()) as { issue: readonly { code: string }[] })
+    return { status: response.status, challenge: response.headers.get('www-authenticate'), code: body?.issue[0]?.code, reached }
+  }
+
+  it('a request is its client’s, of its tenant', async () => {
+    const { status, reached } = await ask('/Patient/1', { authorization: 'Bearer good', 'x-tenant-id': 'two' })
+    expect([status, reached.map(({ tenant, client }) => [tenant, client])]).toEqual([200, [['two', 'app']]])
+    expect(front.audited).toMatchObject([{ tenant: 'two', status: 200 }])
+  })
+
+  it('who sends none is told what to send, and no error', async () => {
+    const { reached, ...told } = await ask('/Patient/1')
+    expect(told).toEqual({ status: 401, challenge: 'Bearer realm="fhir"', code: 'login' })
+    expect([reached, front.audited]).toMatchObject([[], [{ interaction: 'read', tenant: '', status: 401 }]])
+  })
+
+  it('a wrong one is refused, also where none is needed', async () => {
+    const challenge = 'Bearer realm="fhir", error="invalid_token", error_description="It is not good"'
+    expect(await ask('/Patient/1', { authorization: 'Bearer bad' })).toEqual({ status: 401, challenge, code: 'login', reached: [] })
+    await front.close()
+    expect(await ask('/metadata', { authorization: 'Bearer bad' })).toMatchObject({ status: 401, reached: [] })
+  })
+
+  it('metadata is for anybody, who has no tenant', async () => {
+    const { status, reached } = await ask('/metadata')
+    expect([status, reached.map(({ tenant, client }) => [tenant, client])]).toEqual([200, [['', '']]])
+  })
+
+  it.each(['?access_token=good', '?a=b&access%5Ftoken=good'])(
+    'a token in the URL is refused, whatever else was sent: %s',
+    async (query) => {
+      const { status, challenge, reached } = await ask(`/Patient${query}`, { authorization: 'Bearer good' })
+      expect([status, challenge?.includes('error="invalid_request"'), reached]).toEqual([400, true, []])
+    },
+  )
+})
