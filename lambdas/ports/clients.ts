@@ -1,7 +1,8 @@
 /**
  * The registered applications. https://www.rfc-editor.org/rfc/rfc6749#section-2
  *
- * Guarantees: `get` and `list` see every change that resolved before; of racing changes to one client none is lost.
+ * Guarantees: `get` and `list` see every change that resolved before, from any process; of racing changes to one client none is lost, and what
+ * resolved survives the machine. A client has room for 100 kB of JSON. Any text may be asked for, and be nobody's id.
  */
 import type { Element } from '../fhir/resource.ts'
 
@@ -36,6 +37,11 @@ export interface Clients {
   get(id: string): Promise<Client | undefined>
   /** In the order of their ids. */
   list(): Promise<readonly Client[]>
-  /** undefined: removes it. What it came to; nothing is written where `change` gives back the very client it got. */
+  /**
+   * undefined: removes it. What it came to; nothing is written where `change` gives back the very client it got, and where it throws.
+   * It may be asked several times. RangeError where the id is none, or the client's is another.
+   */
   change(id: string, change: (client: Client | undefined) => Client | undefined): Promise<Client | undefined>
 }
+
+export const isClientId = (text: string): boolean => text.length <= 64 && /^[A-Za-z0-9._-]+$/.test(text)

@@ -6,15 +6,16 @@
  * - Of racing `add`s under one key one is true; of racing `replace`s of one number one is true.
  * - Every operation sees every other that resolved before it, from any process; what resolved survives the machine.
  * - What has expired is not there, whether it was swept or not.
+ * - Keys and owners are any well-formed texts, of 1,000 characters at most; a value has room for 100 kB of JSON.
  */
 export type GrantKind = 'code' | 'refresh' | 'session' | 'launch' | 'consent' | 'assertion' | 'attempts'
 
-/** What is kept is JSON. `expires`: milliseconds since 1970; absent: stays. `owner`: by which it is listed. */
+/** What is kept is JSON. `expires`: milliseconds since 1970; absent: stays. `owner`: by which it is listed; empty: by none. */
 export type Grant = { readonly owner: string; readonly value: unknown; readonly expires?: number }
 
 export type KeptGrant = Grant & {
   readonly key: string
-  /** Rises with each replacement. */
+  /** Rises with each replacement; what is added again under the same key has another one. */
   readonly number: number
 }
 

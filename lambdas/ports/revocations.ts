@@ -1,7 +1,8 @@
 /**
  * Tokens that no longer count, by marks they carry.
  *
- * Guarantees: once `revoke` has resolved, each `revoked` that begins later tells of it, in any process, until the mark's `until`.
+ * Guarantees: once `revoke` has resolved, each `revoked` that begins later tells of it, in any process, until the mark's `until`; it survives the
+ * machine. A mark is any text after its kind: tokens of other issuers carry what they like.
  */
 
 /** `jti:…` a token, `sid:…` a session with all its tokens, `client:…`, `user:…` (a subject). */

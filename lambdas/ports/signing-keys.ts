@@ -16,12 +16,12 @@ export type PublicKey = {
   readonly kid: string
 }
 
-/** Milliseconds since 1970. `retiredAt`: nothing is signed with it from then on. */
+/** Milliseconds since 1970. `retiredAt`: nothing is signed with it from then on; it may lie ahead. */
 export type SigningKey = { readonly key: PublicKey; readonly madeAt: number; readonly retiredAt?: number }
 
 /** What functions that verify are given. */
 export interface PublishedKeys {
-  /** The oldest first. */
+  /** The oldest first; of one age in the order of their kids. */
   list(): Promise<readonly SigningKey[]>
 }
 
@@ -29,6 +29,8 @@ export interface SigningKeys extends PublishedKeys {
   /** RSASSA-PKCS1-v1_5 with SHA-256. Error where there is no such key. */
   sign(kid: string, data: Uint8Array): Promise<Uint8Array>
   make(at: number): Promise<SigningKey>
+  /** The last `at` counts. Nothing happens where there is no such key. */
   retire(kid: string, at: number): Promise<void>
+  /** Nothing happens where there is no such key. */
   remove(kid: string): Promise<void>
 }

@@ -24,6 +24,8 @@ export interface Users {
   get(name: string): Promise<User | undefined>
   /** In the order of their names. */
   list(): Promise<readonly User[]>
-  /** undefined: removes it. What it came to; nothing is written where `change` gives back the very user it got. */
+  /** As of Clients. */
   change(name: string, change: (user: User | undefined) => User | undefined): Promise<User | undefined>
 }
+
+export const isUserName = (text: string): boolean => text.length <= 128 && /^[a-z0-9._@+-]+$/.test(text)

@@ -1,0 +1,37 @@
+/** What tests have in the place of the authorization server's stores keeps the same promises as those. */
+import { clientsContract } from '../contracts/clients.contract.ts'
+import { grantsContract } from '../contracts/grants.contract.ts'
+import { revocationsContract } from '../contracts/revocations.contract.ts'
+import { signingKeysContract } from '../contracts/signing-keys.contract.ts'
+import { usersContract } from '../contracts/users.contract.ts'
+import { MemoryGrants } from '../fixtures/memory/grants.ts'
+import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
+import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
+import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
+
+clientsContract('memory', async () => {
+  const clients = new MemoryClients()
+  return { open: async () => clients, written: () => clients.writes }
+})
+
+usersContract('memory', async () => {
+  const users = new MemoryUsers()
+  return { open: async () => users, written: () => users.writes }
+})
+
+grantsContract('memory', async () => {
+  const clock = { time: 0 }
+  const grants = new MemoryGrants(() => clock.time)
+  return { open: async () => grants, setTime: (now) => void Object.assign(clock, { time: now }), taken: async () => grants.size }
+})
+
+revocationsContract('memory', async () => {
+  const clock = { time: 0 }
+  const revocations = new MemoryRevocations(() => clock.time)
+  return { open: async () => revocations, setTime: (now) => void Object.assign(clock, { time: now }), taken: async () => revocations.size }
+})
+
+signingKeysContract('memory', async () => {
+  const keys = new MemorySigningKeys()
+  return { open: async () => keys }
+})

@@ -1,0 +1,182 @@
+/** What lambdas/ports/grants.ts promises, as tests: every adapter runs this suite. */
+import { describe, expect, it } from '@jest/globals'
+import type { GrantKind, Grants, KeptGrant } from '../../lambdas/ports/grants.ts'
+
+export type GrantsUnderTest = {
+  /** Each time as another process would open it; what was opened is closed at the end. */
+  readonly open: () => Promise<Grants>
+  /** What time all of them have from now on. */
+  readonly setTime: (now: number) => void
+  /** Entries there is room taken for, or undefined where the engine frees it by itself. */
+  readonly taken: () => Promise<number | undefined>
+}
+
+const T = Date.UTC(2026, 0, 1)
+const KINDS: readonly GrantKind[] = ['code', 'refresh', 'session', 'launch', 'consent', 'assertion', 'attempts']
+const STRANGE = ['#', 'a#b', 'a', 'A', ' ', 'ä', '💊', '\u0000', '__proto__', "'", '%', '_', 'k'.repeat(1_000), '€'.repeat(1_000)]
+
+export function grantsContract(name: string, create: () => Promise<GrantsUnderTest>): void {
+  const opened = async () => {
+    const under = await create()
+    under.setTime(T)
+    return { ...under, here: await under.open(), there: await under.open() }
+  }
+  const each = (here: Grants, there: Grants) => Array.from({ length: 10 }, (_, i) => (i % 2 === 0 ? here : there))
+
+  describe(`${name}: grants`, () => {
+    it('are what was added, for everybody, until they are removed', async () => {
+      const { here, there } = await opened()
+      const grant = { owner: 'alice', value: { a: [1, null, 'ä💊\u2028'], n: 1.5 }, expires: T + 1 }
+      expect(await here.get('code', 'k')).toBeUndefined()
+      expect(await here.add('code', 'k', grant)).toBe(true)
+      expect(await there.get('code', 'k')).toEqual({ ...grant, key: 'k', number: expect.any(Number) })
+      expect([await there.remove('code', 'k'), await here.remove('code', 'k'), await here.get('code', 'k')]).toEqual([
+        true,
+        false,
+        undefined,
+      ])
+    })
+
+    it.each([[undefined], [T + 60_000]])('are added by one of many that race, where they expire at %p', async (expires) => {
+      const { here, there } = await opened()
+      const grant = { owner: '', value: 1, ...(expires === undefined ? {} : { expires }) }
+      const added = await Promise.all(each(here, there).map((side) => side.add('assertion', 'jti', grant)))
+      expect(added.filter(Boolean)).toHaveLength(1)
+      expect(await there.add('assertion', 'jti', grant)).toBe(false)
+    })
+
+    it('are removed by one of many that race', async () => {
+      const { here, there } = await opened()
+      await here.add('code', 'k', { owner: 'o', value: 1, expires: T + 1 })
+      const removed = await Promise.all(each(here, there).map((side) => side.remove('code', 'k')))
+      expect(removed.filter(Boolean)).toHaveLength(1)
+      expect(await here.listOf('code', 'o')).toEqual([])
+    })
+
+    it('are replaced by one of many that race, and by nobody who knows an older one', async () => {
+      const { here, there } = await opened()
+      await here.add('refresh', 'k', { owner: 'o', value: 0 })
+      const known = (await there.get('refresh', 'k')) as KeptGrant
+      const replaced = await Promise.all(each(here, there).map((side, i) => side.replace('refresh', known, { owner: 'o', value: i + 1 })))
+      expect(replaced.filter(Boolean)).toHaveLength(1)
+      const now = (await here.get('refresh', 'k')) as KeptGrant
+      expect([now.value, now.number > known.number]).toEqual([replaced.indexOf(true) + 1, true])
+      expect(await here.replace('refresh', known, { owner: 'o', value: 'late' })).toBe(false)
+      expect(await there.replace('refresh', now, { owner: 'o', value: 'next' })).toBe(true)
+      expect(await here.get('refresh', 'k')).toMatchObject({ value: 'next' })
+    })
+
+    it('are not replaced where they are gone, and what was added since is another', async () => {
+      const { here, there } = await opened()
+      await here.add('session', 'k', { owner: 'o', value: 1 })
+      const known = (await here.get('session', 'k')) as KeptGrant
+      await there.remove('session', 'k')
+      expect(await here.replace('session', known, { owner: 'o', value: 2 })).toBe(false)
+      expect(await here.get('session', 'k')).toBeUndefined()
+      await there.add('session', 'k', { owner: 'o', value: 1 })
+      expect(await here.replace('session', known, { owner: 'o', value: 2 })).toBe(false)
+      expect(await here.get('session', 'k')).toMatchObject({ value: 1 })
+    })
+
+    it('are not there from the instant they expire at, as if they were removed', async () => {
+      const { here, there, setTime } = await opened()
+      const grant = { owner: 'o', value: 1, expires: T + 1_000 }
+      await here.add('code', 'k', grant)
+      const known = (await here.get('code', 'k')) as KeptGrant
+      setTime(T + 999)
+      expect([await there.get('code', 'k'), (await there.listOf('code', 'o')).length]).toEqual([known, 1])
+      setTime(T + 1_000)
+      expect([await here.get('code', 'k'), await there.get('code', 'k'), await there.listOf('code', 'o')]).toEqual([
+        undefined,
+        undefined,
+        [],
+      ])
+      expect(await here.replace('code', known, { owner: 'o', value: 2, expires: T + 5_000 })).toBe(false)
+      expect(await here.remove('code', 'k')).toBe(false)
+      expect(await here.get('code', 'k')).toBeUndefined()
+    })
+
+    it('make room for others under their key when they expire: for one of many', async () => {
+      const { here, there, setTime } = await opened()
+      await here.add('attempts', 'k', { owner: 'before', value: 1, expires: T + 1 })
+      setTime(T + 1)
+      const added = await Promise.all(
+        each(here, there).map((side, i) => side.add('attempts', 'k', { owner: 'o', value: i, expires: T + 2 })),
+      )
+      expect(added.filter(Boolean)).toHaveLength(1)
+      expect(await there.get('attempts', 'k')).toMatchObject({ owner: 'o', value: added.indexOf(true) })
+      expect([await here.listOf('attempts', 'before'), (await here.listOf('attempts', 'o')).length]).toEqual([[], 1])
+    })
+
+    it('expire when their replacement says, also where that is never', async () => {
+      const { here, there, setTime } = await opened()
+      await here.add('session', 'k', { owner: 'o', value: 1, expires: T + 1 })
+      await here.replace('session', (await here.get('session', 'k'))!, { owner: 'o', value: 2, expires: T + 10 })
+      setTime(T + 9)
+      const longer = (await there.get('session', 'k')) as KeptGrant
+      expect(longer).toMatchObject({ value: 2, expires: T + 10 })
+      await there.replace('session', longer, { owner: 'o', value: 3 })
+      setTime(T + 1_000_000_000)
+      await there.sweep()
+      expect(await here.get('session', 'k')).toEqual({ owner: 'o', value: 3, key: 'k', number: expect.any(Number) })
+      expect(await here.listOf('session', 'o')).toHaveLength(1)
+    })
+
+    it('are of one kind and one key, whatever text that is', async () => {
+      const { here, there } = await opened()
+      for (const kind of KINDS) expect(await here.add(kind, 'k', { owner: 'o', value: kind })).toBe(true)
+      for (const kind of KINDS) expect(await there.get(kind, 'k')).toMatchObject({ value: kind })
+      for (const key of STRANGE) expect(await here.add('launch', key, { owner: key, value: key })).toBe(true)
+      for (const key of STRANGE) {
+        expect(await there.get('launch', key)).toMatchObject({ key, owner: key, value: key })
+        expect((await there.listOf('launch', key)).map((grant) => grant.key)).toEqual([key])
+        expect(await there.remove('launch', key)).toBe(true)
+      }
+      expect(await here.remove('code', 'k')).toBe(true)
+      expect(await here.get('refresh', 'k')).toMatchObject({ value: 'refresh' })
+    })
+
+    it('are listed by their owner and their kind, in the order of their keys', async () => {
+      const { here, there } = await opened()
+      const keys = ['0', '10', '9', 'B', 'a', 'a#', 'ab', 'b']
+      for (const key of keys.toReversed()) await here.add('consent', key, { owner: 'alice', value: key })
+      await here.add('consent', 'of bob', { owner: 'bob', value: 1 })
+      await here.add('session', 'other', { owner: 'alice', value: 1 })
+      await here.add('consent', 'of alice#', { owner: 'alice#', value: 1 })
+      expect((await there.listOf('consent', 'alice')).map(({ key, value }) => [key, value])).toEqual(keys.map((key) => [key, key]))
+      expect(await there.listOf('consent', 'nobody')).toEqual([])
+      await there.replace('consent', (await there.get('consent', 'a'))!, { owner: 'bob', value: 'moved' })
+      expect((await here.listOf('consent', 'alice')).map(({ key }) => key)).toEqual(keys.filter((key) => key !== 'a'))
+      expect((await here.listOf('consent', 'bob')).map(({ key }) => key)).toEqual(['a', 'of bob'])
+    })
+
+    it('without an owner are listed by nobody', async () => {
+      const { here } = await opened()
+      await here.add('attempts', 'k', { owner: '', value: 1 })
+      await here.replace('attempts', (await here.get('attempts', 'k'))!, { owner: '', value: 2 })
+      expect([await here.get('attempts', 'k'), await here.listOf('attempts', '')]).toMatchObject([{ owner: '', value: 2 }, []])
+      expect(await here.remove('attempts', 'k')).toBe(true)
+    })
+
+    it('are listed a thousand at once, and have room for much', async () => {
+      const { here, there } = await opened()
+      const value = 'ä'.repeat(45_000)
+      expect(await here.add('session', 'large', { owner: 'o', value })).toBe(true)
+      expect(await there.get('session', 'large')).toMatchObject({ value })
+      const keys = Array.from({ length: 1_005 }, (_, i) => `k${String(i).padStart(4, '0')}`)
+      for (let i = 0; i < keys.length; i += 67)
+        await Promise.all(keys.slice(i, i + 67).map((key) => here.add('refresh', key, { owner: 'o', value: 1 })))
+      expect((await there.listOf('refresh', 'o')).map(({ key }) => key)).toEqual(keys.slice(0, 1_000))
+    })
+
+    it('that expired are swept, and no others', async () => {
+      const { here, there, setTime, taken } = await opened()
+      for (let i = 0; i < 30; i++) await here.add('code', `k${i}`, { owner: 'o', value: i, expires: T + (i < 20 ? 1 : 100) })
+      await here.add('consent', 'stays', { owner: 'o', value: 1 })
+      setTime(T + 1)
+      await there.sweep()
+      expect([11, undefined]).toContain(await taken())
+      expect([(await here.listOf('code', 'o')).length, await here.get('consent', 'stays')]).toMatchObject([10, { value: 1 }])
+    })
+  })
+}
