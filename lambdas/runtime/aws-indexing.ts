@@ -1,6 +1,5 @@
 /** The cloud home's functions behind the stream, the schedule and the rebuild. */
 
-import { TENANT } from '../access/verification/verified-token.ts'
 import { makeSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { type StreamRecord, streamTransaction, streamVersion } from '../adapters/dynamodb/stream.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
@@ -12,6 +11,7 @@ import { PoisonList } from '../indexing/poison-list.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import type { Kept } from '../ports/kept-state.ts'
+import { TENANT } from '../ports/known-tenants.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'

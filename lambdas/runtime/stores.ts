@@ -1,6 +1,5 @@
 /** What the embedded home keeps open while it serves: the store, the thread of its index, and who evaluates expressions. */
 
-import { TENANT } from '../access/verification/verified-token.ts'
 import type { ForkedExpressionRunner } from '../adapters/in-process/expression-runner.ts'
 import { SqliteResourceStore } from '../adapters/sqlite-store/resource-store.ts'
 import type { Definitions } from '../indexing/custom-definitions.ts'
@@ -53,27 +52,40 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
   })
   opened.defer(() => searcher.close())
   // Where nobody ever defined a parameter there is nothing to wait for.
-  const { versions } = await store.history({ tenant: TENANT, type: 'SearchParameter' }, {}, undefined, 1)
-  if (versions.length === 0) definitions.take({})
+  if (!(await isDefinedAny(store))) definitions.take({})
   const expressions = expressionRunner()
   opened.defer(() => expressions.close())
   const all = opened.move()
   return { store, searcher, definitions, expressions, close: () => all.disposeAsync() }
 }
 
-/** The current SearchParameters. Where one is damaged, the index meets the others as it follows the store. */
+async function isDefinedAny(store: SqliteResourceStore): Promise<boolean> {
+  for await (const tenant of store.tenants()) {
+    const { versions } = await store.history({ tenant, type: 'SearchParameter' }, {}, undefined, 1)
+    if (versions.length > 0) return true
+  }
+  return false
+}
+
+/** The current SearchParameters of all tenants. Where one is damaged, the index meets the others as it follows the store. */
 async function definingIn(store: SqliteResourceStore): Promise<readonly ResourceVersion[]> {
-  const found: ResourceVersion[] = []
-  const all = { tenant: TENANT, type: 'SearchParameter', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 100 }
   try {
-    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-      const page = await store.scan(cursor === '' ? all : { ...all, cursor })
-      found.push(...page.versions)
-      cursor = page.cursor
-    }
+    const found: ResourceVersion[] = []
+    for await (const tenant of store.tenants()) found.push(...(await definingOf(store, tenant)))
     return found
   } catch (error) {
     if (error instanceof Damaged) return []
     throw error
   }
+}
+
+async function definingOf(store: SqliteResourceStore, tenant: string): Promise<readonly ResourceVersion[]> {
+  const found: ResourceVersion[] = []
+  const all = { tenant, type: 'SearchParameter', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 100 }
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const page = await store.scan(cursor === '' ? all : { ...all, cursor })
+    found.push(...page.versions)
+    cursor = page.cursor
+  }
+  return found
 }

@@ -5,6 +5,7 @@ import { describe, expect, it } from '@jest/globals'
 import { MachineError } from '../../lambdas/ports/machine-error.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { CommitResult, ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { listed } from '../contracts/known-tenants.contract.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, type Fault, faulty, type Keys } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
@@ -55,6 +56,28 @@ function suite(engine: DynamoEngine, table: TestTable): void {
             expect(await historyOf(keys.at(-1)!)).toEqual(['2 two', '1 one'])
           }
         })
+
+    it('leaves no resource of a tenant that nobody knows, wherever the process that makes it dies', async () => {
+      for (const size of [one, several, many])
+        for (let last = 0, isDone = false; !isDone; last++) {
+          const tenant = newTenant()
+          const keys = [...Array(size).keys()].map((n) => patientOf(`p${n}`, tenant))
+          const store = storeWith(({ number }) => (number > last ? 'crash' : undefined))
+          isDone = await store
+            .commit(
+              keys.map((key) => writeOf(key)),
+              [],
+            )
+            .then(
+              () => true,
+              () => false,
+            )
+          const isThere = (await table.store().current(keys)).some((version) => version !== undefined)
+          const known = await listed(table.store())
+          expect([size, last, isThere && !known.includes(tenant)]).toEqual([size, last, false])
+          expect(!isDone || isThere).toBe(true)
+        }
+    })
 
     for (const fault of faults)
       it(`(${fault}) at each first and second Delete does not keep a transaction from being taken back`, async () => {

@@ -6,6 +6,7 @@ import { HEAD, primaryKey } from '../../lambdas/adapters/dynamodb/table.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { recentWritesContract } from '../contracts/recent-writes.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
@@ -17,17 +18,20 @@ const isThorough = given !== undefined || process.env.FHIR_TEST_FULL === '1'
 await onDynamo((engine) => {
   const create = async () => {
     const table = await engine.newTable()
-    const store = new DynamoDbResourceStore({
-      client: engine.client,
-      table,
-      blobs: new FilesystemBlobStore(newFolder()),
-      clock: new SystemClock(),
-      patience: 60_000,
-      stampTime: Number.POSITIVE_INFINITY,
-      settleTime: 0,
-    })
-    return { table, store }
+    const blobs = new FilesystemBlobStore(newFolder())
+    const open = () =>
+      new DynamoDbResourceStore({
+        client: engine.client,
+        table,
+        blobs,
+        clock: new SystemClock(),
+        patience: 60_000,
+        stampTime: Number.POSITIVE_INFINITY,
+        settleTime: 0,
+      })
+    return { table, store: open(), another: async () => open() }
   }
+  knownTenantsContract('DynamoDB', async () => ({ ...(await create()), close: async () => {} }))
   recentWritesContract('DynamoDB', async () => ({ store: (await create()).store, close: async () => {} }))
   resourceStoreContract(
     'DynamoDB',

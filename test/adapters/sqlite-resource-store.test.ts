@@ -14,6 +14,7 @@ import type { Change } from '../../lambdas/ports/change-feed.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
+import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
@@ -29,6 +30,27 @@ for (const [name, options] of Object.entries({ SQLite: {}, 'SQLite whose keys ar
     const store = await SqliteResourceStore.open({ file, ...options })
     return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
   })
+
+knownTenantsContract('SQLite', async () => {
+  const file = newFile()
+  const stores: SqliteResourceStore[] = []
+  const another = async () => {
+    stores.push(await SqliteResourceStore.open({ file }))
+    return stores.at(-1)!
+  }
+  const close = async () => {
+    for (const store of stores) await store.close()
+  }
+  return { store: await another(), another, close }
+})
+
+it('The tenants of a SQLite store are looked up in an index, one by one', () => {
+  const db = new DatabaseSync(newFile())
+  db.exec('CREATE TABLE kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type))')
+  const plan = db.prepare('EXPLAIN QUERY PLAN SELECT min(tenant) AS tenant FROM kind WHERE tenant > ?').all('')
+  expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH kind USING COVERING INDEX/)])
+  db.close()
+})
 
 describe('A reading of several resources in SQLite', () => {
   it('sees one state: no commit of another thread falls into it', async () => {

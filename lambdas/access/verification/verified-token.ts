@@ -1,4 +1,5 @@
 /** What is known of who asks, once it is proved. */
+import { TENANT } from '../../ports/known-tenants.ts'
 import type { ClientAuth } from '../claims.ts'
 
 export type VerifiedToken = {
@@ -21,9 +22,6 @@ export type VerifiedToken = {
   /** Empty: it is no token; see `withoutToken`. */
   readonly issuer: string
 }
-
-/** Whose everything is without tenancy. */
-export const TENANT = 'default'
 
 const NO_TOKEN = { tenant: TENANT, clientAuth: 'assertion', expires: Number.POSITIVE_INFINITY, issuer: '' } as const
 

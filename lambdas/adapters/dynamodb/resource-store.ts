@@ -3,6 +3,7 @@ import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import { checkDistinct } from '../../ports/check-distinct.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { KnownTenants } from '../../ports/known-tenants.ts'
 import type { RecentWrites } from '../../ports/recent-writes.ts'
 import type {
   CommitResult,
@@ -30,6 +31,7 @@ import { Unanswered } from './retry.ts'
 import { scanPage } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
 import { sweepBodies } from './sweep-bodies.ts'
+import { Tenants } from './tenants.ts'
 import { STAMP_TIME } from './times.ts'
 import { type Shards, Types } from './types.ts'
 
@@ -64,9 +66,10 @@ const DEFAULTS = {
   settleTime: 2_000,
 }
 
-export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter {
+export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, KnownTenants {
   readonly #dynamo: Dynamo
   readonly #options: Required<DynamoDbStoreOptions>
+  readonly #tenants: Tenants
   readonly #types: Types
   readonly #reader: Reader
   readonly #history: History
@@ -75,6 +78,7 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     this.#options = { ...DEFAULTS, ...options }
     const { client, table, blobs, clock, shards } = this.#options
     this.#dynamo = new Dynamo(client, table, this.#options)
+    this.#tenants = new Tenants(this.#dynamo)
     this.#types = new Types(this.#dynamo, shards)
     this.#reader = new Reader(this.#dynamo, blobs, clock)
     this.#history = new History(this.#dynamo, this.#reader, this.#types, clock)
@@ -107,8 +111,13 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return recentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types }, scope, since, most)
   }
 
+  tenants(): AsyncIterable<string> {
+    return this.#tenants.all()
+  }
+
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
+    await this.#tenants.register(writes)
     await this.#types.register(writes)
     return commit({ ...this.#options, dynamo: this.#dynamo }, writes, guards).catch(unsure)
   }

@@ -1,6 +1,7 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
 import type { DatabaseSync } from 'node:sqlite'
 import { checkDistinct } from '../../ports/check-distinct.ts'
+import type { KnownTenants } from '../../ports/known-tenants.ts'
 import type {
   CommitResult,
   DamagedVersion,
@@ -24,6 +25,7 @@ import { KeyFilter } from './keys/key-filter.ts'
 import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'
 import { HistoryReader } from './reading/history.ts'
 import { Scanner } from './reading/scan.ts'
+import { tenantsOf } from './reading/tenants.ts'
 import { VersionReader } from './reading/version-reader.ts'
 import { inSnapshot } from './rows.ts'
 import { openForReading, openForWriting, reasonOf, StoreFileError } from './schema.ts'
@@ -40,7 +42,7 @@ export type SqliteStoreOptions = WriterData & {
   readonly onCommit?: () => void
 }
 
-export class SqliteResourceStore implements ResourceReader, ResourceWriter {
+export class SqliteResourceStore implements ResourceReader, ResourceWriter, KnownTenants {
   readonly #file: string
   readonly #db: DatabaseSync
   readonly #writer: Writer
@@ -98,6 +100,10 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter {
 
   async scan(request: ScanRequest): Promise<ScanPage> {
     return this.#inSnapshot(() => this.#scanner.page(request))
+  }
+
+  async *tenants(): AsyncGenerator<string> {
+    for (const tenant of tenantsOf(this.#db)) yield tenant
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {

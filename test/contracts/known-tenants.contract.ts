@@ -1,0 +1,60 @@
+/** What lambdas/ports/known-tenants.ts promises, as tests. */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { KnownTenants } from '../../lambdas/ports/known-tenants.ts'
+import type { ResourceWriter } from '../../lambdas/ports/resource-store.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
+
+/** `another`: of another process, which has written nothing. */
+export type KnownTenantsUnderTest = {
+  readonly store: KnownTenants & ResourceWriter
+  readonly another: () => Promise<KnownTenants>
+  readonly close: () => Promise<void>
+}
+
+export async function listed(store: KnownTenants): Promise<readonly string[]> {
+  const found: string[] = []
+  for await (const tenant of store.tenants()) found.push(tenant)
+  return found
+}
+
+export function knownTenantsContract(name: string, create: () => Promise<KnownTenantsUnderTest>, sizes = { largestCommit: 150 }): void {
+  let parts: KnownTenantsUnderTest
+  beforeAll(async () => {
+    parts = await create()
+  })
+  afterAll(() => parts.close())
+
+  const commit = async (tenant: string, count = 1) => {
+    const writes = Array.from({ length: count }, (_, i) => writeOf(patientOf(`p${i}`, tenant)))
+    expect(await parts.store.commit(writes, [])).toEqual({ kind: 'committed' })
+  }
+
+  describe(`${name}: tenants`, () => {
+    it('are that one alone which everything belonged to, in a store that is new', async () => {
+      expect(await listed(await parts.another())).toEqual(['default'])
+    })
+
+    it('are known to every process as soon as a commit of theirs resolved, small or large, each once, whatever they are called', async () => {
+      const stem = randomUUID()
+      const mine = ['', '-', 'A', 'a', '%', "'", 'H', '~', '#'].map((suffix) => `${stem}${suffix}`)
+      for (const tenant of mine) {
+        await commit(tenant)
+        for (const store of [parts.store, await parts.another()]) expect(await listed(store)).toContain(tenant)
+      }
+      await commit(`${stem}-large`, sizes.largestCommit)
+      await commit('default')
+      const all = await listed(await parts.another())
+      expect(all.toSorted()).toEqual(['default', ...mine, `${stem}-large`].toSorted())
+      expect(await listed(parts.store)).toEqual(all)
+    })
+
+    it('keep their order when more come', async () => {
+      const before = await listed(parts.store)
+      for (let n = 0; n < 5; n++) await commit(randomUUID())
+      const after = await listed(parts.store)
+      expect(after.length).toBe(before.length + 5)
+      expect(after.filter((tenant) => before.includes(tenant))).toEqual(before)
+    })
+  })
+}
