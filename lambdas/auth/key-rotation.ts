@@ -1,0 +1,64 @@
+/**
+ * When tokens are signed with a key, and until when it is published, so that a rotation refuses no token: a new key is published at once and
+ * used once every copy of the published ones has it; an old one stays published until the last token signed with it has expired.
+ */
+import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+
+/** Milliseconds: no copy of the published keys is older. */
+export const COPIES_LIVE = 10 * MINUTE
+/** Milliseconds: no token lives longer. */
+export const LONGEST_TOKEN = 60 * MINUTE
+/** Milliseconds by which clocks of signers differ, and for which they remember the list of keys. */
+const SLACK = MINUTE
+
+/** Those a token may have been signed with, or soon will be. */
+export const publishedAt = (keys: readonly SigningKey[], now: number): readonly SigningKey[] =>
+  keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt + LONGEST_TOKEN + SLACK)
+
+/**
+ * The one to sign with: the newest that every copy of the published keys has. Where none is that old: the one that is about to retire, else the
+ * oldest. undefined: there is none.
+ */
+export function usedAt(keys: readonly SigningKey[], now: number): SigningKey | undefined {
+  const usable = keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt).toSorted(byAge)
+  return (
+    usable.findLast(({ madeAt }) => madeAt + COPIES_LIVE <= now) ?? usable.find(({ retiredAt }) => retiredAt !== undefined) ?? usable[0]
+  )
+}
+
+/**
+ * Makes a key that takes over from all others: when every copy of the published ones has it, or at once, which who holds an older copy sees
+ * as tokens of an unknown key. Of racing rotations the last key stays.
+ */
+export async function rotate(keys: SigningKeys, now: number, when: 'soon' | 'at once' = 'soon'): Promise<SigningKey> {
+  const known = await keys.list()
+  const made = await keys.make(now)
+  const at = when === 'soon' ? now + COPIES_LIVE : now
+  // One that came after `known` may be that of another rotation: were it retired as well, each might retire the other's.
+  for (const { key, retiredAt } of known) if (retiredAt === undefined || retiredAt > at) await keys.retire(key.kid, at)
+  return made
+}
+
+/**
+ * What a server does when it starts and every hour: makes the first key, ends rotations that were not ended, removes what no token needs.
+ * Servers that make the first at once make several, of which all use the oldest.
+ */
+export async function tendKeys(keys: SigningKeys, now: number): Promise<void> {
+  const known = await keys.list()
+  if (usedAt(known, now) === undefined) await keys.make(now)
+  const published = publishedAt(known, now)
+  for (const { key } of known.filter((each) => !published.includes(each))) await keys.remove(key.kid)
+  for (const [{ key }, next] of supersededOf(published, now)) await keys.retire(key.kid, next.madeAt + COPIES_LIVE)
+}
+
+/** With what has taken their place: a rotation that was killed had not retired them. */
+function supersededOf(keys: readonly SigningKey[], now: number): readonly (readonly [SigningKey, SigningKey])[] {
+  const open = keys.filter(({ retiredAt }) => retiredAt === undefined).toSorted(byAge)
+  const used = open.findLastIndex(({ madeAt }) => madeAt + COPIES_LIVE <= now)
+  return open.slice(0, Math.max(0, used)).map((key, i) => [key, open[i + 1]!])
+}
+
+const byAge = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)
