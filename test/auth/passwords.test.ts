@@ -1,0 +1,107 @@
+/** Passwords as they are kept and checked. */
+import { scryptSync } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { isOutdated, isPassword, Passwords, SCRYPT_COST } from '../../lambdas/auth/passwords.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+
+const cheap = { N: 16, r: 8, p: 1 }
+const passwords = new Passwords(cheap)
+
+describe('A password', () => {
+  it('is kept as scrypt makes it, with what it cost', async () => {
+    const kept = await new Passwords().hash('correct horse')
+    const [kind, N, r, p, salt = '', hash] = kept.split('$')
+    expect([kind, N, r, p, Buffer.from(salt, 'base64url').length]).toEqual(['scrypt', '65536', '8', '1', 16])
+    const options = { ...SCRYPT_COST, maxmem: 2 ** 28 }
+    expect(scryptSync('correct horse', Buffer.from(salt, 'base64url'), 32, options).toString('base64url')).toBe(hash)
+  })
+
+  it('is recognized, and no other, also where the cost has risen since', async () => {
+    const kept = await passwords.hash('correct horse')
+    for (const by of [passwords, new Passwords({ N: 32, r: 8, p: 2 })])
+      for (const [typed, isIt] of [
+        ['correct horse', true],
+        ['correct horsf', false],
+        ['correct horse ', false],
+        ['', false],
+        ['\u0000', false],
+      ] as const)
+        expect(await by.check(typed, kept)).toBe(isIt)
+    expect([isOutdated(kept, cheap), isOutdated(kept, { ...cheap, N: 32 }), isOutdated(kept)]).toEqual([false, true, true])
+  })
+
+  it('is kept with a salt of its own', async () => {
+    const [first, second] = [await passwords.hash('correct horse'), await passwords.hash('correct horse')]
+    expect(first).not.toBe(second)
+  })
+
+  it('is the same however a keyboard composes its letters', async () => {
+    const kept = await passwords.hash('p\u00e4sswort!')
+    expect(await passwords.check('pa\u0308sswort!', kept)).toBe(true)
+  })
+
+  it('has 8 to 1,000 characters', async () => {
+    for (const [typed, fits] of [
+      ['1234567', false],
+      ['12345678', true],
+      ['💊'.repeat(7), false],
+      ['💊'.repeat(8), true],
+      ['a\u0308'.repeat(7), false],
+      ['x'.repeat(1_000), true],
+      ['x'.repeat(1_001), false],
+    ] as const) {
+      expect([typed.length, isPassword(typed)]).toEqual([typed.length, fits])
+      if (!fits) await expect(passwords.hash(typed)).rejects.toThrow(RangeError)
+    }
+    const kept = await passwords.hash('x'.repeat(1_000))
+    expect([await passwords.check('x'.repeat(1_000), kept), await passwords.check('x'.repeat(100_000), kept)]).toEqual([true, false])
+  })
+
+  it('is nobody’s where there is no user, or nothing that was kept can be read', async () => {
+    for (const kept of [undefined, '', 'scrypt$16$8$1$AA$AA', 'plain', `scrypt$16$8$1$AA$${'A'.repeat(43)}`])
+      for (const typed of ['', 'correct horse']) expect(await passwords.check(typed, kept)).toBe(false)
+  })
+
+  it('of a user that is not there takes its turn like another', async () => {
+    const busy = new Passwords({ N: 2 ** 14, r: 8, p: 1 })
+    const order: string[] = []
+    const told = (name: string) => () => void order.push(name)
+    await Promise.all([
+      ...['a', 'b'].map((name) => busy.check('x', undefined).then(told(name))),
+      ...['c', 'd'].map((name) => busy.check('x', 'nothing').then(told(name))),
+    ])
+    expect([order.slice(0, 2).toSorted(), order.slice(2).toSorted()]).toEqual([
+      ['a', 'b'],
+      ['c', 'd'],
+    ])
+  })
+})
+
+describe('Of many passwords at once', () => {
+  it('some wait, and the others are refused at once, until there is room again', async () => {
+    const kept = await passwords.hash('correct horse')
+    const asked = Array.from({ length: 200 }, () => passwords.check('correct horse', kept))
+    const ended = await Promise.allSettled(asked)
+    const refused = ended.filter((each) => each.status === 'rejected')
+    expect(ended.filter((each) => each.status === 'fulfilled' && each.value)).toHaveLength(62)
+    expect(refused.every(({ reason }) => reason instanceof Overloaded)).toBe(true)
+    expect(await passwords.check('correct horse', kept)).toBe(true)
+  })
+
+  it('no more than two are worked on, also after one failed, and while others come', async () => {
+    let [working, most] = [0, 0]
+    const some = new Passwords(cheap, async (typed) => {
+      most = Math.max(most, ++working)
+      for (let i = 0; i < typed.length; i++) await Promise.resolve()
+      working--
+      if (typed.startsWith('fails')) throw new Error(typed)
+      return Buffer.alloc(32)
+    })
+    const ended: Promise<unknown>[] = []
+    for (let i = 0; i < 100; i++) {
+      ended.push(some.check(i % 5 === 0 ? 'fails' : 'x'.repeat(i % 7), undefined).catch(() => 'failed'))
+      for (let k = 0; k < i % 9; k++) await Promise.resolve()
+    }
+    expect([(await Promise.all(ended)).filter((each) => each === 'failed').length, most, working]).toEqual([20, 2, 0])
+  })
+})
