@@ -1,8 +1,9 @@
 /** One request on its way through the pipeline. Steps replace `fhir`, `caller` and `shape` as they learn more. */
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
+import type { Noted } from '../auth/endpoint.ts'
 import type { Asked, Caller, FhirResponse } from '../interactions/interaction.ts'
-import type { InteractionCode } from '../interactions/routes.ts'
+import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
 export type HttpRequest = {
@@ -19,6 +20,8 @@ export type HttpRequest = {
   readonly bodyTooLong?: boolean
   /** Who asks, as the gateway says, which has verified it. */
   readonly arn?: string
+  /** Of the peer, where it is known. */
+  readonly address?: string
   /** Why it is answered without being looked at: it is recorded like every other. */
   readonly refused?: Error
 }
@@ -31,7 +34,7 @@ export type HttpResponse = {
 }
 
 /** `fallback` answers what no route matches. */
-export type Code = InteractionCode | 'fallback'
+export type Code = InteractionCode | AuthCode | 'fallback'
 
 /** The client's X-Request-Id, where it can be one. */
 export const givenRequestId = ({ 'x-request-id': given = '' }: HttpRequest['headers']): string | undefined =>
@@ -58,6 +61,8 @@ export type Exchange = {
   caller: Caller | undefined
   /** By which it was found out; undefined also where nobody has to say. */
   token: VerifiedToken | undefined
+  /** What an endpoint of the authorization server found out, for the audit record. */
+  noted: Noted
   shape: Shape
 }
 

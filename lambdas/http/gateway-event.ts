@@ -20,7 +20,10 @@ export type GatewayEvent = {
   readonly multiValueHeaders?: Lists
   readonly body?: string | null
   readonly isBase64Encoded?: boolean
-  readonly requestContext?: { readonly requestId?: string; readonly identity?: { readonly userArn?: string | null } }
+  readonly requestContext?: {
+    readonly requestId?: string
+    readonly identity?: { readonly userArn?: string | null; readonly sourceIp?: string | null }
+  }
 }
 
 export type GatewayResult = {
@@ -37,7 +40,7 @@ const SURELY_FITS = 900_000
 
 export function requestOf(event: GatewayEvent): HttpRequest {
   const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
-  const arn = event.requestContext?.identity?.userArn ?? undefined
+  const { userArn: arn, sourceIp: address } = event.requestContext?.identity ?? {}
   const pairs = Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values]) =>
     values.map((value): [string, string] => [name, value]),
   )
@@ -46,7 +49,8 @@ export function requestOf(event: GatewayEvent): HttpRequest {
     path: resource.replace(/\{(\w+)\+?\}/g, (_, name: string) => encodeURIComponent(pathParameters?.[name] ?? '')),
     query: new URLSearchParams(pairs).toString(),
     headers: headersOf(event),
-    ...(arn === undefined ? {} : { arn }),
+    ...(arn ? { arn } : {}),
+    ...(address ? { address } : {}),
     ...refusalOf(event),
     body: body === null || body === undefined ? NO_BODY : Buffer.from(body, isBase64Encoded ? 'base64' : 'utf8'),
   }

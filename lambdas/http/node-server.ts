@@ -99,7 +99,14 @@ class Front {
     const requestId = givenRequestId(headers) ?? this.#settings.newRequestId()
     const [path, query] = split(incoming.url ?? '/')
     const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
-    const request: HttpRequest = { method, path: path.slice(this.#settings.basePath.length) || '/', query, headers, body: NO_BODY }
+    const request: HttpRequest = {
+      method,
+      path: path.slice(this.#settings.basePath.length) || '/',
+      query,
+      headers,
+      body: NO_BODY,
+      ...addressOf(incoming),
+    }
     try {
       const error = refused ?? this.#faultOf(incoming, path)
       if (error !== undefined) await this.#send(incoming, outgoing, await this.#refuse(request, requestId, error))
@@ -205,6 +212,10 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   }
   return flat
 }
+
+/** Without what marks one of IPv4 in a socket of both kinds. */
+const addressOf = ({ socket }: IncomingMessage): Pick<HttpRequest, 'address'> =>
+  socket.remoteAddress === undefined ? {} : { address: socket.remoteAddress.replace(/^::ffff:(?=\d)/, '') }
 
 function split(url: string): readonly [string, string] {
   const at = url.indexOf('?')

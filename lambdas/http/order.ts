@@ -4,7 +4,7 @@
  */
 import type { Code } from './exchange.ts'
 
-type Column = 'READ' | 'SAVE' | 'PATCH' | 'DELETE' | 'SEARCH' | 'BUNDLE' | 'OPERATION' | 'METADATA' | 'FALLBACK'
+type Column = 'READ' | 'SAVE' | 'PATCH' | 'DELETE' | 'SEARCH' | 'BUNDLE' | 'OPERATION' | 'METADATA' | 'AUTH' | 'FALLBACK'
 
 /** A code without a column does not compile. */
 const COLUMN: Readonly<Record<Code, Column>> = {
@@ -23,6 +23,10 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   reindex: 'OPERATION',
   'reindex-status': 'OPERATION',
   capabilities: 'METADATA',
+  token: 'AUTH',
+  jwks: 'AUTH',
+  'smart-configuration': 'AUTH',
+  'openid-configuration': 'AUTH',
   fallback: 'FALLBACK',
 }
 
@@ -44,6 +48,11 @@ export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
   'reindex-status': 'known',
   // Without a token it tells of nothing that somebody defined.
   capabilities: 'anybody',
+  // These find out by themselves who asks.
+  token: 'anybody',
+  jwks: 'anybody',
+  'smart-configuration': 'anybody',
+  'openid-configuration': 'anybody',
   fallback: 'anybody',
 }
 
@@ -51,14 +60,15 @@ type Columns = readonly Column[]
 
 /** Every code there is, and will be. */
 const EVERY: Columns = Object.values(COLUMN)
-/** Every code that a route leads to. */
-const ROUTED: Columns = EVERY.filter((column) => column !== 'FALLBACK')
+/** Every code that a route of FHIR leads to. */
+const ROUTED: Columns = EVERY.filter((column) => column !== 'FALLBACK' && column !== 'AUTH')
 const READ: Columns = ['READ']
 const SAVE: Columns = ['SAVE']
 const PATCH: Columns = ['PATCH']
 const WRITE: Columns = [...SAVE, ...PATCH, 'DELETE']
 const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
+const AUTH: Columns = ['AUTH']
 const FALLBACK: Columns = ['FALLBACK']
 
 export type StepName =
@@ -70,6 +80,7 @@ export type StepName =
   | 'refuse'
   | 'negotiateFormat'
   | 'limitBody'
+  | 'limitForm'
   | 'authenticate'
   | 'checkType'
   | 'parsePreferences'
@@ -100,6 +111,7 @@ const ROWS: readonly Row[] = [
   // Who asks, before anything of what was sent is read.
   use('authenticate',        ROUTED                               ),
   use('limitBody',                 WRITE, SEARCH, BUNDLE          ),
+  use('limitForm',                                AUTH            ),
   each('checkType',          READ, WRITE, SEARCH                  ),
   each('parsePreferences',   ROUTED                               ),
   use('parseForm',                        SEARCH                  ),

@@ -1,7 +1,9 @@
 /** Binds the steps of an interaction, in the order of order.ts, around what answers it. */
 import middy from '@middy/core'
+import type { Endpoint } from '../auth/endpoint.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
-import type { InteractionCode } from '../interactions/routes.ts'
+import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
+import { authRequestOf, authResponse } from './auth-exchange.ts'
 import { callerOf, type Exchange, type HttpResponse, type Step } from './exchange.ts'
 import { entryStepsOf, type StepName, stepsOf } from './order.ts'
 
@@ -14,6 +16,10 @@ export const pipeline = (
   answer: Interaction,
 ): ((exchange: Exchange) => Promise<HttpResponse>) =>
   chain(stepsOf(interaction), steps, (exchange) => answer(requestOf(exchange, interaction)))
+
+/** Answers a request to the authorization server. */
+export const endpointPipeline = (code: AuthCode, steps: Steps, endpoint: Endpoint): ((exchange: Exchange) => Promise<HttpResponse>) =>
+  chain(stepsOf(code), steps, async (exchange) => authResponse(await endpoint(authRequestOf(exchange))))
 
 /** Answers what leads to no interaction. */
 export const fallbackPipeline = (steps: Steps, answer: () => Promise<FhirResponse>): ((exchange: Exchange) => Promise<HttpResponse>) =>

@@ -1,11 +1,20 @@
 /** Finds the route of a request. A static segment wins over a variable one. */
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import type { Asked } from '../interactions/interaction.ts'
-import { type InteractionCode, ROUTES, type Route } from '../interactions/routes.ts'
+import {
+  AUTH_ROUTES,
+  type AuthCode,
+  type AuthRoute,
+  type InteractionCode,
+  isAuthCode,
+  isAuthPath,
+  ROUTES,
+  type Route,
+} from '../interactions/routes.ts'
 
 /** `named`: by the path. */
 export type Matched = {
-  readonly interaction: InteractionCode
+  readonly interaction: InteractionCode | AuthCode
   readonly named: Pick<Asked, 'type' | 'compartment' | 'id' | 'versionId'>
 }
 
@@ -26,25 +35,31 @@ export function matchRoute(method: string, path: string): Matched {
   return { interaction, named: { ...named, compartment: `${owner}/${ownerId}` } }
 }
 
-export type MatchedEntry = Matched & { readonly path: string; readonly query: string }
+export type MatchedEntry = Omit<Matched, 'interaction'> & {
+  readonly interaction: InteractionCode
+  readonly path: string
+  readonly query: string
+}
 
 /** Of an entry of a Bundle: `url` below the base, or with it. Throws as `matchRoute`. */
 export function matchEntry({ method, url }: { readonly method: string; readonly url: string }, baseUrl: string): MatchedEntry {
   const below = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url
   const at = below.indexOf('?')
   const [path, query] = at === -1 ? [below, ''] : [below.slice(0, at), below.slice(at + 1)]
-  return { ...matchRoute(method === 'HEAD' ? 'GET' : method, path), path, query }
+  const { interaction, named } = matchRoute(method === 'HEAD' ? 'GET' : method, path)
+  if (isAuthCode(interaction)) throw fhirError(400, 'not-supported', `${method} of this url cannot be an entry of a Bundle`)
+  return { interaction, named, path, query }
 }
 
 /** A part is static, or the name of a variable. */
 type Part = { readonly text: string; readonly isVariable: boolean }
 /** A path, and what its methods are. */
-type Row = { readonly parts: readonly Part[]; readonly statics: number; readonly interactions: ReadonlyMap<string, InteractionCode> }
+type Row = { readonly parts: readonly Part[]; readonly statics: number; readonly interactions: ReadonlyMap<string, Matched['interaction']> }
 
 /** By the number of segments; the rows with the most static ones first. No two rows with as many static ones fit the same path. */
-const TABLE: readonly (readonly Row[])[] = tableOf(ROUTES)
+const TABLE: readonly (readonly Row[])[] = tableOf([...ROUTES, ...AUTH_ROUTES])
 
-function tableOf(routes: readonly Route[]): readonly (readonly Row[])[] {
+function tableOf(routes: readonly (Route | AuthRoute)[]): readonly (readonly Row[])[] {
   const table: Row[][] = []
   for (const path of new Set(routes.map((route) => route.path))) {
     const parts = path
@@ -58,9 +73,11 @@ function tableOf(routes: readonly Route[]): readonly (readonly Row[])[] {
   return table
 }
 
-/** `_history`, `$operation` and `metadata` are never types or ids. */
+/** `_history`, `$operation` and `metadata` are never types or ids, `auth` and `.well-known` never types. */
 const fits = ({ parts }: Row, segments: readonly string[]): boolean =>
-  parts.every(({ text, isVariable }, i) => (isVariable ? !'_$'.includes(segments[i]![0]!) : text === segments[i]))
+  parts.every(({ text, isVariable }, i) =>
+    isVariable ? !'_$'.includes(segments[i]![0]!) && !(i === 0 && isAuthPath(`/${segments[i]}`)) : text === segments[i],
+  )
 
 function variablesOf({ parts }: Row, segments: readonly string[]): Record<string, string> {
   const named: Record<string, string> = {}

@@ -1,10 +1,12 @@
 /** The whole server above the network: a request in, a response out. Both homes stand on it. */
+
+import type { Endpoint } from '../auth/endpoint.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Asked, Interaction } from '../interactions/interaction.ts'
-import type { InteractionCode } from '../interactions/routes.ts'
+import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 import { pairsOf } from '../search/pairs.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
-import { fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
+import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
 import { matchRoute } from './route-table.ts'
 import { PREFLIGHT } from './steps/allow-origins.ts'
 
@@ -13,14 +15,18 @@ export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpRespon
 export type ServerParts = {
   /** Those that are answered here. */
   readonly interactions: Readonly<Partial<Record<InteractionCode, Interaction>>>
+  /** Those of the authorization server that are answered here. */
+  readonly endpoints?: Readonly<Partial<Record<AuthCode, Endpoint>>>
   readonly steps: Steps
   readonly site: Site
 }
 
-export function server({ interactions, steps, site }: ServerParts): Serve {
-  const pipelines = new Map(
-    Object.entries(interactions).map(([code, interaction]) => [code, pipeline(code as InteractionCode, steps, interaction)] as const),
-  )
+export function server({ interactions, endpoints = {}, steps, site }: ServerParts): Serve {
+  const pipelines = new Map<Code, (exchange: Exchange) => Promise<HttpResponse>>()
+  for (const [code, interaction] of Object.entries(interactions) as [InteractionCode, Interaction][])
+    pipelines.set(code, pipeline(code, steps, interaction))
+  for (const [code, endpoint] of Object.entries(endpoints) as [AuthCode, Endpoint][])
+    pipelines.set(code, endpointPipeline(code, steps, endpoint))
   const fallback = fallbackPipeline(steps, async () => ({ status: 204, headers: PREFLIGHT }))
   return (http, requestId) => {
     const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}))
@@ -41,5 +47,5 @@ export function server({ interactions, steps, site }: ServerParts): Serve {
 /** `known`: of what is asked, before its steps learn more. FhirError 400 for too many parameters. */
 export function exchangeOf(http: HttpRequest, requestId: string, interaction: Code, site: Site, known: Partial<Asked>): Exchange {
   const fhir: Asked = { preferences: {}, preconditions: {}, posted: false, parameters: pairsOf(http.query), ...known }
-  return { http, interaction, requestId, site, fhir, caller: undefined, token: undefined, shape: { pretty: false } }
+  return { http, interaction, requestId, site, fhir, caller: undefined, token: undefined, noted: {}, shape: { pretty: false } }
 }

@@ -24,6 +24,11 @@ export type InteractionCode =
 
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
+/** An endpoint of the authorization server. */
+export type AuthCode = 'token' | 'jwks' | 'smart-configuration' | 'openid-configuration'
+
+export type AuthRoute = { readonly method: string; readonly path: string; readonly interaction: AuthCode }
+
 const route = (method: string, path: string, interaction: InteractionCode): Route => ({ method, path, interaction })
 
 export const ROUTES: readonly Route[] = [
@@ -52,3 +57,20 @@ export const ROUTES: readonly Route[] = [
   route('GET', '/{type}/{id}/_history', 'history-instance'),
   route('GET', '/{type}/{id}/_history/{versionId}', 'vread'),
 ]
+
+const authRoute = (method: string, path: string, interaction: AuthCode): AuthRoute => ({ method, path, interaction })
+
+/** Of the authorization server. Below `/auth` and `/.well-known` there is nothing else. */
+export const AUTH_ROUTES: readonly AuthRoute[] = [
+  authRoute('GET', '/.well-known/smart-configuration', 'smart-configuration'),
+  authRoute('GET', '/.well-known/openid-configuration', 'openid-configuration'),
+  authRoute('GET', '/.well-known/oauth-authorization-server', 'openid-configuration'),
+  authRoute('GET', '/auth/jwks', 'jwks'),
+  authRoute('POST', '/auth/token', 'token'),
+]
+
+/** Whether a path is one of theirs, known or not. */
+export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(path)
+
+export const isAuthCode = (code: InteractionCode | AuthCode): code is AuthCode =>
+  AUTH_ROUTES.some(({ interaction }) => interaction === code)

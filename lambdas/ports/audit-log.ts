@@ -23,6 +23,8 @@ export type AuditRecord = {
   /** `Patient/1`: the resource the URL names, where it names one. */
   readonly key?: string
   readonly status: number
+  /** Of the authorization server: what became of it, as `invalid_client` or `logged in`. */
+  readonly outcome?: string
   /** Milliseconds from the request's arrival to its answer. */
   readonly duration: number
 }

@@ -3,11 +3,12 @@ import { describe, expect, it } from '@jest/globals'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
+import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
-import { matchRoute } from '../../lambdas/http/route-table.ts'
-import { ROUTES } from '../../lambdas/interactions/routes.ts'
+import { matchEntry, matchRoute } from '../../lambdas/http/route-table.ts'
+import { AUTH_ROUTES, ROUTES } from '../../lambdas/interactions/routes.ts'
 
 const parts = {
   audit: { prepare: () => undefined, record: () => undefined, close: async () => undefined },
@@ -27,7 +28,13 @@ const parts = {
 }
 
 const [searching, writing] = [searchingSteps(parts), writingSteps(parts)]
-const BOUND = { reading: readingSteps(parts), searching, writing, 'writing and searching': { ...writing, ...searching } }
+const BOUND = {
+  authorizing: authorizingSteps(parts),
+  reading: readingSteps(parts),
+  searching,
+  writing,
+  'writing and searching': { ...writing, ...searching },
+}
 const READING = [
   'read',
   'vread',
@@ -48,6 +55,7 @@ describe('each pipeline', () => {
     ...SEARCHING.map((code) => [code, 'searching'] as const),
     ...WRITING.map((code) => [code, 'writing'] as const),
     ['bundle', 'writing and searching'] as const,
+    ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
   ])('%s finds all its steps among those of %s', (code, kind) =>
     expect(stepsOf(code).filter((step) => BOUND[kind][step] === undefined)).toEqual([]),
   )
@@ -86,17 +94,17 @@ it('knows who asks before anything of what was sent is read', () => {
     expect([code, steps.includes('authenticate')]).toEqual([code, true])
     expect(steps.slice(0, steps.indexOf('authenticate')).filter((step) => reading.includes(step))).toEqual([])
   }
-  expect(Object.entries(ADMISSION).filter(([, who]) => who === 'anybody')).toEqual([
-    ['capabilities', 'anybody'],
-    ['fallback', 'anybody'],
-  ])
+  const open = Object.entries(ADMISSION).filter(([, who]) => who === 'anybody')
+  expect(open.map(([code]) => code).sort()).toEqual(
+    ['capabilities', 'fallback', ...new Set(AUTH_ROUTES.map(({ interaction }) => interaction))].sort(),
+  )
 })
 
 it('reads a Bundle before it waits for what its searches are to see', () =>
   expect(stepsOf('bundle').slice(-4)).toEqual(['parseResource', 'tellIndexToken', 'awaitIndexToken', 'shapeBody']))
 
 it('every route leads to its interaction', () => {
-  for (const { method, path, interaction } of ROUTES) {
+  for (const { method, path, interaction } of [...ROUTES, ...AUTH_ROUTES]) {
     const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
     expect([method, path, matchRoute(method, concrete).interaction]).toEqual([method, path, interaction])
   }
@@ -105,4 +113,12 @@ it('every route leads to its interaction', () => {
 it('a path of very many parts leads nowhere, empty ones counted: what is cut off of it was meant', () => {
   expect(matchRoute('GET', `/Patient/1${'/'.repeat(96)}_history`).interaction).toBe('history-instance')
   expect(() => matchRoute('GET', `/Patient/1${'/'.repeat(98)}_history`)).toThrow(expect.objectContaining({ status: 404 }))
+})
+
+it('below /auth and /.well-known nothing is a type, elsewhere everything is', () => {
+  for (const path of ['/auth/1', '/auth', '/.well-known/1', '/auth/1/_history', '/auth/1/Observation'])
+    expect(() => matchRoute('GET', path)).toThrow(expect.objectContaining({ status: 404 }))
+  expect(matchRoute('GET', '/Patient/auth').named).toEqual({ type: 'Patient', id: 'auth' })
+  expect(matchRoute('GET', '/Auth/1').interaction).toBe('read')
+  expect(() => matchEntry({ method: 'POST', url: 'http://a/auth/token' }, 'http://a')).toThrow(expect.objectContaining({ status: 400 }))
 })

@@ -1,10 +1,13 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
+import { errorAnswer, OAuthError } from '../../auth/oauth-error.ts'
 import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
+import { isAuthPath } from '../../interactions/routes.ts'
 import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
 import { MOST_GROUPS } from '../../ports/too-costly.ts'
-import type { Step } from '../exchange.ts'
+import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
+import type { Exchange, Step } from '../exchange.ts'
 
 /** What the client is told. */
 export type Told = FhirResponse & { readonly body: Resource }
@@ -14,9 +17,17 @@ export type Report = (error: unknown, requestId: string) => void
 /** `report` gets what a person must look at; `requestId` finds it again. */
 export const describeErrors = (report: Report): Step => ({
   onError(request) {
-    request.response = describe(request.error, request.event.requestId, report)
+    const { event, error } = request
+    request.response = isAuthPath(event.http.path) ? describeToClient(event, error, report) : describe(error, event.requestId, report)
   },
 })
+
+/** Of a request to the authorization server. */
+function describeToClient(exchange: Exchange, thrown: unknown, report: Report): FhirResponse {
+  const error = thrown instanceof OAuthError ? thrown : oauthErrorOf(asFhirError(thrown, exchange.requestId, report))
+  exchange.noted = { ...exchange.noted, outcome: error.code }
+  return authResponse(errorAnswer(error))
+}
 
 export function describe(error: unknown, requestId: string, report: Report): Told {
   const { status, headers, issues } = asFhirError(error, requestId, report)

@@ -22,12 +22,12 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
     request.response = { ...rest, headers: { ...headers, 'x-request-id': exchange.requestId } }
   }
   const recorded = async (exchange: Exchange, response: HttpResponse, at: number): Promise<HttpResponse> => {
-    const { interaction, requestId } = exchange
+    const { interaction, requestId, noted } = exchange
     const { type, id } = exchange.fhir
     const tenant = exchange.caller?.tenant ?? ''
     try {
       const { status } = response
-      await log.record({ at, requestId, tenant, interaction, ...keyOf(type, id), status, duration: clock.now() - at })
+      await log.record({ at, requestId, tenant, interaction, ...keyOf(type, id), ...noted, status, duration: clock.now() - at })
       return response
     } catch (error) {
       return refused(error)

@@ -1,0 +1,79 @@
+/** Makes access tokens, and what is answered with one. Specification 5.2; https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
+import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../access/claims.ts'
+import type { Client } from '../ports/clients.ts'
+import type { AuthChoices, AuthPorts, AuthResponse } from './endpoint.ts'
+import { json } from './oauth-error.ts'
+import { signedToken } from './signed-token.ts'
+
+/** Seconds. https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token: at most five minutes where exports begin. */
+const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: 3_600, none: 3_600 }
+export const LONGEST_ACCESS = 3_600
+
+export type TokenPorts = Pick<AuthPorts, 'keys' | 'clock' | 'choices'>
+
+/** What is granted, and to whom. `about`: further claims. `tenants`: as a client and a user have them. */
+export type Access = {
+  readonly client: Client
+  readonly by: ClientAuth
+  readonly baseUrl: string
+  readonly subject: string
+  readonly sid: string
+  readonly scopes: readonly string[]
+  readonly tenants: readonly string[]
+  readonly acr: '0' | '1'
+  readonly about: Readonly<Record<string, unknown>>
+}
+
+export type MadeToken = { readonly token: string; readonly life: number }
+
+export async function accessToken(ports: TokenPorts, access: Access): Promise<MadeToken> {
+  const { client, by, baseUrl, subject, sid, scopes, acr, about } = access
+  const life = LIFE[by]
+  const iat = Math.floor(ports.clock.now() / 1000)
+  const claims: AccessClaims = {
+    iss: baseUrl,
+    aud: baseUrl,
+    sub: subject,
+    iat,
+    exp: iat + life,
+    jti: ports.clock.newId(),
+    typ: ACCESS_TYP,
+    azp: client.id,
+    client_id: client.id,
+    scope: scopes.join(' '),
+    sid,
+    session_state: sid,
+    acr,
+    client_auth: by,
+    ...about,
+    ...tenantClaim(ports.choices, access.tenants),
+  }
+  return { token: await signedToken(ports, claims), life }
+}
+
+/** One as a text, several as a list; `*` chooses with each request. */
+function tenantClaim({ tenancy, tenantClaim }: AuthChoices, tenants: readonly string[]): Readonly<Record<string, unknown>> {
+  if (!tenancy || tenants.length === 0) return {}
+  return { [tenantClaim]: tenants.includes('*') ? '*' : tenants.length === 1 ? tenants[0] : tenants }
+}
+
+/** `refresh`: a token and the seconds it lives. `more`: patient, encounter, id_token and so on. */
+export type Answered = {
+  readonly made: MadeToken
+  readonly access: Access
+  readonly refresh?: { readonly token: string; readonly life: number }
+  readonly more?: Readonly<Record<string, unknown>>
+}
+
+export const tokenAnswer = ({ made, access, refresh, more }: Answered): AuthResponse =>
+  json(200, {
+    access_token: made.token,
+    expires_in: made.life,
+    refresh_expires_in: refresh?.life ?? 0,
+    ...(refresh === undefined ? {} : { refresh_token: refresh.token }),
+    token_type: 'Bearer',
+    'not-before-policy': 0,
+    session_state: access.sid,
+    scope: access.scopes.join(' '),
+    ...more,
+  })

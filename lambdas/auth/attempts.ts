@@ -1,0 +1,88 @@
+/** Guessing is slow: after some wrong attempts the next one has to wait, longer each time. */
+import type { KeptGrant } from '../ports/grants.ts'
+import type { AuthPorts } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { fingerprintOf } from './unguessable.ts'
+
+/** Whose attempts they are. `name`: an address, an account. */
+export type Guesser = { readonly of: 'client' | 'account' | 'address'; readonly name: string }
+
+/** Wrong attempts that cost nothing. Behind one address may be a hospital. */
+const FREE: Readonly<Record<Guesser['of'], number>> = { client: 10, account: 5, address: 50 }
+/** Milliseconds. */
+const SECOND = 1_000
+const LONGEST_WAIT = 15 * 60 * SECOND
+const FORGOTTEN_AFTER = 24 * 60 * 60 * SECOND
+/** Of racing attempts as many find their turn; the others are too many. */
+const TURNS = 8
+
+type Kept = { readonly failures: number; readonly until: number }
+type Ports = Pick<AuthPorts, 'grants' | 'clock'>
+
+/**
+ * What `attempt` gives; it failed where that is undefined. OAuthError 429, before it is made, where one of the guessers has to wait. It counts
+ * before it is made, so that many at once are not more than one after the other.
+ */
+export async function delayed<T>(
+  ports: Ports,
+  guessers: readonly Guesser[],
+  attempt: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  for (const guesser of guessers) await count(ports, guesser)
+  const result = await attempt()
+  if (result !== undefined) for (const guesser of guessers) await giveBack(ports, guesser)
+  return result
+}
+
+/** As that, where one who knows the secret comes often and at once, and nobody can guess it: only failures are written down. */
+export async function countingFailures<T>(ports: Ports, guesser: Guesser, attempt: () => Promise<T>): Promise<T> {
+  const { grants, clock } = ports
+  const known = await grants.get('attempts', keyOf(guesser))
+  const { until } = stateOf(known)
+  if (clock.now() < until) throw tooMany(until - clock.now())
+  try {
+    const result = await attempt()
+    if (known !== undefined) await giveBack(ports, guesser)
+    return result
+  } catch (error) {
+    if (error instanceof OAuthError) await count(ports, guesser)
+    throw error
+  }
+}
+
+const stateOf = (known: KeptGrant | undefined): Kept => (known?.value as Kept | undefined) ?? { failures: 0, until: 0 }
+
+const keyOf = ({ of, name }: Guesser): string => fingerprintOf(`${of} ${name}`)
+
+async function count({ grants, clock }: Ports, guesser: Guesser): Promise<void> {
+  const key = keyOf(guesser)
+  for (let turn = 0; turn < TURNS; turn++) {
+    const now = clock.now()
+    const known = await grants.get('attempts', key)
+    const { failures, until } = stateOf(known)
+    if (now < until) throw tooMany(until - now)
+    const next: Kept = { failures: failures + 1, until: now + waitAfter(failures + 1 - FREE[guesser.of]) }
+    const grant = { owner: guesser.of, value: next, expires: now + FORGOTTEN_AFTER }
+    if (known === undefined ? await grants.add('attempts', key, grant) : await grants.replace('attempts', known, grant)) return
+  }
+  throw tooMany(SECOND)
+}
+
+/** An account or a client that proved itself begins anew; of an address only this attempt is forgiven. */
+async function giveBack({ grants }: Ports, guesser: Guesser): Promise<void> {
+  const key = keyOf(guesser)
+  if (guesser.of !== 'address') return void (await grants.remove('attempts', key))
+  for (let turn = 0; turn < TURNS; turn++) {
+    const known = await grants.get('attempts', key)
+    if (known === undefined) return
+    const { failures } = known.value as Kept
+    const { owner, expires } = known
+    const grant = { owner, value: { failures: failures - 1, until: 0 }, ...(expires === undefined ? {} : { expires }) }
+    if (await grants.replace('attempts', known, grant)) return
+  }
+}
+
+const waitAfter = (beyond: number): number => (beyond < 0 ? 0 : Math.min(SECOND * 2 ** beyond, LONGEST_WAIT))
+
+const tooMany = (wait: number): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'Too many failed attempts: wait', 429, { 'retry-after': String(Math.ceil(wait / SECOND)) })

@@ -1,0 +1,111 @@
+/**
+ * A client that signs what it says. https://www.rfc-editor.org/rfc/rfc7523#section-3,
+ * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#authenticating-to-the-token-endpoint
+ */
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, jwtVerify } from 'jose'
+import type { Element } from '../fhir/resource.ts'
+import type { Client } from '../ports/clients.ts'
+import type { AuthPorts, AuthRequest } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { fingerprintOf } from './unguessable.ts'
+
+export type AssertionPorts = Pick<AuthPorts, 'clients' | 'grants' | 'clock' | 'keySource'>
+
+/** https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys: both are asked of servers. */
+export const ASSERTION_ALGORITHMS = ['RS384', 'ES384']
+/** Seconds it may have left. */
+const LONGEST_LIFE = 300
+/** Seconds two clocks may differ by. */
+const TOLERANCE = 5
+/** Characters. */
+const LONGEST = 8_192
+const LONGEST_JTI = 256
+
+/** Before anything is verified: whose keys to ask. OAuthError 401 where it is no JWT. */
+export function clientNamedBy(assertion: string): string {
+  const { iss, sub } = readable(assertion, () => decodeJwt(assertion))
+  if (typeof iss !== 'string' || iss !== sub) throw wrong('iss and sub are the id of the client')
+  return iss
+}
+
+/** OAuthError 401 where it does not prove that the client made it, for this server, just now, and never used it before. */
+export async function checkAssertion(ports: AssertionPorts, client: Client, assertion: string, { baseUrl }: AuthRequest): Promise<void> {
+  const header = readable(assertion, () => decodeProtectedHeader(assertion))
+  if (header.typ !== undefined && header.typ !== 'JWT') throw wrong('typ is JWT')
+  const key = await keyOf(ports, client, header as Element)
+  const now = ports.clock.now()
+  const claims = await verified(assertion, key, { client, now, audience: `${baseUrl}/auth/token` })
+  const { exp = 0, jti } = claims
+  if (exp > now / 1000 + LONGEST_LIFE + TOLERANCE) throw wrong(`exp is at most ${LONGEST_LIFE} seconds ahead`)
+  if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI) throw wrong('jti is missing')
+  const used = { owner: client.id, value: {}, expires: (exp + 2 * TOLERANCE) * 1000 }
+  if (!(await ports.grants.add('assertion', fingerprintOf(`${client.id} ${jti}`), used))) throw wrong('It was used before')
+}
+
+const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion does not count: ${why}`, 401)
+
+function readable<T>(assertion: string, read: () => T): T {
+  if (assertion.length > LONGEST) throw wrong(`It has more than ${LONGEST} characters`)
+  try {
+    return read()
+  } catch {
+    throw wrong('It is no JWT')
+  }
+}
+
+type Expected = { readonly client: Client; readonly now: number; readonly audience: string }
+
+async function verified(assertion: string, key: Element, { client, now, audience }: Expected): Promise<JWTPayload> {
+  const { alg } = key
+  try {
+    const imported = await importJWK(key, String(alg))
+    if (imported instanceof Uint8Array) throw wrong('The key is none for signing')
+    const { payload } = await jwtVerify(assertion, imported, {
+      algorithms: [String(alg)],
+      issuer: client.id,
+      subject: client.id,
+      audience,
+      clockTolerance: TOLERANCE,
+      currentDate: new Date(now),
+      requiredClaims: ['exp', 'jti'],
+    })
+    return payload
+  } catch (error) {
+    throw error instanceof OAuthError ? error : wrong(reasonOf(error))
+  }
+}
+
+/** What is wrong with it, not what it says. */
+function reasonOf(error: unknown): string {
+  const { code, claim } = error as { readonly code?: string; readonly claim?: string }
+  if (claim !== undefined) return `${claim} is wrong`
+  if (code === 'ERR_JWT_EXPIRED') return 'It has expired'
+  return code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' ? 'The signature is wrong' : 'It is no JWT that this server takes'
+}
+
+/** The client's own key that the header names; none that the assertion brings along. With the algorithm it is for. */
+async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid }: Element): Promise<Element> {
+  if (!ASSERTION_ALGORITHMS.includes(String(alg))) throw wrong(`alg is one of ${ASSERTION_ALGORITHMS.join(', ')}`)
+  if (authentication.kind !== 'keys' && authentication.kind !== 'uri') throw wrong('The client has no keys')
+  const fits = (key: Element): boolean => key.kid === kid && isFor(String(alg), key)
+  const find = (keys: readonly Element[]): Element | undefined => keys.find(fits)
+  const found =
+    authentication.kind === 'keys'
+      ? find(authentication.keys)
+      : (find(await fetched(keySource, authentication.uri, false)) ?? find(await fetched(keySource, authentication.uri, true)))
+  if (kid === undefined || found === undefined) throw wrong('The client has no such key')
+  return { ...found, alg: String(alg) }
+}
+
+async function fetched(keySource: AuthPorts['keySource'], uri: string, fresh: boolean): Promise<readonly Element[]> {
+  try {
+    return await keySource(uri, fresh)
+  } catch {
+    throw wrong('The keys of the client cannot be fetched')
+  }
+}
+
+const isFor = (alg: string, { kty, crv, use, alg: own }: Element): boolean =>
+  (use === undefined || use === 'sig') &&
+  (own === undefined || own === alg) &&
+  (alg === 'ES384' ? kty === 'EC' && crv === 'P-384' : kty === 'RSA')

@@ -1,0 +1,111 @@
+/**
+ * Which client asks, and how it proved it: by Basic, a secret in the body, or a signed assertion; a public client by its name alone.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-2.3, https://www.rfc-editor.org/rfc/rfc7523#section-2.2
+ */
+import { timingSafeEqual } from 'node:crypto'
+import type { ClientAuth } from '../access/claims.ts'
+import type { Client } from '../ports/clients.ts'
+import { countingFailures } from './attempts.ts'
+import { type AssertionPorts, checkAssertion, clientNamedBy } from './client-assertion.ts'
+import type { AuthRequest } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { type Parameters, parametersOf } from './parameters.ts'
+import { fingerprintOf } from './unguessable.ts'
+
+export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+export type Authenticated = { readonly client: Client; readonly by: ClientAuth; readonly parameters: Parameters }
+
+/** How it says who it is. */
+type Credentials =
+  | { readonly kind: 'secret'; readonly id: string; readonly secret: string }
+  | { readonly kind: 'assertion'; readonly id: string; readonly assertion: string }
+  | { readonly kind: 'none'; readonly id: string }
+
+/**
+ * OAuthError 401 `invalid_client` for a wrong secret or assertion, 400 for an unknown client or none, and for two ways at once; 429 for too
+ * many wrong ones. Noted is who is registered.
+ */
+export async function authenticate(ports: AssertionPorts, request: AuthRequest): Promise<Authenticated> {
+  const parameters = formOf(request)
+  const credentials = credentialsOf(request, parameters)
+  const client = await ports.clients.get(credentials.id)
+  if (client === undefined) throw new OAuthError('invalid_client', 'There is no such client')
+  request.note({ client: client.id })
+  if (credentials.kind === 'none') return { client, by: authenticatedByName(client), parameters }
+  await countingFailures(ports, { of: 'client', name: `${client.id} ${request.address}` }, async () => {
+    if (credentials.kind === 'assertion') await checkAssertion(ports, client, credentials.assertion, request)
+    else if (!isSecretOf(client, credentials.secret)) throw wrongSecret(request.baseUrl)
+  })
+  return { client, by: credentials.kind, parameters }
+}
+
+/** https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1 asks for the header. */
+const wrongSecret = (baseUrl: string): OAuthError =>
+  new OAuthError('invalid_client', 'The secret of the client is wrong', 401, { 'www-authenticate': `Basic realm="${baseUrl}"` })
+
+function formOf({ method, headers, form }: AuthRequest): Parameters {
+  const type = (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase()
+  if (method !== 'POST' || type !== 'application/x-www-form-urlencoded')
+    throw new OAuthError('invalid_request', 'Send the parameters as application/x-www-form-urlencoded')
+  return parametersOf(form)
+}
+
+/** OAuthError 400 where there are several, or none. */
+function credentialsOf({ headers }: AuthRequest, parameters: Parameters): Credentials {
+  const basic = basicOf(headers.authorization)
+  const secret = parameters.get('client_secret')
+  const assertion = parameters.get('client_assertion')
+  if ([basic?.secret, secret, assertion].filter((given) => given !== undefined && given !== '').length > 1)
+    throw new OAuthError('invalid_request', 'The client authenticates in more than one way')
+  const named = parameters.get('client_id')
+  if (basic !== undefined && named !== undefined && named !== basic.id)
+    throw new OAuthError('invalid_request', 'client_id is another than that of the header Authorization')
+  const id = basic?.id ?? named
+  if (assertion !== undefined || parameters.has('client_assertion_type')) return assertedBy(parameters, id)
+  if (id === undefined) throw new OAuthError('invalid_request', 'The parameter client_id is missing')
+  const given = basic?.secret || secret
+  return given === undefined ? { kind: 'none', id } : { kind: 'secret', id, secret: given }
+}
+
+function assertedBy(parameters: Parameters, named: string | undefined): Credentials {
+  const assertion = parameters.get('client_assertion')
+  if (assertion === undefined || parameters.get('client_assertion_type') !== ASSERTION_TYPE)
+    throw new OAuthError('invalid_request', `An assertion has client_assertion, and client_assertion_type ${ASSERTION_TYPE}`)
+  const id = clientNamedBy(assertion)
+  if (named !== undefined && named !== id) throw new OAuthError('invalid_client', 'client_id is another than that of the assertion', 401)
+  return { kind: 'assertion', id, assertion }
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1: both parts are form-encoded before they are joined. */
+function basicOf(header: string | undefined): { readonly id: string; readonly secret: string } | undefined {
+  if (header === undefined) return undefined
+  const [, encoded] = /^Basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header) ?? []
+  const text = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('utf8')
+  const at = text.indexOf(':')
+  if (at === -1) throw new OAuthError('invalid_request', 'The header Authorization is not of the scheme Basic')
+  return { id: formDecoded(text.slice(0, at)), secret: formDecoded(text.slice(at + 1)) }
+}
+
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw new OAuthError('invalid_request', 'The header Authorization is not form-encoded')
+  }
+}
+
+/** OAuthError 400 where the client has more than a name. */
+function authenticatedByName({ authentication }: Client): ClientAuth {
+  if (authentication.kind !== 'public') throw new OAuthError('invalid_client', 'The client did not authenticate')
+  return 'none'
+}
+
+function isSecretOf({ authentication }: Client, secret: string): boolean {
+  if (authentication.kind !== 'secret') return false
+  const given = Buffer.from(fingerprintOf(secret))
+  return authentication.hashes.some((hash) => {
+    const kept = Buffer.from(hash)
+    return kept.length === given.length && timingSafeEqual(kept, given)
+  })
+}

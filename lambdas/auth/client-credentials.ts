@@ -1,0 +1,28 @@
+/** A client asks for itself. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
+import { type Access, accessToken, type TokenPorts, tokenAnswer } from './access-token.ts'
+import type { Authenticated } from './client-authentication.ts'
+import type { AuthRequest, AuthResponse } from './endpoint.ts'
+import { scopesOfClient } from './granted-scopes.ts'
+import { OAuthError } from './oauth-error.ts'
+
+export async function clientCredentials(
+  ports: TokenPorts,
+  { client, by, parameters }: Authenticated,
+  { baseUrl, address }: AuthRequest,
+): Promise<AuthResponse> {
+  if (by === 'none') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
+  const patient = client.patient?.replace(/^Patient\//, '')
+  const context = patient === undefined ? {} : { patient }
+  const access: Access = {
+    client,
+    by,
+    baseUrl,
+    subject: client.id,
+    sid: ports.clock.newId(),
+    scopes: scopesOfClient(client, parameters.get('scope')),
+    tenants: client.tenants,
+    acr: '1',
+    about: { clientId: client.id, ...(address === '' ? {} : { clientHost: address, clientAddress: address }), ...context },
+  }
+  return tokenAnswer({ made: await accessToken(ports, access), access, more: context })
+}

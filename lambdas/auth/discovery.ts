@@ -1,0 +1,48 @@
+/**
+ * Where clients find what they need. https://hl7.org/fhir/smart-app-launch/conformance.html#using-well-known,
+ * https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata, https://www.rfc-editor.org/rfc/rfc8414#section-2
+ */
+import { ASSERTION_ALGORITHMS } from './client-assertion.ts'
+import type { AuthChoices, Endpoint } from './endpoint.ts'
+import { CACHEABLE } from './jwks.ts'
+import { json } from './oauth-error.ts'
+import { GRANT_TYPES } from './token.ts'
+
+export const smartConfiguration =
+  (choices: AuthChoices): Endpoint =>
+  async ({ baseUrl }) =>
+    json(200, { ...common(baseUrl, choices), capabilities: CAPABILITIES }, CACHEABLE)
+
+export const openidConfiguration =
+  (choices: AuthChoices): Endpoint =>
+  async ({ baseUrl }) =>
+    json(200, { ...common(baseUrl, choices), ...OPENID }, CACHEABLE)
+
+const common = (baseUrl: string, { pkce }: AuthChoices) => {
+  const clients = methodsOf(['private_key_jwt', 'client_secret_basic', 'client_secret_post'])
+  return {
+    issuer: baseUrl,
+    jwks_uri: `${baseUrl}/auth/jwks`,
+    token_endpoint: `${baseUrl}/auth/token`,
+    ...clients('token', true),
+    grant_types_supported: GRANT_TYPES,
+    scopes_supported: SCOPES,
+    ...(pkce === 'off' ? {} : { code_challenge_methods_supported: ['S256'] }),
+  }
+}
+
+const methodsOf = (methods: readonly string[]) => (endpoint: string, publicToo: boolean) => ({
+  [`${endpoint}_endpoint_auth_methods_supported`]: publicToo ? [...methods, 'none'] : methods,
+  [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ASSERTION_ALGORITHMS,
+})
+
+/** Those of every type; narrower ones too. */
+const SCOPES = ['system/*.cruds', 'system/*.rs', 'system/*.read', 'system/*.write', 'system/*.*']
+
+/** https://hl7.org/fhir/smart-app-launch/conformance.html#capabilities */
+const CAPABILITIES = ['client-confidential-symmetric', 'client-confidential-asymmetric', 'permission-v1', 'permission-v2']
+
+const OPENID = {
+  subject_types_supported: ['public'],
+  id_token_signing_alg_values_supported: ['RS256'],
+}

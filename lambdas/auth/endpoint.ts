@@ -1,0 +1,60 @@
+/** What an endpoint of the authorization server gets and gives: HTTP is already behind it, stores are ports. */
+import type { Clients } from '../ports/clients.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Grants } from '../ports/grants.ts'
+import type { Revocations } from '../ports/revocations.ts'
+import type { SigningKeys } from '../ports/signing-keys.ts'
+import type { User, Users } from '../ports/users.ts'
+import type { Pairs } from '../search/pairs.ts'
+import type { KeySource } from './key-source.ts'
+
+export type AuthRequest = {
+  /** GET or POST. */
+  readonly method: string
+  readonly query: Pairs
+  readonly form: Pairs
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Of the peer; empty where it is not known. */
+  readonly address: string
+  /** Without a slash at the end: what issues tokens, and what they are for. */
+  readonly baseUrl: string
+  readonly requestId: string
+  /** For the audit record, as soon as it is known; nothing that was only typed. */
+  readonly note: (facts: Noted) => void
+}
+
+/** `outcome`: `invalid_client`, `logged in`: what became of it. */
+export type Noted = { readonly client?: string; readonly user?: string; readonly outcome?: string }
+
+/** `body`: as `content-type` says. */
+export type AuthResponse = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body?: string }
+
+export type Endpoint = (request: AuthRequest) => Promise<AuthResponse>
+
+/** How this server answers where the specification leaves a choice; runtime/config.ts documents each. */
+export type AuthChoices = {
+  readonly tenancy: boolean
+  readonly tenantClaim: string
+  readonly pkce: 'off' | 'accept' | 'require'
+}
+
+/** A patient as a person recognizes one. `id`: without its type. `tenant`: whose it is, with tenancy. */
+export type FoundPatient = { readonly id: string; readonly name: string; readonly detail: string; readonly tenant?: string }
+
+/** What endpoints may need; each names its own with Pick. */
+export type AuthPorts = {
+  readonly clients: Pick<Clients, 'get'>
+  readonly users: Pick<Users, 'get'>
+  readonly grants: Grants
+  readonly revocations: Revocations
+  readonly keys: SigningKeys
+  readonly clock: Clock
+  readonly choices: AuthChoices
+  /** Of clients that publish their keys. */
+  readonly keySource: KeySource
+  /** Whether it is the user's password; as long for a user that is not there. */
+  readonly checkPassword: (typed: string, user: User | undefined) => Promise<boolean>
+  /** Some of those the user may see, whose names begin with these words; all, where there are none. */
+  readonly patientsOf: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
+}

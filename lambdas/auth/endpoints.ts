@@ -1,0 +1,14 @@
+/** Every endpoint of the authorization server, in one process. */
+
+import { openidConfiguration, smartConfiguration } from './discovery.ts'
+import type { AuthPorts, Endpoint } from './endpoint.ts'
+import { jwks } from './jwks.ts'
+import { token } from './token.ts'
+
+export const endpoints = (ports: AuthPorts) =>
+  ({
+    'smart-configuration': smartConfiguration(ports.choices),
+    'openid-configuration': openidConfiguration(ports.choices),
+    jwks: jwks(ports),
+    token: token(ports),
+  }) satisfies Readonly<Record<string, Endpoint>>

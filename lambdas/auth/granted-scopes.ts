@@ -1,0 +1,34 @@
+/** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
+import { ADMIN, narrowedTo, scopeTexts } from '../access/scopes.ts'
+import type { Client } from '../ports/clients.ts'
+import type { User } from '../ports/users.ts'
+import { OAuthError } from './oauth-error.ts'
+
+/** Bytes of all texts: a token travels in a header, and those of gateways end at 10,240 bytes. */
+const LONGEST = 3_000
+
+/** What makes no sense without a user who logs in. */
+const OF_USERS = new Set(['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch'])
+
+/** Of client_credentials. `asked` undefined: all that is registered, but for the administrator's. OAuthError where nothing is left. */
+export function scopesOfClient({ scopes }: Client, asked: string | undefined): readonly string[] {
+  const wanted = asked === undefined ? scopes.filter((scope) => scope !== ADMIN) : wantedOf(asked)
+  return somethingOf(narrowedTo(wanted, scopes).filter((scope) => !OF_USERS.has(scope)))
+}
+
+/** What the client may ask of this user. OAuthError where nothing is left. */
+export const scopesOfUser = ({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] =>
+  somethingOf(narrowedTo(narrowedTo(asked, scopes), user.scopes, 'any'))
+
+/** OAuthError where they are too long. */
+export function wantedOf(asked: string): readonly string[] {
+  if (asked.length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)
+  return scopeTexts(asked)
+}
+
+/** Overlaps may be longer than what was asked. */
+function somethingOf(granted: readonly string[]): readonly string[] {
+  if (granted.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
+  if (granted.join(' ').length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)
+  return granted
+}

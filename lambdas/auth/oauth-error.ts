@@ -1,0 +1,46 @@
+/** Errors of the authorization server, as JSON. https://www.rfc-editor.org/rfc/rfc6749#section-5.2, and what OpenID Connect Core 3.1.2.6 adds */
+import type { AuthResponse } from './endpoint.ts'
+
+export type OAuthErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'access_denied'
+  | 'server_error'
+  | 'temporarily_unavailable'
+  | 'login_required'
+  | 'consent_required'
+  | 'interaction_required'
+  | 'request_not_supported'
+  | 'request_uri_not_supported'
+
+/** A broken request, and what the client is told of it: no secret, and nothing of a person. */
+export class OAuthError extends Error {
+  readonly code: OAuthErrorCode
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: OAuthErrorCode, description: string, status = 400, headers: Readonly<Record<string, string>> = {}) {
+    super(description)
+    this.code = code
+    this.status = status
+    this.headers = headers
+  }
+}
+
+/** https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
+export const NO_STORE = { 'cache-control': 'no-store', pragma: 'no-cache' }
+
+export const errorAnswer = ({ code, message, status, headers }: OAuthError): AuthResponse =>
+  json(status, { error: code, error_description: message }, { ...NO_STORE, ...headers })
+
+export const json = (status: number, body: unknown, headers: Readonly<Record<string, string>> = NO_STORE): AuthResponse => ({
+  status,
+  headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
+  body: JSON.stringify(body),
+})

@@ -1,0 +1,26 @@
+/** Parameters of requests: each at most once, an empty one is as none. https://www.rfc-editor.org/rfc/rfc6749#section-3.2 */
+import type { Pairs } from '../search/pairs.ts'
+import { OAuthError } from './oauth-error.ts'
+
+export type Parameters = ReadonlyMap<string, string>
+
+/** OAuthError where a name stands twice; `scope` too. */
+export function parametersOf(pairs: Pairs): Parameters {
+  const found = new Map<string, string>()
+  for (const [name, value] of pairs) {
+    if (found.has(name)) throw new OAuthError('invalid_request', `The parameter ${shown(name)} stands twice`)
+    found.set(name, value)
+  }
+  for (const [name, value] of found) if (value === '') found.delete(name)
+  return found
+}
+
+/** OAuthError where it is missing. */
+export function required(parameters: Parameters, name: string): string {
+  const value = parameters.get(name)
+  if (value === undefined) throw new OAuthError('invalid_request', `The parameter ${name} is missing`)
+  return value
+}
+
+/** Descriptions hold few characters: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
+export const shown = (text: string): string => text.slice(0, 64).replace(/[^\w:/.*?=&-]/g, '_')

@@ -1,0 +1,23 @@
+/** The token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-3.2, specification 5.2 */
+import { authenticate } from './client-authentication.ts'
+import { clientCredentials } from './client-credentials.ts'
+import type { AuthPorts, Endpoint } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { required, shown } from './parameters.ts'
+
+export type TokenEndpointPorts = Pick<AuthPorts, 'clients' | 'grants' | 'keys' | 'clock' | 'choices' | 'keySource'>
+
+const GRANTS = { client_credentials: clientCredentials }
+
+export const GRANT_TYPES = Object.keys(GRANTS)
+
+export const token =
+  (ports: TokenEndpointPorts): Endpoint =>
+  async (request) => {
+    const authenticated = await authenticate(ports, request)
+    const type = required(authenticated.parameters, 'grant_type')
+    if (!Object.hasOwn(GRANTS, type)) throw new OAuthError('unsupported_grant_type', `grant_type ${shown(type)} is not possible here`)
+    const answer = await GRANTS[type as keyof typeof GRANTS](ports, authenticated, request)
+    request.note({ outcome: type })
+    return answer
+  }

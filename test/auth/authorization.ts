@@ -1,0 +1,127 @@
+/** The authorization server below the network, on stores in memory and a clock that a test sets. */
+import type { AuthChoices, AuthPorts, FoundPatient } from '../../lambdas/auth/endpoint.ts'
+import { endpoints } from '../../lambdas/auth/endpoints.ts'
+import type { KeySource } from '../../lambdas/auth/key-source.ts'
+import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
+import { openToAll } from '../../lambdas/http/authenticators.ts'
+import type { HttpRequest } from '../../lambdas/http/exchange.ts'
+import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
+import { type Serve, server } from '../../lambdas/http/server.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { Client } from '../../lambdas/ports/clients.ts'
+import type { User } from '../../lambdas/ports/users.ts'
+import { MemoryGrants } from '../fixtures/memory/grants.ts'
+import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
+import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
+import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
+import type { Tree } from '../fixtures/resources.ts'
+
+export const BASE = 'https://fhir.example/fhir'
+export const T0 = Date.UTC(2026, 0, 1)
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  readonly body: Tree
+}
+
+export type Sent = {
+  readonly form?: Readonly<Record<string, string>> | string
+  readonly query?: Readonly<Record<string, string>> | string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly address?: string
+}
+
+export type Settings = {
+  readonly choices?: Partial<AuthChoices>
+  readonly patients?: readonly FoundPatient[]
+  readonly keySource?: KeySource
+  readonly baseUrl?: string
+}
+
+const noKeys: KeySource = async () => {
+  throw new Error('nothing is fetched here')
+}
+
+export async function authorization({ choices, patients = [], keySource = noKeys, baseUrl = BASE }: Settings = {}) {
+  let now = T0
+  let ids = 0
+  const clock = { now: () => now, newId: () => `id-${++ids}` }
+  const audited: AuditRecord[] = []
+  const reported: unknown[] = []
+  const [clients, users, keys] = [new MemoryClients(), new MemoryUsers(), new MemorySigningKeys()]
+  const [grants, revocations] = [new MemoryGrants(clock.now), new MemoryRevocations(clock.now)]
+  await keys.make(T0 - 3_600_000)
+  const checked: string[] = []
+  const ports: AuthPorts = {
+    ...{ clients, users, keys, grants, revocations, clock, keySource },
+    choices: { tenancy: false, tenantClaim: 'tenant', pkce: 'accept', ...choices },
+    async checkPassword(typed, user) {
+      checked.push(typed)
+      return user?.password === typed
+    },
+    patientsOf: async (_user, _tenants, text) => patients.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
+  }
+  const steps = authorizingSteps({
+    audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
+    ...{ clock, authenticator: openToAll, origins: '*', loopbackOnly: false },
+    report: (error) => void reported.push(error),
+  })
+  const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })
+  return {
+    ...{ ports, clients, users, keys, grants, revocations, audited, reported, checked, serve },
+    now: () => now,
+    later(milliseconds: number) {
+      now += milliseconds
+    },
+    ask: (method: string, path: string, sent?: Sent) => ask(serve, method, path, sent),
+    addClient: (id: string, more: Partial<Client> = {}) => clients.change(id, () => clientOf(id, more)),
+    addUser: (name: string, more: Partial<User> = {}) => users.change(name, () => userOf(name, more)),
+  }
+}
+
+export type Authorization = Awaited<ReturnType<typeof authorization>>
+
+export const SECRET = 'the-secret-of-a-client'
+
+const clientOf = (id: string, more: Partial<Client>): Client => ({
+  id,
+  name: `The app ${id}`,
+  authentication: { kind: 'secret', hashes: [fingerprintOf(SECRET)] },
+  scopes: ['system/*.rs'],
+  redirectUris: [],
+  tenants: ['*'],
+  mayIntrospect: false,
+  changedAt: T0,
+  ...more,
+})
+
+const userOf = (name: string, more: Partial<User>): User => ({
+  name,
+  subject: `subject-of-${name}`,
+  password: `password-of-${name}`,
+  tenants: ['*'],
+  scopes: ['user/*.cruds'],
+  changedAt: T0,
+  ...more,
+})
+
+const encoded = (pairs: Readonly<Record<string, string>> | string): string =>
+  typeof pairs === 'string' ? pairs : new URLSearchParams(pairs).toString()
+
+async function ask(serve: Serve, method: string, path: string, { form, query = '', headers = {}, address }: Sent = {}): Promise<Answer> {
+  const type: Record<string, string> = form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
+  const request: HttpRequest = {
+    ...{ method, path, query: encoded(query), headers: { ...type, ...headers } },
+    body: new TextEncoder().encode(encoded(form ?? '')),
+    address: address ?? '192.0.2.1',
+  }
+  const response = await serve(request, 'request-1')
+  const text = Buffer.concat(response.body ?? []).toString('utf8')
+  const isJson = (response.headers['content-type'] ?? '').includes('json')
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined }
+}
+
+/** Of a JWT, unverified. */
+export const claimsOf = (token: string): Tree => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString('utf8'))

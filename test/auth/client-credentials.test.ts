@@ -1,0 +1,181 @@
+/** Specification 5.2 and 7: the token endpoint as clients that ask for themselves meet it. */
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from './authorization.ts'
+
+let auth: Authorization
+
+const FORM = { client_id: 'app', client_secret: SECRET, grant_type: 'client_credentials' }
+const token = (form: Record<string, string> | string, headers: Record<string, string> = {}) =>
+  auth.ask('POST', '/auth/token', { form, headers })
+const basic = (id: string, secret: string) => ({ authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` })
+
+beforeAll(async () => {
+  auth = await authorization()
+  await auth.addClient('app', { scopes: ['system/*.rs', 'patient/*.read', 'launch/patient', 'system/admin'] })
+  await auth.addClient('open', { authentication: { kind: 'public' } })
+  await auth.addClient('of-one', { patient: 'Patient/1', tenants: ['a'] })
+})
+
+beforeEach(() => void auth.audited.splice(0))
+
+describe('a token', () => {
+  it('is answered with every field', async () => {
+    const { status, headers, body } = await token({ ...FORM, scope: 'system/Observation.rs patient/*.read launch/patient' })
+    expect(status).toBe(200)
+    expect(headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache', 'content-type': 'application/json; charset=utf-8' })
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      expires_in: 3_600,
+      refresh_expires_in: 0,
+      token_type: 'Bearer',
+      'not-before-policy': 0,
+      session_state: expect.any(String),
+      scope: 'system/Observation.rs patient/*.read launch/patient',
+    })
+    expect(auth.audited).toMatchObject([{ interaction: 'token', client: 'app', status: 200, outcome: 'client_credentials' }])
+  })
+
+  it('is signed with the published key, and says who asks and where from', async () => {
+    const { body } = await token({ ...FORM, scope: 'system/Observation.rs' })
+    const jwks = await auth.ask('GET', '/auth/jwks')
+    const { payload, protectedHeader } = await jwtVerify(body.access_token, createLocalJWKSet(jwks.body), {
+      currentDate: new Date(T0),
+      issuer: BASE,
+      audience: BASE,
+      algorithms: ['RS256'],
+    })
+    expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: jwks.body.keys[0].kid })
+    expect(payload).toEqual({
+      iss: BASE,
+      aud: BASE,
+      sub: 'app',
+      iat: T0 / 1000,
+      exp: T0 / 1000 + 3_600,
+      jti: expect.any(String),
+      typ: 'Bearer',
+      azp: 'app',
+      client_id: 'app',
+      scope: 'system/Observation.rs',
+      sid: body.session_state,
+      session_state: body.session_state,
+      acr: '1',
+      client_auth: 'secret',
+      clientId: 'app',
+      clientHost: '192.0.2.1',
+      clientAddress: '192.0.2.1',
+    })
+  })
+
+  it('holds what is registered where nothing is asked for, but not what is the administrator’s', async () => {
+    expect((await token(FORM)).body.scope).toBe('system/*.rs patient/*.read launch/patient')
+    expect((await token({ ...FORM, scope: 'system/admin' })).body.scope).toBe('system/admin')
+  })
+
+  it('is narrowed to what is registered', async () => {
+    expect((await token({ ...FORM, scope: 'system/*.cruds system/Nothing.rs openid offline_access what' })).body.scope).toBe('system/*.rs')
+  })
+
+  it('is about the patient the client is registered for', async () => {
+    const { body } = await token({ ...FORM, client_id: 'of-one' })
+    expect([body.patient, claimsOf(body.access_token).patient]).toEqual(['1', '1'])
+  })
+
+  it('names the tenants of the client, where there are tenants', async () => {
+    const many = await authorization({ choices: { tenancy: true, tenantClaim: 'org' } })
+    await many.addClient('one', { tenants: ['a'] })
+    await many.addClient('two', { tenants: ['a', 'b'] })
+    await many.addClient('any', { tenants: ['a', '*'] })
+    await many.addClient('none', { tenants: [] })
+    const of = async (id: string) =>
+      claimsOf((await many.ask('POST', '/auth/token', { form: { ...FORM, client_id: id } })).body.access_token).org
+    expect([await of('one'), await of('two'), await of('any'), await of('none')]).toEqual(['a', ['a', 'b'], '*', undefined])
+  })
+})
+
+describe('the client authenticates', () => {
+  it('by Basic, both parts form-encoded', async () => {
+    const { client_secret, client_id, ...form } = FORM
+    expect((await token(form, basic(client_id, client_secret))).status).toBe(200)
+    expect((await token(form, basic('%61pp', 'the%2Dsecret-of-a-client'))).status).toBe(200)
+    expect((await token({ ...form, client_id }, basic(client_id, client_secret))).status).toBe(200)
+  })
+
+  const wrong: readonly (readonly [string, Record<string, string> | string, Record<string, string>, number, string])[] = [
+    ['a wrong secret', { ...FORM, client_secret: 'wrong' }, {}, 401, 'invalid_client'],
+    ['a wrong secret by Basic', { grant_type: 'client_credentials' }, basic('app', 'wrong'), 401, 'invalid_client'],
+    ['an unknown client', { ...FORM, client_id: 'nobody' }, {}, 400, 'invalid_client'],
+    ['no client', { grant_type: 'client_credentials' }, {}, 400, 'invalid_request'],
+    ['no secret', { client_id: 'app', grant_type: 'client_credentials' }, {}, 400, 'invalid_client'],
+    ['an empty secret', { ...FORM, client_secret: '' }, {}, 400, 'invalid_client'],
+    ['two ways at once', FORM, basic('app', SECRET), 400, 'invalid_request'],
+    ['two names', { client_id: 'open', grant_type: 'client_credentials' }, basic('app', SECRET), 400, 'invalid_request'],
+    ['a secret beside an assertion', { ...FORM, client_assertion: 'a.b.c' }, {}, 400, 'invalid_request'],
+    ['another scheme', { grant_type: 'client_credentials' }, { authorization: 'Bearer abc' }, 400, 'invalid_request'],
+    ['a broken Basic', { grant_type: 'client_credentials' }, { authorization: 'Basic YXBw' }, 400, 'invalid_request'],
+    ['no grant type', { client_id: 'app', client_secret: SECRET }, {}, 400, 'invalid_request'],
+    ['an unknown grant type', { ...FORM, grant_type: 'password' }, {}, 400, 'unsupported_grant_type'],
+    ['a grant type of all objects', { ...FORM, grant_type: 'constructor' }, {}, 400, 'unsupported_grant_type'],
+    ['a field twice', `${new URLSearchParams(FORM)}&scope=a&scope=b`, {}, 400, 'invalid_request'],
+    ['another type of body', FORM, { 'content-type': 'application/json' }, 400, 'invalid_request'],
+    ['too many fields', 'a=1&'.repeat(300), {}, 400, 'invalid_request'],
+    ['a public client', { ...FORM, client_id: 'open', client_secret: '' }, {}, 400, 'unauthorized_client'],
+    ['a public client with a secret', { ...FORM, client_id: 'open' }, {}, 401, 'invalid_client'],
+    ['scopes that are not registered', { ...FORM, scope: 'user/*.rs' }, {}, 400, 'invalid_scope'],
+    ['scopes that are too long', { ...FORM, scope: 'system/*.rs '.repeat(300) }, {}, 400, 'invalid_scope'],
+  ]
+
+  it.each(wrong)('%s', async (_, form, headers, status, code) => {
+    const answer = await token(form, headers)
+    expect([answer.status, answer.body]).toEqual([status, { error: code, error_description: expect.any(String) }])
+    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', pragma: 'no-cache' })
+    expect(answer.headers['www-authenticate']).toBe(status === 401 ? `Basic realm="${BASE}"` : undefined)
+    expect(answer.text).not.toContain(SECRET)
+    expect(auth.audited).toMatchObject([{ interaction: 'token', status, outcome: code }])
+  })
+
+  it('with a secret that many guess at one after the other, or at once: they wait', async () => {
+    const guessed = await authorization()
+    await guessed.addClient('app')
+    const guess = (client_secret: string, address = '192.0.2.9') =>
+      guessed.ask('POST', '/auth/token', { form: { ...FORM, client_secret }, address })
+    const statuses: number[] = []
+    for (let i = 0; i < 12; i++) statuses.push((await guess(`${i}`)).status)
+    expect(statuses).toEqual([...Array(10).fill(401), 429, 429])
+    const blocked = await guess(SECRET)
+    expect([blocked.status, blocked.headers['retry-after'], (await guess(SECRET, '192.0.2.8')).status]).toEqual([429, '1', 200])
+    guessed.later(1_000)
+    expect([(await guess('again')).status, (await guess(SECRET)).headers['retry-after']]).toEqual([401, '2'])
+    guessed.later(2_000)
+    expect([(await guess(SECRET)).status, (await guess('wrong')).status, (await guess(SECRET)).status]).toEqual([200, 401, 200])
+    expect(guessed.audited.filter(({ status }) => status === 429)).toHaveLength(4)
+  })
+})
+
+describe('what is not the token endpoint', () => {
+  it.each([
+    ['GET', '/auth/token', 405],
+    ['GET', '/auth/nothing', 404],
+    ['POST', '/auth', 404],
+    ['GET', '/auth/token/more', 404],
+    ['POST', '/auth/a/b/c/d/e', 404],
+    ['GET', '/.well-known/nothing', 404],
+  ])('%s %s is refused in the form of OAuth', async (method, path, status) => {
+    const { status: got, body, headers } = await auth.ask(method, path)
+    expect([got, body]).toEqual([status, { error: 'invalid_request', error_description: expect.any(String) }])
+    expect(headers['cache-control']).toBe('no-store')
+    expect(headers.allow).toBe(status === 405 ? 'POST, OPTIONS' : undefined)
+  })
+
+  it('is a body that is too long, and a machine that is broken', async () => {
+    expect(await token('a'.repeat(70_000))).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
+    const broken = await authorization()
+    broken.ports.keys.list = async () => {
+      throw new Error('the secret of a broken machine')
+    }
+    await broken.addClient('app')
+    const { status, body, text } = await broken.ask('POST', '/auth/token', { form: FORM })
+    expect([status, body.error, body.error_description]).toEqual([500, 'server_error', expect.stringContaining('request-1')])
+    expect([text.includes('broken machine'), broken.reported.length]).toEqual([false, 1])
+  })
+})
