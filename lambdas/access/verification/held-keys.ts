@@ -1,0 +1,90 @@
+/** The public keys of an issuer, held so that nobody waits for them, and read again so that new ones are known and removed ones forgotten. */
+import { createPublicKey } from 'node:crypto'
+import type { Jwk } from 'aws-jwt-verify/jwk'
+import { Unavailable } from '../../ports/unavailable.ts'
+
+export type HeldKey = Jwk & { readonly kid: string }
+
+export type KeySource = {
+  /** Of what it gives, what cannot verify a signature is passed over. */
+  readonly read: () => Promise<readonly unknown[]>
+  readonly now: () => number
+  /** Milliseconds after which they are read again. */
+  readonly fresh: number
+  /** Told when they could not be read: those that are held go on counting. */
+  readonly report: (error: unknown) => void
+}
+
+/** Milliseconds between two readings for keys nobody has heard of, and after one that failed. */
+const PAUSE = 10_000
+const PAUSE_AFTER_FAILURE = 1_000
+const MOST_KEYS = 100
+
+export class HeldKeys {
+  /** Rises whenever they are others: what was verified before is verified anew. 0: none were ever read. */
+  generation = 0
+  keys: readonly HeldKey[] = []
+  readonly #source: KeySource
+  #mayReadAt = Number.NEGATIVE_INFINITY
+  #staleAt = Number.NEGATIVE_INFINITY
+  #reading: Promise<void> | undefined
+
+  constructor(source: KeySource) {
+    this.#source = source
+  }
+
+  /** With each request: what is old is read again, and nobody waits for it. */
+  refresh(now: number): void {
+    if (this.generation > 0 && now >= this.#staleAt && now >= this.#mayReadAt) void this.#read(now)
+  }
+
+  /** Reads again for one that is not known, now and then. Unavailable where none could ever be read. */
+  async find(kid: string): Promise<HeldKey | undefined> {
+    const found = this.#find(kid)
+    if (found !== undefined) return found
+    const now = this.#source.now()
+    await (now >= this.#mayReadAt ? this.#read(now) : this.#reading)
+    if (this.generation === 0) throw new Unavailable('the keys of an issuer cannot be read')
+    return this.#find(kid)
+  }
+
+  #find(kid: string): HeldKey | undefined {
+    return this.keys.find((key) => key.kid === kid)
+  }
+
+  #read(now: number): Promise<void> {
+    this.#reading ??= this.#take(now).finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #take(now: number): Promise<void> {
+    this.#mayReadAt = now + PAUSE
+    try {
+      const keys = (await this.#source.read()).slice(0, MOST_KEYS).filter(isUsable)
+      this.#staleAt = now + this.#source.fresh
+      if (this.generation > 0 && JSON.stringify(keys) === JSON.stringify(this.keys)) return
+      this.keys = keys
+      this.generation++
+    } catch (error) {
+      this.#mayReadAt = now + PAUSE_AFTER_FAILURE
+      this.#source.report(error)
+    }
+  }
+}
+
+/** Bits of the modulus. https://www.rfc-editor.org/rfc/rfc7518#section-3.3 */
+const SHORTEST_RSA = 2_048
+
+/** https://www.rfc-editor.org/rfc/rfc7517#section-4 */
+function isUsable(key: unknown): key is HeldKey {
+  const { kty, kid, use = 'sig' } = (key ?? {}) as Partial<Jwk>
+  if (typeof kid !== 'string' || use !== 'sig' || !['RSA', 'EC', 'OKP'].includes(kty as string)) return false
+  try {
+    const made = createPublicKey({ key: key as never, format: 'jwk' })
+    return made.type === 'public' && (kty !== 'RSA' || made.asymmetricKeyDetails!.modulusLength! >= SHORTEST_RSA)
+  } catch {
+    return false
+  }
+}

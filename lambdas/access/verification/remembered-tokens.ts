@@ -1,0 +1,82 @@
+/** Tokens that were verified, by the SHA-256 of their text, so that their signatures are looked at once; and whether they were revoked since. */
+import type { RevocationReader } from '../../ports/revocations.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
+import type { ReadToken } from './token-claims.ts'
+import type { TrustedIssuer } from './trusted-issuer.ts'
+import type { VerifiedToken } from './verified-token.ts'
+
+/** Milliseconds for which it is believed that a token was not revoked. */
+const BELIEVED = 3_000
+/** Some thousand characters each. */
+const MOST = 5_000
+
+export class RememberedToken {
+  readonly token: ReadToken
+  readonly issuer: TrustedIssuer
+  readonly #generation: number
+  #isRevoked = false
+  #lastIn: VerifiedToken | undefined
+  #clearUntil = Number.NEGATIVE_INFINITY
+  #look: { readonly at: number; readonly done: Promise<void> } | undefined
+
+  constructor(token: ReadToken, issuer: TrustedIssuer) {
+    this.token = token
+    this.issuer = issuer
+    this.#generation = issuer.generation
+  }
+
+  /** The same object as long as it is about the same tenant: what is made of it is found again. */
+  in(tenant: string): VerifiedToken {
+    if (this.#lastIn?.tenant !== tenant) this.#lastIn = { ...this.token.known, tenant }
+    return this.#lastIn
+  }
+
+  /** Its key is still one of its issuer's. */
+  get isProved(): boolean {
+    return this.#generation === this.issuer.generation
+  }
+
+  /** As of at most three seconds ago. Unavailable where that cannot be found out. */
+  isRevoked(revocations: RevocationReader, now: number): boolean | Promise<boolean> {
+    if (this.#isRevoked || now < this.#clearUntil) return this.#isRevoked
+    if (this.#look === undefined || now >= this.#look.at + BELIEVED) this.#look = { at: now, done: this.#ask(revocations, now) }
+    return this.#look.done.then(() => this.#isRevoked)
+  }
+
+  async #ask(revocations: RevocationReader, at: number): Promise<void> {
+    try {
+      const { marks, issuedAt } = this.token
+      const found = await revocations.revoked(marks)
+      if (marks.some((mark) => (found.get(mark) ?? Number.NEGATIVE_INFINITY) >= issuedAt)) this.#isRevoked = true
+      else this.#clearUntil = Math.max(this.#clearUntil, at + BELIEVED)
+    } catch (cause) {
+      throw new Unavailable('revocations cannot be read', { cause })
+    } finally {
+      if (this.#look?.at === at) this.#look = undefined
+    }
+  }
+}
+
+export class RememberedTokens {
+  readonly #byHash = new Map<string, RememberedToken>()
+
+  /** What is no longer proved is forgotten. */
+  find(hash: string): RememberedToken | undefined {
+    const found = this.#byHash.get(hash)
+    if (found === undefined || found.isProved) return found
+    this.#byHash.delete(hash)
+    return undefined
+  }
+
+  /** The ones that came first give way. */
+  keep(hash: string, token: RememberedToken): RememberedToken {
+    const [first] = this.#byHash.keys()
+    if (this.#byHash.size >= MOST) this.#byHash.delete(first!)
+    this.#byHash.set(hash, token)
+    return token
+  }
+
+  forget(hash: string): void {
+    this.#byHash.delete(hash)
+  }
+}

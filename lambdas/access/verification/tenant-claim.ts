@@ -1,0 +1,36 @@
+/** Whose data a token opens, and which of them a request is about. */
+import { fhirError } from '../../fhir/outcome.ts'
+import { tokenRefused } from './refusals.ts'
+
+/** One; several to choose from; `*`: any; undefined: none. */
+export type TenantClaim = string | readonly string[] | undefined
+
+const isTenant = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(value)
+
+/** FhirError 401 where it names what cannot be a tenant. */
+export function tenantClaim(value: unknown): TenantClaim {
+  if (value === undefined || value === '*' || isTenant(value)) return value
+  if (!Array.isArray(value) || !value.every((each) => each === '*' || isTenant(each))) throw tokenRefused('The token names no tenant')
+  if (value.length === 0) return undefined
+  return value.includes('*') ? '*' : value
+}
+
+/** What of a claim lies within what its issuer may open. FhirError 401 where nothing does. */
+export function tenantsWithin(claim: TenantClaim, allowed: TenantClaim): TenantClaim {
+  if (claim === undefined || allowed === '*') return claim
+  if (claim === '*') return allowed
+  const within = [claim].flat().filter((tenant) => [allowed].flat().includes(tenant))
+  if (within.length === 0) throw tokenRefused('The token names no tenant that its issuer may open')
+  return typeof claim === 'string' ? claim : within
+}
+
+/** `header`: X-Tenant-Id. FhirError 400 where it is needed and does not say which, 403 where the token does not open it. */
+export function chosenTenant(claim: TenantClaim, header: string | undefined): string {
+  if (claim === undefined) throw fhirError(403, 'forbidden', 'The token opens no tenant')
+  if (header !== undefined && !isTenant(header)) throw fhirError(400, 'value', 'X-Tenant-Id is the name of one tenant')
+  const isOne = typeof claim === 'string' && claim !== '*'
+  if (header === undefined && !isOne) throw fhirError(400, 'required', 'The token opens several tenants: choose one with X-Tenant-Id')
+  const tenant = header ?? (claim as string)
+  if (claim !== '*' && ![claim].flat().includes(tenant)) throw fhirError(403, 'forbidden', 'The token does not open this tenant')
+  return tenant
+}

@@ -1,0 +1,144 @@
+/** What the claims of a proved token say: whose it is, what for, from when until when. */
+import type { Mark } from '../../ports/revocations.ts'
+import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
+import { narrowedTo, scopeTexts } from '../scopes.ts'
+import type { ExternalIssuer } from './external-issuers.ts'
+import { tokenRefused } from './refusals.ts'
+import { type TenantClaim, tenantClaim, tenantsWithin } from './tenant-claim.ts'
+import type { Claims } from './trusted-issuer.ts'
+import type { VerifiedToken } from './verified-token.ts'
+
+/** `issuedAt`: milliseconds since 1970. `marks`: by which it may be revoked. */
+export type ReadToken = {
+  readonly known: Omit<VerifiedToken, 'tenant'>
+  readonly tenants: TenantClaim
+  readonly issuedAt: number
+  readonly marks: readonly Mark[]
+}
+
+/** Seconds by which clocks may differ. */
+const LEEWAY = 60
+
+/** Of our own, as `AccessClaims`. FhirError 401 where it is no access token of this server, or none yet, or no more. */
+export function ownToken(claims: Claims, tenant: string, now: number): ReadToken {
+  if (claims.typ !== ACCESS_TYP) throw notAnAccessToken()
+  const times = timesOf(claims, now)
+  const [client, subject] = [required(claims, 'client_id'), required(claims, 'sub')]
+  const user = textOf(claims, 'preferred_username')
+  return {
+    tenants: tenantClaim(claims[tenant]),
+    issuedAt: times.issuedAt,
+    marks: [`jti:${required(claims, 'jti')}`, `sid:${required(claims, 'sid')}`, `client:${client}`, `user:${subject}`],
+    known: {
+      client,
+      subject,
+      issuer: required(claims, 'iss'),
+      expires: times.expires,
+      scopes: scopeTexts(longText(claims, 'scope')),
+      clientAuth: clientAuthOf(claims.client_auth),
+      ...contextOf(claims, 'patient', 'fhirUser'),
+      ...optional('encounter', idIn(claims, 'encounter', 'Encounter')),
+      ...optional('user', user),
+    },
+  }
+}
+
+/** Of another issuer: narrowed to what that may give, and named so that it is nobody's here. FhirError 401. */
+export function externalToken(claims: Claims, typ: unknown, { issuer, names, tenants, scopes }: ExternalIssuer, now: number): ReadToken {
+  if (isOtherKind(claims, typ)) throw notAnAccessToken()
+  const times = timesOf(claims, now)
+  const there = (name: string): string => `${name}@${issuer.replace('https://', '')}`
+  const [client, subject] = [there(required(claims, names.client)), there(required(claims, 'sub'))]
+  const [jti, sid, user] = [textOf(claims, 'jti'), textOf(claims, 'sid'), textOf(claims, 'preferred_username')]
+  const claimed = claims[names.scope]
+  const asked = Array.isArray(claimed) ? claimed.filter((each) => typeof each === 'string') : scopeTexts(longText(claims, names.scope))
+  const granted = narrowedTo(asked, scopes)
+  if (granted.length === 0) throw tokenRefused('The token has no scope that its issuer may give')
+  return {
+    tenants: names.tenant === undefined ? tenants : tenantsWithin(tenantClaim(claims[names.tenant]), tenants),
+    issuedAt: times.issuedAt,
+    marks: [
+      ...(jti === undefined ? [] : [`jti:${there(jti)}` as const]),
+      ...(sid === undefined ? [] : [`sid:${there(sid)}` as const]),
+      `client:${client}`,
+      `user:${subject}`,
+    ],
+    known: {
+      client,
+      subject,
+      issuer,
+      expires: times.expires,
+      scopes: granted,
+      clientAuth: 'none',
+      ...contextOf(claims, names.patient, names.fhirUser),
+      ...optional('user', user),
+    },
+  }
+}
+
+/**
+ * What is said of an access token, where anything is: `typ` of the header (RFC 9068) or the payload (Keycloak), `token_use` (Cognito). What only
+ * ID tokens and logout tokens have is no access token. https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
+ */
+const isOtherKind = (claims: Claims, typ: unknown): boolean =>
+  !(typ === undefined || (typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ))) ||
+  !(claims.typ === undefined || claims.typ === ACCESS_TYP) ||
+  !(claims.token_use === undefined || claims.token_use === 'access') ||
+  ['at_hash', 'c_hash', 'nonce', 'events'].some((name) => claims[name] !== undefined)
+
+const notAnAccessToken = () => tokenRefused('The token is no access token')
+
+function timesOf({ exp, iat, nbf = iat }: Claims, now: number): { readonly issuedAt: number; readonly expires: number } {
+  if (!isNumber(exp) || !isNumber(iat) || !isNumber(nbf)) throw tokenRefused('The token does not say from when until when it counts')
+  if (exp * 1_000 <= now) throw tokenExpired()
+  if ((Math.max(iat, nbf) - LEEWAY) * 1_000 > now) throw tokenRefused('The token does not count yet')
+  return { issuedAt: iat * 1_000, expires: exp * 1_000 }
+}
+
+export const tokenExpired = () => tokenRefused('The token has expired')
+
+const isNumber = (value: unknown): value is number => typeof value === 'number'
+
+function clientAuthOf(value: unknown): ClientAuth {
+  if (value !== 'secret' && value !== 'assertion' && value !== 'none')
+    throw tokenRefused('The token does not say how its client proved itself')
+  return value
+}
+
+const contextOf = (claims: Claims, patient: string, fhirUser: string): Pick<VerifiedToken, 'patient' | 'fhirUser'> => ({
+  ...optional('patient', idIn(claims, patient, 'Patient')),
+  ...optional('fhirUser', textOf(claims, fhirUser)),
+})
+
+/** With its type before it, or without. What is no id must not look like none. */
+function idIn(claims: Claims, name: string, type: string): string | undefined {
+  const text = textOf(claims, name)
+  if (text === undefined) return undefined
+  const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
+  if (!/^[A-Za-z0-9.-]{1,64}$/.test(id)) throw wrong(name)
+  return id
+}
+
+function required(claims: Claims, name: string): string {
+  const text = textOf(claims, name)
+  if (text === undefined) throw wrong(name)
+  return text
+}
+
+/** Names and ids are short, and can be read. */
+function textOf(claims: Claims, name: string): string | undefined {
+  const value = claims[name]
+  if (value === undefined || (typeof value === 'string' && /^\P{C}{1,255}$/u.test(value))) return value
+  throw wrong(name)
+}
+
+function longText(claims: Claims, name: string): string {
+  const value = claims[name] ?? ''
+  if (typeof value !== 'string') throw wrong(name)
+  return value
+}
+
+const wrong = (name: string) => tokenRefused(`The claim ${name} of the token is missing or malformed`)
+
+const optional = <Name extends string>(name: Name, value: string | undefined): { readonly [Each in Name]?: string } =>
+  (value === undefined ? {} : { [name]: value }) as { readonly [Each in Name]?: string }

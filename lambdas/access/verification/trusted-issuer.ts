@@ -1,0 +1,65 @@
+/** Proves that a token is one of an issuer whose keys we hold: signature, issuer, audience. */
+import { JwtVerifier } from 'aws-jwt-verify'
+import { JwtInvalidAudienceError, JwtInvalidSignatureError } from 'aws-jwt-verify/error'
+import type { UnprovedToken } from './bearer.ts'
+import type { HeldKeys } from './held-keys.ts'
+import { tokenRefused } from './refusals.ts'
+
+export type Claims = Readonly<Record<string, unknown>>
+
+export type IssuerRules = { readonly issuer: string; readonly audience: string; readonly algorithms: readonly string[] }
+
+/** https://www.rfc-editor.org/rfc/rfc7518#section-3.1: which kind of key signs by what. */
+const KEYS_OF: Readonly<Record<string, string>> = { RS: 'RSA', ES: 'EC', Ed: 'OKP' }
+
+export class TrustedIssuer {
+  /** How often a signature was looked at. */
+  signatures = 0
+  readonly #rules: IssuerRules
+  readonly #keys: HeldKeys
+  readonly #verifier
+  #cached = 0
+
+  constructor(rules: IssuerRules, keys: HeldKeys) {
+    this.#rules = rules
+    this.#keys = keys
+    // Times are not looked at here: our clock is another. Nothing is fetched: keys are handed over.
+    const { issuer, audience } = rules
+    this.#verifier = JwtVerifier.create({ issuer, audience, jwksUri: 'https://held.invalid/', graceSeconds: Number.POSITIVE_INFINITY })
+  }
+
+  get generation(): number {
+    return this.#keys.generation
+  }
+
+  refresh(now: number): void {
+    this.#keys.refresh(now)
+  }
+
+  /** FhirError 401 for an algorithm or a key that is not this issuer's. Unavailable where its keys cannot be had. */
+  async findKey({ algorithm, kid }: UnprovedToken): Promise<void> {
+    if (!this.#rules.algorithms.includes(algorithm)) throw tokenRefused('The token is signed by an algorithm that is not accepted')
+    const key = await this.#keys.find(kid)
+    if (key === undefined) throw tokenRefused('The token is signed with a key that is not known')
+    if (key.kty !== KEYS_OF[algorithm.slice(0, 2)]) throw tokenRefused('The token is signed by an algorithm that its key is not for')
+  }
+
+  /** Of a token whose key was found. FhirError 401. */
+  claimsOf(text: string): Claims {
+    if (this.#cached !== this.generation) {
+      this.#verifier.cacheJwks({ keys: [...this.#keys.keys] })
+      this.#cached = this.generation
+    }
+    this.signatures++
+    try {
+      return this.#verifier.verifySync(text)
+    } catch (error) {
+      throw tokenRefused(whyOf(error))
+    }
+  }
+}
+
+function whyOf(error: unknown): string {
+  if (error instanceof JwtInvalidAudienceError) return 'The token is not meant for this server'
+  return error instanceof JwtInvalidSignatureError ? 'The signature of the token is wrong' : 'The token is malformed'
+}

@@ -1,0 +1,114 @@
+/**
+ * Verifies access tokens: our own, and those of issuers a person has named. https://www.rfc-editor.org/rfc/rfc9068#section-4
+ *
+ * What a request costs is bounded: a header of some thousand characters, one signature, a look-up of revocations each three seconds, of keys each
+ * ten.
+ */
+import { hash } from 'node:crypto'
+import type { Clock } from '../../ports/clock.ts'
+import type { FetchDocument } from '../../ports/fetch-document.ts'
+import { TENANT } from '../../ports/known-tenants.ts'
+import type { RevocationReader } from '../../ports/revocations.ts'
+import type { PublishedKeys } from '../../ports/signing-keys.ts'
+import { bearerIn, unproved } from './bearer.ts'
+import type { ExternalIssuer } from './external-issuers.ts'
+import { HeldKeys, type KeySource } from './held-keys.ts'
+import { tokenRefused } from './refusals.ts'
+import { RememberedToken, RememberedTokens } from './remembered-tokens.ts'
+import { chosenTenant } from './tenant-claim.ts'
+import { externalToken, ownToken, type ReadToken, tokenExpired } from './token-claims.ts'
+import { type Claims, TrustedIssuer } from './trusted-issuer.ts'
+import type { VerifiedToken } from './verified-token.ts'
+
+export type VerifierParts = {
+  /** Of our own tokens: the base URL, as it stands in `iss` and `aud`. */
+  readonly issuer: string
+  readonly audience: string
+  readonly keys: PublishedKeys
+  readonly revocations: RevocationReader
+  readonly clock: Pick<Clock, 'now'>
+  /** Off: everything belongs to one tenant. */
+  readonly tenancy: boolean
+  /** The name of the claim that says whose data our tokens open. */
+  readonly tenantClaim: string
+  readonly externalIssuers: readonly ExternalIssuer[]
+  /** Gets the keys of external issuers. */
+  readonly fetchDocument: FetchDocument
+  /** Told when keys could not be read. */
+  readonly report: (error: unknown) => void
+}
+
+export type Verifier = {
+  /** `tenant`: X-Tenant-Id. FhirError 400, 401, 403; Unavailable where keys or revocations cannot be read. */
+  readonly verify: (authorization: string, tenant: string | undefined) => Promise<VerifiedToken>
+  /** How many signatures were looked at. */
+  readonly signatures: () => number
+}
+
+/** How its tokens are proved, and what they say. */
+type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims, typ: unknown) => ReadToken }
+
+/** Milliseconds. */
+const OWN_FRESH = 10_000
+const EXTERNAL_FRESH = 300_000
+
+const OWN_ALGORITHMS = ['RS256']
+/** All that `aws-jwt-verify` knows. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA']
+
+export function verifier(parts: VerifierParts): Verifier {
+  const { clock, revocations, tenancy } = parts
+  const trusted = new Map([
+    [parts.issuer, ownOf(parts)],
+    ...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const),
+  ])
+  const remembered = new RememberedTokens()
+
+  const prove = async (text: string, digest: string): Promise<RememberedToken> => {
+    const token = unproved(text)
+    const { issuer, read } = trusted.get(token.issuer) ?? nobody()
+    await issuer.findKey(token)
+    // Another request may have brought it meanwhile.
+    return remembered.find(digest) ?? remembered.keep(digest, new RememberedToken(read(issuer.claimsOf(text), token.typ), issuer))
+  }
+
+  const verify: Verifier['verify'] = async (authorization, tenant) => {
+    const text = bearerIn(authorization)
+    const digest = hash('sha256', text, 'base64url')
+    const found = remembered.find(digest) ?? (await prove(text, digest))
+    const { token, issuer } = found
+    const now = clock.now()
+    issuer.refresh(now)
+    if (token.known.expires <= now) {
+      remembered.forget(digest)
+      throw tokenExpired()
+    }
+    const isRevoked = found.isRevoked(revocations, now)
+    if (isRevoked === true || (isRevoked !== false && (await isRevoked))) throw tokenRefused('The token was revoked')
+    return found.in(tenancy ? chosenTenant(token.tenants, tenant) : TENANT)
+  }
+  return { verify, signatures: () => [...trusted.values()].reduce((sum, { issuer }) => sum + issuer.signatures, 0) }
+}
+
+function nobody(): never {
+  throw tokenRefused('The issuer of the token is not one of this server')
+}
+
+function ownOf({ issuer, audience, keys, clock, tenantClaim, report }: VerifierParts): Trusted {
+  const now = () => clock.now()
+  const source: KeySource = { read: async () => (await keys.list()).map(({ key }) => key), now, fresh: OWN_FRESH, report }
+  return {
+    issuer: new TrustedIssuer({ issuer, audience, algorithms: OWN_ALGORITHMS }, new HeldKeys(source)),
+    read: (claims) => ownToken(claims, tenantClaim, now()),
+  }
+}
+
+function externalOf({ clock, fetchDocument, report }: VerifierParts, external: ExternalIssuer): Trusted {
+  const now = () => clock.now()
+  const read = async () =>
+    (JSON.parse(new TextDecoder().decode(await fetchDocument(external.jwksUri))) as { keys: readonly unknown[] }).keys
+  return {
+    issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, new HeldKeys({ read, now, fresh: EXTERNAL_FRESH, report })),
+    read: (claims, typ) => externalToken(claims, typ, external, now()),
+  }
+}

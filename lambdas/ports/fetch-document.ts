@@ -1,0 +1,9 @@
+/**
+ * Gets a small document that others publish: keys of issuers and of clients.
+ *
+ * Guarantees
+ * - Only https, no redirect, and no address that is not of the public internet: what is behind our own walls is never asked.
+ * - Ends within two seconds. What is longer than 256 kB is not read to its end.
+ * - Rejects where there is no answer of status 200.
+ */
+export type FetchDocument = (url: string) => Promise<Uint8Array>

@@ -1,0 +1,105 @@
+/** An issuer of a test, whose clock, keys and revocations the test holds: tokens are signed as real ones are. */
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import type { AccessClaims } from '../../lambdas/access/claims.ts'
+import { type Verifier, type VerifierParts, verifier } from '../../lambdas/access/verification/verifier.ts'
+import type { Mark } from '../../lambdas/ports/revocations.ts'
+import type { PublicKey, SigningKey } from '../../lambdas/ports/signing-keys.ts'
+
+export const BASE = 'https://fhir.example.org/fhir'
+export const SECOND = 1_000
+
+export type Pair = { readonly secret: KeyObject; readonly published: PublicKey }
+
+/** A key takes a tenth of a second to make: tests share theirs. */
+export function newKey(): Pair {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const { n, e } = publicKey.export({ format: 'jwk' }) as { n: string; e: string }
+  const kid = createHash('sha256')
+    .update(JSON.stringify({ e, kty: 'RSA', n }))
+    .digest('base64url')
+  return { secret: privateKey, published: { kty: 'RSA', n, e, alg: 'RS256', use: 'sig', kid } }
+}
+
+export const [KEY, OTHER_KEY] = [newKey(), newKey()]
+
+export const encoded = (part: object | string): string =>
+  Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url')
+
+/** `header` and `payload` as objects, or as texts that may be anything. */
+export function signedBy({ secret, published }: Pair, payload: object | string, header: object | string = {}): string {
+  const head = typeof header === 'string' ? header : { alg: 'RS256', typ: 'JWT', kid: published.kid, ...header }
+  const text = `${encoded(head)}.${encoded(payload)}`
+  return `${text}.${sign('RSA-SHA256', Buffer.from(text), secret).toString('base64url')}`
+}
+
+export type World = Verifier & {
+  now: number
+  readonly published: Pair[]
+  readonly revoked: Map<Mark, number>
+  /** How often each port was asked. */
+  readonly asked: { keys: number; revocations: number; documents: number }
+  /** What a port fails with. */
+  broken: { keys?: Error; revocations?: Error; documents?: Error }
+  readonly documents: Map<string, string>
+  readonly reported: unknown[]
+  readonly claims: (more?: Partial<Record<keyof AccessClaims, unknown>>) => Record<string, unknown>
+  /** A token of a client, with claims that are added, changed, or removed by undefined. */
+  readonly token: (more?: Record<string, unknown>, key?: Pair) => string
+  /** What it comes to: a token that is verified, or the error. */
+  readonly ask: (token: string, tenant?: string) => ReturnType<Verifier['verify']>
+}
+
+export function world(parts: Partial<VerifierParts> = {}): World {
+  let jti = 0
+  const claims: World['claims'] = (more = {}) => ({
+    iss: BASE,
+    aud: BASE,
+    sub: 'app',
+    iat: it.now / SECOND,
+    exp: it.now / SECOND + 300,
+    jti: `jti-${++jti}`,
+    typ: 'Bearer',
+    azp: 'app',
+    client_id: 'app',
+    scope: 'system/*.rs',
+    sid: 'sid-1',
+    session_state: 'sid-1',
+    acr: '0',
+    client_auth: 'secret',
+    ...more,
+  })
+  const it: World = {
+    now: Date.UTC(2031, 0, 1),
+    published: [KEY],
+    revoked: new Map(),
+    asked: { keys: 0, revocations: 0, documents: 0 },
+    broken: {},
+    documents: new Map(),
+    reported: [],
+    claims,
+    token: (more, key = KEY) => signedBy(key, claims(more)),
+    ask: (token, tenant) => it.verify(`Bearer ${token}`, tenant),
+    ...verifier({
+      issuer: BASE,
+      audience: BASE,
+      clock: { now: () => it.now },
+      keys: { list: () => asked('keys', () => it.published.map(({ published: key }): SigningKey => ({ key, madeAt: 0 }))) },
+      revocations: { revoked: (marks) => asked('revocations', () => new Map([...it.revoked].filter(([mark]) => marks.includes(mark)))) },
+      tenancy: false,
+      tenantClaim: 'tenant',
+      externalIssuers: [],
+      fetchDocument: (url) => asked('documents', () => new TextEncoder().encode(it.documents.get(url) ?? '')),
+      report: (error) => void it.reported.push(error),
+      ...parts,
+    }),
+  }
+  const asked = async <T>(port: keyof World['asked'], answer: () => T): Promise<T> => {
+    it.asked[port]++
+    if (it.broken[port] !== undefined) throw it.broken[port]
+    return answer()
+  }
+  return it
+}
+
+/** Lets readings that nobody waits for come to their end. */
+export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,286 @@
+/** Access tokens of this server: who they say asks, until when, and how soon one that was revoked no longer counts. */
+import { describe, expect, it } from '@jest/globals'
+import type { Mark } from '../../lambdas/ports/revocations.ts'
+import { BASE, KEY, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
+
+const CLIENT = { client: 'app', subject: 'app', scopes: ['system/*.rs'], clientAuth: 'secret', issuer: BASE, tenant: 'default' }
+
+const refusal = (why: string) => ({
+  status: 401,
+  issues: [{ severity: 'error', code: 'login', text: why }],
+  headers: { 'www-authenticate': `Bearer realm="fhir", error="invalid_token", error_description="${why}"` },
+})
+
+describe('A token', () => {
+  it('of a client says who asks, and for how long', async () => {
+    const it = world()
+    expect(await it.ask(it.token())).toEqual({ ...CLIENT, expires: it.now + 300 * SECOND })
+  })
+
+  it('of a user says for whom, and what is in context', async () => {
+    const it = world()
+    const user = {
+      sub: 'u-1',
+      preferred_username: 'jörg',
+      fhirUser: 'Practitioner/1',
+      scope: 'patient/*.rs openid openid',
+      client_auth: 'none',
+    }
+    expect(await it.ask(it.token({ ...user, patient: 'p-1', encounter: 'Encounter/e.1' }))).toEqual({
+      ...{ client: 'app', subject: 'u-1', user: 'jörg', fhirUser: 'Practitioner/1', patient: 'p-1', encounter: 'e.1', tenant: 'default' },
+      ...{ scopes: ['patient/*.rs', 'openid'], clientAuth: 'none', issuer: BASE, expires: it.now + 300 * SECOND },
+    })
+  })
+
+  it.each(['bearer', 'BEARER', 'Bearer  '])('is taken with the scheme as %p', async (scheme) => {
+    const it = world()
+    expect(await it.verify(`${scheme} ${it.token()}`, undefined)).toMatchObject(CLIENT)
+  })
+
+  it.each([
+    ['Basic YTpi', 'The header Authorization is not Bearer and a token'],
+    ['', 'The header Authorization is not Bearer and a token'],
+    ['Bearer', 'The header Authorization is not Bearer and a token'],
+    ['Bearer ', 'The token is malformed'],
+    ['Bearer a.b.c', 'The token is malformed'],
+  ])('is not %p', async (header, why) => {
+    await expect(world().verify(header, undefined)).rejects.toMatchObject(refusal(why))
+  })
+
+  it('is one: of two none counts', async () => {
+    const it = world()
+    await expect(it.verify(`Bearer ${it.token()}, Bearer ${it.token()}`, undefined)).rejects.toMatchObject(
+      refusal('The token is malformed'),
+    )
+  })
+
+  it('has 8 kB at most, and is not looked at beyond', async () => {
+    const it = world()
+    await expect(it.ask('a'.repeat(8_192))).rejects.toMatchObject(refusal('The header Authorization is longer than 8192 characters'))
+    expect([it.signatures(), it.asked.keys]).toEqual([0, 0])
+  })
+})
+
+describe('What a token must say', () => {
+  const no = (claim: string) => `The claim ${claim} of the token is missing or malformed`
+  it.each([
+    [{ iss: 'https://evil.example' }, 'The issuer of the token is not one of this server'],
+    [{ iss: `${BASE}/` }, 'The issuer of the token is not one of this server'],
+    [{ aud: 'https://evil.example' }, 'The token is not meant for this server'],
+    [{ aud: [] }, 'The token is not meant for this server'],
+    [{ aud: undefined }, 'The token is not meant for this server'],
+    [{ typ: 'ID' }, 'The token is no access token'],
+    [{ typ: 'Refresh' }, 'The token is no access token'],
+    [{ typ: undefined }, 'The token is no access token'],
+    [{ exp: undefined }, 'The token does not say from when until when it counts'],
+    [{ iat: undefined }, 'The token does not say from when until when it counts'],
+    [{ exp: '1e99' }, 'The token is malformed'],
+    [{ jti: undefined }, no('jti')],
+    [{ sid: undefined }, no('sid')],
+    [{ sub: undefined }, no('sub')],
+    [{ client_id: undefined }, no('client_id')],
+    [{ client_id: { a: 1 } }, no('client_id')],
+    [{ client_id: 'a'.repeat(256) }, no('client_id')],
+    [{ preferred_username: 'a\nb' }, no('preferred_username')],
+    [{ scope: ['system/*.rs'] }, 'The token is malformed'],
+    [{ client_auth: 'guess' }, 'The token does not say how its client proved itself'],
+    // What is no patient must not look like none: without one, a client may see all.
+    [{ patient: '' }, no('patient')],
+    [{ patient: 'Practitioner/1' }, no('patient')],
+    [{ patient: 'a b' }, no('patient')],
+    [{ patient: null }, no('patient')],
+    [{ patient: ['p-1'] }, no('patient')],
+    [{ encounter: 'Patient/1' }, no('encounter')],
+  ])('%j is not it', async (claims, why) => {
+    const it = world()
+    await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal(why))
+  })
+
+  it('may name several audiences', async () => {
+    const it = world()
+    expect(await it.ask(it.token({ aud: ['https://other.example', BASE] }))).toMatchObject(CLIENT)
+  })
+
+  it.each([
+    [{ exp: 0 }, 'The token has expired'],
+    [{ exp: -1 }, 'The token has expired'],
+    [{ iat: 61 }, 'The token does not count yet'],
+    [{ nbf: 61 }, 'The token does not count yet'],
+    [{ exp: 1 }, undefined],
+    [{ iat: 60 }, undefined],
+    [{ nbf: 60 }, undefined],
+  ])('with times, as seconds from now, of %j: %p', async (times, why) => {
+    const it = world()
+    const claims = Object.fromEntries(Object.entries(times).map(([name, seconds]) => [name, it.now / SECOND + seconds]))
+    const asked = it.ask(it.token(claims))
+    if (why === undefined) expect(await asked).toMatchObject(CLIENT)
+    else await expect(asked).rejects.toMatchObject(refusal(why))
+  })
+})
+
+describe('A token that comes again', () => {
+  it('is looked at once, and is the same object', async () => {
+    const it = world()
+    const token = it.token()
+    const first = await it.ask(token)
+    for (let i = 0; i < 100; i++) expect(await it.ask(token)).toBe(first)
+    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0 }])
+  })
+
+  it('a hundred times at once, too', async () => {
+    const it = world()
+    const token = it.token()
+    await Promise.all(Array.from({ length: 100 }, () => it.ask(token)))
+    expect([it.signatures(), it.asked]).toEqual([1, { keys: 1, revocations: 1, documents: 0 }])
+  })
+
+  it('counts until it expires', async () => {
+    const it = world()
+    const token = it.token()
+    await it.ask(token)
+    it.now += 300 * SECOND - 1
+    expect(await it.ask(token)).toMatchObject(CLIENT)
+    it.now += 1
+    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token has expired'))
+    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token has expired'))
+  })
+
+  it('is remembered among at most 5,000', async () => {
+    const it = world()
+    const first = it.token()
+    await it.ask(first)
+    for (let i = 0; i < 4_999; i++) await it.ask(it.token())
+    await it.ask(first)
+    expect(it.signatures()).toBe(5_000)
+    await it.ask(it.token())
+    await it.ask(first)
+    expect(it.signatures()).toBe(5_002)
+  })
+})
+
+describe('A revoked token', () => {
+  const MARKS = [(jti: string) => `jti:${jti}` as const, () => 'sid:sid-1' as const, () => 'client:app' as const, () => 'user:app' as const]
+  const revoking = async (it: World, mark: (jti: string) => `jti:${string}` | 'sid:sid-1' | 'client:app' | 'user:app', before: number) => {
+    const claims = it.claims()
+    const token = signedBy(KEY, claims)
+    await it.ask(token)
+    it.revoked.set(mark(claims.jti as string), before)
+    return token
+  }
+
+  it.each(MARKS)('by %s is refused within three seconds, from then on without a question', async (mark) => {
+    const it = world()
+    const token = await revoking(it, mark, it.now)
+    it.now += 3 * SECOND - 1
+    expect(await it.ask(token)).toMatchObject(CLIENT)
+    it.now += 1
+    for (let i = 0; i < 3; i++) await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    expect([it.signatures(), it.asked.revocations]).toEqual([1, 2])
+  })
+
+  it('is one that was issued until then', async () => {
+    const it = world()
+    const token = await revoking(it, () => 'client:app', it.now - 1)
+    it.now += 3 * SECOND
+    expect(await it.ask(token)).toMatchObject(CLIENT)
+    it.revoked.set('client:app', it.now)
+    it.now += 3 * SECOND
+    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+    expect(await it.ask(it.token())).toMatchObject(CLIENT)
+  })
+
+  it('is not let in by a look-up that began before, however long that takes', async () => {
+    const answers: ((found: ReadonlyMap<Mark, number>) => void)[] = []
+    const it = world({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })
+    const token = it.token()
+    const early = it.ask(token)
+    await settled()
+    it.now += 3 * SECOND
+    const late = it.ask(token)
+    await settled()
+    expect(answers.length).toBe(2)
+    answers[0]!(new Map())
+    expect(await early).toMatchObject(CLIENT)
+    answers[1]!(new Map([['client:app', it.now]]))
+    await expect(late).rejects.toMatchObject(refusal('The token was revoked'))
+    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+  })
+
+  it('may be any token where the store cannot be asked: 503, and nothing is believed', async () => {
+    const it = world()
+    const token = it.token()
+    it.broken.revocations = new Error('the disk is gone')
+    for (let i = 0; i < 2; i++) await expect(it.ask(token)).rejects.toMatchObject({ fault: 'unavailable', cause: it.broken.revocations })
+    it.broken = {}
+    expect(await it.ask(token)).toMatchObject(CLIENT)
+    it.broken.revocations = new Error('again')
+    it.now += 3 * SECOND - 1
+    expect(await it.ask(token)).toMatchObject(CLIENT)
+    it.now += 1
+    await expect(it.ask(token)).rejects.toMatchObject({ fault: 'unavailable' })
+  })
+})
+
+describe('Keys', () => {
+  it('that are new are read when a token comes that is signed with one, and those that are gone no longer count', async () => {
+    const it = world()
+    const old = it.token({ exp: it.now / SECOND + 3_600 })
+    expect(await it.ask(old)).toMatchObject(CLIENT)
+    it.published.push(OTHER_KEY)
+    it.now += 10 * SECOND
+    expect(await it.ask(it.token({}, OTHER_KEY))).toMatchObject(CLIENT)
+    expect(await it.ask(old)).toMatchObject(CLIENT)
+    it.published.shift()
+    it.now += 10 * SECOND
+    await it.ask(it.token({}, OTHER_KEY))
+    await settled()
+    await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
+  })
+
+  it('nobody has heard of are looked for once in ten seconds', async () => {
+    const it = world()
+    await it.ask(it.token())
+    for (let i = 0; i < 100; i++) await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
+    expect(it.asked.keys).toBe(1)
+    it.now += 10 * SECOND
+    await Promise.all(Array.from({ length: 100 }, () => expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })))
+    expect([it.asked.keys, it.signatures()]).toEqual([2, 1])
+  })
+
+  it('that cannot be read are those that were: told, and tried again each second', async () => {
+    const it = world()
+    const token = it.token()
+    await it.ask(token)
+    it.broken.keys = new Error('no store')
+    it.now += 10 * SECOND
+    for (let i = 0; i < 10; i++) expect(await it.ask(token)).toMatchObject(CLIENT)
+    await settled()
+    expect([it.asked.keys, it.reported]).toEqual([2, [it.broken.keys]])
+    it.now += SECOND
+    await it.ask(token)
+    expect(it.asked.keys).toBe(3)
+  })
+
+  it('that never could be read are no reason to say that a token is wrong: 503', async () => {
+    const it = world()
+    it.broken.keys = new Error('no store')
+    await expect(it.ask(it.token())).rejects.toMatchObject({ fault: 'unavailable' })
+    it.broken = {}
+    it.now += SECOND
+    expect(await it.ask(it.token())).toMatchObject(CLIENT)
+  })
+
+  it('are rotated without a refused token: each step of a new key is there before it is used', async () => {
+    const it = world()
+    const keys = [KEY, OTHER_KEY]
+    const issued: string[] = []
+    const minute = 60 * SECOND
+    for (let at = 0; at < 40; at++, it.now += minute / 2) {
+      if (at === 5) it.published.push(OTHER_KEY)
+      if (at === 36) it.published.shift()
+      issued.push(it.token({}, keys[at >= 25 ? 1 : 0]))
+      for (const token of issued.slice(-9)) expect(await it.ask(token)).toMatchObject(CLIENT)
+      await settled()
+    }
+  })
+})
