@@ -149,10 +149,20 @@ describe('A folder', () => {
   it('is taken from others, with what an older server left in it, and nobody reaches what is deeper; one somebody shared is told of', async () => {
     const folder = join(newFolder(), 'my data')
     mkdirSync(folder)
-    for (const path of ['audit', 'blobs', 'blobs/objects']) mkdirSync(join(folder, path))
-    for (const path of ['store.db', 'store.db-wal', 'key', 'audit/2026-01-01.jsonl'])
+    for (const path of ['audit', 'blobs', 'blobs/objects', 'signing-keys']) mkdirSync(join(folder, path))
+    for (const path of ['store.db', 'store.db-wal', 'grants.db', 'key', 'audit/2026-01-01.jsonl'])
       writeFileSync(join(folder, path), 'x', { mode: 0o666 })
-    for (const path of ['', 'audit', 'blobs', 'blobs/objects', 'store.db', 'store.db-wal', 'audit/2026-01-01.jsonl'])
+    for (const path of [
+      '',
+      'audit',
+      'blobs',
+      'blobs/objects',
+      'signing-keys',
+      'store.db',
+      'store.db-wal',
+      'grants.db',
+      'audit/2026-01-01.jsonl',
+    ])
       chmodSync(join(folder, path), statSync(join(folder, path)).isDirectory() ? 0o755 : 0o664)
     const { warnings, unlock } = await openDataFolder(folder)
     unlock()
@@ -166,8 +176,10 @@ describe('A folder', () => {
       'audit/2026-01-01.jsonl 664',
       'blobs 700',
       'blobs/objects 755',
+      'grants.db 600',
       'key 600',
       'lock.db 600',
+      'signing-keys 700',
       'store.db 600',
       'store.db-wal 600',
     ])

@@ -1,0 +1,111 @@
+/** SigningKeys as files of a folder, one for each key, named by it: for their owner alone, there whole or not at all. */
+import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
+import { readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { PublicKey, SigningKey, SigningKeys } from '../../ports/signing-keys.ts'
+import { filesIn, filesLeftUnfinished, isMissing, makeFolder, removeDurably, replaceDurably } from './durable-file.ts'
+
+type KeptKey = SigningKey & { readonly secret: JsonWebKey }
+
+const BITS = 2_048
+const NAME = /^([\w-]{43})\.json$/
+/** Milliseconds: who writes a file takes less. */
+const ABANDONED = 60_000
+
+export class FilesystemSigningKeys implements SigningKeys {
+  readonly #folder: string
+  readonly #opened = new Map<string, KeyObject>()
+
+  /** `folder`: made with the first key. */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  async list(): Promise<readonly SigningKey[]> {
+    const kids = (await filesIn(this.#folder)).flatMap((name) => NAME.exec(name)?.[1] ?? [])
+    const kept = await Promise.all(kids.map((kid) => this.#read(kid)))
+    return kept
+      .filter((each) => each !== undefined)
+      .map(({ secret, ...known }) => known)
+      .sort((a, b) => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1))
+  }
+
+  async sign(kid: string, data: Uint8Array): Promise<Uint8Array> {
+    const kept = await this.#read(kid)
+    if (kept === undefined) throw new Error('there is no such key to sign with')
+    const key = this.#opened.get(kid) ?? createPrivateKey({ key: kept.secret, format: 'jwk' })
+    this.#opened.set(kid, key)
+    return new Promise((resolve, reject) =>
+      sign('RSA-SHA256', data, key, (error, signature) => (error === null ? resolve(signature) : reject(error))),
+    )
+  }
+
+  async make(madeAt: number): Promise<SigningKey> {
+    await makeFolder(this.#folder)
+    await this.#forgetUnfinished()
+    const { privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: BITS })
+    const secret = privateKey.export({ format: 'jwk' })
+    const known: SigningKey = { key: publicKeyOf(secret), madeAt }
+    await this.#write({ ...known, secret })
+    return known
+  }
+
+  async retire(kid: string, retiredAt: number): Promise<void> {
+    const kept = await this.#read(kid)
+    if (kept !== undefined) await this.#write({ ...kept, retiredAt })
+  }
+
+  async remove(kid: string): Promise<void> {
+    this.#opened.delete(kid)
+    if (isKid(kid)) await removeDurably(this.#fileOf(kid))
+  }
+
+  #write(kept: KeptKey): Promise<void> {
+    return replaceDurably(this.#fileOf(kept.key.kid), (file) => file.writeFile(JSON.stringify(kept)))
+  }
+
+  async #read(kid: string): Promise<KeptKey | undefined> {
+    if (!isKid(kid)) return undefined
+    const file = this.#fileOf(kid)
+    const text = await readFile(file, 'utf8').catch((error) => {
+      if (isMissing(error)) return undefined
+      throw error
+    })
+    return text === undefined ? undefined : parse(text, kid, file)
+  }
+
+  /** Half a key that a process left which was killed. */
+  async #forgetUnfinished(): Promise<void> {
+    for (const name of await filesLeftUnfinished(this.#folder)) {
+      const path = join(this.#folder, name)
+      const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY)
+      if (age > ABANDONED) await rm(path, { force: true })
+    }
+  }
+
+  #fileOf(kid: string): string {
+    return join(this.#folder, `${kid}.json`)
+  }
+}
+
+const isKid = (kid: string): boolean => NAME.test(`${kid}.json`)
+
+/** Its kid is its thumbprint: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+function publicKeyOf({ n = '', e = '' }: JsonWebKey): PublicKey {
+  const kid = createHash('sha256')
+    .update(JSON.stringify({ e, kty: 'RSA', n }))
+    .digest('base64url')
+  return { kty: 'RSA', n, e, alg: 'RS256', use: 'sig', kid }
+}
+
+/** Error that names the file where it is no key, or another. */
+function parse(text: string, kid: string, file: string): KeptKey {
+  try {
+    const kept = JSON.parse(text) as KeptKey
+    if (publicKeyOf(kept.secret).kid === kid && kept.key.kid === kid && Number.isFinite(kept.madeAt)) return kept
+  } catch {
+    // Told below, without what it says: that is secret.
+  }
+  throw new Error(`${file} is no signing key of this server`)
+}

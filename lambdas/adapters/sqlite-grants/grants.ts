@@ -1,0 +1,71 @@
+/** Grants in a file of SQLite. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/grants.ts'
+import { reading } from './reading.ts'
+import type { GrantsWriter } from './writer.ts'
+
+const MOST_LISTED = 1_000
+
+type Row = { readonly key: string; readonly number: number; readonly owner: string; readonly expires: number | null; readonly json: string }
+
+export class SqliteGrants implements Grants {
+  readonly #now: () => number
+  readonly #writer: GrantsWriter
+  readonly #one: StatementSync
+  readonly #owned: StatementSync
+
+  constructor(db: DatabaseSync, writer: GrantsWriter, now: () => number) {
+    this.#now = now
+    this.#writer = writer
+    const living = 'SELECT key, number, owner, expires, json FROM grant WHERE (expires IS NULL OR expires > ?) AND kind = ?'
+    this.#one = db.prepare(`${living} AND key = ?`)
+    this.#owned = db.prepare(`${living} AND owner = ? AND owner <> '' ORDER BY key LIMIT ${MOST_LISTED}`)
+  }
+
+  add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
+    return this.#writer.make({ do: 'add', kind, key, now: this.#now(), ...rowOf(grant) })
+  }
+
+  async get(kind: GrantKind, key: string): Promise<KeptGrant | undefined> {
+    const row = reading(() => this.#one.get(this.#now(), kind, key) as Row | undefined)
+    return row === undefined ? undefined : grantOf(row)
+  }
+
+  replace(kind: GrantKind, { key, number }: KeptGrant, by: Grant): Promise<boolean> {
+    return this.#writer.make({ do: 'replace', kind, key, number, now: this.#now(), ...rowOf(by) })
+  }
+
+  remove(kind: GrantKind, key: string): Promise<boolean> {
+    return this.#writer.make({ do: 'remove', kind, key, now: this.#now() })
+  }
+
+  async listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]> {
+    return reading(() => this.#owned.all(this.#now(), kind, owner) as unknown as readonly Row[]).map(grantOf)
+  }
+
+  async sweep(): Promise<void> {
+    await this.#writer.make({ do: 'sweep', now: this.#now() })
+  }
+}
+
+const rowOf = ({
+  owner,
+  value,
+  expires = null,
+}: {
+  readonly owner: string
+  readonly value: unknown
+  readonly expires?: number | null
+}) => ({
+  owner,
+  expires,
+  json: JSON.stringify(value),
+})
+
+const grantOf = ({ key, number, owner, expires, json }: Row): KeptGrant => ({
+  key,
+  number,
+  owner,
+  value: JSON.parse(json),
+  ...(expires === null ? {} : { expires }),
+})

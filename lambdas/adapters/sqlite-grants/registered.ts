@@ -1,0 +1,71 @@
+/** Clients and users in the file of grants: changed by compare-and-set. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { type Client, type Clients, isClientId } from '../../ports/clients.ts'
+import { isUserName, type User, type Users } from '../../ports/users.ts'
+import type { RegisteredKind } from './changes.ts'
+import { reading } from './reading.ts'
+import type { GrantsWriter } from './writer.ts'
+
+/** Each that fails is one that another has done. */
+const ATTEMPTS = 1_000
+
+type Row = { readonly number: number; readonly json: string }
+
+export type RegisteredParts<Entry> = {
+  readonly kind: RegisteredKind
+  readonly isName: (text: string) => boolean
+  readonly nameOf: (entry: Entry) => string
+}
+
+class SqliteRegistered<Entry> {
+  readonly #parts: RegisteredParts<Entry>
+  readonly #writer: GrantsWriter
+  readonly #one: StatementSync
+  readonly #all: StatementSync
+
+  constructor(db: DatabaseSync, writer: GrantsWriter, parts: RegisteredParts<Entry>) {
+    this.#parts = parts
+    this.#writer = writer
+    this.#one = db.prepare(`SELECT number, json FROM ${parts.kind} WHERE name = ?`)
+    this.#all = db.prepare(`SELECT number, json FROM ${parts.kind} ORDER BY name`)
+  }
+
+  async get(name: string): Promise<Entry | undefined> {
+    return this.#parts.isName(name) ? this.#find(name)?.entry : undefined
+  }
+
+  async list(): Promise<readonly Entry[]> {
+    return reading(() => this.#all.all() as unknown as readonly Row[]).map(({ json }) => JSON.parse(json))
+  }
+
+  async change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
+    const { kind, isName, nameOf } = this.#parts
+    if (!isName(name)) throw new RangeError(`No ${kind} can be called so`)
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const { entry, number = 0 } = this.#find(name) ?? {}
+      const after = change(entry)
+      if (after === entry) return after
+      if (after !== undefined && nameOf(after) !== name) throw new RangeError(`The name of a ${kind} stays`)
+      const json = after === undefined ? undefined : JSON.stringify(after)
+      if (await this.#writer.make({ do: 'register', kind, name, number, json })) return after
+    }
+    throw new Error(`others kept changing a ${kind}`)
+  }
+
+  #find(name: string): { readonly entry: Entry; readonly number: number } | undefined {
+    const row = reading(() => this.#one.get(name) as Row | undefined)
+    return row === undefined ? undefined : { entry: JSON.parse(row.json), number: row.number }
+  }
+}
+
+export class SqliteClients extends SqliteRegistered<Client> implements Clients {
+  constructor(db: DatabaseSync, writer: GrantsWriter) {
+    super(db, writer, { kind: 'client', isName: isClientId, nameOf: ({ id }) => id })
+  }
+}
+
+export class SqliteUsers extends SqliteRegistered<User> implements Users {
+  constructor(db: DatabaseSync, writer: GrantsWriter) {
+    super(db, writer, { kind: 'user', isName: isUserName, nameOf: ({ name }) => name })
+  }
+}

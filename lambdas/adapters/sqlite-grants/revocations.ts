@@ -1,0 +1,34 @@
+/** Revocations in a file of SQLite. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { Mark, Revocation, Revocations } from '../../ports/revocations.ts'
+import { reading } from './reading.ts'
+import type { GrantsWriter } from './writer.ts'
+
+export class SqliteRevocations implements Revocations {
+  readonly #now: () => number
+  readonly #writer: GrantsWriter
+  readonly #one: StatementSync
+
+  constructor(db: DatabaseSync, writer: GrantsWriter, now: () => number) {
+    this.#now = now
+    this.#writer = writer
+    this.#one = db.prepare('SELECT before FROM revocation WHERE mark = ? AND until > ?')
+  }
+
+  async revoked(marks: readonly Mark[]): Promise<ReadonlyMap<Mark, number>> {
+    const now = this.#now()
+    const found = marks.flatMap((mark) => {
+      const row = reading(() => this.#one.get(mark, now) as { readonly before: number } | undefined)
+      return row === undefined ? [] : [[mark, row.before] as const]
+    })
+    return new Map(found)
+  }
+
+  async revoke({ mark, before, until }: Revocation): Promise<void> {
+    await this.#writer.make({ do: 'revoke', mark, before, until })
+  }
+
+  async sweep(): Promise<void> {
+    await this.#writer.make({ do: 'sweep', now: this.#now() })
+  }
+}

@@ -1,0 +1,87 @@
+/** The thread that writes, as seen from the one that serves. It is started by the first change: who only reads has none. */
+import { Worker } from 'node:worker_threads'
+import { Damaged } from '../../ports/damaged.ts'
+import { Overloaded } from '../../ports/overloaded.ts'
+import type { Change } from './changes.ts'
+import type { Answered, Asked } from './writer-thread.ts'
+
+/** Beyond them changes are refused. */
+const MOST_WAITING = 5_000
+/** Megabytes. */
+const YOUNG_GENERATION = 2
+
+type Waiting = { readonly resolve: (done: boolean) => void; readonly reject: (error: unknown) => void }
+
+export class GrantsWriter {
+  readonly #file: string
+  readonly #waiting = new Map<number, Waiting>()
+  #worker: Worker | undefined
+  #number = 0
+  #closed = false
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  /** Whether it was done, once that is on disk. Overloaded: it was not, and may be tried again. */
+  make(change: Change): Promise<boolean> {
+    if (this.#closed) return Promise.reject(new Error('the grants are closed'))
+    if (this.#waiting.size >= MOST_WAITING) return Promise.reject(new Overloaded('too many grants are waiting to be written'))
+    return new Promise((resolve, reject) => {
+      const number = ++this.#number
+      this.#waiting.set(number, { resolve, reject })
+      this.#worker ??= this.#start()
+      this.#worker.ref()
+      this.#worker.postMessage({ number, change } satisfies Asked)
+    })
+  }
+
+  /** Finishes what is waiting. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const worker = this.#worker
+    if (worker === undefined) return
+    worker.ref()
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    worker.postMessage('close' satisfies Asked)
+    await ended
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+      name: 'fhir-grants',
+      workerData: this.#file,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION },
+    })
+    worker.on('message', (answered: Answered) => this.#answer(answered))
+    worker.on('error', (error) => this.#broken(worker, error))
+    worker.on('exit', () => this.#broken(worker, new Error('the thread that writes grants ended')))
+    worker.unref()
+    return worker
+  }
+
+  #answer(answered: Answered): void {
+    if ('done' in answered) for (const [number, done] of answered.done) this.#take(number)?.resolve(done)
+    else for (const number of answered.failed) this.#take(number)?.reject(errorOf(answered))
+  }
+
+  #take(number: number): Waiting | undefined {
+    const waiting = this.#waiting.get(number)
+    this.#waiting.delete(number)
+    if (this.#waiting.size === 0 && !this.#closed) this.#worker?.unref()
+    return waiting
+  }
+
+  /** What was not answered may have been done or not: the callers learn that it failed. The next change starts a new thread. */
+  #broken(worker: Worker, error: unknown): void {
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(error)
+  }
+}
+
+function errorOf({ fault, text }: Extract<Answered, { readonly failed: unknown }>): Error {
+  if (fault === 'busy') return new Overloaded(text)
+  return fault === 'damaged' ? new Damaged('store', text) : new Error(`grants cannot be written: ${text}`)
+}

@@ -1,0 +1,207 @@
+/** What the embedded authorization server keeps: its promises, two processes on one file, a process that is killed, a file that is something else. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from '@jest/globals'
+import { openGrantsFile } from '../../lambdas/adapters/sqlite-grants/grants-file.ts'
+import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { clientsContract } from '../contracts/clients.contract.ts'
+import { grantsContract } from '../contracts/grants.contract.ts'
+import { revocationsContract } from '../contracts/revocations.contract.ts'
+import { usersContract } from '../contracts/users.contract.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+
+const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+const program = fileURLToPath(new URL('../fixtures/crash/add-grants.ts', import.meta.url))
+
+/** A new file, each opening of which reads the same clock. */
+function fileUnderTest() {
+  const file = join(newFolder(), 'grants.db')
+  const clock = { now: 0 }
+  const watching: DatabaseSync[] = []
+  const query = (sql: string): number => {
+    if (watching.length === 0) {
+      watching.push(new DatabaseSync(file, { readOnly: true }))
+      atEnd(() => watching[0]!.close())
+    }
+    return Object.values(watching[0]!.prepare(sql).get()!)[0] as number
+  }
+  return {
+    file,
+    query,
+    open: async (): Promise<OpenedGrants> => {
+      const opened = openGrants(file, () => clock.now)
+      atEnd(() => opened.close())
+      return opened
+    },
+    setTime: (now: number) => void Object.assign(clock, { now }),
+  }
+}
+
+clientsContract('sqlite', async () => {
+  const { open, query } = fileUnderTest()
+  return { open: async () => (await open()).clients, written: () => query('PRAGMA data_version') }
+})
+
+usersContract('sqlite', async () => {
+  const { open, query } = fileUnderTest()
+  return { open: async () => (await open()).users, written: () => query('PRAGMA data_version') }
+})
+
+grantsContract('sqlite', async () => {
+  const { open, query, setTime } = fileUnderTest()
+  return { open: async () => (await open()).grants, setTime, taken: async () => query('SELECT count(*) FROM grant') }
+})
+
+revocationsContract('sqlite', async () => {
+  const { open, query, setTime } = fileUnderTest()
+  return { open: async () => (await open()).revocations, setTime, taken: async () => query('SELECT count(*) FROM revocation') }
+})
+
+/** A process that adds codes k0, k1 … to the file, and says of each whether it was this one's to add. */
+function adder(file: string, count: number) {
+  const child = spawn(process.execPath, [program, file, String(count)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  atEnd(() => child.kill('SIGKILL'))
+  return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() }
+}
+
+describe('Two processes on one file of grants', () => {
+  it('add each grant once, whoever is first, and see what the other was told', async () => {
+    const file = join(newFolder(), 'grants.db')
+    const { grants, close } = openGrants(file, () => 0)
+    const { lines } = adder(file, 300)
+    expect((await lines.next()).value).toBe('ready')
+    let mine = 0
+    for (let i = 299; i >= 0; i--) if (await grants.add('code', `k${i}`, { owner: 'mine', value: i })) mine++
+    let theirs = 0
+    for await (const line of { [Symbol.asyncIterator]: () => lines }) {
+      const [key, added] = (line as string).split(' ')
+      const seen = await grants.get('code', key!)
+      if (added === 'true') theirs++
+      expect(seen?.owner).toBe(added === 'true' ? 'theirs' : 'mine')
+    }
+    expect([mine > 0, theirs > 0, mine + theirs]).toEqual([true, true, 300])
+    await close()
+  })
+
+  it('wait for each other without holding up who reads', async () => {
+    const file = join(newFolder(), 'grants.db')
+    const { clients, grants, close } = openGrants(file, () => 0)
+    await grants.add('code', 'a', { owner: 'o', value: 1 })
+    const other = openGrantsFile(file)
+    other.exec('BEGIN IMMEDIATE')
+    let isDone = false
+    const waiting = grants.add('code', 'b', { owner: 'o', value: 2 }).then((added) => {
+      isDone = added
+    })
+    for (let i = 0; i < 50; i++) expect([await clients.list(), await grants.get('code', 'b'), isDone]).toEqual([[], undefined, false])
+    other.exec('COMMIT')
+    await waiting
+    expect([isDone, (await grants.get('code', 'b'))?.value]).toEqual([true, 2])
+    other.close()
+    await close()
+  })
+})
+
+describe('A process that is killed', () => {
+  it.each(Array.from({ length: KILLS }, (_, i) => [i + 1]))('leaves every grant that was acknowledged (kill %i)', async (kill) => {
+    const file = join(newFolder(), 'grants.db')
+    const { child, lines } = adder(file, 100_000)
+    const acknowledged: string[] = []
+    for (let i = 0; i <= 40 * kill; i++) acknowledged.push((await lines.next()).value as string)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    for await (const line of { [Symbol.asyncIterator]: () => lines }) acknowledged.push(line as string)
+    const { grants, close } = openGrants(file, () => 0)
+    for (const line of acknowledged.filter((each) => each.endsWith(' true')))
+      expect(await grants.get('code', line.split(' ')[0]!)).toMatchObject({ owner: 'theirs' })
+    expect(acknowledged.length).toBeGreaterThan(40)
+    await close()
+  })
+})
+
+describe('The file of grants', () => {
+  it('is its owner’s alone, whatever the process’s umask is, and is flushed at every commit', async () => {
+    const folder = newFolder()
+    const before = process.umask(0)
+    const { grants, close } = openGrants(join(folder, 'grants.db'), () => 0)
+    await grants.add('code', 'k', { owner: 'o', value: 1 })
+    process.umask(before)
+    expect(readdirSync(folder).map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)])).toEqual([
+      ['grants.db', '600'],
+      ['grants.db-shm', '600'],
+      ['grants.db-wal', '600'],
+    ])
+    await close()
+    expect(readdirSync(folder)).toEqual(['grants.db'])
+    const db = openGrantsFile(join(folder, 'grants.db'))
+    expect([db.prepare('PRAGMA synchronous').get(), db.prepare('PRAGMA journal_mode').get()]).toEqual([
+      { synchronous: 2 },
+      { journal_mode: 'wal' },
+    ])
+    db.close()
+  })
+
+  it('is refused where it is something else, of a newer version, or damaged, and stays as it is', async () => {
+    const folder = newFolder()
+    const store = new DatabaseSync(join(folder, 'store.db'))
+    store.exec('PRAGMA application_id = 1178093906; CREATE TABLE version (seq)')
+    store.close()
+    openGrants(join(folder, 'newer.db'), () => 0).close()
+    const newer = new DatabaseSync(join(folder, 'newer.db'))
+    newer.exec('PRAGMA user_version = 2')
+    newer.close()
+    writeFileSync(join(folder, 'text.db'), 'of my bicycle: 4711')
+    for (const [name, reason] of [
+      ['store.db', 'no file of this server'],
+      ['newer.db', 'a newer version'],
+      ['text.db', 'no file of this server'],
+    ] as const) {
+      const bytes = readFileSync(join(folder, name))
+      expect(() => openGrants(join(folder, name), () => 0)).toThrow(reason)
+      expect(readFileSync(join(folder, name)).equals(bytes)).toBe(true)
+    }
+  })
+
+  it('is told of as damaged where its pages are, and what cannot be written is no one’s', async () => {
+    const { file, open } = fileUnderTest()
+    const { grants } = await open()
+    for (let i = 0; i < 300; i++) await grants.add('session', `k${i}`, { owner: 'o', value: 'x'.repeat(500) })
+    const copy = join(newFolder(), 'grants.db')
+    openGrantsFile(file).exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    copyFileSync(file, copy)
+    const bytes = readFileSync(copy)
+    writeFileSync(copy, Buffer.concat([bytes.subarray(0, 4_096), Buffer.alloc(bytes.length - 4_096, 0xff)]))
+    const damaged = openGrants(copy, () => 0)
+    await expect(damaged.grants.get('session', 'k1')).rejects.toMatchObject({ fault: 'store-damaged' })
+    await expect(damaged.grants.add('session', 'new', { owner: 'o', value: 1 })).rejects.toMatchObject({ fault: 'store-damaged' })
+    await damaged.close()
+  })
+
+  it('takes so many changes at once, refuses others, and goes on', async () => {
+    const { open } = fileUnderTest()
+    const { grants } = await open()
+    const added = Array.from({ length: 6_000 }, (_, i) => grants.add('attempts', `k${i}`, { owner: '', value: 1 }))
+    const ended = await Promise.allSettled(added)
+    expect(ended.filter((each) => each.status === 'fulfilled' && each.value)).toHaveLength(5_000)
+    expect(ended.every((each) => each.status === 'fulfilled' || each.reason instanceof Overloaded)).toBe(true)
+    expect(await grants.add('attempts', 'k5999', { owner: '', value: 1 })).toBe(true)
+  })
+
+  it('is closed after what was asked for is done, and takes nothing afterwards', async () => {
+    const { file, open } = fileUnderTest()
+    const { grants, close } = await open()
+    const added = grants.add('code', 'k', { owner: 'o', value: 1 })
+    await close()
+    expect(await added).toBe(true)
+    await expect(grants.add('code', 'l', { owner: 'o', value: 1 })).rejects.toThrow('closed')
+    const again = openGrants(file, () => 0)
+    expect(await again.grants.get('code', 'k')).toMatchObject({ value: 1 })
+    await again.close()
+  })
+})
