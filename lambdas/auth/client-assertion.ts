@@ -2,8 +2,9 @@
  * A client that signs what it says. https://www.rfc-editor.org/rfc/rfc7523#section-3,
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#authenticating-to-the-token-endpoint
  */
-import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, jwtVerify } from 'jose'
-import type { Element } from '../fhir/resource.ts'
+import { importJWK, type JWTPayload, jwtVerify } from 'jose'
+import { parseJsonBytes } from '../fhir/json.ts'
+import { type Element, isElement } from '../fhir/resource.ts'
 import type { Client } from '../ports/clients.ts'
 import type { AuthPorts, AuthRequest } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -23,16 +24,16 @@ const LONGEST_JTI = 256
 
 /** Before anything is verified: whose keys to ask. OAuthError 401 where it is no JWT. */
 export function clientNamedBy(assertion: string): string {
-  const { iss, sub } = readable(assertion, () => decodeJwt(assertion))
+  const { iss, sub } = partOf(assertion, 1)
   if (typeof iss !== 'string' || iss !== sub) throw wrong('iss and sub are the id of the client')
   return iss
 }
 
 /** OAuthError 401 where it does not prove that the client made it, for this server, just now, and never used it before. */
 export async function checkAssertion(ports: AssertionPorts, client: Client, assertion: string, { baseUrl }: AuthRequest): Promise<void> {
-  const header = readable(assertion, () => decodeProtectedHeader(assertion))
+  const header = partOf(assertion, 0)
   if (header.typ !== undefined && header.typ !== 'JWT') throw wrong('typ is JWT')
-  const key = await keyOf(ports, client, header as Element)
+  const key = await keyOf(ports, client, header)
   const now = ports.clock.now()
   const claims = await verified(assertion, key, { client, now, audience: `${baseUrl}/auth/token` })
   const { exp = 0, jti } = claims
@@ -44,13 +45,18 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
 
 const wrong = (why: string): OAuthError => new OAuthError('invalid_client', `The assertion does not count: ${why}`, 401)
 
-function readable<T>(assertion: string, read: () => T): T {
+/** Header or claims. What stands twice in JSON, one reader takes for this and another for that: it is no JWT. */
+function partOf(assertion: string, at: 0 | 1): Element {
   if (assertion.length > LONGEST) throw wrong(`It has more than ${LONGEST} characters`)
+  const parts = assertion.split('.')
+  if (parts.length !== 3) throw wrong('It is no signed JWT')
   try {
-    return read()
+    const part = parseJsonBytes(Buffer.from(parts[at]!, 'base64url'))
+    if (isElement(part)) return part
   } catch {
-    throw wrong('It is no JWT')
+    // Told below.
   }
+  throw wrong('It is no JWT')
 }
 
 type Expected = { readonly client: Client; readonly now: number; readonly audience: string }

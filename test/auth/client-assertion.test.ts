@@ -1,0 +1,178 @@
+/** Backend services: clients that sign what they say, and everything that is no such signature. */
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import type { Element } from '../../lambdas/fhir/resource.ts'
+import { assertion, assertionForm, type Changed, hmacAssertion, type KeyPair, keyPair, part } from './assertions.ts'
+import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from './authorization.ts'
+
+let auth: Authorization
+let rsa: KeyPair
+let ec: KeyPair
+let other: KeyPair
+let fetched: readonly Element[] = []
+const asked: (readonly [string, boolean])[] = []
+
+const S = T0 / 1000
+
+beforeAll(async () => {
+  ;[rsa, ec, other] = [await keyPair('RS384', 'rsa'), await keyPair('ES384', 'ec'), await keyPair('RS384', 'rsa')]
+  auth = await authorization({
+    async keySource(uri, fresh) {
+      asked.push([uri, fresh])
+      if (fetched.length === 0) throw new Error('not reached')
+      return fetched
+    },
+  })
+  await auth.addClient('signer', { authentication: { kind: 'keys', keys: [rsa.jwk, ec.jwk] } })
+  await auth.addClient('elsewhere', { authentication: { kind: 'uri', uri: 'https://keys.example/jwks' } })
+  await auth.addClient('secretive')
+})
+
+beforeEach(async () => {
+  auth.audited.length = asked.length = 0
+  // Failures are counted: here each test is the first.
+  for (const kept of await auth.grants.listOf('attempts', 'client')) await auth.grants.remove('attempts', kept.key)
+})
+
+const send = (text: string, more: Record<string, string> = {}) =>
+  auth.ask('POST', '/auth/token', { form: { ...assertionForm(text), ...more } })
+
+describe('a client that signs', () => {
+  it.each(['RS384', 'ES384'])('with %s has a token of five minutes that says so', async (alg) => {
+    const { status, body } = await send(assertion(alg === 'RS384' ? rsa : ec, 'signer', T0))
+    expect([status, body.expires_in, body.refresh_expires_in]).toEqual([200, 300, 0])
+    expect(claimsOf(body.access_token)).toMatchObject({ client_auth: 'assertion', sub: 'signer', iat: S, exp: S + 300 })
+    expect(auth.audited).toMatchObject([{ client: 'signer', status: 200 }])
+  })
+
+  it('may also send its name, and no other', async () => {
+    expect((await send(assertion(rsa, 'signer', T0), { client_id: 'signer' })).status).toBe(200)
+    expect((await send(assertion(rsa, 'signer', T0), { client_id: 'elsewhere' })).status).toBe(401)
+  })
+
+  it('may name several audiences, this token endpoint among them', async () => {
+    const aud = ['https://other.example', `${BASE}/auth/token`]
+    expect((await send(assertion(rsa, 'signer', T0, { claims: { aud } }))).status).toBe(200)
+  })
+
+  it('is refused what it sent before, also when both come at once, until it has expired; others may name theirs alike', async () => {
+    const once = assertion(rsa, 'signer', T0, { claims: { jti: 'same' } })
+    const statuses = await Promise.all([once, once, once].map(async (text) => (await send(text)).status))
+    expect(statuses.toSorted()).toEqual([200, 401, 401])
+    fetched = [rsa.jwk]
+    expect((await send(assertion(rsa, 'elsewhere', T0, { claims: { jti: 'same' } }))).status).toBe(200)
+  })
+
+  it('may publish its keys: an unknown one is looked for once more, past what is remembered', async () => {
+    fetched = [ec.jwk]
+    expect((await send(assertion(ec, 'elsewhere', T0))).status).toBe(200)
+    expect((await send(assertion(rsa, 'elsewhere', T0))).status).toBe(401)
+    const uri = 'https://keys.example/jwks'
+    expect(asked).toEqual([
+      [uri, false],
+      [uri, false],
+      [uri, true],
+    ])
+    fetched = []
+    expect((await send(assertion(ec, 'elsewhere', T0))).body.error_description).toContain('cannot be fetched')
+  })
+})
+
+const changed = (header: Element, claims?: Element | string): Changed => ({ header, ...(claims === undefined ? {} : { claims }) })
+const right = { iss: 'signer', sub: 'signer', aud: `${BASE}/auth/token`, exp: S + 60, jti: 'x' }
+
+/** Each is refused, and none breaks anything. */
+const WRONG: Readonly<Record<string, () => string>> = {
+  'alg none': () => `${part({ alg: 'none', kid: 'rsa' })}.${part(right)}.`,
+  'alg none with a signature': () => assertion(rsa, 'signer', T0, changed({ alg: 'none' })),
+  'alg NoNe': () => assertion(rsa, 'signer', T0, changed({ alg: 'NoNe' })),
+  'a public key as secret of HMAC': () => hmacAssertion(JSON.stringify(rsa.jwk), { alg: 'HS384', kid: 'rsa' }, right),
+  'a public key as secret of HMAC, said to be RSA': () => hmacAssertion(JSON.stringify(rsa.jwk), { alg: 'RS384', kid: 'rsa' }, right),
+  'an alg that is not taken': () => assertion(rsa, 'signer', T0, changed({ alg: 'RS256' })),
+  'an alg of another key': () => assertion(rsa, 'signer', T0, changed({ alg: 'ES384' })),
+  'the kid of another key': () => assertion(rsa, 'signer', T0, changed({ kid: 'ec' })),
+  'an unknown kid': () => assertion(rsa, 'signer', T0, changed({ kid: 'unknown' })),
+  'no kid': () => assertion(rsa, 'signer', T0, { header: JSON.stringify({ alg: 'RS384', typ: 'JWT' }) }),
+  'a kid that is a path': () => assertion(rsa, 'signer', T0, changed({ kid: '../../etc/passwd' })),
+  'a kid that is no text': () => assertion(rsa, 'signer', T0, changed({ kid: { a: 1 } })),
+  'a key of somebody else with the same kid': () => assertion(other, 'signer', T0),
+  'a key that it brings along': () => assertion(other, 'signer', T0, changed({ jwk: other.jwk })),
+  'a key that it brings along, under another kid': () => assertion(other, 'signer', T0, changed({ jwk: other.jwk, kid: 'mine' })),
+  'a key from where it says': () => assertion(other, 'signer', T0, changed({ jku: 'https://evil.example/jwks', kid: 'mine' })),
+  'a certificate from where it says': () => assertion(other, 'signer', T0, changed({ x5u: 'https://evil.example/c', x5c: ['AAAA'] })),
+  'crit of what nobody knows': () => assertion(rsa, 'signer', T0, changed({ crit: ['exp2'], exp2: 1 })),
+  'crit that is empty': () => assertion(rsa, 'signer', T0, changed({ crit: [] })),
+  'a payload that is not encoded': () => assertion(rsa, 'signer', T0, changed({ crit: ['b64'], b64: false })),
+  'another typ': () => assertion(rsa, 'signer', T0, changed({ typ: 'at+jwt' })),
+  'a typ that is no text': () => assertion(rsa, 'signer', T0, changed({ typ: 7 })),
+  'no claims': () => assertion(rsa, 'signer', T0, { claims: '{}' }),
+  'claims that are a list': () => assertion(rsa, 'signer', T0, { claims: '[]' }),
+  'claims that are no JSON': () => assertion(rsa, 'signer', T0, { claims: 'not json' }),
+  'claims that are null': () => assertion(rsa, 'signer', T0, { claims: 'null' }),
+  'a header that is null': () => assertion(rsa, 'signer', T0, { header: 'null' }),
+  'claims that stand twice': () => assertion(rsa, 'signer', T0, { claims: `{"iss":"admin",${JSON.stringify(right).slice(1)}` }),
+  'a header that stands twice': () => assertion(rsa, 'signer', T0, { header: '{"alg":"none","alg":"RS384","kid":"rsa"}' }),
+  'claims that are very deep': () => assertion(rsa, 'signer', T0, { claims: '['.repeat(4_000) }),
+  'a signature that is cut': () => assertion(rsa, 'signer', T0).slice(0, -10),
+  'no signature': () => assertion(rsa, 'signer', T0).replace(/[^.]+$/, ''),
+  'two parts': () => assertion(rsa, 'signer', T0).replace(/\.[^.]+$/, ''),
+  'five parts': () => `${assertion(rsa, 'signer', T0)}.a.b`,
+  'only dots': () => '..',
+  'what is no JWT': () => 'abc',
+  'a signature of other claims': () => {
+    const [header, , signature] = assertion(rsa, 'signer', T0).split('.')
+    return `${header}.${part({ ...right, exp: S + 61 })}.${signature}`
+  },
+  'a huge one': () => assertion(rsa, 'signer', T0, { claims: { ...right, more: 'x'.repeat(20_000) } }),
+  'one of another client': () => assertion(rsa, 'elsewhere', T0),
+  'iss that is not sub': () => assertion(rsa, 'signer', T0, { claims: { iss: 'elsewhere' } }),
+  'iss that is no text': () => assertion(rsa, 'signer', T0, { claims: { iss: 1, sub: 1 } }),
+  'another audience': () => assertion(rsa, 'signer', T0, { claims: { aud: BASE } }),
+  'an audience that begins as ours': () => assertion(rsa, 'signer', T0, { claims: { aud: `${BASE}/auth/tokens` } }),
+  'no audience': () => assertion(rsa, 'signer', T0, { claims: { aud: null } }),
+  'one that has expired': () => assertion(rsa, 'signer', T0, { claims: { exp: S - 6 } }),
+  'one that lives too long': () => assertion(rsa, 'signer', T0, { claims: { exp: S + 306 } }),
+  'one that lives for ever': () => assertion(rsa, 'signer', T0, { claims: { exp: 1e300 } }),
+  'exp that is no number': () => assertion(rsa, 'signer', T0, { claims: { exp: '2030' } }),
+  'no exp': () => assertion(rsa, 'signer', T0, { claims: { exp: null } }),
+  'one that is not valid yet': () => assertion(rsa, 'signer', T0, { claims: { nbf: S + 30 } }),
+  'no jti': () => assertion(rsa, 'signer', T0, { claims: { jti: null } }),
+  'an empty jti': () => assertion(rsa, 'signer', T0, { claims: { jti: '' } }),
+  'a jti that is a number': () => assertion(rsa, 'signer', T0, { claims: { jti: 7 } }),
+  'a jti that is huge': () => assertion(rsa, 'signer', T0, { claims: { jti: 'x'.repeat(300) } }),
+  'one of a client that has a secret': () => assertion(rsa, 'secretive', T0),
+}
+
+describe('an assertion that is wrong', () => {
+  it.each(Object.keys(WRONG))('%s', async (name) => {
+    const { status, body, text } = await send(WRONG[name]!())
+    expect([status, body.error]).toEqual([401, 'invalid_client'])
+    expect([auth.reported, text.length < 400]).toEqual([[], true])
+    expect(auth.audited).toMatchObject([{ interaction: 'token', status: 401, outcome: 'invalid_client' }])
+    expect(asked.every(([uri]) => uri === 'https://keys.example/jwks')).toBe(true)
+  })
+
+  it('an unknown client, another type of assertion, or none at all are bad requests', async () => {
+    expect(await send(assertion(rsa, 'nobody', T0))).toMatchObject({ status: 400, body: { error: 'invalid_client' } })
+    const form = assertionForm(assertion(rsa, 'signer', T0))
+    for (const wrong of [
+      { ...form, client_assertion_type: 'other' },
+      { ...form, client_assertion_type: '' },
+      { ...form, client_assertion: '' },
+      { ...form, client_secret: SECRET },
+    ])
+      expect(await auth.ask('POST', '/auth/token', { form: wrong })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  })
+
+  it('cut or changed anywhere it is refused, and breaks nothing', async () => {
+    const whole = assertion(ec, 'signer', T0)
+    for (let at = 0; at < whole.length; at += 3) {
+      for (const kept of await auth.grants.listOf('attempts', 'client')) await auth.grants.remove('attempts', kept.key)
+      const flipped = whole.slice(0, at) + (whole[at] === 'A' ? 'Q' : 'A') + whole.slice(at + 1)
+      for (const text of [whole.slice(0, at), flipped]) {
+        const { status } = await send(text)
+        expect([at, status === 401 || status === 400]).toEqual([at, true])
+      }
+    }
+    expect(auth.reported).toEqual([])
+  })
+})
