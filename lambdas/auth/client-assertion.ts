@@ -1,5 +1,6 @@
 /**
- * A client that signs what it says. https://www.rfc-editor.org/rfc/rfc7523#section-3,
+ * A client that signs what it says. https://www.rfc-editor.org/rfc/rfc7523#section-3; newer clients name the issuer where SMART's name the URL
+ * of the token endpoint: https://datatracker.ietf.org/doc/draft-ietf-oauth-rfc7523bis/
  * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#authenticating-to-the-token-endpoint
  */
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
@@ -35,7 +36,7 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
   if (header.typ !== undefined && header.typ !== 'JWT') throw wrong('typ is JWT')
   const key = await keyOf(ports, client, header)
   const now = ports.clock.now()
-  const claims = await verified(assertion, key, { client, now, audience: `${baseUrl}/auth/token` })
+  const claims = await verified(assertion, key, { client, now, audience: [`${baseUrl}/auth/token`, baseUrl] })
   const { exp = 0, jti } = claims
   if (exp > now / 1000 + LONGEST_LIFE + TOLERANCE) throw wrong(`exp is at most ${LONGEST_LIFE} seconds ahead`)
   if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI) throw wrong('jti is missing')
@@ -59,7 +60,7 @@ function partOf(assertion: string, at: 0 | 1): Element {
   throw wrong('It is no JWT')
 }
 
-type Expected = { readonly client: Client; readonly now: number; readonly audience: string }
+type Expected = { readonly client: Client; readonly now: number; readonly audience: string[] }
 
 async function verified(assertion: string, key: Element, { client, now, audience }: Expected): Promise<JWTPayload> {
   const { alg } = key

@@ -2,7 +2,9 @@
 
 import { openidConfiguration, smartConfiguration } from './discovery.ts'
 import type { AuthPorts, Endpoint } from './endpoint.ts'
+import { introspect } from './introspect.ts'
 import { jwks } from './jwks.ts'
+import { revoke } from './revoke.ts'
 import { token } from './token.ts'
 
 export const endpoints = (ports: AuthPorts) =>
@@ -11,4 +13,6 @@ export const endpoints = (ports: AuthPorts) =>
     'openid-configuration': openidConfiguration(ports.choices),
     jwks: jwks(ports),
     token: token(ports),
+    introspect: introspect(ports),
+    revoke: revoke(ports),
   }) satisfies Readonly<Record<string, Endpoint>>

@@ -1,5 +1,5 @@
 /** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
-import { ADMIN, narrowedTo, scopeTexts } from '../access/scopes.ts'
+import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../access/scopes.ts'
 import type { Client } from '../ports/clients.ts'
 import type { User } from '../ports/users.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -13,12 +13,19 @@ const OF_USERS = new Set(['openid', 'fhirUser', 'profile', 'offline_access', 'on
 /** Of client_credentials. `asked` undefined: all that is registered, but for the administrator's. OAuthError where nothing is left. */
 export function scopesOfClient({ scopes }: Client, asked: string | undefined): readonly string[] {
   const wanted = asked === undefined ? scopes.filter((scope) => scope !== ADMIN) : wantedOf(asked)
-  return somethingOf(narrowedTo(wanted, scopes).filter((scope) => !OF_USERS.has(scope)))
+  return somethingOf(narrowedTo(wanted, scopes).filter((scope) => !OF_USERS.has(scope) && contextOf(scope) !== 'user'))
 }
 
-/** What the client may ask of this user. OAuthError where nothing is left. */
-export const scopesOfUser = ({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] =>
-  somethingOf(narrowedTo(narrowedTo(asked, scopes), user.scopes, 'any'))
+/** What the client may ask of this user: nothing of the whole system. OAuthError where nothing is left. */
+export function scopesOfUser({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
+  const own = asked.filter((scope) => contextOf(scope) !== 'system')
+  return somethingOf(narrowedTo(narrowedTo(own, scopes), user.scopes, 'any'))
+}
+
+function contextOf(text: string): ScopeContext | undefined {
+  const scope = parseScope(text)
+  return scope?.kind === 'resource' ? scope.context : undefined
+}
 
 /** OAuthError where they are too long. */
 export function wantedOf(asked: string): readonly string[] {

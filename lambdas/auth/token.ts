@@ -1,18 +1,19 @@
 /** The token endpoint. https://www.rfc-editor.org/rfc/rfc6749#section-3.2, specification 5.2 */
 import { authenticate } from './client-authentication.ts'
 import { clientCredentials } from './client-credentials.ts'
-import type { AuthPorts, Endpoint } from './endpoint.ts'
+import { exchangeCode } from './code-grant.ts'
+import type { Endpoint } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
 import { required, shown } from './parameters.ts'
+import { exchangeRefresh } from './refresh-grant.ts'
+import type { UserGrantPorts } from './user-grant.ts'
 
-export type TokenEndpointPorts = Pick<AuthPorts, 'clients' | 'grants' | 'keys' | 'clock' | 'choices' | 'keySource'>
-
-const GRANTS = { client_credentials: clientCredentials }
+const GRANTS = { client_credentials: clientCredentials, authorization_code: exchangeCode, refresh_token: exchangeRefresh }
 
 export const GRANT_TYPES = Object.keys(GRANTS)
 
 export const token =
-  (ports: TokenEndpointPorts): Endpoint =>
+  (ports: UserGrantPorts): Endpoint =>
   async (request) => {
     const authenticated = await authenticate(ports, request)
     const type = required(authenticated.parameters, 'grant_type')

@@ -24,6 +24,8 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   'reindex-status': 'OPERATION',
   capabilities: 'METADATA',
   token: 'AUTH',
+  introspect: 'AUTH',
+  revoke: 'AUTH',
   jwks: 'AUTH',
   'smart-configuration': 'AUTH',
   'openid-configuration': 'AUTH',
@@ -50,6 +52,8 @@ export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
   capabilities: 'anybody',
   // These find out by themselves who asks.
   token: 'anybody',
+  introspect: 'anybody',
+  revoke: 'anybody',
   jwks: 'anybody',
   'smart-configuration': 'anybody',
   'openid-configuration': 'anybody',

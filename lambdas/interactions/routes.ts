@@ -25,7 +25,7 @@ export type InteractionCode =
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
 /** An endpoint of the authorization server. */
-export type AuthCode = 'token' | 'jwks' | 'smart-configuration' | 'openid-configuration'
+export type AuthCode = 'token' | 'introspect' | 'revoke' | 'jwks' | 'smart-configuration' | 'openid-configuration'
 
 export type AuthRoute = { readonly method: string; readonly path: string; readonly interaction: AuthCode }
 
@@ -67,6 +67,8 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
   authRoute('GET', '/.well-known/oauth-authorization-server', 'openid-configuration'),
   authRoute('GET', '/auth/jwks', 'jwks'),
   authRoute('POST', '/auth/token', 'token'),
+  authRoute('POST', '/auth/introspect', 'introspect'),
+  authRoute('POST', '/auth/revoke', 'revoke'),
 ]
 
 /** Whether a path is one of theirs, known or not. */

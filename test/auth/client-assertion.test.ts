@@ -49,9 +49,9 @@ describe('a client that signs', () => {
     expect((await send(assertion(rsa, 'signer', T0), { client_id: 'elsewhere' })).status).toBe(401)
   })
 
-  it('may name several audiences, this token endpoint among them', async () => {
-    const aud = ['https://other.example', `${BASE}/auth/token`]
-    expect((await send(assertion(rsa, 'signer', T0, { claims: { aud } }))).status).toBe(200)
+  it('may name several audiences, this token endpoint among them, or the issuer', async () => {
+    for (const aud of [['https://other.example', `${BASE}/auth/token`], BASE])
+      expect((await send(assertion(rsa, 'signer', T0, { claims: { aud } }))).status).toBe(200)
   })
 
   it('is refused what it sent before, also when both come at once, until it has expired; others may name theirs alike', async () => {
@@ -126,7 +126,7 @@ const WRONG: Readonly<Record<string, () => string>> = {
   'one of another client': () => assertion(rsa, 'elsewhere', T0),
   'iss that is not sub': () => assertion(rsa, 'signer', T0, { claims: { iss: 'elsewhere' } }),
   'iss that is no text': () => assertion(rsa, 'signer', T0, { claims: { iss: 1, sub: 1 } }),
-  'another audience': () => assertion(rsa, 'signer', T0, { claims: { aud: BASE } }),
+  'another audience': () => assertion(rsa, 'signer', T0, { claims: { aud: 'https://fhir.example' } }),
   'an audience that begins as ours': () => assertion(rsa, 'signer', T0, { claims: { aud: `${BASE}/auth/tokens` } }),
   'no audience': () => assertion(rsa, 'signer', T0, { claims: { aud: null } }),
   'one that has expired': () => assertion(rsa, 'signer', T0, { claims: { exp: S - 6 } }),

@@ -1,0 +1,57 @@
+/** A code for tokens. https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3 */
+import type { Authenticated } from './client-authentication.ts'
+import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
+import { required } from './parameters.ts'
+import { checkVerifier } from './pkce.ts'
+import { fingerprintOf, unguessable } from './unguessable.ts'
+import { noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+
+/** Milliseconds since 1970: `issuedAt`. */
+type Code = {
+  readonly grant: UserGrant
+  readonly redirectUri: string
+  readonly challenge?: string
+  readonly nonce?: string
+  readonly issuedAt: number
+  readonly used: boolean
+}
+
+/** Milliseconds. A used one is remembered longer, so that using it again is noticed. */
+const LIFE = 10 * 60 * 1000
+const REMEMBERED = 24 * 60 * 60 * 1000
+
+export async function makeCode(
+  { grants, clock }: Pick<AuthPorts, 'grants' | 'clock'>,
+  made: Omit<Code, 'issuedAt' | 'used'>,
+): Promise<string> {
+  const code = unguessable()
+  const value: Code = { ...made, issuedAt: clock.now(), used: false }
+  await grants.add('code', fingerprintOf(code), { owner: '', value, expires: clock.now() + REMEMBERED })
+  return code
+}
+
+/** OAuthError `invalid_grant`; where the code was used before, nothing that it gave counts any more. */
+export async function exchangeCode(
+  ports: UserGrantPorts,
+  { client, by, parameters }: Authenticated,
+  request: AuthRequest,
+): Promise<AuthResponse> {
+  const [code, redirectUri] = [required(parameters, 'code'), required(parameters, 'redirect_uri')]
+  const known = await ports.grants.get('code', fingerprintOf(code))
+  const value = known?.value as Code | undefined
+  if (known === undefined || value === undefined || value.grant.client !== client.id) throw noLonger()
+  const { grant, challenge, nonce, issuedAt } = value
+  request.note({ user: grant.user })
+  if (value.used) return reused(ports, grant)
+  if (ports.clock.now() >= issuedAt + LIFE || redirectUri !== value.redirectUri) throw noLonger()
+  checkVerifier(parameters, challenge, ports.choices)
+  const user = await userOf(ports, grant, issuedAt)
+  const used = { ...known, value: { ...value, used: true } }
+  if (!(await ports.grants.replace('code', known, used))) return reused(ports, grant)
+  return tokensFor(ports, grant, { client, by, user, ...(nonce === undefined ? {} : { nonce }) }, request)
+}
+
+async function reused(ports: UserGrantPorts, grant: UserGrant): Promise<never> {
+  await revokeGrant(ports, grant)
+  throw noLonger()
+}

@@ -1,0 +1,41 @@
+/** Who logged in, for the client to know. https://openid.net/specs/openid-connect-core-1_0.html#IDToken */
+import { createHash } from 'node:crypto'
+import { ID_TYP } from '../access/claims.ts'
+import type { User } from '../ports/users.ts'
+import type { Access, MadeToken } from './access-token.ts'
+import type { AuthPorts } from './endpoint.ts'
+import { signedToken } from './signed-token.ts'
+
+export type IdTokenParts = {
+  readonly access: Access
+  /** Seconds since 1970. */
+  readonly authTime: number
+  readonly user: User
+  readonly made: MadeToken
+  readonly nonce: string | undefined
+}
+
+/** With `fhirUser` and `profile` where these were granted. */
+export function idToken(ports: Pick<AuthPorts, 'keys' | 'clock'>, { access, authTime, user, made, nonce }: IdTokenParts): Promise<string> {
+  const { baseUrl, client, subject, sid, scopes, acr } = access
+  const iat = Math.floor(ports.clock.now() / 1000)
+  return signedToken(ports, {
+    iss: baseUrl,
+    aud: client.id,
+    sub: subject,
+    iat,
+    exp: iat + made.life,
+    typ: ID_TYP,
+    azp: client.id,
+    sid,
+    acr,
+    auth_time: authTime,
+    at_hash: halfOf(made.token),
+    ...(nonce === undefined ? {} : { nonce }),
+    ...(scopes.includes('profile') ? { preferred_username: user.name } : {}),
+    ...(scopes.includes('fhirUser') && user.fhirUser !== undefined ? { fhirUser: `${baseUrl}/${user.fhirUser}` } : {}),
+  })
+}
+
+/** https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken */
+const halfOf = (token: string): string => createHash('sha256').update(token).digest().subarray(0, 16).toString('base64url')

@@ -1,0 +1,45 @@
+/** What a token says, and whether it counts. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
+import type { AccessClaims } from '../access/claims.ts'
+import type { Client } from '../ports/clients.ts'
+import type { Mark } from '../ports/revocations.ts'
+import { authenticate } from './client-authentication.ts'
+import type { AuthPorts, AuthRequest, Endpoint } from './endpoint.ts'
+import { json, OAuthError } from './oauth-error.ts'
+import { required } from './parameters.ts'
+import { isRevoked } from './revoked.ts'
+import { readToken } from './signed-token.ts'
+
+export type IntrospectPorts = Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keys' | 'clock' | 'keySource'>
+
+/** Tokens of others are told of to whom is registered for it only; every other token is as one that is none. */
+export const introspect =
+  (ports: IntrospectPorts): Endpoint =>
+  async (request) => {
+    const { client, by, parameters } = await authenticate(ports, request)
+    if (by === 'none') throw new OAuthError('invalid_client', 'The client did not authenticate')
+    const claims = await claimsOf(ports, required(parameters, 'token'), client, request)
+    request.note({ outcome: claims === undefined ? 'inactive' : 'active' })
+    return json(200, claims === undefined ? { active: false } : told(claims, request))
+  }
+
+async function claimsOf(
+  ports: IntrospectPorts,
+  token: string,
+  client: Client,
+  { baseUrl }: AuthRequest,
+): Promise<AccessClaims | undefined> {
+  const claims = await readToken(ports, token, baseUrl)
+  if (claims === undefined || (claims.client_id !== client.id && !client.mayIntrospect)) return undefined
+  const { jti, sid, client_id, sub, iat } = claims
+  const marks: readonly Mark[] = [`jti:${jti}`, `sid:${sid}`, `client:${client_id}`, `user:${sub}`]
+  return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
+}
+
+/** https://hl7.org/fhir/smart-app-launch/token-introspection.html: fhirUser is a URL. */
+const told = (claims: AccessClaims, { baseUrl }: AuthRequest) => ({
+  active: true,
+  ...claims,
+  token_type: 'Bearer',
+  username: claims.preferred_username ?? claims.sub,
+  ...(claims.fhirUser === undefined ? {} : { fhirUser: `${baseUrl}/${claims.fhirUser}` }),
+})

@@ -1,0 +1,30 @@
+/** Proof that who exchanges a code is who asked for it. https://www.rfc-editor.org/rfc/rfc7636 */
+import { timingSafeEqual } from 'node:crypto'
+import type { AuthChoices } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import type { Parameters } from './parameters.ts'
+import { fingerprintOf } from './unguessable.ts'
+
+/** Of a request for a code; undefined: there is none, or nobody looks at it. OAuthError `invalid_request`. */
+export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 'pkce'>): string | undefined {
+  if (pkce === 'off') return undefined
+  const challenge = parameters.get('code_challenge')
+  const method = parameters.get('code_challenge_method')
+  if (challenge === undefined && method === undefined) {
+    if (pkce === 'require') throw new OAuthError('invalid_request', 'code_challenge is missing')
+    return undefined
+  }
+  if (method !== 'S256') throw new OAuthError('invalid_request', 'code_challenge_method must be S256')
+  if (challenge === undefined || !/^[\w-]{43}$/.test(challenge)) throw new OAuthError('invalid_request', 'code_challenge is no SHA-256')
+  return challenge
+}
+
+/** OAuthError `invalid_grant` where the verifier is not the one of the challenge, or one of them is missing. */
+export function checkVerifier(parameters: Parameters, challenge: string | undefined, { pkce }: Pick<AuthChoices, 'pkce'>): void {
+  const verifier = parameters.get('code_verifier')
+  if (pkce === 'off' || (verifier === undefined && challenge === undefined)) return
+  if (verifier === undefined || challenge === undefined || !/^[\w.~-]{43,128}$/.test(verifier)) throw wrongVerifier()
+  if (!timingSafeEqual(Buffer.from(fingerprintOf(verifier)), Buffer.from(challenge))) throw wrongVerifier()
+}
+
+const wrongVerifier = (): OAuthError => new OAuthError('invalid_grant', 'code_verifier does not fit the code')

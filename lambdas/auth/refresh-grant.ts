@@ -1,0 +1,44 @@
+/**
+ * A refresh token for tokens, and for the next refresh token. One that comes twice was stolen, or its thief's came first: neither counts from
+ * then on. https://www.rfc-editor.org/rfc/rfc6749#section-6, https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
+ */
+import { narrowedTo } from '../access/scopes.ts'
+import type { Authenticated } from './client-authentication.ts'
+import type { AuthRequest, AuthResponse } from './endpoint.ts'
+import { wantedOf } from './granted-scopes.ts'
+import { OAuthError } from './oauth-error.ts'
+import { required } from './parameters.ts'
+import { fingerprintOf } from './unguessable.ts'
+import { noLonger, type Refreshing, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+
+/** OAuthError `invalid_grant`. */
+export async function exchangeRefresh(
+  ports: UserGrantPorts,
+  { client, by, parameters }: Authenticated,
+  request: AuthRequest,
+): Promise<AuthResponse> {
+  const known = await ports.grants.get('refresh', fingerprintOf(required(parameters, 'refresh_token')))
+  const value = known?.value as Refreshing | undefined
+  if (known === undefined || value === undefined || value.grant.client !== client.id) throw noLonger()
+  const { grant, issuedAt, used } = value
+  request.note({ user: grant.user })
+  if (used) return reused(ports, grant)
+  const scopes = fewerOf(grant, parameters.get('scope'))
+  const user = await userOf(ports, grant, issuedAt)
+  if (!grant.scopes.includes('offline_access') && (await ports.grants.get('session', grant.session)) === undefined) throw noLonger()
+  if (!(await ports.grants.replace('refresh', known, { ...known, value: { ...value, used: true } }))) return reused(ports, grant)
+  return tokensFor(ports, grant, { client, by, user, scopes }, request)
+}
+
+/** OAuthError `invalid_scope` where more is asked for than was granted. */
+function fewerOf({ scopes }: UserGrant, asked: string | undefined): readonly string[] {
+  if (asked === undefined) return scopes
+  const wanted = wantedOf(asked)
+  if (narrowedTo(wanted, scopes).join(' ') !== wanted.join(' ')) throw new OAuthError('invalid_scope', 'More is asked for than was granted')
+  return wanted
+}
+
+async function reused(ports: UserGrantPorts, grant: UserGrant): Promise<never> {
+  await revokeGrant(ports, grant)
+  throw noLonger()
+}

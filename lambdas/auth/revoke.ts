@@ -1,0 +1,40 @@
+/** A token does not count any more. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
+import type { Client } from '../ports/clients.ts'
+import { authenticate } from './client-authentication.ts'
+import type { AuthPorts, AuthRequest, Endpoint } from './endpoint.ts'
+import { NO_STORE, OAuthError } from './oauth-error.ts'
+import { required } from './parameters.ts'
+import { readToken } from './signed-token.ts'
+import { fingerprintOf } from './unguessable.ts'
+import { type Refreshing, revokeGrant } from './user-grant.ts'
+
+export type RevokePorts = Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keys' | 'clock' | 'keySource'>
+
+/** 200 whatever the token is, but it has an effect on a client's own only. A wrong secret is 400 here. */
+export const revoke =
+  (ports: RevokePorts): Endpoint =>
+  async (request) => {
+    const { client, parameters } = await authenticate(ports, request).catch(asBadRequest)
+    const done = await revoked(ports, required(parameters, 'token'), client, request)
+    request.note({ outcome: done ? 'revoked' : 'unknown token' })
+    return { status: 200, headers: NO_STORE }
+  }
+
+function asBadRequest(error: unknown): never {
+  throw error instanceof OAuthError && error.status === 401 ? new OAuthError(error.code, error.message) : error
+}
+
+/** A refresh token goes with all that its grant gave. */
+async function revoked(ports: RevokePorts, token: string, client: Client, request: AuthRequest): Promise<boolean> {
+  const claims = await readToken(ports, token, request.baseUrl)
+  if (claims?.client_id === client.id) {
+    const until = claims.exp * 1000
+    await ports.revocations.revoke({ mark: `jti:${claims.jti}`, before: until, until })
+    return true
+  }
+  const refreshing = (await ports.grants.get('refresh', fingerprintOf(token)))?.value as Refreshing | undefined
+  if (refreshing?.grant.client !== client.id) return false
+  request.note({ user: refreshing.grant.user })
+  await revokeGrant(ports, refreshing.grant)
+  return true
+}

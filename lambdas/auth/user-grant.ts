@@ -1,0 +1,113 @@
+/** What a user granted to a client in one go. Codes and refresh tokens stand for it; all tokens made of it have its `sid`, and are revoked by it. */
+import type { ClientAuth } from '../access/claims.ts'
+import type { Client } from '../ports/clients.ts'
+import type { Mark } from '../ports/revocations.ts'
+import type { User } from '../ports/users.ts'
+import { type Access, accessToken, LONGEST_ACCESS, tokenAnswer } from './access-token.ts'
+import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
+import { scopesOfUser } from './granted-scopes.ts'
+import { idToken } from './id-token.ts'
+import { OAuthError } from './oauth-error.ts'
+import { isRevoked } from './revoked.ts'
+import { fingerprintOf, unguessable } from './unguessable.ts'
+
+export type UserGrant = {
+  readonly client: string
+  /** The name, and what stays of a user when a name is given again. */
+  readonly user: string
+  readonly subject: string
+  readonly sid: string
+  readonly scopes: readonly string[]
+  readonly tenants: readonly string[]
+  /** Ids, without their types. */
+  readonly patient?: string
+  readonly encounter?: string
+  /** Whether the app shows who the patient is: nobody else does. */
+  readonly banner: boolean
+  /** Seconds since 1970: when the user logged in. */
+  readonly authTime: number
+  /** The key of the session it was granted in: online access ends with it. */
+  readonly session: string
+}
+
+export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource'>
+
+/** A refresh token. `issuedAt`: milliseconds since 1970. `used`: it was exchanged for the next one. */
+export type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly used: boolean }
+
+const DAY = 24 * 60 * 60 * 1000
+/** Milliseconds a refresh token counts: each exchange gives another one. */
+const REFRESH_LIFE = { offline_access: 90 * DAY, online_access: DAY / 2 }
+
+/** By which a client's refresh tokens of a user are listed. */
+export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`
+
+/** OAuthError `invalid_grant` where what was granted at this instant (ms since 1970) no longer counts. */
+export async function userOf(ports: Pick<AuthPorts, 'users' | 'revocations'>, grant: UserGrant, grantedAt: number): Promise<User> {
+  const { client, subject, sid } = grant
+  const marks: readonly Mark[] = [`sid:${sid}`, `client:${client}`, `user:${subject}`]
+  const user = await ports.users.get(grant.user)
+  if (user?.subject !== subject || (await isRevoked(ports.revocations, marks, grantedAt))) throw noLonger()
+  return user
+}
+
+export const noLonger = (): OAuthError => new OAuthError('invalid_grant', 'What was granted does not count, or no longer')
+
+/** No token of this grant counts any more, those too that are being made. */
+export async function revokeGrant({ revocations, clock }: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: UserGrant): Promise<void> {
+  const until = clock.now() + REFRESH_LIFE.offline_access + LONGEST_ACCESS * 1000
+  await revocations.revoke({ mark: `sid:${sid}`, before: until, until })
+}
+
+/** How a token is asked for. `scopes`: fewer than were granted. `nonce`: of the request the code is from. */
+export type Asking = {
+  readonly client: Client
+  readonly by: ClientAuth
+  readonly user: User
+  readonly scopes?: readonly string[]
+  readonly nonce?: string
+}
+
+/** Tokens for a grant, and the answer with them. What is registered, and what the user may, count as of now. */
+export async function tokensFor(
+  ports: UserGrantPorts,
+  grant: UserGrant,
+  { client, by, user, scopes = grant.scopes, nonce }: Asking,
+  { baseUrl }: AuthRequest,
+): Promise<AuthResponse> {
+  const now = ports.clock.now()
+  const granted = scopesOfUser(client, user, scopes)
+  const access: Access = {
+    ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants: grant.tenants },
+    acr: now / 1000 - grant.authTime < LONGEST_ACCESS ? '1' : '0',
+    about: { preferred_username: user.name, ...(user.fhirUser === undefined ? {} : { fhirUser: user.fhirUser }), ...contextOf(grant) },
+  }
+  const made = await accessToken(ports, access)
+  const refresh = await refreshToken(ports, grant)
+  const id = granted.includes('openid') ? { id_token: await idToken(ports, { access, authTime: grant.authTime, user, made, nonce }) } : {}
+  return tokenAnswer({
+    ...{ made, access },
+    ...(refresh === undefined ? {} : { refresh }),
+    more: { ...id, ...contextOf(grant), ...shownOf(grant, baseUrl) },
+  })
+}
+
+const contextOf = ({ patient, encounter }: UserGrant) => ({
+  ...(patient === undefined ? {} : { patient }),
+  ...(encounter === undefined ? {} : { encounter }),
+})
+
+/** https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#launch-context-arrives-with-your-access_token */
+const shownOf = ({ patient, banner }: UserGrant, baseUrl: string) =>
+  patient === undefined ? {} : { need_patient_banner: banner, smart_style_url: `${baseUrl}/auth/style` }
+
+/** undefined: none was granted. */
+async function refreshToken({ grants, clock }: Pick<AuthPorts, 'grants' | 'clock'>, grant: UserGrant) {
+  const kind = (['offline_access', 'online_access'] as const).find((scope) => grant.scopes.includes(scope))
+  if (kind === undefined) return undefined
+  const token = unguessable()
+  const value: Refreshing = { grant, issuedAt: clock.now(), used: false }
+  const life = REFRESH_LIFE[kind]
+  await grants.add('refresh', fingerprintOf(token), { owner: ownerOf(grant), value, expires: clock.now() + life })
+  return { token, life: life / 1000 }
+}

@@ -1,0 +1,112 @@
+/** Specification 5.3: what introspection tells of a token, and whom. */
+import { beforeAll, beforeEach, expect, it } from '@jest/globals'
+import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
+
+let auth: Authorization
+
+const AS = (id: string) => ({ client_id: id, client_secret: SECRET })
+const tokenOf = async (id: string): Promise<string> =>
+  (await auth.ask('POST', '/auth/token', { form: { ...AS(id), grant_type: 'client_credentials' } })).body.access_token
+const introspect = (form: Record<string, string>) => auth.ask('POST', '/auth/introspect', { form })
+
+beforeAll(async () => {
+  auth = await authorization({ choices: { tenancy: true } })
+  await auth.addClient('app', { tenants: ['a'], patient: 'Patient/1' })
+  await auth.addClient('other')
+  await auth.addClient('gateway', { mayIntrospect: true })
+  await auth.addClient('open', { authentication: { kind: 'public' } })
+})
+
+beforeEach(() => void auth.audited.splice(0))
+
+it('tells a client all of its own token', async () => {
+  const token = await tokenOf('app')
+  const { status, headers, body } = await introspect({ ...AS('app'), token })
+  expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
+  expect(body).toEqual({
+    active: true,
+    iss: BASE,
+    aud: BASE,
+    sub: 'app',
+    iat: T0 / 1000,
+    exp: T0 / 1000 + 3_600,
+    jti: expect.any(String),
+    typ: 'Bearer',
+    token_type: 'Bearer',
+    azp: 'app',
+    client_id: 'app',
+    clientId: 'app',
+    clientHost: '192.0.2.1',
+    clientAddress: '192.0.2.1',
+    username: 'app',
+    acr: '1',
+    scope: 'system/*.rs',
+    sid: expect.any(String),
+    session_state: expect.any(String),
+    client_auth: 'secret',
+    tenant: 'a',
+    patient: '1',
+  })
+  expect(auth.audited).toMatchObject([{ interaction: 'token' }, { interaction: 'introspect', client: 'app', outcome: 'active' }])
+})
+
+it('tells of a token of another client only who is registered for it', async () => {
+  const token = await tokenOf('app')
+  expect((await introspect({ ...AS('other'), token })).body).toEqual({ active: false })
+  expect((await introspect({ ...AS('gateway'), token })).body).toMatchObject({ active: true, client_id: 'app' })
+})
+
+it('tells of what is no token, expired, changed or revoked nothing but that', async () => {
+  const token = await tokenOf('app')
+  const { jti, sid, sub } = (await introspect({ ...AS('app'), token })).body
+  const [header, claims, signature] = token.split('.')
+  const forged = Buffer.from(Buffer.from(claims!, 'base64url').toString().replace('system/*.rs', 'system/*.cr')).toString('base64url')
+  for (const wrong of ['abc', `${header}.${claims}.`, `${header}.${forged}.${signature}`, '..', token.slice(0, -5), `${token}.x`])
+    expect([wrong, (await introspect({ ...AS('app'), token: wrong })).body]).toEqual([wrong, { active: false }])
+  for (const mark of [`jti:${jti}`, `sid:${sid}`, `client:${sub}`] as const) {
+    const clean = await authorization()
+    await clean.addClient('app')
+    clean.keys.list = () => auth.keys.list()
+    const asked = () => clean.ask('POST', '/auth/introspect', { form: { ...AS('app'), token } })
+    expect((await asked()).body.active).toBe(true)
+    await clean.revocations.revoke({ mark, before: T0, until: T0 + 10_000_000 })
+    expect((await asked()).body).toEqual({ active: false })
+  }
+})
+
+it('ends with the token', async () => {
+  const late = await authorization()
+  await late.addClient('app')
+  const form = { ...AS('app'), grant_type: 'client_credentials' }
+  const token = (await late.ask('POST', '/auth/token', { form })).body.access_token
+  const active = async () => (await late.ask('POST', '/auth/introspect', { form: { ...AS('app'), token } })).body.active
+  late.later(3_599_000)
+  expect(await active()).toBe(true)
+  late.later(1_000)
+  expect(await active()).toBe(false)
+})
+
+it.each([
+  ['a wrong secret', { client_id: 'app', client_secret: 'wrong', token: 'a' }, 401, 'invalid_client'],
+  ['an unknown client', { client_id: 'nobody', client_secret: SECRET, token: 'a' }, 400, 'invalid_client'],
+  ['a public client', { client_id: 'open', token: 'a' }, 400, 'invalid_client'],
+  ['no client', { token: 'a' }, 400, 'invalid_request'],
+  ['no token', { client_id: 'app', client_secret: SECRET }, 400, 'invalid_request'],
+] as const)('%s is refused', async (_, form, status, error) => {
+  expect(await introspect(form)).toMatchObject({ status, body: { error } })
+  expect(auth.audited).toMatchObject([{ interaction: 'introspect', status, outcome: error }])
+})
+
+it('says 500 where revocations cannot be read: nothing is called active then', async () => {
+  const token = await tokenOf('app')
+  const broken = await authorization()
+  await broken.addClient('app')
+  broken.keys.list = () => auth.keys.list()
+  broken.revocations.revoked = async () => {
+    throw new Error('down')
+  }
+  expect(await broken.ask('POST', '/auth/introspect', { form: { ...AS('app'), token } })).toMatchObject({
+    status: 500,
+    body: { error: 'server_error' },
+  })
+})
