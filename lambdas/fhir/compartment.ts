@@ -19,6 +19,14 @@ export function compartmentsOf(resource: Resource): readonly string[] {
 /** Patient, Encounter, RelatedPerson, Practitioner, Device. */
 export const OWNERS: ReadonlySet<string> = new Set(['Device', 'Encounter', 'Patient', 'Practitioner', 'RelatedPerson'])
 
+/** The types that can belong to a patient. */
+export const patientCompartmentTypes: ReadonlySet<string> = new Set([
+  'Patient',
+  ...Object.entries(definitions as Compartments)
+    .filter(([, paths]) => paths.some(({ compartments }) => compartments.includes('Patient')))
+    .map(([type]) => type),
+])
+
 const PATHS = new Map(Object.entries(definitions as Compartments))
 
 function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: string[]): void {

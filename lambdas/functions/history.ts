@@ -1,10 +1,10 @@
 /** FHIR history of a resource, a type and everything. */
 import { readingSteps } from '../http/pipelines/reading.ts'
 import { history } from '../interactions/history.ts'
-import { clock, config, seal, store } from '../runtime/aws.ts'
+import { clock, config, resources, seal } from '../runtime/aws.ts'
 import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
 
-const histories = history({ resources: store(), clock: clock(), seal: seal(), choices: config() })
+const histories = history({ resources: resources(), clock: clock(), seal: seal(), choices: config() })
 
 export const handler = httpHandler({
   interactions: { 'history-instance': histories, 'history-type': histories, 'history-system': histories },

@@ -1,10 +1,10 @@
 /** FHIR read. */
 import { readingSteps } from '../http/pipelines/reading.ts'
 import { read } from '../interactions/read.ts'
-import { progress, store } from '../runtime/aws.ts'
+import { progress, resources } from '../runtime/aws.ts'
 import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
 
 export const handler = httpHandler({
-  interactions: { read: read({ resources: store(), progress: progress() }) },
+  interactions: { read: read({ resources: resources(), progress: progress() }) },
   steps: readingSteps(stepParts()),
 })

@@ -1,12 +1,12 @@
 /** FHIR search on a type, in a compartment, on everything. */
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { search } from '../interactions/search.ts'
-import { blobs, clock, expressions, reading, seal, store } from '../runtime/aws.ts'
+import { blobs, clock, expressions, reading, resources, seal } from '../runtime/aws.ts'
 import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index } from '../runtime/aws-index.ts'
 
 const searches = search({
-  resources: store(),
+  resources: resources(),
   index: index(),
   clock: clock(),
   seal: seal(),

@@ -2,7 +2,7 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
-import type { Asked, Caller, FhirResponse } from '../interactions/interaction.ts'
+import type { Asked, Caller, FhirRequest, FhirResponse } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
@@ -70,6 +70,13 @@ export type Exchange = {
 export function callerOf({ caller, interaction }: Exchange): Caller {
   if (caller === undefined) throw new TypeError(`no step of ${interaction} finds out who asks`)
   return caller
+}
+
+/** What an interaction is given: who asks is part of it. */
+export function requestOf(exchange: Exchange, interaction: InteractionCode): FhirRequest {
+  const { fhir, site, requestId } = exchange
+  const caller = callerOf(exchange)
+  return { ...fhir, ...caller, baseUrl: site.baseUrl, reading: site.reading(caller.tenant), requestId, interaction }
 }
 
 /** What a pipeline is made of. `after` and `onError` run in reverse order. */

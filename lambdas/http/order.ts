@@ -73,6 +73,7 @@ const WRITE: Columns = [...SAVE, ...PATCH, 'DELETE']
 const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
+const OPERATION: Columns = ['OPERATION']
 const FALLBACK: Columns = ['FALLBACK']
 
 export type StepName =
@@ -87,6 +88,7 @@ export type StepName =
   | 'limitForm'
   | 'authenticate'
   | 'checkType'
+  | 'checkScope'
   | 'parsePreferences'
   | 'parseForm'
   | 'parseResource'
@@ -118,11 +120,12 @@ const ROWS: readonly Row[] = [
   use('limitForm',                                AUTH            ),
   each('checkType',          READ, WRITE, SEARCH                  ),
   each('parsePreferences',   ROUTED                               ),
+  each('parsePreconditions', READ, WRITE                          ),
+  each('checkScope',         READ, WRITE, SEARCH, OPERATION       ),
   use('parseForm',                        SEARCH                  ),
   use('parseResource',             SAVE,          BUNDLE          ),
   use('parsePatch',                PATCH                          ),
   each('validateResource',         SAVE                           ),
-  each('parsePreconditions', READ, WRITE                          ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
   use('awaitIndexToken',                  SEARCH, BUNDLE          ),
   use('shapeBody',           ROUTED                               ),

@@ -4,7 +4,7 @@ import type { Endpoint } from '../auth/endpoint.ts'
 import type { FhirRequest, FhirResponse, Interaction } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 import { authRequestOf, authResponse } from './auth-exchange.ts'
-import { callerOf, type Exchange, type HttpResponse, type Step } from './exchange.ts'
+import { type Exchange, type HttpResponse, requestOf, type Step } from './exchange.ts'
 import { entryStepsOf, type StepName, stepsOf } from './order.ts'
 
 export type Steps = Readonly<Partial<Record<StepName, Step>>>
@@ -31,13 +31,6 @@ export const entryPipeline = <T>(
   steps: Steps,
   answer: (request: FhirRequest) => Promise<T>,
 ): ((exchange: Exchange) => Promise<T>) => chain(entryStepsOf(interaction), steps, (exchange) => answer(requestOf(exchange, interaction)))
-
-/** What an interaction is given: who asks is part of it. */
-function requestOf(exchange: Exchange, interaction: InteractionCode): FhirRequest {
-  const { fhir, site, requestId } = exchange
-  const caller = callerOf(exchange)
-  return { ...fhir, ...caller, baseUrl: site.baseUrl, reading: site.reading(caller.tenant), requestId, interaction }
-}
 
 const NO_CONTEXT = {} as never
 

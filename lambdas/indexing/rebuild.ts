@@ -29,6 +29,7 @@ export function sliceAfter(
     tenant,
     types: [type],
     where: all(),
+    access: 'everything',
     order: [],
     limit,
     total: rebuild.total < 0 ? 'accurate' : 'none',

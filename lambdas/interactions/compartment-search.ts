@@ -2,6 +2,7 @@
 import { OWNERS } from '../fhir/compartment.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
+import type { Searcher } from '../search/condition.ts'
 import type { Predicate } from '../search/plan.ts'
 import type { FhirRequest } from './interaction.ts'
 
@@ -14,6 +15,8 @@ export function compartmentOf({ compartment }: FhirRequest): readonly Predicate[
   return [{ kind: 'compartment', oneOf: [compartment] }]
 }
 
-/** `asked`: of `_type`. */
-export const typesOf = ({ type }: FhirRequest, asked: readonly string[] | undefined): readonly string[] =>
-  type === undefined ? (asked ?? resourceTypes) : [type]
+/** `asked`: of `_type`. FhirError 403 where one that is named is out of scope, or all are. */
+export function typesOf({ type }: FhirRequest, asked: readonly string[] | undefined, searcher: Searcher): readonly string[] {
+  if (type === undefined && asked === undefined) return searcher.within(resourceTypes)
+  return (type === undefined ? asked! : [type]).flatMap((each) => searcher.within([each]))
+}

@@ -15,12 +15,11 @@ import { extract } from '../search/extract.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { Plan, Predicate } from '../search/plan.ts'
 import { parseSearch } from '../search/query.ts'
-import type { Reading } from '../search/reading.ts'
 import type { FhirRequest, Ports } from './interaction.ts'
+import { searcherOf } from './searcher.ts'
 
 export type Criteria = {
-  readonly tenant: string
-  readonly reading: Reading
+  readonly request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>
   readonly type: string
   readonly pairs: Pairs
   readonly where: readonly Condition[]
@@ -28,15 +27,15 @@ export type Criteria = {
 export type Match = ResourceKey & { readonly versionId: number }
 
 /** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
-export function criteriaOf({ tenant, reading }: Pick<FhirRequest, 'tenant' | 'reading'>, type: string, pairs: Pairs): Criteria {
-  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...reading })
+export function criteriaOf(request: Criteria['request'], type: string, pairs: Pairs): Criteria {
+  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...request.reading })
   if (used.length === 0)
     throw fhirError(
       400,
       'required',
       'A conditional interaction needs at least one search criterion; any other names its resource: [type]/[id]',
     )
-  return { tenant, reading, type, pairs, where }
+  return { request, type, pairs, where }
 }
 
 /** Up to two matches: none, one, or too many. `holder` counts when it matches, though the index may not know it yet. */
@@ -45,17 +44,25 @@ export async function matchesOf(
   criteria: Criteria,
   holder?: ResourceKey,
 ): Promise<readonly Match[]> {
-  const { tenant, type } = criteria
-  const where = await resolved(criteria.where, tenant, index)
-  const plan: Plan = { tenant, types: [type], where, order: [], limit: 2, total: 'none' }
+  const { request, type } = criteria
+  const { tenant } = request
+  const searcher = searcherOf(request)
+  const types = searcher.within([type])
+  const where = await resolved(criteria.where, searcher, index)
+  const plan: Plan = { tenant, types, where, access: searcher.rules(types), order: [], limit: 2, total: 'none' }
   const { hits } = await index.find(plan)
   const matches = hits.map(({ id, version }) => ({ tenant, type, id, versionId: version }))
   if (holder === undefined || matches.some(({ id }) => id === holder.id)) return matches
-  const [head] = await resources.current([holder])
+  const [head] = await resources(request, 's').current([holder])
   return head !== undefined && (await holdsOn(where, criteria, head, expressions)) ? [...matches, head] : matches
 }
 
-async function holdsOn(where: Predicate, { reading }: Criteria, head: ResourceVersion, expressions: ExpressionRunner): Promise<boolean> {
+async function holdsOn(
+  where: Predicate,
+  { request: { reading } }: Criteria,
+  head: ResourceVersion,
+  expressions: ExpressionRunner,
+): Promise<boolean> {
   if (head.deleted) return false
   const resource = parseJsonBytes(head.body) as Resource
   await evaluateAhead([resource], reading, expressions)
@@ -63,7 +70,7 @@ async function holdsOn(where: Predicate, { reading }: Criteria, head: ResourceVe
 }
 
 /** Binds a write that found no match to its criteria. */
-export const guardOf = ({ tenant, type, pairs }: Criteria, taker: ResourceKey, holder?: ResourceKey): Guard => ({
+export const guardOf = ({ request: { tenant }, type, pairs }: Criteria, taker: ResourceKey, holder?: ResourceKey): Guard => ({
   tenant,
   guard: createHash('sha256')
     .update(JSON.stringify([type, pairs.map(([name, value]) => `${name}=${value}`).sort()]))

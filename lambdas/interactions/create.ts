@@ -9,6 +9,7 @@ import { malformedId, typeOf } from './key.ts'
 import { save, unchanged } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { type AttemptPorts, andThen, type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { shownTo } from './written-head.ts'
 
 export const creation: WriteInteraction = {
   async locate(ports, request, holder) {
@@ -18,8 +19,11 @@ export const creation: WriteInteraction = {
     const criteria = criteriaOf(request, type, pairsOf(ifNoneExist))
     const matches = await matchesOf(ports, criteria, holder)
     if (matches.length > 1) throw tooManyMatches()
-    const [version] = matches.length === 1 ? await ports.resources.versions(matches) : []
-    if (version !== undefined) return { kind: 'answer', response: unchanged(request, version), key: version }
+    const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
+    if (version !== undefined) {
+      const response = await shownTo(request, version, unchanged(request, version), ports.expressions)
+      return { kind: 'answer', response, key: version }
+    }
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
   },

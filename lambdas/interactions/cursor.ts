@@ -5,11 +5,14 @@ import type { Clock } from '../ports/clock.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Caller } from './interaction.ts'
 
+/** Whom a link is good for. */
+export type Owner = Pick<Caller, 'tenant' | 'client'>
+
 const LIFETIME = 24 * 60 * 60 * 1000
 
 /** What a cursor pages through. It carries only a mark of it, so that it stays short and holds no query text. */
 export type Paged = {
-  readonly caller: Caller
+  readonly caller: Owner
   readonly path: string
   /** Filters, order and kind of page, as JSON: what may change between two pages is not among them. */
   readonly of: unknown
@@ -21,7 +24,7 @@ export const sealCursor = (seal: Seal, clock: Clock, position: unknown, paged: P
   seal.seal(JSON.stringify([callerMark(paged.caller), markOf(paged), position]), clock.now())
 
 /** FhirError 400 for a changed cursor or one of another caller, 410 for an expired one. What it pages through is for `mustPage` to check. */
-export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, caller: Caller): Opened<Position> {
+export function openCursor<Position>(seal: Seal, clock: Clock, cursor: string, caller: Owner): Opened<Position> {
   const opened = seal.open(cursor)
   const [of, mark, position] = JSON.parse(opened?.text ?? '[]') as [string, string, Position]
   if (opened === undefined || of !== callerMark(caller))
@@ -40,6 +43,6 @@ export function mustPage({ mark }: Opened<unknown>, paged: Paged): void {
 const MARK = 16
 
 const markOf = ({ path, of }: Paged): string => hashed([path, of])
-const callerMark = ({ tenant, client }: Caller): string => hashed([tenant, client])
+const callerMark = ({ tenant, client }: Owner): string => hashed([tenant, client])
 
 const hashed = (of: unknown): string => createHash('sha256').update(JSON.stringify(of)).digest('base64url').slice(0, MARK)

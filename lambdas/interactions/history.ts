@@ -13,6 +13,7 @@ import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 import { lightEnough, queryText } from './page.ts'
+import type { Seen } from './seen.ts'
 
 type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
 
@@ -23,9 +24,10 @@ export const history =
     const asked = parametersOf(request)
     const paged: Paged = { caller: request, path: pathOf(request), of: asked.window }
     const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
-    if (scope.id !== undefined && (await resources.heads([scope]))[0] === undefined) throw notFound(scope)
+    const seen = resources(request, scope.id === undefined ? 's' : 'r')
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
-    const page = await resources.history(scope, window, after, asked.count)
+    const page = await seen.history(scope, window, after, asked.count)
+    if (scope.id !== undefined && page.versions.length === 0 && (await isUnknown(seen, scope))) throw notFound(scope)
     const versions = lightEnough(page.versions)
     const last = versions.at(-1)
     const more = last !== undefined && (page.more || versions.length < page.versions.length)
@@ -41,6 +43,9 @@ export const history =
       },
     }
   }
+
+const isUnknown = async (seen: Seen, scope: HistoryScope): Promise<boolean> =>
+  (await seen.history(scope, {}, undefined, 1)).versions.length === 0
 
 function positionAsked(seal: Seal, clock: Clock, text: string, paged: Paged): HistoryPosition {
   const cursor = openCursor<HistoryPosition>(seal, clock, text, paged.caller)

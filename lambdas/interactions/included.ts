@@ -6,6 +6,7 @@ import { localReference } from '../fhir/references.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import type { Searcher } from '../search/condition.ts'
 import { followed, type Include } from '../search/include.ts'
 import type { SearchParameter } from '../search/parameters.ts'
 import { type Predicate, some } from '../search/plan.ts'
@@ -13,6 +14,7 @@ import { remembered } from '../search/remembered.ts'
 import type { FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { type SearchPorts, versionsOf } from './search-entries.ts'
+import { searcherOf } from './searcher.ts'
 import { inHandfuls, othersPass } from './slices.ts'
 
 /** Rounds of `:iterate`. */
@@ -51,6 +53,12 @@ export async function included(
   return found.size < MOST ? entries : [...entries, CUT]
 }
 
+/** FhirError 403 where a type is named that is out of scope; those that are only possible are left out. */
+export function checkIncludes(searcher: Searcher, includes: readonly Include[]): void {
+  for (const { reverse, source, target } of includes)
+    for (const type of [reverse ? source : '*', target ?? '*']) if (type !== '*') searcher.within([type])
+}
+
 const CUT: BundleEntry = {
   resource: outcome([
     { severity: 'warning', code: 'too-costly', text: `More than ${MOST} resources would be included: the others are left out` },
@@ -72,10 +80,12 @@ async function comingAlong(
 /** What the resources refer to. */
 async function referred(
   { resources, expressions }: SearchPorts,
-  { tenant, reading }: FhirRequest,
+  request: FhirRequest,
   includes: readonly Include[],
   sources: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
+  const { tenant, reading } = request
+  const seen = resources(request, 's')
   const keys = new Map<string, ResourceKey>()
   const leadingFrom = remembered(resourceTypes.length, (type) => leading(includes, type, reading))
   for (const { type, body } of sources) {
@@ -94,7 +104,7 @@ async function referred(
         if (wanted.has(target) || wanted.has(undefined)) keys.set(name, { tenant, type: target, id })
       }
   }
-  const heads = await inHandfuls([...keys.values()], (some) => resources.current(some))
+  const heads = await inHandfuls([...keys.values()], (some) => seen.current(some))
   return heads.filter((head): head is ResourceVersion => head !== undefined && !head.deleted)
 }
 
@@ -106,9 +116,10 @@ async function referring(
   targets: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
   const { tenant, reading } = request
+  const searcher = searcherOf(request)
   const found: ResourceVersion[] = []
-  const types = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
-  for (const source of types) {
+  const sources = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
+  for (const source of sources.length === 0 ? [] : searcher.within(sources)) {
     const where = some(
       ...[...leading(includes, source, reading)].flatMap(([{ field, targets: possible }, wanted]): readonly Predicate[] => {
         const isWanted = (type: string): boolean => possible.includes(type) && (wanted.has(type) || wanted.has(undefined))
@@ -117,7 +128,8 @@ async function referring(
       }),
     )
     if (where.kind === 'some' && where.of.length === 0) continue
-    const { hits } = await ports.index.find({ tenant, types: [source], where, order: [], limit: MOST - found.length, total: 'none' })
+    const matching = { tenant, types: [source], where, access: searcher.rules([source]) }
+    const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST - found.length, total: 'none' })
     found.push(...(await versionsOf(ports, request, hits)))
     if (found.length >= MOST) break
   }

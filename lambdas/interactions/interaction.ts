@@ -1,17 +1,19 @@
 /** What an interaction gets and gives: HTTP is already behind it, stores are ports. */
 
+import type { Access } from '../access/access.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
-import type { ResourceReader, ResourceWriter, VersionKey } from '../ports/resource-store.ts'
+import type { CommitResult, Guard, ResourceReader, VersionKey, Write } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { Reading } from '../search/reading.ts'
 import type { InteractionCode } from './routes.ts'
+import type { Looking, SeenBy } from './seen.ts'
 
 /** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */
 export type Preconditions = {
@@ -52,7 +54,7 @@ export type Asked = {
 }
 
 /** Who asks. `client`: its id; `open` where nobody is asked who they are. What one is handed to come back with is of no use to another. */
-export type Caller = { readonly tenant: string; readonly client: string }
+export type Caller = { readonly tenant: string; readonly client: string; readonly access: Access }
 
 /** What the entries of a Bundle have in common with it: who asks, and who is asked. `requestId`: by which logs and answers name the request. */
 export type Context = Caller & {
@@ -88,10 +90,17 @@ export type Choices = {
   readonly maxTransactionEntries: number
 }
 
+/** `by`: who asked for the commit. */
+export type RequestWriter = {
+  readonly commit: (writes: readonly Write[], guards: readonly Guard[], by: Looking) => Promise<CommitResult>
+}
+
 /** What interactions may need; each names its own with Pick. */
 export type Ports = {
-  readonly resources: ResourceReader
-  readonly writer: ResourceWriter
+  readonly resources: SeenBy
+  /** As they are: writes judge them. */
+  readonly heads: ResourceReader['heads']
+  readonly writer: RequestWriter
   readonly index: SearchIndex
   /** The index as conditional interactions ask it: one for all searches of an attempt, which looks at what was written lately once. */
   readonly latest: () => SearchIndex

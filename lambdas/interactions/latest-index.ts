@@ -12,7 +12,7 @@ import type { Hit, IndexDocument, SearchIndex } from '../ports/search-index.ts'
 import { evaluate, positionOf } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
-import { comparePositions, type Plan, type Position } from '../search/plan.ts'
+import { comparePositions, type Plan, type Position, whereOf } from '../search/plan.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { nameOf } from './key.ts'
 
@@ -93,10 +93,10 @@ async function documentsOf(parts: LatestParts, tenant: string, versions: readonl
 /** Documents are kept, bodies are not. */
 const NO_BODY = new Uint8Array()
 
-function hitOf({ document }: Latest, { where, order }: Plan): readonly Hit[] {
-  if (document === undefined || !evaluate(where, document)) return []
+function hitOf({ document }: Latest, plan: Plan): readonly Hit[] {
+  if (document === undefined || !evaluate(whereOf(plan, document.type), document)) return []
   const { type, id, version } = document
-  return [{ type, id, version, position: positionOf(document, order) }]
+  return [{ type, id, version, position: positionOf(document, plan.order) }]
 }
 
 /** What the index finds apart from the latest, up to one more than is asked for. */

@@ -5,13 +5,15 @@ import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceKey, ResourceVersion, VersionKey, Write } from '../ports/resource-store.ts'
 import { checkDefinition, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
-import type { Change, Head, Target } from './writing.ts'
+import { andThen, type Change, type Target } from './writing.ts'
+import { type Head, mustWrite, shownTo } from './written-head.ts'
 
 const LARGEST_BODY = 20_000_000
 
@@ -19,7 +21,10 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
-/** Saves the resource as the version after `head`, unless it defines a search parameter that cannot be searched by: FhirError 422. */
+/**
+ * Saves the resource as the version after `head`. FhirError 403 for a version the request may not make, 422 for one that defines a search
+ * parameter that cannot be searched by.
+ */
 export function save(
   { clock, expressions }: Pick<Ports, 'clock' | 'expressions'>,
   request: FhirRequest,
@@ -27,10 +32,19 @@ export function save(
   head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change> {
-  const next = () => following(clock, request, target, head, resource)
+  const next = (): Awaitable<Change> => {
+    const change = following(clock, request, target, head, resource)
+    return andThen(mustWrite(request, change.write, expressions), () => withoutUnread(request, change, expressions))
+  }
   if (resource.resourceType !== 'SearchParameter') return next()
   return checkDefinition(resource, request.tenant, expressions, request.reading.custom).then(next)
 }
+
+/** A patch does not send what it changes. */
+const withoutUnread = (request: FhirRequest, change: Change, expressions: ExpressionRunner): Awaitable<Change> =>
+  request.interaction === 'patch'
+    ? andThen(shownTo(request, change.write, change.response, expressions), (response) => ({ ...change, response }))
+    : change
 
 function following(clock: Clock, request: FhirRequest, { key, guard }: Target, head: Head | undefined, resource: Resource): Change {
   const expected = head?.versionId ?? 0

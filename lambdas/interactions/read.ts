@@ -10,7 +10,7 @@ export const read =
   ({ resources, progress }: Pick<Ports, 'resources' | 'progress'>): Interaction =>
   async (request) => {
     const key = keyOf(request)
-    const [head] = await resources.current([key])
+    const [head] = await resources(request, 'r').current([key])
     if (head === undefined) throw notFound(key)
     if (head.deleted) throw gone(key, 404)
     const response = found(head, request)

@@ -4,14 +4,16 @@ import { FhirError, type Issue } from '../fhir/outcome.ts'
 import { localReferences } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
-import type { ResourceKey, ResourceReader, ResourceWriter, Write } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceWriter, Write } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { REFERENCES } from '../search/extract.ts'
+import type { RequestWriter } from './interaction.ts'
 import { nameOf } from './key.ts'
+import type { Looking, SeenBy } from './seen.ts'
 
 export type IntegrityPorts = {
   readonly writer: ResourceWriter
-  readonly resources: ResourceReader
+  readonly resources: SeenBy
   /** Made with `allReferences`. */
   readonly index: SearchIndex
   /** Without a slash at the end. */
@@ -29,13 +31,13 @@ export class BrokenReference extends FhirError {
 }
 
 /** Commits one after the other, each checked against what the one before it left. BrokenReference instead of a commit that breaks one. */
-export function integrityWriter({ writer, ...ports }: IntegrityPorts): ResourceWriter {
+export function integrityWriter({ writer, ...ports }: IntegrityPorts): RequestWriter {
   let last: Promise<unknown> = Promise.resolve()
   return {
-    commit(writes, guards) {
+    commit(writes, guards, by) {
       const checked = async () => {
-        await checkReferences(ports, writes)
-        await checkDeletions(ports, writes)
+        await checkReferences(ports, writes, by)
+        await checkDeletions(ports, writes, by)
         return writer.commit(writes, guards)
       }
       const result = last.then(checked, checked)
@@ -47,8 +49,8 @@ export function integrityWriter({ writer, ...ports }: IntegrityPorts): ResourceW
 
 type CheckPorts = Omit<IntegrityPorts, 'writer'>
 
-/** 422: a resource refers to one that is not there, or that the same commit deletes. */
-async function checkReferences({ resources, baseUrl }: CheckPorts, writes: readonly Write[]): Promise<void> {
+/** 422: a resource refers to one that is not there, for all that may be seen, or that the same commit deletes. */
+async function checkReferences({ resources, baseUrl }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
   const own = new Map(writes.map((write) => [nameOf(write), write.deleted]))
   const asked = writes.flatMap(({ tenant, deleted, body }, write) =>
     deleted
@@ -61,7 +63,7 @@ async function checkReferences({ resources, baseUrl }: CheckPorts, writes: reado
         })),
   )
   const outside = [...new Map(asked.filter(({ reference }) => !own.has(reference)).map(({ reference, key }) => [reference, key])).values()]
-  const heads = await resources.heads(outside)
+  const heads = await resources(by, 'r').current(outside)
   const missing = new Set(outside.filter((_, i) => heads[i]?.deleted !== false).map(nameOf))
   const broken = asked.filter(({ reference }) => own.get(reference) ?? missing.has(reference))
   const [first] = broken
@@ -81,18 +83,28 @@ async function checkReferences({ resources, baseUrl }: CheckPorts, writes: reado
 }
 
 /** 409: a resource is deleted that others refer to. */
-async function checkDeletions({ index }: CheckPorts, writes: readonly Write[]): Promise<void> {
+async function checkDeletions({ index, resources }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
   const written = new Set(writes.map(nameOf))
   for (const [i, write] of writes.entries()) {
     if (!write.deleted) continue
     const where = { kind: 'key', field: REFERENCES, oneOf: [nameOf(write)] } as const
-    const plan = { tenant: write.tenant, types: resourceTypes, where, order: [], limit: writes.length + 1, total: 'none' } as const
+    const plan = {
+      tenant: write.tenant,
+      types: resourceTypes,
+      where,
+      access: 'everything',
+      order: [],
+      limit: writes.length + 1,
+      total: 'none',
+    } as const
     const { hits } = await index.find(plan)
     const holder = hits.find((hit) => !written.has(nameOf(hit)))
-    if (holder !== undefined)
-      throw new BrokenReference(409, i, [
-        { severity: 'error', code: 'conflict', text: `${nameOf(write)} cannot be deleted: ${nameOf(holder)} refers to it` },
-      ])
+    if (holder === undefined) continue
+    const [seen] = await resources(by, 'r').current([{ ...holder, tenant: write.tenant }])
+    const who = seen === undefined ? 'another resource' : nameOf(holder)
+    throw new BrokenReference(409, i, [
+      { severity: 'error', code: 'conflict', text: `${nameOf(write)} cannot be deleted: ${who} refers to it` },
+    ])
   }
 }
 

@@ -23,7 +23,7 @@ const MOST_SEARCHES = 10_000
 /** For the resources of one request: each search is made once. */
 export function resolving(
   ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
-  request: Pick<FhirRequest, 'tenant' | 'reading'>,
+  request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>,
 ): Resolve {
   const found = new Map<string, Promise<string>>()
   const takeTurn = limited()
@@ -63,7 +63,7 @@ const withPlace = ({ status, issues }: FhirError, expression: string | undefined
 
 async function targetOf(
   ports: Pick<Ports, 'index' | 'resources' | 'expressions'>,
-  request: Pick<FhirRequest, 'tenant' | 'reading'>,
+  request: Pick<FhirRequest, 'tenant' | 'access' | 'reading'>,
   reference: string,
 ) {
   const at = reference.indexOf('?')

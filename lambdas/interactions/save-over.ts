@@ -5,7 +5,8 @@ import { stamp } from '../fhir/version.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
 import { save, unchanged } from './next-version.ts'
-import type { Answer, AttemptPorts, Change, Head, Target } from './writing.ts'
+import type { Answer, AttemptPorts, Change, Target } from './writing.ts'
+import type { Head } from './written-head.ts'
 
 export function saveOver(
   { choices, ...ports }: Pick<AttemptPorts, 'clock' | 'expressions' | 'choices'>,

@@ -14,11 +14,13 @@ export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly to
 /** The versions the index found. */
 export async function versionsOf(
   { resources }: Pick<SearchPorts, 'resources'>,
-  { tenant }: FhirRequest,
+  request: FhirRequest,
   hits: readonly Hit[],
 ): Promise<readonly ResourceVersion[]> {
+  const { tenant } = request
+  const seen = resources(request, 's')
   const keys = hits.map(({ type, id, version }) => ({ tenant, type, id, versionId: version }))
-  const versions = await inHandfuls(keys, (some) => resources.versions(some))
+  const versions = await inHandfuls(keys, (some) => seen.versions(some))
   return versions.map((version) => {
     if (version === undefined) throw new Error('the index knows a version that the store does not have')
     return version

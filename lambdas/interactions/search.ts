@@ -7,22 +7,27 @@ import type { SearchRequest } from '../search/query.ts'
 import { compartmentOf, typesOf } from './compartment-search.ts'
 import { explanation } from './explain.ts'
 import { groupEntries } from './grouped.ts'
-import { included } from './included.ts'
+import { checkIncludes, included } from './included.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { nearest } from './nearest.ts'
 import { HEAVIEST_PAGE, lightEnough } from './page.ts'
 import { matchEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
 import { type Asked, linksOf, pageAsked } from './search-page.ts'
+import { searcherOf } from './searcher.ts'
 
 export const search =
   (ports: SearchPorts): Interaction =>
   async (request) => {
     const page = await pageAsked(ports, request)
     const asked = page.search
+    const searcher = searcherOf(request)
+    checkIncludes(searcher, asked.includes)
+    const types = typesOf(request, asked.types, searcher)
     const matching: Matching = {
       tenant: request.tenant,
-      types: typesOf(request, asked.types),
-      where: await resolved([...compartmentOf(request), ...asked.where], request.tenant, ports.index),
+      types,
+      where: await resolved([...compartmentOf(request), ...asked.where], searcher, ports.index),
+      access: searcher.rules(types),
     }
     const { entries, total, next } =
       asked.group === undefined

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pairs } from '../search/pairs.ts'
-import type { Caller } from './interaction.ts'
+import type { Owner } from './cursor.ts'
 
 const FOLDER = 'queries/'
 const DAY = 24 * 60 * 60 * 1000
@@ -11,7 +11,7 @@ const DAY = 24 * 60 * 60 * 1000
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** The key under which they are kept. The same parameters of one caller have the same key all day. */
-export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client }: Caller, pairs: Pairs): Promise<string> {
+export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client }: Owner, pairs: Pairs): Promise<string> {
   const text = JSON.stringify([tenant, client, pairs])
   const key = `${dayOf(clock.now())}/${createHash('sha256').update(text).digest('base64url')}`
   if ((await blobs.get(FOLDER + key)) === undefined)
@@ -20,7 +20,7 @@ export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client
 }
 
 /** undefined: not kept any more, or another caller's. */
-export async function keptQuery(blobs: BlobStore, caller: Caller, key: string): Promise<Pairs | undefined> {
+export async function keptQuery(blobs: BlobStore, caller: Owner, key: string): Promise<Pairs | undefined> {
   const blob = await blobs.get(FOLDER + key)
   if (blob === undefined) return undefined
   const [tenant, client, pairs] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, string, Pairs]

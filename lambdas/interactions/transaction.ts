@@ -28,6 +28,7 @@ import {
   type WriteInteraction,
   type WritePorts,
 } from './writing.ts'
+import { headFor } from './written-head.ts'
 
 type PlannedWrite = {
   readonly entry: EntryRequest
@@ -68,7 +69,7 @@ async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer
     const changes = changed.map(({ change }) => change).filter((change) => change.kind === 'change')
     if (changes.length === 0) return changed
     const guards = changes.flatMap(({ guards }) => guards)
-    const result = await committed(ports, changes, guards, changed)
+    const result = await committed(ports, outer, changes, guards, changed)
     if (result.kind === 'committed') return changed
     holders.clear()
     if (result.kind === 'guarded') {
@@ -81,6 +82,7 @@ async function commit(ports: WritePorts, planned: readonly PlannedWrite[], outer
 
 async function committed(
   { writer }: WritePorts,
+  outer: FhirRequest,
   changes: readonly Change[],
   guards: readonly Guard[],
   changed: readonly Changed[],
@@ -89,6 +91,7 @@ async function committed(
     return await writer.commit(
       changes.map(({ write }) => write),
       guards,
+      outer,
     )
   } catch (thrown) {
     if (!(thrown instanceof BrokenReference)) throw thrown
@@ -106,7 +109,7 @@ async function plan(
   const located = await locate(ports, planned, holders)
   refuseTwice(located)
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
-  const heads = await ports.resources.heads(targets.map(({ key }) => key))
+  const heads = await ports.heads(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
   const meaningIn = meaningOfUrls(located)
   const resolve = resolving(ports, outer)
@@ -119,7 +122,9 @@ async function plan(
       ...ports,
       resolve: (resource: Resource) => andThen(resolve(resource, meaningOf), (after) => checked(resource, after)),
     }
-    return forEntry(entry, () => interaction.change(changing, request, target, head))
+    return forEntry(entry, () =>
+      andThen(headFor(request, head, ports.expressions), (known) => interaction.change(changing, request, target, known)),
+    )
   })
   const made = await allOf(changes)
   return planned.map(({ entry }, i) => ({ entry, change: made[i]! }))

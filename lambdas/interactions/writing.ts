@@ -3,11 +3,12 @@
  * A lost race starts over, so that what a write decided was decided on the version it follows.
  */
 import { fhirError } from '../fhir/outcome.ts'
-import type { DamagedVersion, Guard, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import type { Guard, ResourceKey, Write } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { type Resolve, resolving } from './resolve-references.ts'
+import { type Head, headFor } from './written-head.ts'
 
-export type WritePorts = Pick<Ports, 'resources' | 'writer' | 'latest' | 'clock' | 'expressions' | 'choices'>
+export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'choices'>
 
 /** What one attempt needs. */
 export type AttemptPorts = Omit<WritePorts, 'latest'> & Pick<Ports, 'index'>
@@ -43,9 +44,6 @@ export type WriteInteraction = {
   readonly change: (ports: ChangePorts, request: FhirRequest, target: Target, head: Head | undefined) => Awaitable<Change | Answer>
 }
 
-/** What a write follows: it may also replace what cannot be read. */
-export type Head = ResourceVersion | DamagedVersion
-
 /** So many times a write starts over before it answers 409. */
 export const ATTEMPTS = 100
 
@@ -57,11 +55,12 @@ export const writing =
       const ports = attemptOf(all)
       const target = await locate(ports, request, holder)
       if (target.kind === 'answer') return target.response
-      const [head] = await ports.resources.heads([target.key])
-      if (movedOn(target, head)) continue
+      const [current] = await ports.heads([target.key])
+      if (movedOn(target, current)) continue
+      const head = await headFor(request, current, ports.expressions)
       const changed = await change({ ...ports, resolve: resolving(ports, request) }, request, target, head)
       if (changed.kind === 'answer') return changed.response
-      const result = await ports.writer.commit([changed.write], changed.guards)
+      const result = await ports.writer.commit([changed.write], changed.guards, request)
       if (result.kind === 'committed') return changed.response
       holder = result.kind === 'guarded' ? result.holder : undefined
     }

@@ -4,8 +4,9 @@ import { OpenSearchIndex, type OpenSearchOptions } from '../adapters/opensearch/
 import { tokenOf } from '../adapters/opensearch/visible.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
+import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import { blobs, clock, config, expressions, places, reading, seal, store } from './aws.ts'
+import { blobs, clock, config, expressions, places, reading, resources, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { readIdentity } from './config.ts'
 import { once } from './once.ts'
@@ -52,7 +53,8 @@ export const bodyStepParts = (): BodyStepParts => ({
 
 /** What writing interactions need. */
 export const writePorts = () => ({
-  resources: store(),
+  resources: resources(),
+  heads: (keys: Parameters<ResourceReader['heads']>[0]) => store().heads(keys),
   writer: store(),
   latest,
   clock: clock(),

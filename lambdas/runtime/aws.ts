@@ -13,6 +13,7 @@ import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
 import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
 import { KnownReading } from '../indexing/known-reading.ts'
+import { seenThrough } from '../interactions/seen.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
@@ -49,6 +50,9 @@ export const openStore = (settleTime?: number): DynamoDbResourceStore =>
 
 /** Reader and writer. What a function may do with it is its role's affair. */
 export const store = /* @__PURE__ */ once(() => openStore())
+
+/** As requests see them. */
+export const resources = /* @__PURE__ */ once(() => seenThrough(store(), expressions()))
 
 export const audit = /* @__PURE__ */ once(
   () =>

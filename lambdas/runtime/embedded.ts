@@ -23,15 +23,15 @@ import { statusOf } from '../indexing/index-state.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
-import type { Ports } from '../interactions/interaction.ts'
+import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { reindexStatus, startReindex } from '../interactions/reindex.ts'
+import { seenThrough } from '../interactions/seen.ts'
 import { forgetQueries } from '../interactions/stored-query.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
-import type { ResourceWriter } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import { clockCommands } from './accept-clock.ts'
 import { commitRestored, storeCommands, takeRestored } from './backup.ts'
@@ -170,7 +170,8 @@ async function openHome({ config, baseUrl, report, data, clock, audit, seal, blo
     clock,
     progress: progressOf(stores),
     reindex: reindexOf(stores),
-    resources: stores.store,
+    resources: seenThrough(stores.store, stores.expressions),
+    heads: (keys) => stores.store.heads(keys),
     writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
     index: stores.searcher,
     latest: () => stores.searcher,
@@ -210,9 +211,9 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
   },
 })
 
-function writerOf({ store, searcher }: Stores, { referentialIntegrity }: Config, baseUrl: string): ResourceWriter {
+function writerOf({ store, searcher, expressions }: Stores, { referentialIntegrity }: Config, baseUrl: string): RequestWriter {
   const writer = pacedWriter(store, () => searcher.lag())
-  return referentialIntegrity ? integrityWriter({ writer, resources: store, index: searcher, baseUrl }) : writer
+  return referentialIntegrity ? integrityWriter({ writer, resources: seenThrough(store, expressions), index: searcher, baseUrl }) : writer
 }
 
 function serveOf(ports: Ports, parts: BodyStepParts, site: Site): Serve {

@@ -1,10 +1,10 @@
 /** Refuses writes whose stamps cannot be believed. */
+import type { RequestWriter } from '../interactions/interaction.ts'
 import { ClockJumped } from '../ports/clock-jumped.ts'
-import type { ResourceWriter } from '../ports/resource-store.ts'
 
-export const stampedWriter = (writer: ResourceWriter, clock: { readonly mayStamp: () => boolean }): ResourceWriter => ({
-  async commit(writes, guards) {
+export const stampedWriter = (writer: RequestWriter, clock: { readonly mayStamp: () => boolean }): RequestWriter => ({
+  async commit(writes, guards, by) {
     if (!clock.mayStamp()) throw new ClockJumped('the clock jumped')
-    return writer.commit(writes, guards)
+    return writer.commit(writes, guards, by)
   },
 })

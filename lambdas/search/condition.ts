@@ -2,7 +2,7 @@
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { SearchTooCostly } from '../ports/too-costly.ts'
-import { all, type Predicate } from './plan.ts'
+import { type AccessRules, all, type Predicate } from './plan.ts'
 
 export type Condition = Predicate | Refers | ReferredBy
 
@@ -31,20 +31,46 @@ const LONGEST = 20_000
 /** The field whose only key is the id. */
 const ID = '_id:code'
 
+/** Who searches. `within`: of these types those that may be searched, FhirError 403 where there are none; `rules`: what of them may be found. */
+export type Searcher = {
+  readonly tenant: string
+  readonly within: (types: readonly string[]) => readonly string[]
+  readonly rules: (types: readonly string[]) => AccessRules
+}
+
+/** Who may search everything of a tenant. */
+export const ofTenant = (tenant: string): Searcher => ({ tenant, within: (types) => types, rules: () => 'everything' })
+
 /** The stages of one search. `left`: how many more resources may be between them. */
 type Stages = {
-  readonly tenant: string
+  readonly searcher: Searcher
   readonly index: Pick<SearchIndex, 'distinct'>
   readonly began: number
   left: number
 }
 
-/** All conditions as one predicate. FhirError 403: too many resources between the stages; SearchTooCostly: they took too long. */
-export async function resolved(conditions: readonly Condition[], tenant: string, index: Stages['index']): Promise<Predicate> {
-  const stages: Stages = { tenant, index, began: performance.now(), left: MOST_TOGETHER }
+/** All conditions as one predicate. FhirError 403: too many resources between the stages, or a type; SearchTooCostly: they took too long. */
+export async function resolved(conditions: readonly Condition[], searcher: Searcher, index: Stages['index']): Promise<Predicate> {
+  const stages: Stages = { searcher, index, began: performance.now(), left: MOST_TOGETHER }
   const predicates: Predicate[] = []
-  for (const condition of conditions) predicates.push(await stage(stages, condition))
+  for (const condition of conditions.map((each) => allowed(each, searcher))) predicates.push(await stage(stages, condition))
   return all(...predicates)
+}
+
+/** Without the types a chain could lead to that may not be searched: it is said before anything is looked up. */
+function allowed(condition: Condition, searcher: Searcher): Condition {
+  switch (condition.kind) {
+    case 'refers': {
+      const types = searcher.within(condition.to.map(({ type }) => type))
+      const to = condition.to.filter(({ type }) => types.includes(type))
+      return { ...condition, to: to.map(({ type, where }) => ({ type, where: allowed(where, searcher) })) }
+    }
+    case 'referredBy':
+      searcher.within([condition.by])
+      return { ...condition, where: allowed(condition.where, searcher) }
+    default:
+      return condition
+  }
 }
 
 async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
@@ -67,9 +93,10 @@ async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
 }
 
 async function distinct(stages: Stages, type: string, where: Predicate, field: string): Promise<readonly string[]> {
-  const { tenant, index, began } = stages
+  const { searcher, index, began } = stages
+  const { tenant, rules } = searcher
   if (performance.now() - began > LONGEST) throw new SearchTooCostly('the stages of the search took too long')
-  const found = await index.distinct({ tenant, types: [type], where }, field, MOST_BETWEEN + 1)
+  const found = await index.distinct({ tenant, types: [type], where, access: rules([type]) }, field, MOST_BETWEEN + 1)
   if (found.length > MOST_BETWEEN) throw tooMany(`${MOST_BETWEEN} resources of type ${type} are between two parts`)
   stages.left -= found.length
   if (stages.left < 0) throw tooMany(`${MOST_TOGETHER} resources are between the parts`)

@@ -43,19 +43,42 @@ export type SortKey = { readonly field: string; readonly descending: boolean }
 /** The sort values of the last hit of a page, then its type and id. */
 export type Position = { readonly values: readonly (string | number | null)[]; readonly type: string; readonly id: string }
 
+/** What of each type may be found: of a type that is not named, nothing. */
+export type AccessRules = 'everything' | Readonly<Record<string, Predicate>>
+
 /** What is looked for, without how it is shown. */
 export type Matching = {
   readonly tenant: string
   readonly types: readonly string[]
   readonly where: Predicate
+  /** Narrows `where`: of who asks. */
+  readonly access: AccessRules
 }
 
 /** Nothing but what is looked for. Every part has its name here: one that is added does not compile until it has. */
-export const matchingOf = ({ tenant, types, where }: Matching): { readonly [Part in keyof Required<Matching>]: Matching[Part] } => ({
+export const matchingOf = ({
   tenant,
   types,
   where,
+  access,
+}: Matching): { readonly [Part in keyof Required<Matching>]: Matching[Part] } => ({
+  tenant,
+  types,
+  where,
+  access,
 })
+
+/** What resources of a type must meet. */
+export function whereOf({ where, access }: Pick<Matching, 'where' | 'access'>, type: string): Predicate {
+  const rule = ruleOf(access, type)
+  return isAlways(rule) ? where : all(where, rule)
+}
+
+/** Each once. */
+export const rulesOf = ({ types, access }: Pick<Matching, 'types' | 'access'>): readonly Predicate[] =>
+  access === 'everything' ? [] : [...new Set(types.map((type) => ruleOf(access, type)))]
+
+export const ruleOf = (access: AccessRules, type: string): Predicate => (access === 'everything' ? ALWAYS : (access[type] ?? NEVER))
 
 export type Plan = Matching & {
   /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
@@ -82,6 +105,11 @@ export type GroupPlan = Matching & {
   readonly after?: GroupPosition
   readonly skip?: number
 }
+
+export const ALWAYS: Predicate = { kind: 'all', of: [] }
+export const NEVER: Predicate = { kind: 'some', of: [] }
+export const isAlways = (p: Predicate): boolean => p.kind === 'all' && p.of.length === 0
+export const isNever = (p: Predicate): boolean => p.kind === 'some' && p.of.length === 0
 
 export const all = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'all', of })
 export const some = (...of: readonly Predicate[]): Predicate => (of.length === 1 ? of[0]! : { kind: 'some', of })

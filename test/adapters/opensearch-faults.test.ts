@@ -44,6 +44,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     tenant: 'one',
     types: ['Observation'],
     where: all(),
+    access: 'everything',
     order: [],
     limit: 1_000,
     total: 'accurate',

@@ -7,7 +7,7 @@ import { above, below, doubleText, textDouble } from '../../lambdas/search/doubl
 import { all, compareText, not, type Plan, type Predicate, some } from '../../lambdas/search/plan.ts'
 
 const index = new OpenSearchIndex(new Client({ node: 'http://127.0.0.1:1' }), { prefix: 'fhir' })
-const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: all(), order: [], limit: 20, total: 'none' }
+const PLAN: Plan = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything', order: [], limit: 20, total: 'none' }
 
 /** The conditions beside those of every search. */
 async function asked(where: Predicate): Promise<unknown> {

@@ -25,6 +25,7 @@ function atItsLimits(endpoint: string): void {
     tenant: 'one',
     types: [type],
     where: all(),
+    access: 'everything',
     order: [],
     limit: 1_000,
     total: 'none',
@@ -99,7 +100,17 @@ function atItsLimits(endpoint: string): void {
       document({ type: 'Media', id: `${id}`, groups: { 'g:code': Array.from({ length: many }, (_, i) => `${id}-${i}`) } })
     await open.index.apply([...Array.from({ length: 13 }, (_, i) => grouped(i, 5_000)), grouped(13, 535)])
     const groups = () =>
-      open.index.groups({ tenant: 'one', types: ['Media'], where: all(), field: 'g:code', order: [], hits: 1, limit: 2, skip: 65_533 })
+      open.index.groups({
+        tenant: 'one',
+        types: ['Media'],
+        where: all(),
+        access: 'everything',
+        field: 'g:code',
+        order: [],
+        hits: 1,
+        limit: 2,
+        skip: 65_533,
+      })
     expect((await groups()).groups.map(({ key }) => key)).toEqual(['9-998', '9-999'])
     await open.index.apply([document({ type: 'Media', id: '14', groups: { 'g:code': ['one more'] } })])
     await expect(groups()).rejects.toThrow(TooManyGroups)
@@ -150,7 +161,16 @@ function atItsLimits(endpoint: string): void {
     await keeping.apply([document({ type: 'Substance', id: '1', groups: { 'g:code': ['x'] }, body })])
     const found = await keeping.find(plan('Substance'))
     expect(found.hits.map((hit) => hit.body)).toEqual([body])
-    const grouping = { tenant: 'one', types: ['Substance'], where: all(), field: 'g:code', order: [], hits: 1, limit: 1 }
+    const grouping = {
+      tenant: 'one',
+      types: ['Substance'],
+      where: all(),
+      access: 'everything' as const,
+      field: 'g:code',
+      order: [],
+      hits: 1,
+      limit: 1,
+    }
     expect((await keeping.groups(grouping)).groups[0]!.hits).toEqual(found.hits)
   })
 

@@ -213,7 +213,8 @@ describe('an index of many versions', () => {
 it('The keys of documents are told as they are, written or not, and after an error as they were', () => {
   const index = new SqliteSearchIndex(':memory:')
   const put = (version: number, id: string, key: string): void => index.applyNow([document({ id, version, keys: { c: [key] } })])
-  const keys = (): readonly string[] => index.distinctNow({ tenant: 'one', types: ['Observation'], where: all() }, 'c', 1_000).toSorted()
+  const keys = (): readonly string[] =>
+    index.distinctNow({ tenant: 'one', types: ['Observation'], where: all(), access: 'everything' }, 'c', 1_000).toSorted()
   for (let i = 0; i < 100; i++) put(1, `${i}`, 'x')
   index.commit()
   expect(keys()).toEqual(['x'])

@@ -22,7 +22,15 @@ it('The SQLite index finds tuples by more labels than it knows by heart, and tho
   const found = async (label: string, whole: boolean, low = 0): Promise<string> => {
     const range = { kind: 'number', relation: 'within', low, high: Number.POSITIVE_INFINITY } as const
     const where: Predicate = { kind: 'tuple', field: 't', key: 'k', labels: [{ text: label, whole }], ranges: [range] }
-    const { hits, total } = await index.find({ tenant: 'one', types: ['Observation'], where, order: [], limit: 2, total: 'accurate' })
+    const { hits, total } = await index.find({
+      tenant: 'one',
+      types: ['Observation'],
+      where,
+      access: 'everything',
+      order: [],
+      limit: 2,
+      total: 'accurate',
+    })
     return `${hits.map(({ id }) => id).join(' ')} of ${total}`
   }
   const MANY = 11_000
@@ -50,7 +58,7 @@ it('The SQLite index tells the keys of matches as they are after each write, in 
   const keyed = (id: number, version: number, key: string) => document({ id: `${id}`, version, keys: { a: ['x'], c: [key] } })
   const where: Predicate = { kind: 'key', field: 'a', oneOf: ['x'] }
   const told = async (...keys: readonly string[]): Promise<void> => {
-    const of = { tenant: 'one', types: ['Observation'], where }
+    const of = { tenant: 'one', types: ['Observation'], where, access: 'everything' } as const
     for (const _ of ['in memory', 'written']) {
       expect((await index.distinct(of, 'c', 100)).toSorted()).toEqual(keys)
       index.commit()
@@ -73,7 +81,15 @@ it('A search of the SQLite index ends when its budget is used up, and the next o
     kind: 'some',
     of: Array.from({ length: 2_000 }, (_, i) => ({ kind: 'contains', field: 'b', text: `x${i}` })),
   }
-  const plan: Plan = { tenant: 'one', types: ['Observation'], where: contains, order: [], limit: 10, total: 'estimate' }
+  const plan: Plan = {
+    tenant: 'one',
+    types: ['Observation'],
+    where: contains,
+    access: 'everything',
+    order: [],
+    limit: 10,
+    total: 'estimate',
+  }
   await expect(index.find(plan)).rejects.toThrow(SearchTooCostly)
   await expect(index.find({ ...plan, where: all(contains, { kind: 'key', field: 'b', oneOf: ['none'] }) })).resolves.toMatchObject({
     hits: [],

@@ -1,6 +1,6 @@
 /** Random index documents and plans over them, the same for the same seed. Few values, so that they meet. */
 import type { IndexDocument, Tuple } from '../../lambdas/ports/search-index.ts'
-import type { GroupPlan, Plan, Predicate, RangeTest, SortKey } from '../../lambdas/search/plan.ts'
+import type { AccessRules, GroupPlan, Plan, Predicate, RangeTest, SortKey } from '../../lambdas/search/plan.ts'
 import { document } from './index-document.ts'
 
 export type Random = { readonly below: (n: number) => number; readonly pick: <T>(of: readonly T[]) => T }
@@ -142,6 +142,12 @@ export function predicateOf(random: Random, depth = 3): Predicate {
   }
 }
 
+/** A type that is not named is hidden. */
+const accessOf = (random: Random): AccessRules =>
+  random.below(3) > 0
+    ? 'everything'
+    : Object.fromEntries(TYPES.filter(() => random.below(4) > 0).map((type) => [type, predicateOf(random)]))
+
 export function planOf(random: Random): Plan {
   const order: readonly SortKey[] = ['p', 'q', 'u']
     .filter(() => random.below(3) === 0)
@@ -150,6 +156,7 @@ export function planOf(random: Random): Plan {
     tenant: random.pick(TENANTS),
     types: random.below(3) === 0 ? TYPES : [random.pick(TYPES)],
     where: predicateOf(random),
+    access: accessOf(random),
     order,
     limit: 1 + random.below(12),
     total: random.pick(['none', 'estimate', 'accurate'] as const),
@@ -160,5 +167,15 @@ export function planOf(random: Random): Plan {
 export function groupPlanOf(random: Random): GroupPlan {
   const { tenant, types, where, order, limit, skip } = planOf(random)
   const field = random.pick(['b:code', 'c:code', 'd:code'])
-  return { tenant, types, where, field, order, hits: 1 + random.below(3), limit, ...(skip === undefined ? {} : { skip }) }
+  return {
+    tenant,
+    types,
+    where,
+    access: accessOf(random),
+    field,
+    order,
+    hits: 1 + random.below(3),
+    limit,
+    ...(skip === undefined ? {} : { skip }),
+  }
 }

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import type { Group, GroupPage, Hit, HitPage, IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
-import { resolved } from '../../lambdas/search/condition.ts'
+import { ofTenant, resolved } from '../../lambdas/search/condition.ts'
 import { evaluate, positionOf } from '../../lambdas/search/evaluate.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import {
@@ -16,6 +16,7 @@ import {
   type Predicate,
   type RangeTest,
   type SortKey,
+  whereOf,
 } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 import { documentsOf, groupPlanOf, planOf, type Random, randomOf, versionsOf } from './generated-search.ts'
@@ -37,6 +38,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       tenant: 'one',
       types: ['Observation'],
       where: all(),
+      access: 'everything',
       order: [],
       limit: 1_000,
       total: 'none',
@@ -52,7 +54,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
       it.each(ROWS)('%s → %s', async (query, expected) => {
         await apply(...OBSERVATIONS)
         const { where: conditions, order } = parseSearch('Observation', [...new URLSearchParams(query)], { handling: 'strict', now: NOW })
-        const where = await resolved(conditions, 'one', open.index)
+        const where = await resolved(conditions, ofTenant('one'), open.index)
         const meant = OBSERVATIONS.filter((each) => evaluate(where, each)).sort((a, b) =>
           comparePositions(positionOf(a, order), positionOf(b, order), order),
         )
@@ -424,7 +426,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
         document({ id: '5', type: 'Patient', keys: { b: ['x'], c: ['5'] } }),
       )
       const distinct = async (where: Predicate, field = 'c', limit = 10, types = ['Observation']) =>
-        [...(await open.index.distinct({ tenant: 'one', types, where }, field, limit))].sort().join(' ')
+        [...(await open.index.distinct({ tenant: 'one', types, where, access: 'everything' }, field, limit))].sort().join(' ')
       expect(await distinct(key('x'))).toBe('1 2')
       expect(await distinct(all())).toBe('1 2 3')
       expect(await distinct(all(), 'c', 10, ['Observation', 'Patient'])).toBe('1 2 3 5')
@@ -447,6 +449,7 @@ export function searchIndexContract(name: string, create: () => Promise<OpenInde
           tenant: 'one',
           types: ['Observation'],
           where: key('x'),
+          access: 'everything',
           field: 'g:code',
           order: [{ field: 'p', descending: true }],
           hits: 1,
@@ -562,13 +565,15 @@ const shownOf = ({ hits, more, total }: HitPage) => ({
 })
 
 /** The live documents the plan means. */
-function matchesOf({ tenant, types, where }: Matching, history: readonly IndexDocument[]): readonly IndexDocument[] {
+function matchesOf({ tenant, types, where, access }: Matching, history: readonly IndexDocument[]): readonly IndexDocument[] {
   const newest = new Map<string, IndexDocument>()
   for (const each of history) {
     const name = `${each.type}/${each.id}`
     if (each.tenant === tenant && each.version > (newest.get(name)?.version ?? 0)) newest.set(name, each)
   }
-  return [...newest.values()].filter((each) => !each.deleted && types.includes(each.type) && evaluate(where, each))
+  return [...newest.values()].filter(
+    (each) => !each.deleted && types.includes(each.type) && evaluate(whereOf({ where, access }, each.type), each),
+  )
 }
 
 const sorted = (documents: readonly IndexDocument[], order: readonly SortKey[]): readonly (Hit & { readonly document: IndexDocument })[] =>

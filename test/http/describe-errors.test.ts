@@ -1,5 +1,6 @@
 /** What a client is told when the machine cannot do what it asks, and what a person is told. */
 import { describe as about, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { Refused } from '../../lambdas/adapters/dynamodb/retry.ts'
 import { Failed } from '../../lambdas/adapters/opensearch/cluster.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
@@ -103,7 +104,14 @@ about('a batch', () => {
       tokensOf: () => [],
     },
   })
-  const outer = { tenant: 'default', baseUrl: 'http://x', reading: {}, preferences: {}, requestId: 'id-1' } as unknown as FhirRequest
+  const outer = {
+    tenant: 'default',
+    access: WHOLE_ACCESS,
+    baseUrl: 'http://x',
+    reading: {},
+    preferences: {},
+    requestId: 'id-1',
+  } as unknown as FhirRequest
   const answers = async (thrown: unknown) => {
     const reported: unknown[] = []
     const interactions = { read: async () => ({ status: 200 }), 'search-type': () => Promise.reject(thrown) }

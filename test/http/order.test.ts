@@ -78,13 +78,14 @@ it('records and describes everything outermost, and checks before it reads a bod
     'limitBody',
     'checkType',
     'parsePreferences',
+    'parsePreconditions',
+    'checkScope',
     'parseResource',
     'validateResource',
-    'parsePreconditions',
     'tellIndexToken',
     'shapeBody',
   ])
-  expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'validateResource', 'parsePreconditions'])
+  expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'parsePreconditions', 'checkScope', 'validateResource'])
 })
 
 it('knows who asks before anything of what was sent is read', () => {

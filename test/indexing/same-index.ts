@@ -13,7 +13,7 @@ import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
-import { resolved } from '../../lambdas/search/condition.ts'
+import { ofTenant, resolved } from '../../lambdas/search/condition.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 import { parseSearch } from '../../lambdas/search/query.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
@@ -41,7 +41,8 @@ export async function bothWaysAgree(writes: number, seed: number, open: () => Pr
         const plan: Plan = {
           tenant: TENANT,
           types: [type],
-          where: await resolved(where, TENANT, index),
+          where: await resolved(where, ofTenant(TENANT), index),
+          access: 'everything',
           order,
           limit: 1_000,
           total: 'accurate',

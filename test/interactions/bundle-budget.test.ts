@@ -1,5 +1,6 @@
 /** The reads of a Bundle begin within a time of it; what is written is written. */
 import { describe, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import type { BundlePage } from '../../lambdas/fhir/bundle.ts'
 import { batch } from '../../lambdas/interactions/batch.ts'
 import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
@@ -7,7 +8,7 @@ import type { EntryRequest, Perform } from '../../lambdas/interactions/bundle-en
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
 import { transaction } from '../../lambdas/interactions/transaction.ts'
 
-const request = { tenant: 'default', baseUrl: 'http://x', preferences: {} } as unknown as FhirRequest
+const request = { tenant: 'default', access: WHOLE_ACCESS, baseUrl: 'http://x', preferences: {} } as unknown as FhirRequest
 const entry = (method: string, url: string, index: number): EntryRequest => ({ index, method, url, headers: {} })
 const reads = Array.from({ length: 10 }, (_, i) => entry('GET', `Patient/${i}`, i))
 

@@ -5,7 +5,7 @@ import type { FhirRequest, Ports } from '../../lambdas/interactions/interaction.
 import type { HistoryPage } from '../../lambdas/ports/resource-store.ts'
 
 const headersOf = async (page: Partial<HistoryPage>) => {
-  const resources = { history: async () => ({ versions: [], more: false, ...page }) }
+  const resources = () => ({ history: async () => ({ versions: [], more: false, ...page }) })
   const ports = { resources, clock: { now: () => 0, newId: () => 'id' }, seal: {}, choices: { versioning: true } } as unknown as Ports
   const request = { interaction: 'history-type', tenant: 'a', type: 'Patient', parameters: [], preferences: {}, reading: {}, baseUrl: '' }
   return (await history(ports)(request as unknown as FhirRequest)).headers

@@ -1,5 +1,6 @@
 /** What comes along with matches is read and looked for once, however often it is asked for. Calls are counted. */
 import { beforeEach, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { resourceTypes } from '../../lambdas/fhir/resource-types.ts'
 import { included } from '../../lambdas/interactions/included.ts'
 import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
@@ -8,7 +9,7 @@ import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/resource-
 import { includeOf } from '../../lambdas/search/include.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 
-const request = { tenant: 'default', baseUrl: 'http://x', reading: { baseUrl: 'http://x' } } as unknown as FhirRequest
+const request = { tenant: 'default', access: WHOLE_ACCESS, baseUrl: 'http://x', reading: { baseUrl: 'http://x' } } as unknown as FhirRequest
 
 /** `texts`: how often its body is decoded. */
 function versionOf(type: string, id: string, more: object, counts: { texts: number }): ResourceVersion {
@@ -35,14 +36,14 @@ const ports = {
       return { hits: [], more: false }
     },
   },
-  resources: {
+  resources: () => ({
     current: async (keys: readonly ResourceKey[]) => {
       counts.reads++
       counts.most = Math.max(counts.most, keys.length)
       return keys.map(({ type, id }) => versionOf(type, id, {}, { texts: 0 }))
     },
     versions: async () => [],
-  },
+  }),
 } as unknown as SearchPorts
 
 const names = (entries: Awaited<ReturnType<typeof included>>) => entries.map(({ fullUrl }) => fullUrl?.replace('http://x/', ''))

@@ -1,5 +1,6 @@
 /** How often a write that resolves references searches. */
 import { describe, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { fhirError } from '../../lambdas/fhir/outcome.ts'
 import { type Resolve, resolving } from '../../lambdas/interactions/resolve-references.ts'
 import { inSlices, limited } from '../../lambdas/interactions/slices.ts'
@@ -24,7 +25,7 @@ function counted(): {
     },
   }
   const reading = { timeZone: 'UTC', baseUrl: 'http://a.example/fhir' }
-  const resolve = resolving({ index, resources: {} } as never, { tenant: 'default', reading } as never)
+  const resolve = resolving({ index, resources: {} } as never, { tenant: 'default', access: WHOLE_ACCESS, reading } as never)
   return { resolve, plans, most: () => most }
 }
 

@@ -1,5 +1,6 @@
 /** A write that finds its resource by search, when that resource changes before it is read. */
 import { describe, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { BundleAnswers } from '../../lambdas/interactions/bundle-answers.ts'
 import type { EntryRequest } from '../../lambdas/interactions/bundle-entry.ts'
 import { deleteResource } from '../../lambdas/interactions/delete.ts'
@@ -16,7 +17,15 @@ function movedOnWorld() {
   const committed: string[] = []
   let searches = 0
   const head: ResourceVersion = {
-    ...{ tenant: 'default', type: 'Patient', id: 'p', versionId: 2, lastUpdated: 1, deleted: false, compartments: [] },
+    ...{
+      tenant: 'default',
+      type: 'Patient',
+      id: 'p',
+      versionId: 2,
+      lastUpdated: 1,
+      deleted: false,
+      compartments: [],
+    },
     body: Buffer.from(JSON.stringify(patient('p', { identifier: [{ value: 'another' }] }))),
   }
   let attempts = 0
@@ -28,7 +37,7 @@ function movedOnWorld() {
       attempts++
       return index
     },
-    resources: { heads: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)) },
+    heads: async (keys: readonly ResourceKey[]) => keys.map(({ id }) => (id === 'p' ? head : undefined)),
     writer: {
       async commit(writes: readonly Write[]) {
         committed.push(...writes.map(({ type, id }) => `${type}/${id}`))
@@ -43,7 +52,7 @@ function movedOnWorld() {
 
 const requestOf = (interaction: FhirRequest['interaction'], more: object): FhirRequest =>
   ({
-    ...{ interaction, tenant: 'default', type: 'Patient', parameters: [['identifier', 'x']], posted: false },
+    ...{ interaction, tenant: 'default', access: WHOLE_ACCESS, type: 'Patient', parameters: [['identifier', 'x']], posted: false },
     ...{ preconditions: {}, preferences: {}, baseUrl: 'http://a.example', reading: { baseUrl: 'http://a.example' } },
     ...more,
   }) as unknown as FhirRequest

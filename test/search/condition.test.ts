@@ -2,7 +2,7 @@
 import { describe, expect, it, jest } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { SearchTooCostly } from '../../lambdas/ports/too-costly.ts'
-import { type Condition, resolved } from '../../lambdas/search/condition.ts'
+import { type Condition, ofTenant, resolved } from '../../lambdas/search/condition.ts'
 import type { Matching } from '../../lambdas/search/plan.ts'
 
 const MOST = 65_536
@@ -22,18 +22,18 @@ describe.each<[string, Condition]>([
   ['a reverse chain', REVERSE],
 ])('%s', (_, condition) => {
   it('goes through 65,536 resources', async () => {
-    const predicate = await resolved([condition], 't', indexOf(MOST))
+    const predicate = await resolved([condition], ofTenant('t'), indexOf(MOST))
     expect(predicate.kind === 'key' && predicate.oneOf.length).toBe(MOST)
   })
   it('through more is 403', async () => {
-    const error = await resolved([condition], 't', indexOf(MOST + 1)).catch((thrown) => thrown)
+    const error = await resolved([condition], ofTenant('t'), indexOf(MOST + 1)).catch((thrown) => thrown)
     expect(error).toBeInstanceOf(FhirError)
     expect([error.status, error.issues[0].code]).toEqual([403, 'too-costly'])
   })
   it('of four criteria may go through as many each, those of five are 403', async () => {
     const times = (count: number) => Array.from({ length: count }, () => condition)
-    expect((await resolved(times(4), 't', indexOf(MOST))).kind).toBe('all')
-    await expect(resolved(times(5), 't', indexOf(MOST))).rejects.toMatchObject({ status: 403, issues: [{ code: 'too-costly' }] })
+    expect((await resolved(times(4), ofTenant('t'), indexOf(MOST))).kind).toBe('all')
+    await expect(resolved(times(5), ofTenant('t'), indexOf(MOST))).rejects.toMatchObject({ status: 403, issues: [{ code: 'too-costly' }] })
   })
   it('of hundreds of criteria ends after twenty seconds', async () => {
     let [asked, seconds] = [0, 0]
@@ -44,7 +44,7 @@ describe.each<[string, Condition]>([
       return []
     }
     const criteria = Array.from({ length: 200 }, () => condition)
-    await expect(resolved(criteria, 't', { distinct: slow })).rejects.toThrow(SearchTooCostly)
+    await expect(resolved(criteria, ofTenant('t'), { distinct: slow })).rejects.toThrow(SearchTooCostly)
     now.mockRestore()
     expect(asked).toBe(3)
   })

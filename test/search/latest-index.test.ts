@@ -33,7 +33,7 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
   const latest = latestIndex({ index, resources, clock, expressions: EXPRESSIONS, reading: () => ({}) })
   const find = async (limit = 2): Promise<readonly string[]> => {
     const where = { kind: 'keyRange', field: 'family', from: 'a', to: 'b' } as const
-    const plan: Plan = { tenant: 'a', types: ['Patient'], where, order: [], limit, total: 'none' }
+    const plan: Plan = { tenant: 'a', types: ['Patient'], where, access: 'everything', order: [], limit, total: 'none' }
     const { hits, more } = await latest.find(plan)
     return [...hits.map(({ id, version }) => `${id}/${version}`), ...(more ? ['…'] : [])]
   }

@@ -222,7 +222,15 @@ describe('what is asked of the indexes: sets of documents, the smallest first, a
       [{ bool: { should: ['a', '\u0001a'].map(nested), minimum_should_match: 1 } }],
     ],
   ])('%s', async (query, steps, dsl) => {
-    const plan: Plan = { tenant: 'a', types: ['Observation'], where: lowered(`Observation?${query}`), order: [], limit: 5, total: 'none' }
+    const plan: Plan = {
+      tenant: 'a',
+      types: ['Observation'],
+      where: lowered(`Observation?${query}`),
+      access: 'everything',
+      order: [],
+      limit: 5,
+      total: 'none',
+    }
     const shown = small.explainNow(plan).map((line) => line.replace('Observation: ', ''))
     expect(shown.slice(0, -1)).toEqual(steps)
     expect(shown.at(-1)).toContain('ORDER BY d.id LIMIT ?')

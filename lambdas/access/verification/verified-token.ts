@@ -16,6 +16,10 @@ export type VerifiedToken = {
   readonly encounter?: string
   /** `Practitioner/1`, or with a base before it. */
   readonly fhirUser?: string
+  /** The ids of the patients a RelatedPerson cares for. */
+  readonly actsFor?: readonly string[]
+  /** The setting of this name; absent: `all`. */
+  readonly patientScopesWithoutContext?: 'all' | 'none'
   readonly clientAuth: ClientAuth
   /** Milliseconds since 1970. */
   readonly expires: number

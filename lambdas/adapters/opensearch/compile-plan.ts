@@ -1,5 +1,5 @@
 /** Lowers a predicate to a query. What a query alone cannot say exactly is resolved before (resolve.ts). */
-import { conjuncts, type Matching, type Predicate } from '../../search/plan.ts'
+import { conjuncts, isAlways, isNever, type Matching, type Predicate, ruleOf } from '../../search/plan.ts'
 import { MOST_RANGES, ofTuple } from './index-definition.ts'
 import { allOf, NOTHING, noneOf, oneOf, type Query, someOf } from './query.ts'
 import { rangeQuery } from './ranges.ts'
@@ -15,7 +15,20 @@ export const scopeOf = ({ tenant, types }: Pick<Matching, 'tenant' | 'types'>): 
 ]
 
 export const matchesOf = (matching: Matching, resolved: Resolved): Query =>
-  allOf([...scopeOf(matching), ...conjuncts(matching.where).map((each) => queryOf(each, resolved))])
+  allOf([
+    ...scopeOf(matching),
+    ...conjuncts(matching.where).map((each) => queryOf(each, resolved)),
+    ...accessQueries(matching, (rule) => queryOf(rule, resolved)),
+  ])
+
+/** Types under one rule stand together. */
+function accessQueries({ types, access }: Matching, query: (rule: Predicate) => Query): readonly Query[] {
+  if (access === 'everything') return []
+  const parts = [...Map.groupBy(types, (type) => ruleOf(access, type))].flatMap(([rule, alike]) =>
+    isNever(rule) ? [] : [allOf([oneOf('type', alike), ...(isAlways(rule) ? [] : [query(rule)])])],
+  )
+  return [someOf(parts)]
+}
 
 function queryOf(p: Predicate, resolved: Resolved): Query {
   const found = resolved.get(p)

@@ -3,7 +3,7 @@
  * those that pass become a list of keys. So pages and counts are exact, at any place of a predicate.
  */
 import { SearchTooCostly } from '../../ports/too-costly.ts'
-import { type Matching, metresBetween, type Predicate } from '../../search/plan.ts'
+import { type Matching, metresBetween, type Predicate, rulesOf } from '../../search/plan.ts'
 import { containsQuery, type Resolved, scopeOf } from './compile-plan.ts'
 import { distinctKeys } from './distinct.ts'
 import { allOf, noneOf, oneOf, type Query, someOf } from './query.ts'
@@ -18,7 +18,7 @@ const MOST_CANDIDATES = 65_535
 
 export async function resolve(searching: Searching, matching: Matching): Promise<Resolved> {
   const resolved = new Map<Predicate, Query>()
-  for (const leaf of leavesOf(matching.where)) {
+  for (const leaf of leavesOf({ kind: 'all', of: [matching.where, ...rulesOf(matching)] })) {
     if (leaf.kind === 'near') resolved.set(leaf, await nearQuery(searching, matching, leaf))
     if (leaf.kind === 'contains' && leaf.text.length > LONGEST_WILDCARD)
       resolved.set(leaf, await longContainsQuery(searching, matching, leaf))

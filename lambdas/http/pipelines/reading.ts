@@ -5,6 +5,7 @@ import type { Steps } from '../pipeline.ts'
 import { allowOrigins, type Origins } from '../steps/allow-origins.ts'
 import { type Authenticator, authenticate } from '../steps/authenticate.ts'
 import { checkHost } from '../steps/check-host.ts'
+import { checkScope } from '../steps/check-scope.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
 import type { TokenParts } from '../steps/index-token.ts'
@@ -46,6 +47,7 @@ export const readingSteps = ({ audit, clock, authenticator, origins, loopbackOnl
   negotiateFormat,
   authenticate: authenticate(authenticator),
   checkType,
+  checkScope,
   parsePreferences,
   parsePreconditions,
   shapeBody,

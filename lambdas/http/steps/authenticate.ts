@@ -1,4 +1,5 @@
 /** Finds out who asks, and lets in who has proved it: before anything of what was sent is read. */
+import { accessOfToken } from '../../access/access-of-token.ts'
 import { tokenMissing } from '../../access/verification/refusals.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
@@ -17,4 +18,4 @@ export const authenticate = (authenticator: Authenticator): Step => ({
   },
 })
 
-const callerOf = ({ tenant, client }: VerifiedToken): Caller => ({ tenant, client })
+const callerOf = (token: VerifiedToken): Caller => ({ tenant: token.tenant, client: token.client, access: accessOfToken(token) })

@@ -5,7 +5,7 @@ import { Overloaded } from '../../ports/overloaded.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
-import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
+import { type GroupPlan, type Matching, NEVER, type Plan } from '../../search/plan.ts'
 
 /**
  * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of
@@ -139,7 +139,7 @@ export class Searcher implements SearchIndex {
 
   /** Answers come after everything acknowledged before. */
   async caughtUp(): Promise<boolean> {
-    await this.distinct({ tenant: '', types: [], where: { kind: 'some', of: [] } }, '', 1)
+    await this.distinct({ tenant: '', types: [], where: NEVER, access: 'everything' }, '', 1)
     return true
   }
 

@@ -47,7 +47,15 @@ export const named = (id: string, family: string, expected = 0): Write =>
   writeOf(patientOf(id), { expected, body: patient(id, { family }) })
 
 export const exactly = (...families: readonly string[]): Predicate => ({ kind: 'key', field: 'family:exact', oneOf: families })
-export const planOf = (where: Predicate): Plan => ({ tenant: 't', types: ['Patient'], where, order: [], limit: 100, total: 'accurate' })
+export const planOf = (where: Predicate): Plan => ({
+  tenant: 't',
+  types: ['Patient'],
+  where,
+  access: 'everything',
+  order: [],
+  limit: 100,
+  total: 'accurate',
+})
 export const found = async (searcher: Searcher, where: Predicate): Promise<string> =>
   (await searcher.find(planOf(where))).hits.map(({ id, version }) => `${id}/${version}`).join(' ')
 

@@ -1,7 +1,7 @@
 /** Answers plans from one index: finds the documents that match, then shows them. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Hit, HitPage } from '../../../ports/search-index.ts'
-import { comparePositions, type Matching, type Plan, type SortKey } from '../../../search/plan.ts'
+import { comparePositions, type Matching, type Plan, type SortKey, whereOf } from '../../../search/plan.ts'
 import type { IndexNumbers } from '../index-numbers.ts'
 import type { Intervals } from '../intervals/intervals.ts'
 import { type Dense, type DocSet, type Docs, denseOf, docsOf, isIn, listOf, NO_DOCS } from '../lists/docs.ts'
@@ -109,7 +109,7 @@ export class IndexReader {
       .flatMap((kind) => {
         const sources = this.#sourcesOf(kind)
         const steps: string[] = []
-        const docs = matchesOf(plan.where, sources, ({ condition, most, left }) =>
+        const docs = matchesOf(whereOf(plan, kind.type), sources, ({ condition, most, left }) =>
           steps.push(`${kind.type}: ${textOf(condition)}: ${Number.isFinite(most) ? `at most ${most}` : 'unknown'}, ${left} left`),
         )
         const { text, values } = this.#sorting({ ...kind, docs: NO_DOCS, sources }, plan)
@@ -122,7 +122,7 @@ export class IndexReader {
     return this.#latest.of(matching, () =>
       this.#kindsOf(matching).flatMap((kind) => {
         const sources = this.#sourcesOf(kind)
-        const docs = matchesOf(matching.where, sources)
+        const docs = matchesOf(whereOf(matching, kind.type), sources)
         return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
       }),
     )

@@ -19,7 +19,7 @@ export class LatestMatches<Found extends Matches> {
     const at = this.#latest.findIndex((each) => isDeepStrictEqual(each.matching, matching))
     if (at >= 0) return this.#latest[at]!.found
     const found = find()
-    if (keysOf(matching.where) > MOST_KEYS || found.reduce((sum, { docs }) => sum + bytesOf(docs), 0) > MOST_BYTES) return found
+    if (sizeOf(matching) > MOST_KEYS || found.reduce((sum, { docs }) => sum + bytesOf(docs), 0) > MOST_BYTES) return found
     if (this.#latest.length === MOST) this.#latest.shift()
     this.#latest.push({ matching, found })
     return found
@@ -33,6 +33,9 @@ export class LatestMatches<Found extends Matches> {
 
 /** With what else is in its buffer. */
 const bytesOf = (docs: DocSet): number => (isList(docs) ? docs : docs.words).buffer.byteLength
+
+const sizeOf = ({ where, access }: Matching): number =>
+  [where, ...(access === 'everything' ? [] : Object.values(access))].reduce((sum, each) => sum + keysOf(each), 0)
 
 /** The keys, and conditions, of a predicate. */
 function keysOf(p: Predicate): number {

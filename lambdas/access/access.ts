@@ -1,0 +1,57 @@
+/**
+ * What a request may see and change: every interaction gets one, and what it does not grant is refused.
+ * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
+ */
+import { type Letter, parseScope, type ResourceScope } from './scopes.ts'
+
+/** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. */
+export type Clause = {
+  /** A resource type, or `*`. */
+  readonly type: string
+  readonly letters: readonly Letter[]
+  /** A search each resource must match; empty: none. */
+  readonly query: string
+  readonly within?: readonly string[]
+}
+
+/** What one clause allows is allowed. */
+export type Access = { readonly clauses: readonly Clause[]; readonly isAdministrator: boolean }
+
+const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
+
+/** Of who needs no token. */
+export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true }
+
+/** Where a token stands, as its claims say. */
+export type Standing = {
+  readonly scopes: readonly string[]
+  /** `Patient/1`. */
+  readonly patient?: string
+  /** The patients a user who is one, or cares for one, acts for; absent for others. */
+  readonly actsFor?: readonly string[]
+  /** A token of client_credentials. */
+  readonly isOfClient: boolean
+  /** What scopes of patients mean in a client's token that names none. */
+  readonly patientScopesWithoutContext: 'all' | 'none'
+}
+
+export function accessOf(standing: Standing): Access {
+  const scopes = standing.scopes.map(parseScope)
+  const clauses = scopes.flatMap((scope) => (scope?.kind === 'resource' ? clausesOf(scope, standing) : []))
+  return { clauses, isAdministrator: scopes.some((scope) => scope?.kind === 'admin') }
+}
+
+function clausesOf({ context, type, letters, query }: ResourceScope, standing: Standing): readonly Clause[] {
+  const within = context === 'patient' ? patientsOf(standing) : context === 'user' ? (standing.actsFor ?? 'all') : 'all'
+  return [{ type, letters, query, ...(within === 'all' ? {} : { within }) }]
+}
+
+/** Where nobody is in context a clause is about nobody: its types are in scope, and nothing of them is seen. */
+function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: Standing): readonly string[] | 'all' {
+  if (patient !== undefined) return actsFor === undefined || actsFor.includes(patient) ? [patient] : []
+  return isOfClient && patientScopesWithoutContext === 'all' ? 'all' : []
+}
+
+/** The clauses about a type under a letter; none: it is out of scope. */
+export const clausesFor = ({ clauses }: Access, type: string, letter: Letter): readonly Clause[] =>
+  clauses.filter((clause) => (clause.type === '*' || clause.type === type) && clause.letters.includes(letter))

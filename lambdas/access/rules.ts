@@ -1,0 +1,106 @@
+/** What of a type may be seen, as a predicate: indexes narrow searches by it, and single versions are judged by it. */
+import { patientCompartmentTypes } from '../fhir/compartment.ts'
+import { pairsOf } from '../search/pairs.ts'
+import { searchParameter } from '../search/parameters.ts'
+import { ALWAYS, all, isAlways, isNever, NEVER, type Predicate, some } from '../search/plan.ts'
+import { parseSearch } from '../search/query.ts'
+import type { Reading } from '../search/reading.ts'
+import { type Access, type Clause, clausesFor } from './access.ts'
+import type { Letter } from './scopes.ts'
+
+type Rules = Map<string, Predicate | undefined>
+
+/** By the parameters that are known, which come and go. */
+const KNOWN = new WeakMap<Access, WeakMap<object, Rules>>()
+const NO_CUSTOM: object = []
+
+/** undefined: the type is out of scope. */
+export function ruleFor(access: Access, type: string, letter: Letter, reading: Reading): Predicate | undefined {
+  const rules = rulesOf(access, reading.custom ?? NO_CUSTOM)
+  const name = `${letter} ${type}`
+  if (!rules.has(name)) rules.set(name, made(clausesFor(access, type, letter), type, reading))
+  return rules.get(name)
+}
+
+/** Everything of the tenant, whatever type. */
+export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
+  clauses.some(({ type, letters, query, within }) => type === '*' && query === '' && within === undefined && letters.includes(letter))
+
+/** Everything of a type. */
+export function isWholeType(access: Access, type: string, letter: Letter, reading: Reading): boolean {
+  const rule = ruleFor(access, type, letter, reading)
+  return rule !== undefined && isAlways(rule)
+}
+
+function rulesOf(access: Access, custom: object): Rules {
+  const known = KNOWN.get(access) ?? new WeakMap<object, Rules>()
+  KNOWN.set(access, known)
+  const rules = known.get(custom) ?? (new Map() as Rules)
+  known.set(custom, rules)
+  return rules
+}
+
+function made(clauses: readonly Clause[], type: string, reading: Reading): Predicate | undefined {
+  if (clauses.length === 0) return undefined
+  return eitherOf(clauses.map((clause) => clauseRule(clause, type, reading)))
+}
+
+/** What one clause lets be seen of a type it is about. */
+export const clauseRule = (clause: Clause, type: string, reading: Reading): Predicate =>
+  bothOf(contextOf(clause, type), conditionOf(clause, type, reading))
+
+function eitherOf(rules: readonly Predicate[]): Predicate {
+  const possible = rules.filter((rule) => !isNever(rule))
+  return possible.find(isAlways) ?? (possible.length === 0 ? NEVER : some(...possible))
+}
+
+function bothOf(a: Predicate, b: Predicate): Predicate {
+  if (isNever(a) || isNever(b)) return NEVER
+  return isAlways(a) ? b : isAlways(b) ? a : all(a, b)
+}
+
+/** Of a patient's data what is about nobody: readable by all. */
+export const ABOUT_NOBODY: ReadonlySet<string> = new Set([
+  ...['Organization', 'Practitioner', 'PractitionerRole', 'Location', 'Medication', 'HealthcareService', 'Endpoint'],
+  ...['CodeSystem', 'ValueSet', 'ConceptMap', 'NamingSystem', 'TerminologyCapabilities'],
+  ...['CapabilityStatement', 'CompartmentDefinition', 'GraphDefinition', 'ImplementationGuide', 'MessageDefinition'],
+  ...['OperationDefinition', 'SearchParameter', 'StructureDefinition', 'StructureMap'],
+])
+
+function contextOf({ within }: Clause, type: string): Predicate {
+  if (within === undefined || ABOUT_NOBODY.has(type)) return ALWAYS
+  if (within.length === 0) return NEVER
+  if (type === 'Patient') return { kind: 'key', field: '_id:code', oneOf: within.map((name) => name.slice('Patient/'.length)) }
+  if (type === 'Device') return { kind: 'key', field: DEVICE_PATIENT, oneOf: within }
+  return type !== 'Group' && patientCompartmentTypes.has(type) ? { kind: 'compartment', oneOf: within } : NEVER
+}
+
+const DEVICE_PATIENT = searchParameter('Device', 'patient', undefined)!.field
+
+/**
+ * A condition that cannot be decided on the resource alone, or is not known (any more, or yet), grants nothing. A parameter of one's own may
+ * fail on a resource, which then has no values of it: what it has not is no reason to be shown.
+ */
+function conditionOf({ query }: Clause, type: string, { custom, ...plain }: Reading): Predicate {
+  if (query === '') return ALWAYS
+  const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
+  return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? NEVER : own)
+}
+
+function parsed(type: string, query: string, reading: Reading): Predicate | undefined {
+  try {
+    const { where } = parseSearch(type, pairsOf(query), { ...reading, handling: 'strict', criteriaOnly: true })
+    return where.length > 0 && where.every(isOwn) ? all(...where) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const hasNot = (p: Predicate): boolean => p.kind === 'not' || ((p.kind === 'all' || p.kind === 'some') && p.of.some(hasNot))
+
+const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
+  condition.kind !== 'refers' && condition.kind !== 'referredBy'
+
+/** Whether each of these conditions can be decided on a resource of the type alone, and is known. */
+export const isDecidable = (type: string, query: string, reading: Reading): boolean =>
+  !isNever(conditionOf({ type, letters: [], query }, type, reading))

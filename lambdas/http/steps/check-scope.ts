@@ -1,0 +1,9 @@
+/** What is asked for is in scope: said before a body is read, or anything is looked up. */
+import { checkScope as check } from '../../interactions/scope-check.ts'
+import { requestOf, type Step } from '../exchange.ts'
+
+export const checkScope: Step = {
+  before({ event: exchange }) {
+    if (exchange.interaction !== 'fallback') check(requestOf(exchange, exchange.interaction))
+  },
+}

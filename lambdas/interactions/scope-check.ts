@@ -1,0 +1,45 @@
+/** Whether the scopes of a request are about what it asks for at all: said before anything is looked up. */
+import { ruleFor } from '../access/rules.ts'
+import type { Letter } from '../access/scopes.ts'
+import { forbidden, outOfScope } from './forbidden.ts'
+import type { FhirRequest } from './interaction.ts'
+import type { InteractionCode } from './routes.ts'
+
+/** Letters of the type the request names; `administrator`; nothing, where the interaction sees to it itself. */
+const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator'>> = {
+  read: ['r'],
+  vread: ['r'],
+  'history-instance': ['r'],
+  'history-type': ['s'],
+  'history-system': [],
+  create: ['c'],
+  update: ['u'],
+  patch: ['u'],
+  delete: ['d'],
+  'search-type': ['s'],
+  'search-system': [],
+  bundle: [],
+  capabilities: [],
+  reindex: 'administrator',
+  'reindex-status': 'administrator',
+}
+
+/** What they say changes how everybody is served. */
+const ADMINISTERED: ReadonlySet<string> = new Set(['SearchParameter', 'StructureDefinition', 'ValueSet', 'CodeSystem'])
+const WRITES: ReadonlySet<InteractionCode> = new Set<InteractionCode>(['create', 'update', 'patch', 'delete'])
+
+/** FhirError 403. */
+export function checkScope(request: FhirRequest): void {
+  const { interaction, type, access, reading, preferences } = request
+  const needs = NEEDS[interaction]
+  const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
+  const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
+  if (isForAdministrators && !access.isAdministrator) throw forbidden('This is for administrators: it needs the scope system/admin')
+  if (needs === 'administrator' || type === undefined) return
+  for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
+    if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(type, letter)
+}
+
+/** It looks for the resource it means. */
+const isConditional = ({ interaction, id, preconditions }: FhirRequest): boolean =>
+  WRITES.has(interaction) && (interaction === 'create' ? preconditions.ifNoneExist !== undefined : id === undefined)

@@ -1,0 +1,62 @@
+/** What the access of a request says of a write: about the version it follows, before anything else is said about that, and the one it makes. */
+import { maySee, mayWrite } from '../access/judge.ts'
+import { isWholeTenant } from '../access/rules.ts'
+import type { Letter } from '../access/scopes.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { DamagedVersion, ResourceVersion, Write } from '../ports/resource-store.ts'
+import { forbidden } from './forbidden.ts'
+import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+
+/** What a write follows: it may also replace what cannot be read. */
+export type Head = ResourceVersion | DamagedVersion
+
+const LETTERS: Readonly<Record<string, Letter>> = { create: 'c', update: 'u', patch: 'u', delete: 'd' }
+
+const isFree = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
+
+/** The head as the write may know it. FhirError 403 for one it may not change; to a patch, one that may not be seen either is not there. */
+export const headFor = (request: FhirRequest, head: Head | undefined, expressions: ExpressionRunner): Awaitable<Head | undefined> =>
+  head === undefined || isFree(request) ? head : judgedHead(request, head, expressions)
+
+async function judgedHead(request: FhirRequest, head: Head, expressions: ExpressionRunner): Promise<Head | undefined> {
+  const judge = { ...request, expressions }
+  // Nobody knows whose a damaged one is.
+  const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
+  if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
+  if (request.interaction === 'patch' && !(await maySee(judge, 'r', judged))) return undefined
+  throw notYours(head)
+}
+
+const NO_BODY = new Uint8Array()
+
+/** FhirError 403 for a version the request may not make. */
+export const mustWrite = (request: FhirRequest, write: Write, expressions: ExpressionRunner): Awaitable<void> =>
+  isFree(request) ? undefined : judgedWrite(request, write, expressions)
+
+async function judgedWrite(request: FhirRequest, write: Write, expressions: ExpressionRunner): Promise<void> {
+  const version = { ...write, versionId: write.expected + 1 }
+  if (!(await mayWrite({ ...request, expressions }, LETTERS[request.interaction]!, version))) throw notYours(write)
+}
+
+const notYours = ({ type, id }: { readonly type: string; readonly id: string }): Error =>
+  forbidden(`The scopes of this request do not allow to write ${type}/${id} as it is, or as it would be`)
+
+/** The response, without the resource where the request may not read what it did not send. */
+export const shownTo = (
+  request: FhirRequest,
+  version: Omit<ResourceVersion, 'versionId'>,
+  response: FhirResponse,
+  expressions: ExpressionRunner,
+): Awaitable<FhirResponse> =>
+  isWholeTenant(request.access, 'r') ? response : readable(request, { ...version, versionId: 0 }, response, expressions)
+
+async function readable(
+  request: FhirRequest,
+  version: ResourceVersion,
+  response: FhirResponse,
+  expressions: ExpressionRunner,
+): Promise<FhirResponse> {
+  if (await maySee({ ...request, expressions }, 'r', version)) return response
+  const { body: _, ...rest } = response
+  return rest
+}
