@@ -23,6 +23,8 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
+  granular: { entry: './lambdas/access/granular.ts', imported: /^\.\/granular\.ts$/, exports: ['conditionOf', 'meetsInside'] },
+  expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/, exports: ['expressionRunner'] },
   'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }

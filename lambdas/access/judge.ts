@@ -1,26 +1,23 @@
 /** Whether one version may be seen, or written, under an access: what indexes decide for searches, for single resources. */
-import { parseJsonBytes } from '../fhir/json.ts'
-import { isElement, type Resource } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { evaluate } from '../search/evaluate.ts'
-import { evaluateAhead } from '../search/evaluated-ahead.ts'
-import { extract } from '../search/extract.ts'
 import { isAlways, isNever, type Predicate } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import { type Access, type Clause, clausesFor } from './access.ts'
+import { meetsInside } from './granular.ts'
 import { ABOUT_NOBODY, clauseRule, ruleFor } from './rules.ts'
 import type { Letter } from './scopes.ts'
 
 export type Judge = {
   readonly access: Access
   readonly reading: Reading
-  readonly expressions: ExpressionRunner
+  readonly expressions: () => ExpressionRunner
 }
 
 /** A version that was read, or that a write would make. */
-export type Judged = Pick<ResourceVersion, 'tenant' | 'type' | 'id' | 'versionId' | 'lastUpdated' | 'deleted' | 'compartments' | 'body'>
+export type Judged = ResourceVersion
 
 /** Of a deletion only its compartments are left to judge by. */
 export function maySee(judge: Judge, letter: Letter, version: Judged): boolean | Promise<boolean> {
@@ -47,14 +44,7 @@ const isOnlyAbout = ({ within }: Clause, { type, compartments }: Judged): boolea
 /** Most rules look at compartments and ids alone, which need no reading of the body. */
 function meets(judge: Judge, version: Judged, rule: Predicate): boolean | Promise<boolean> {
   if (isOfKey(rule)) return evaluate(rule, keyDocument(version))
-  return version.deleted || version.body.length === 0 ? false : meetsInside(judge, version, rule)
-}
-
-async function meetsInside({ reading, expressions }: Judge, version: Judged, rule: Predicate): Promise<boolean> {
-  const resource = parseJsonBytes(version.body)
-  if (!isElement(resource)) return false
-  await evaluateAhead([resource as Resource], reading, expressions)
-  return evaluate(rule, extract(version, resource as Resource, reading))
+  return version.deleted || version.body.length === 0 ? false : meetsInside(rule, version, judge.reading, judge.expressions)
 }
 
 function isOfKey(p: Predicate): boolean {

@@ -1,11 +1,9 @@
 /** What of a type may be seen, as a predicate: indexes narrow searches by it, and single versions are judged by it. */
 import { patientCompartmentTypes } from '../fhir/compartment.ts'
-import { pairsOf } from '../search/pairs.ts'
-import { searchParameter } from '../search/parameters.ts'
 import { ALWAYS, all, isAlways, isNever, NEVER, type Predicate, some } from '../search/plan.ts'
-import { parseSearch } from '../search/query.ts'
 import type { Reading } from '../search/reading.ts'
 import { type Access, type Clause, clausesFor } from './access.ts'
+import { conditionOf } from './granular.ts'
 import type { Letter } from './scopes.ts'
 
 type Rules = Map<string, Predicate | undefined>
@@ -47,7 +45,7 @@ function made(clauses: readonly Clause[], type: string, reading: Reading): Predi
 
 /** What one clause lets be seen of a type it is about. */
 export const clauseRule = (clause: Clause, type: string, reading: Reading): Predicate =>
-  bothOf(contextOf(clause, type), conditionOf(clause, type, reading))
+  bothOf(contextOf(clause, type), clause.query === '' ? ALWAYS : conditionOf(clause.query, type, reading))
 
 function eitherOf(rules: readonly Predicate[]): Predicate {
   const possible = rules.filter((rule) => !isNever(rule))
@@ -75,32 +73,5 @@ function contextOf({ within }: Clause, type: string): Predicate {
   return type !== 'Group' && patientCompartmentTypes.has(type) ? { kind: 'compartment', oneOf: within } : NEVER
 }
 
-const DEVICE_PATIENT = searchParameter('Device', 'patient', undefined)!.field
-
-/**
- * A condition that cannot be decided on the resource alone, or is not known (any more, or yet), grants nothing. A parameter of one's own may
- * fail on a resource, which then has no values of it: what it has not is no reason to be shown.
- */
-function conditionOf({ query }: Clause, type: string, { custom, ...plain }: Reading): Predicate {
-  if (query === '') return ALWAYS
-  const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
-  return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? NEVER : own)
-}
-
-function parsed(type: string, query: string, reading: Reading): Predicate | undefined {
-  try {
-    const { where } = parseSearch(type, pairsOf(query), { ...reading, handling: 'strict', criteriaOnly: true })
-    return where.length > 0 && where.every(isOwn) ? all(...where) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const hasNot = (p: Predicate): boolean => p.kind === 'not' || ((p.kind === 'all' || p.kind === 'some') && p.of.some(hasNot))
-
-const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
-  condition.kind !== 'refers' && condition.kind !== 'referredBy'
-
-/** Whether each of these conditions can be decided on a resource of the type alone, and is known. */
-export const isDecidable = (type: string, query: string, reading: Reading): boolean =>
-  !isNever(conditionOf({ type, letters: [], query }, type, reading))
+/** Of the parameter Device.patient. */
+export const DEVICE_PATIENT = 'patient'

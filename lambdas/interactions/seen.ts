@@ -23,7 +23,7 @@ export type Seen = Pick<ResourceReader, 'current' | 'versions'> & {
 export type SeenBy = (request: Looking, letter: Letter) => Seen
 
 export const seenThrough =
-  (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: ExpressionRunner): SeenBy =>
+  (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: () => ExpressionRunner): SeenBy =>
   ({ access, reading }, letter) => {
     const eye: Eye = { judge: { access, reading, expressions }, letter, resources }
     return {

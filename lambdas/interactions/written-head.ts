@@ -1,5 +1,5 @@
 /** What the access of a request says of a write: about the version it follows, before anything else is said about that, and the one it makes. */
-import { maySee, mayWrite } from '../access/judge.ts'
+import { type Judge, maySee, mayWrite } from '../access/judge.ts'
 import { isWholeTenant } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
@@ -12,6 +12,12 @@ export type Head = ResourceVersion | DamagedVersion
 
 const LETTERS: Readonly<Record<string, Letter>> = { create: 'c', update: 'u', patch: 'u', delete: 'd' }
 
+const judgeOf = ({ access, reading }: FhirRequest, expressions: ExpressionRunner): Judge => ({
+  access,
+  reading,
+  expressions: () => expressions,
+})
+
 const isFree = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
 
 /** The head as the write may know it. FhirError 403 for one it may not change; to a patch, one that may not be seen either is not there. */
@@ -19,7 +25,7 @@ export const headFor = (request: FhirRequest, head: Head | undefined, expression
   head === undefined || isFree(request) ? head : judgedHead(request, head, expressions)
 
 async function judgedHead(request: FhirRequest, head: Head, expressions: ExpressionRunner): Promise<Head | undefined> {
-  const judge = { ...request, expressions }
+  const judge = judgeOf(request, expressions)
   // Nobody knows whose a damaged one is.
   const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
   if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
@@ -35,7 +41,7 @@ export const mustWrite = (request: FhirRequest, write: Write, expressions: Expre
 
 async function judgedWrite(request: FhirRequest, write: Write, expressions: ExpressionRunner): Promise<void> {
   const version = { ...write, versionId: write.expected + 1 }
-  if (!(await mayWrite({ ...request, expressions }, LETTERS[request.interaction]!, version))) throw notYours(write)
+  if (!(await mayWrite(judgeOf(request, expressions), LETTERS[request.interaction]!, version))) throw notYours(write)
 }
 
 const notYours = ({ type, id }: { readonly type: string; readonly id: string }): Error =>
@@ -56,7 +62,7 @@ async function readable(
   response: FhirResponse,
   expressions: ExpressionRunner,
 ): Promise<FhirResponse> {
-  if (await maySee({ ...request, expressions }, 'r', version)) return response
+  if (await maySee(judgeOf(request, expressions), 'r', version)) return response
   const { body: _, ...rest } = response
   return rest
 }

@@ -52,7 +52,7 @@ export const openStore = (settleTime?: number): DynamoDbResourceStore =>
 export const store = /* @__PURE__ */ once(() => openStore())
 
 /** As requests see them. */
-export const resources = /* @__PURE__ */ once(() => seenThrough(store(), expressions()))
+export const resources = /* @__PURE__ */ once(() => seenThrough(store(), expressions))
 
 export const audit = /* @__PURE__ */ once(
   () =>
@@ -67,7 +67,11 @@ export const audit = /* @__PURE__ */ once(
 
 export const seal = /* @__PURE__ */ once(() => new OpenedSeal(() => readSecretKey(stateTable())))
 
-export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(expressionRunner)
+/** Its code is loaded when it is first needed: most requests need none. */
+export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
+  const runner = once(() => expressionRunner())
+  return { evaluate: (...asked) => runner().evaluate(...asked) }
+})
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

@@ -170,7 +170,7 @@ async function openHome({ config, baseUrl, report, data, clock, audit, seal, blo
     clock,
     progress: progressOf(stores),
     reindex: reindexOf(stores),
-    resources: seenThrough(stores.store, stores.expressions),
+    resources: seenThrough(stores.store, () => stores.expressions),
     heads: (keys) => stores.store.heads(keys),
     writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
     index: stores.searcher,
@@ -213,7 +213,9 @@ const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
 
 function writerOf({ store, searcher, expressions }: Stores, { referentialIntegrity }: Config, baseUrl: string): RequestWriter {
   const writer = pacedWriter(store, () => searcher.lag())
-  return referentialIntegrity ? integrityWriter({ writer, resources: seenThrough(store, expressions), index: searcher, baseUrl }) : writer
+  return referentialIntegrity
+    ? integrityWriter({ writer, resources: seenThrough(store, () => expressions), index: searcher, baseUrl })
+    : writer
 }
 
 function serveOf(ports: Ports, parts: BodyStepParts, site: Site): Serve {

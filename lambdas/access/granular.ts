@@ -1,0 +1,54 @@
+/**
+ * Conditions of scopes, `?category=laboratory`: searches a single resource can answer. A file of its own, which functions load when a scope
+ * first has one: most have none, and would start with all search parameters for nothing.
+ */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { evaluate } from '../search/evaluate.ts'
+import { evaluateAhead } from '../search/evaluated-ahead.ts'
+import { extract } from '../search/extract.ts'
+import { pairsOf } from '../search/pairs.ts'
+import { all, isNever, NEVER, type Predicate } from '../search/plan.ts'
+import { parseSearch } from '../search/query.ts'
+import type { Reading } from '../search/reading.ts'
+
+/**
+ * A condition that cannot be decided on the resource alone, or is not known (any more, or yet), grants nothing. A parameter of one's own may
+ * fail on a resource, which then has no values of it: what it has not is no reason to be shown.
+ */
+export function conditionOf(query: string, type: string, { custom, ...plain }: Reading): Predicate {
+  const own = custom === undefined ? undefined : parsed(type, query, { ...plain, custom })
+  return parsed(type, query, plain) ?? (own === undefined || hasNot(own) ? NEVER : own)
+}
+
+function parsed(type: string, query: string, reading: Reading): Predicate | undefined {
+  try {
+    const { where } = parseSearch(type, pairsOf(query), { ...reading, handling: 'strict', criteriaOnly: true })
+    return where.length > 0 && where.every(isOwn) ? all(...where) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const hasNot = (p: Predicate): boolean => p.kind === 'not' || ((p.kind === 'all' || p.kind === 'some') && p.of.some(hasNot))
+
+const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
+  condition.kind !== 'refers' && condition.kind !== 'referredBy'
+
+/** Whether each of these conditions can be decided on a resource of the type alone, and is known. */
+export const isDecidable = (type: string, query: string, reading: Reading): boolean => !isNever(conditionOf(query, type, reading))
+
+/** Whether the rule holds on a version with a body. */
+export async function meetsInside(
+  rule: Predicate,
+  version: ResourceVersion,
+  reading: Reading,
+  expressions: () => ExpressionRunner,
+): Promise<boolean> {
+  const resource = parseJsonBytes(version.body)
+  if (!isElement(resource)) return false
+  if (reading.custom !== undefined) await evaluateAhead([resource as Resource], reading, expressions())
+  return evaluate(rule, extract(version, resource as Resource, reading))
+}
