@@ -1,9 +1,12 @@
 /** What is asked for is in scope: said before a body is read, or anything is looked up. */
+
+import type { InteractionCode } from '../../interactions/routes.ts'
 import { checkScope as check } from '../../interactions/scope-check.ts'
 import { requestOf, type Step } from '../exchange.ts'
 
 export const checkScope: Step = {
   before({ event: exchange }) {
-    if (exchange.interaction !== 'fallback') check(requestOf(exchange, exchange.interaction))
+    // It stands on interactions only.
+    check(requestOf(exchange, exchange.interaction as InteractionCode))
   },
 }
