@@ -17,7 +17,12 @@ export type AuditRecord = {
   readonly tenant: string
   /** Absent in open mode. */
   readonly client?: string
+  /** The name a user logs in with, and the id that stays; of a client that asks for itself its own. */
   readonly user?: string
+  readonly subject?: string
+  /** What the token is for, with spaces between. */
+  readonly scopes?: string
+  /** In context: an id. */
   readonly patient?: string
   readonly interaction: string
   /** `Patient/1`: the resource the URL names, where it names one. */

@@ -104,7 +104,7 @@ describe('headers', () => {
     // Joined, the two are not a local name.
     ['origin', 'http://localhost', 403],
     ['content-type', 'a/b', 400],
-    ['authorization', 'a', 400],
+    ['authorization', 'a', 401],
     ['if-none-exist', 'a=b', 400],
     ['if-modified-since', 'a', 400],
     ['x-tenant-id', 'a', 400],

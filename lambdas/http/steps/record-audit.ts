@@ -5,7 +5,7 @@
 import { outcome } from '../../fhir/outcome.ts'
 import { isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
-import type { AuditLog } from '../../ports/audit-log.ts'
+import type { AuditLog, AuditRecord } from '../../ports/audit-log.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'
@@ -27,7 +27,17 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
     const tenant = exchange.caller?.tenant ?? ''
     try {
       const { status } = response
-      await log.record({ at, requestId, tenant, interaction, ...keyOf(type, id), ...noted, status, duration: clock.now() - at })
+      await log.record({
+        at,
+        requestId,
+        tenant,
+        interaction,
+        ...whoAsks(exchange),
+        ...keyOf(type, id),
+        ...noted,
+        status,
+        duration: clock.now() - at,
+      })
       return response
     } catch (error) {
       return refused(error)
@@ -48,6 +58,19 @@ function refused(error: unknown): HttpResponse {
   const refusal = refusalOf(error)
   if (refusal === undefined) throw error
   return httpResponse({ status: refusal.status, headers: refusal.headers, body: outcome(refusal.issues) })
+}
+
+/** Nothing where nobody is asked. */
+function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient'> {
+  if (token === undefined || (token.issuer === '' && http.arn === undefined)) return {}
+  const { client, subject, scopes, user, patient } = token
+  return {
+    client,
+    subject,
+    scopes: scopes.join(' '),
+    ...(user === undefined ? {} : { user }),
+    ...(patient === undefined ? {} : { patient }),
+  }
 }
 
 /** A URL may hold anything: what is neither a type nor an id is not written down. */

@@ -1,0 +1,86 @@
+/**
+ * Every route there is, asked over HTTP by whoever has not proved who it is: 401, nothing is reached, and nothing of what was sent is read. A new
+ * route is walked by itself.
+ */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { byToken } from '../../lambdas/http/authenticators.ts'
+import { ADMISSION } from '../../lambdas/http/order.ts'
+import type { FhirRequest } from '../../lambdas/interactions/interaction.ts'
+import { ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
+import { type Front, startFront } from '../http/front.ts'
+import { KEY, OTHER_KEY, SECOND, signedBy, world } from './issuing.ts'
+
+const site = world()
+const reached: FhirRequest[] = []
+let front: Front
+
+beforeAll(async () => {
+  const answer = async (asked: FhirRequest) => {
+    reached.push(asked)
+    return { status: 200 }
+  }
+  front = await startFront(answer, {}, undefined, byToken(site.verify))
+})
+afterAll(() => front.close())
+
+/** What nothing takes as what it should be: who is let in learns of it, nobody else. */
+const NONSENSE = '{'
+
+const revoked = site.claims({ jti: 'revoked' })
+site.revoked.set('jti:revoked', site.now)
+
+const HEADERS: Readonly<Record<string, () => Record<string, string>>> = {
+  'no token': () => ({}),
+  garbage: () => ({ authorization: 'Bearer garbage' }),
+  'another scheme': () => ({ authorization: `Basic ${btoa('app:secret')}` }),
+  'an expired token': () => ({ authorization: `Bearer ${site.token({ exp: site.now / SECOND - 1 })}` }),
+  'a revoked token': () => ({ authorization: `Bearer ${signedBy(KEY, revoked)}` }),
+  'a token of another issuer': () => ({ authorization: `Bearer ${site.token({ iss: 'https://evil.example' }, OTHER_KEY)}` }),
+  'a token signed by somebody else': () => ({ authorization: `Bearer ${site.token({}, OTHER_KEY)}` }),
+  'a token for another server': () => ({ authorization: `Bearer ${site.token({ aud: 'https://other.example' })}` }),
+  'an ID token': () => ({ authorization: `Bearer ${site.token({ typ: 'ID' })}` }),
+}
+
+const pathOf = ({ path }: Route): string => path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
+
+async function ask(route: Route, headers: Record<string, string>) {
+  reached.length = front.audited.length = 0
+  const sent = route.method === 'GET' ? {} : { body: NONSENSE, headers: { ...headers, 'content-type': 'text/nonsense' } }
+  const response = await fetch(`http://127.0.0.1:${front.port}${pathOf(route)}`, { method: route.method, headers, ...sent })
+  const text = await response.text()
+  return {
+    status: response.status,
+    challenge: response.headers.get('www-authenticate') ?? '',
+    code: JSON.parse(text || '{}').issue?.[0].code,
+  }
+}
+
+describe.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))('%s', (_, route) => {
+  const isForAnybody = ADMISSION[route.interaction] === 'anybody'
+
+  it.each(Object.keys(HEADERS).filter((name) => !(isForAnybody && name === 'no token')))('refuses %s', async (name) => {
+    const { status, challenge, code } = await ask(route, HEADERS[name]!())
+    expect([status, code, reached.length]).toEqual([401, 'login', 0])
+    expect(challenge).toMatch(
+      name === 'no token' ? /^Bearer realm="fhir"$/ : /^Bearer realm="fhir", error="invalid_token", error_description="[ -!#-[\]-~]+"$/,
+    )
+    expect(front.audited).toMatchObject([{ interaction: route.interaction, tenant: '', status: 401 }])
+    expect(front.audited[0]).not.toHaveProperty('client')
+  })
+
+  it('lets in who has a token, and writes down who it is', async () => {
+    const who = { sub: 'u-1', preferred_username: 'jane', patient: 'p-1', scope: 'patient/*.rs system/admin' }
+    const { status } = await ask(route, { authorization: `Bearer ${site.token(who)}` })
+    expect(status).not.toBe(401)
+    expect(front.audited).toMatchObject([
+      { tenant: 'default', client: 'app', subject: 'u-1', user: 'jane', patient: 'p-1', scopes: 'patient/*.rs system/admin', status },
+    ])
+    if (route.method === 'GET') expect(reached).toMatchObject([{ tenant: 'default', client: 'app' }])
+  })
+
+  if (isForAnybody)
+    it('is for anybody, who has no tenant', async () => {
+      expect(await ask(route, {})).toMatchObject({ status: 200 })
+      expect(reached).toMatchObject([{ tenant: '', client: '' }])
+    })
+})
