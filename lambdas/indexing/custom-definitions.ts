@@ -15,8 +15,17 @@ export type Definition = {
   readonly state: 'building' | 'active'
 }
 
-/** A type whose documents are made again; `total`: documents when it began. Resource without a tenant: a whole index is made anew. */
-export type Rebuild = { readonly tenant: string; readonly type: string; readonly done: number; readonly total: number }
+/**
+ * A type whose documents are made again; `total`: documents of the tenant when it began. Without a tenant: those of all. `inPlace`: where
+ * they are, also where an index of a type is otherwise made anew.
+ */
+export type Rebuild = {
+  readonly tenant: string
+  readonly type: string
+  readonly done: number
+  readonly total: number
+  readonly inPlace?: true
+}
 
 /** A version that could not be read: it is found by its key alone. */
 export type Poisoned = {
@@ -127,14 +136,15 @@ function mappingsOf({ tenant, body }: ResourceVersion, known: readonly CustomMap
   }
 }
 
-/** The documents of the types are made again, from the first on. */
-export const addRebuild = (state: Definitions, tenant: string, types: readonly string[]): Definitions => ({
-  ...state,
-  rebuilds: [
-    ...state.rebuilds.filter((each) => !types.some((type) => isRebuild(tenant, type)(each))),
-    ...types.map((type): Rebuild => ({ tenant, type, done: 0, total: -1 })),
-  ],
-})
+/** The documents of the types are made again, from the first on; in place only where nothing else is wanted already. */
+export function addRebuild(state: Definitions, tenant: string, types: readonly string[], isInPlace = false): Definitions {
+  const before = state.rebuilds.filter((each) => each.tenant === tenant && types.includes(each.type))
+  const added = types.map((type): Rebuild => {
+    const isMore = before.some((each) => each.type === type && each.inPlace === undefined)
+    return { tenant, type, done: 0, total: -1, ...(isInPlace && !isMore ? { inPlace: true } : {}) }
+  })
+  return { ...state, rebuilds: [...state.rebuilds.filter((each) => !before.includes(each)), ...added] }
+}
 
 /** After a type was rebuilt: what was built is searched by, and takes the place of what the same resources meant before. */
 export function built(state: Definitions, { tenant, type }: Rebuild): Definitions {

@@ -38,8 +38,13 @@ export const afterPoison = (state: IndexState, version: VersionKey, reason: stri
 
 export const afterTry = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => tried(each, version))
 
+/** The tenant's documents of the types are made again, where they are. */
 export const requestRebuild = (state: IndexState, tenant: string, types: readonly string[]): IndexState =>
-  on(state, (each) => addRebuild(each, tenant, types))
+  on(state, (each) => addRebuild(each, tenant, types, true))
+
+/** The documents of all tenants are, in new indices. */
+export const requestNewIndices = (state: IndexState, types: readonly string[]): IndexState =>
+  on(state, (each) => addRebuild(each, '', types))
 
 export const isWorkerGone = ({ worker }: IndexState, now: number): boolean => worker === undefined || now - worker.at > GONE
 
@@ -55,11 +60,19 @@ export function taken(state: IndexState, execution: string, now: number): IndexS
 /** The types of an attempt that are still wanted as they were when it began. */
 export const takenBy = ({ rebuilds }: IndexState, attempt: string): readonly Pending[] => rebuilds.filter(({ taken }) => taken === attempt)
 
-/** Documents were made. */
-export const advanced = (state: IndexState, attempt: string, type: string, count: number, now: number): IndexState => ({
+/** `counts`: the documents that were made, by tenant. */
+export const advanced = (
+  state: IndexState,
+  attempt: string,
+  type: string,
+  counts: ReadonlyMap<string, number>,
+  now: number,
+): IndexState => ({
   ...state,
   ...(state.worker === undefined ? {} : { worker: { ...state.worker, at: now } }),
-  rebuilds: state.rebuilds.map((each) => (each.type === type && each.taken === attempt ? { ...each, done: each.done + count } : each)),
+  rebuilds: state.rebuilds.map((each) =>
+    each.type === type && each.taken === attempt ? { ...each, done: each.done + (counts.get(each.tenant) ?? 0) } : each,
+  ),
 })
 
 /** All documents of the type are made, if nobody has defined anything about it since. */

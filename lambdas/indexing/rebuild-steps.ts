@@ -1,10 +1,11 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { ResourceReader, ScanPage } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
-import type { Reading } from '../search/reading.ts'
+import type { Reading, ReadingOf } from '../search/reading.ts'
 import { documentsOf } from './index-changes.ts'
-import { advanced, afterTry, finished, type SharedState, taken, takenBy } from './index-state.ts'
+import { advanced, afterTry, finished, type IndexState, type SharedState, taken, takenBy } from './index-state.ts'
 import type { PoisonList } from './poison-list.ts'
 import { readAhead } from './read-ahead.ts'
 import { Readings } from './reading-now.ts'
@@ -17,14 +18,22 @@ export type NextIndex = {
   readonly discard: () => Promise<void>
 }
 
+/** The index of each type has the documents of all tenants. */
+export type RebuiltIndices = {
+  /** Begins the next index of a type, or, with its name, goes on with it. */
+  readonly rebuild: (type: string, name?: string) => Promise<NextIndex>
+  /** Where they are, also where that version is there already. */
+  readonly applyAgain: (documents: readonly IndexDocument[]) => Promise<void>
+  /** From now on searches see what was applied. */
+  readonly show: (type: string) => Promise<void>
+}
+
 export type RebuildParts = {
   readonly state: SharedState
-  readonly resources: Pick<ResourceReader, 'scan'>
-  /** Begins the next index of a type, or, with its name, goes on with it. */
-  readonly index: { readonly rebuild: (type: string, name?: string) => Promise<NextIndex> }
+  readonly resources: Pick<ResourceReader, 'scan'> & KnownTenants
+  readonly index: RebuiltIndices
   readonly reading: Reading
   readonly expressions: ExpressionRunner
-  readonly tenants: readonly string[]
   readonly now: () => number
   /** Seconds after which no function works with older definitions. */
   readonly wait: number
@@ -36,13 +45,15 @@ export type RebuildParts = {
 
 /** `attempt`: what was taken together. */
 type OfType = { readonly type: string; readonly attempt: string }
+/** A part of the resources of each tenant, one tenant after the other. */
 type Segment = OfType & {
-  readonly tenant: string
-  /** Name of the next index. */
+  /** Name of the next index. Empty: documents are made again where they are. */
   readonly next: string
   readonly index: number
   readonly of: number
   readonly asOf?: number
+  /** Where it goes on. */
+  readonly tenant?: string
   readonly cursor?: string
 }
 
@@ -76,17 +87,22 @@ async function take({ state, now, wait }: RebuildParts, execution: string) {
   return { pending: types.length > 0, wait, types }
 }
 
-/** A new index without any documents: what an older attempt left was made with older definitions. */
-async function open({ resources, index, tenants, now, wait }: RebuildParts, { type, attempt }: OfType) {
+/** A new index has no documents: what an older attempt left was made with older definitions. In place nobody has to know of it first. */
+async function open(parts: RebuildParts, { type, attempt }: OfType) {
+  const rebuilds = takenBy((await parts.state.read()).value, attempt).filter((each) => each.type === type)
+  const isNew = rebuilds.some(({ inPlace }) => inPlace === undefined)
+  const tenants = isNew ? parts.resources.tenants() : rebuilds.map(({ tenant }) => tenant)
+  if (!(await hasAny(parts, tenants, type))) return { type, attempt, isEmpty: true, next: '', wait: 0, segments: [] }
+  if (isNew) await (await parts.index.rebuild(type)).discard()
+  const next = isNew ? (await parts.index.rebuild(type)).name : ''
+  const segments = Array.from({ length: SEGMENTS }, (_, i): Segment => ({ type, attempt, next, index: i, of: SEGMENTS }))
+  return { type, attempt, isEmpty: false, next, wait: isNew ? parts.wait : 0, segments }
+}
+
+async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
   const one = { type, asOf: now(), segment: { index: 0, of: 1 }, limit: 1 }
-  const firsts = await Promise.all(tenants.map((tenant) => resources.scan({ ...one, tenant })))
-  if (firsts.every(isNothing)) return { type, attempt, isEmpty: true, next: '', wait, segments: [] }
-  await (await index.rebuild(type)).discard()
-  const { name: next } = await index.rebuild(type)
-  const segments = tenants.flatMap((tenant) =>
-    Array.from({ length: SEGMENTS }, (_, i): Segment => ({ type, attempt, next, tenant, index: i, of: SEGMENTS })),
-  )
-  return { type, attempt, isEmpty: false, next, wait, segments }
+  for await (const tenant of tenants) if (!isNothing(await resources.scan({ ...one, tenant }))) return true
+  return false
 }
 
 /** Nothing at all: a page of deletions has no versions either, but goes on. */
@@ -94,34 +110,83 @@ const isNothing = ({ versions, cursor }: ScanPage): boolean => versions.length =
 
 /** As many pages as there is time for. What is written meanwhile the function that follows the stream applies to both indices. */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
-  const { state, resources, index, expressions, now, poisoned } = parts
-  const { tenant, type, attempt, asOf = now() } = segment
-  const readings = new Readings(parts.reading, 'documents')
+  const { state, now } = parts
+  const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
   const { value } = await state.read()
-  const reading = (tenant: string) => readings.of(value, tenant)
-  const next = await index.rebuild(type, segment.next)
+  const readings = new Readings(parts.reading, 'documents')
+  const filling: Filling = { ...rest, asOf, reading: (tenant) => readings.of(value, tenant), apply: await applierOf(parts, segment) }
   const until = now() + parts.budget
-  let { cursor } = segment
-  let count = 0
-  do {
-    const page = await resources.scan({ tenant, type, segment, asOf, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
-    await state.change((each) => page.versions.reduce(afterTry, each))
-    const read = await readAhead(page.versions, reading, expressions)
-    await next.apply(documentsOf(page.versions, reading, poisoned.addVersion, read))
-    await poisoned.save()
-    count += page.versions.length
-    cursor = page.cursor
-  } while (cursor !== undefined && now() < until)
-  await state.change((each) => advanced(each, attempt, type, count, now()))
-  const { cursor: _, ...rest } = segment
-  return cursor === undefined ? { ...rest, more: false } : { ...rest, asOf, cursor, more: true }
+  const counts = new Map<string, number>()
+  const save = () => state.change((each) => advanced(each, segment.attempt, segment.type, counts, now()))
+  for await (const tenant of tenantsFrom(parts, segment, value)) {
+    let cursor = tenant === segment.tenant ? segment.cursor : undefined
+    do {
+      if (counts.size > 0 && now() >= until) {
+        await save()
+        return { ...rest, asOf, tenant, ...(cursor === undefined ? {} : { cursor }), more: true }
+      }
+      const page = await fillPage(parts, filling, tenant, cursor)
+      counts.set(tenant, (counts.get(tenant) ?? 0) + page.versions.length)
+      cursor = page.cursor
+    } while (cursor !== undefined)
+  }
+  await save()
+  return { ...rest, asOf, more: false }
 }
 
-/** The new index answers from now on, and what it was built for is searched by. */
+const applierOf = async ({ index }: RebuildParts, { type, next }: Segment): Promise<NextIndex['apply']> =>
+  next === '' ? (documents) => index.applyAgain(documents) : (await index.rebuild(type, next)).apply
+
+/** Those whose documents it makes, from where it stands: all there are for a new index, in the order of the store. */
+async function* tenantsFrom({ resources }: RebuildParts, { next, attempt, type, tenant: first }: Segment, state: IndexState) {
+  if (next === '') {
+    const wanted = takenBy(state, attempt).filter((each) => each.type === type)
+    yield* wanted
+      .map(({ tenant }) => tenant)
+      .filter((tenant) => first === undefined || tenant >= first)
+      .toSorted()
+    return
+  }
+  let hasCome = first === undefined
+  for await (const tenant of resources.tenants()) {
+    hasCome ||= tenant === first
+    if (hasCome) yield tenant
+  }
+}
+
+type Filling = Pick<Segment, 'type' | 'index' | 'of'> & {
+  readonly asOf: number
+  readonly reading: ReadingOf
+  readonly apply: NextIndex['apply']
+}
+
+async function fillPage(
+  { resources, state, expressions, poisoned }: RebuildParts,
+  { type, index, of, asOf, reading, apply }: Filling,
+  tenant: string,
+  cursor: string | undefined,
+): Promise<ScanPage> {
+  const page = await resources.scan({
+    tenant,
+    type,
+    segment: { index, of },
+    asOf,
+    limit: PAGE,
+    ...(cursor === undefined ? {} : { cursor }),
+  })
+  await state.change((each) => page.versions.reduce(afterTry, each))
+  const read = await readAhead(page.versions, reading, expressions)
+  await apply(documentsOf(page.versions, reading, poisoned.addVersion, read))
+  await poisoned.save()
+  return page
+}
+
+/** The new index answers from now on, or what was made again in place; and what was built is searched by. */
 async function swap({ state, index }: RebuildParts, { type, attempt, next }: Extract<StepInput, { action: 'swap' }>) {
   const isWanted = takenBy((await state.read()).value, attempt).some((each) => each.type === type)
   if (!isWanted) return {}
-  if (next !== '') await (await index.rebuild(type, next)).swap()
+  if (next === '') await index.show(type)
+  else await (await index.rebuild(type, next)).swap()
   await state.change((each) => finished(each, attempt, type))
   return {}
 }

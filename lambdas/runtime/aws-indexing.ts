@@ -6,12 +6,18 @@ import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { extractionOf } from '../indexing/extraction.ts'
 import { type FollowResult, followStream } from '../indexing/follow-stream.ts'
-import { afterSearchParameter, afterTry, type IndexState, isWorkerGone, requestRebuild } from '../indexing/index-state.ts'
+import {
+  afterSearchParameter,
+  afterTry,
+  type IndexState,
+  isWorkerGone,
+  requestNewIndices,
+  requestRebuild,
+} from '../indexing/index-state.ts'
 import { PoisonList } from '../indexing/poison-list.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { rebuildStep } from '../indexing/rebuild-steps.ts'
 import type { Kept } from '../ports/kept-state.ts'
-import { TENANT } from '../ports/known-tenants.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
@@ -115,7 +121,6 @@ export const rebuild = /* @__PURE__ */ once(() =>
     index: documents(),
     reading: plainReading(),
     expressions: expressions(),
-    tenants: [TENANT],
     now: () => clock().now(),
     wait: places().rebuildWait,
     budget: STEP_BUDGET,
@@ -130,7 +135,7 @@ export async function migrate(): Promise<void> {
   const state = await indexState().change((before) => {
     if (before.extraction === extraction) return before
     const isNew = before.extraction === undefined
-    return { ...(isNew ? before : requestRebuild(before, TENANT, resourceTypes)), extraction }
+    return { ...(isNew ? before : requestNewIndices(before, resourceTypes)), extraction }
   })
   await startRebuild(state)
 }

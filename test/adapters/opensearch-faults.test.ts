@@ -319,6 +319,28 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       await expect(rebuild.swap()).rejects.toThrow('no longer built')
     })
 
+    it('in place makes documents again in the version they have, never an older one, and shows them', async () => {
+      await open.index.apply(some(0, 3))
+      await open.index.apply([document({ id: '1', version: 2 }), document({ id: '2', version: 2, deleted: true })])
+      const index = open.another({ refresh: 'none' })
+      await index.applyAgain(some(0, 3, { keys: { b: ['new'] } }))
+      await index.applyAgain([document({ id: '1', version: 2, keys: { b: ['new'] } }), document({ id: 'fresh', keys: { b: ['new'] } })])
+      await index.show('Observation')
+      expect(await ids(key('b', 'new'))).toBe('0 1v2 fresh')
+      expect(await ids()).toBe('0 1v2 fresh')
+      expect(await indices()).toEqual(['observation-v1'])
+      await index.show('Patient')
+    })
+
+    it('in place goes to the next index, too', async () => {
+      await open.index.apply(some(0, 2))
+      const rebuild = await open.index.rebuild('Observation')
+      await rebuild.apply(some(0, 2))
+      await open.index.applyAgain(some(0, 1, { keys: { b: ['new'] } }))
+      await rebuild.swap()
+      expect(await ids(key('b', 'new'))).toBe('0')
+    })
+
     it('of a type that had no index yet', async () => {
       const rebuild = await open.index.rebuild('Observation')
       await rebuild.apply(some(0, 1))

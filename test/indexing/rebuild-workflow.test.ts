@@ -8,6 +8,7 @@ import {
   afterSearchParameter,
   type IndexState,
   NO_STATE,
+  requestNewIndices,
   requestRebuild,
   type SharedState,
   statusOf,
@@ -17,6 +18,7 @@ import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import { Readings } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
+import { nameOf } from '../../lambdas/ports/newest-of.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
@@ -25,6 +27,7 @@ import { patient } from '../fixtures/resources.ts'
 import { deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
 const TENANT = 'one'
+const OTHER = 'other'
 /** Of the runs among faults. */
 const SEEDS = process.env.FHIR_TEST_FULL === '1' ? 40 : 4
 const STEP = 'arn:aws:lambda:us-east-1:000000000000:function:step'
@@ -47,10 +50,20 @@ class Indices {
   live = { name: 'v1', documents: new Map<string, IndexDocument>() }
   next: Indices['live'] | undefined
 
-  apply(documents: readonly IndexDocument[], to = [this.live, ...(this.next === undefined ? [] : [this.next])]): void {
+  apply(documents: readonly IndexDocument[], to = this.both, least = 1): void {
     for (const { documents: index } of to)
-      for (const each of documents) if ((index.get(each.id)?.version ?? 0) < each.version) index.set(each.id, each)
+      for (const each of documents) if ((index.get(nameOf(each))?.version ?? 0) + least <= each.version) index.set(nameOf(each), each)
   }
+
+  get both() {
+    return [this.live, ...(this.next === undefined ? [] : [this.next])]
+  }
+
+  async applyAgain(documents: readonly IndexDocument[]): Promise<void> {
+    this.apply(documents, this.both, 0)
+  }
+
+  async show(): Promise<void> {}
 
   async rebuild(_type: string, name?: string) {
     if (name === undefined) this.next ??= { name: `v${++this.#count}`, documents: new Map() }
@@ -89,25 +102,25 @@ class World {
   }
 
   /** A patient is written, and comes through the stream. */
-  write(id: string, family: string): Promise<void> {
-    return this.writeText(id, JSON.stringify(patient(id, { family })))
+  write(id: string, family: string, tenant = TENANT): Promise<void> {
+    return this.writeText(id, JSON.stringify(patient(id, { family })), tenant)
   }
 
-  writeText(id: string, text: string): Promise<void> {
-    return this.#follow(writeOf(patientOf(id, TENANT), { ...this.#next(id), body: text }))
+  writeText(id: string, text: string, tenant = TENANT): Promise<void> {
+    return this.#follow(writeOf(patientOf(id, tenant), { ...this.#next(id, tenant), body: text }))
   }
 
   delete(id: string): Promise<void> {
     return this.#follow(deletionOf(patientOf(id, TENANT), this.#next(id)))
   }
 
-  #next(id: string) {
-    return { expected: this.heads.get(id)?.versionId ?? 0, lastUpdated: ++this.#now }
+  #next(id: string, tenant = TENANT) {
+    return { expected: this.heads.get(nameOf(patientOf(id, tenant)))?.versionId ?? 0, lastUpdated: ++this.#now }
   }
 
   async #follow(write: Write): Promise<void> {
     const version = versionOf(write)
-    this.heads.set(version.id, version)
+    this.heads.set(nameOf(version), version)
     const { value } = await this.state.read()
     const readings = new Readings({}, 'documents')
     const reading = (tenant: string) => readings.of(value, tenant)
@@ -115,29 +128,32 @@ class World {
     await indexStream([{ sequence: '1', version }], { index, reading, expressions: EXPRESSIONS, onPoison: () => undefined })
   }
 
-  define(id: string, expression: string): Promise<unknown> {
+  define(id: string, expression: string, tenant = TENANT): Promise<unknown> {
     const resource = { resourceType: 'SearchParameter', id, url: `http://example.org/${id}`, name: id, status: 'active', code: id }
-    const write = writeOf(keyOf(TENANT, 'SearchParameter', id), { body: { ...resource, base: ['Patient'], type: 'string', expression } })
+    const write = writeOf(keyOf(tenant, 'SearchParameter', id), { body: { ...resource, base: ['Patient'], type: 'string', expression } })
     return this.state.change((state) => afterSearchParameter(state, versionOf(write)))
   }
 
   parts(): RebuildParts {
+    const { heads } = this
     return {
       state: this.state,
       index: this.indices,
       reading: {},
       expressions: EXPRESSIONS,
-      tenants: [TENANT],
       now: () => this.#now,
       wait: 0,
       budget: -1,
       poisoned: new PoisonList(this.state),
       resources: {
+        tenants: async function* () {
+          yield* ['default', ...new Set([...heads.values()].map(({ tenant }) => tenant).toSorted())]
+        },
         // Newest first, and looks at no more places than may be given: pages where deletions stand have fewer versions, or none.
-        scan: async ({ type, segment, asOf, cursor = Number.POSITIVE_INFINITY, limit }) => {
+        scan: async ({ tenant, type, segment, asOf, cursor = Number.POSITIVE_INFINITY, limit }) => {
           if (segment.of > 1) this.instants.set(segment.index, (this.instants.get(segment.index) ?? new Set()).add(asOf))
           const mine = [...this.heads.values()]
-            .filter((head) => head.type === type && head.lastUpdated <= asOf && head.lastUpdated < Number(cursor))
+            .filter((head) => head.tenant === tenant && head.type === type && head.lastUpdated <= asOf && head.lastUpdated < Number(cursor))
             .filter(({ id }) => id.charCodeAt(id.length - 1) % segment.of === segment.index)
             .toSorted((a, b) => b.lastUpdated - a.lastUpdated)
           const places = mine.slice(0, Math.min(limit, 5))
@@ -176,13 +192,15 @@ class World {
     expect(definitions.map(({ id, state }) => `${id} ${state}`).toSorted()).toEqual(parameters.map((id) => `${id} active`).toSorted())
     expect([rebuilds, worker]).toEqual([[], undefined])
     const living = [...this.heads.values()].filter(({ deleted }) => !deleted)
-    for (const { id, versionId } of living) {
-      const document = this.indices.live.documents.get(id)
-      expect([id, document?.version]).toEqual([id, versionId])
-      for (const { mapping } of definitions) expect(document?.present).toContain(mapping.field)
+    for (const version of living) {
+      const name = nameOf(version)
+      const document = this.indices.live.documents.get(name)
+      expect([name, document?.version]).toEqual([name, version.versionId])
+      const mine = definitions.filter(({ tenant }) => tenant === version.tenant).map(({ mapping }) => mapping.field)
+      expect(document?.present.filter((field) => field.includes('~')).toSorted()).toEqual(mine.toSorted())
     }
     const found = [...this.indices.live.documents.values()].filter(({ deleted }) => !deleted)
-    expect(found.map(({ id }) => id).toSorted()).toEqual(living.map(({ id }) => id).toSorted())
+    expect(found.map(nameOf).toSorted()).toEqual(living.map(nameOf).toSorted())
   }
 
   below(n: number): number {
@@ -301,6 +319,83 @@ describe('the rebuild', () => {
     await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
     await it.run('b')
     expect(await unreadable()).toEqual([])
+  })
+
+  describe('of several tenants', () => {
+    const several = async (seed: number): Promise<World> => {
+      const made = await world(seed, 12)
+      for (let i = 0; i < 9; i++) await made.write(`p${i}`, `o${i}`, OTHER)
+      return made
+    }
+    const documentsOf = ({ indices }: World, tenant: string) =>
+      [...indices.live.documents.values()].filter((each) => each.tenant === tenant)
+
+    it('for one that defines something loses nobody’s documents, and makes each by what its tenant defined', async () => {
+      for (let seed = 1; seed <= SEEDS; seed++) {
+        const it = await several(seed)
+        await it.define('nick', 'Patient.name.family')
+        await it.define('others', 'Patient.name.family', OTHER)
+        let faults = 6
+        await it.run('a', async () => {
+          await it.write(`p${it.below(20)}`, `g${it.below(1000)}`, [TENANT, OTHER, 'third'][it.below(3)])
+          if (it.below(4) === 0 && faults-- > 0) throw new Error('planted')
+        })
+        expect(it.indices.live.name).not.toBe('v1')
+        await it.expectWhole('nick', 'others')
+      }
+    })
+
+    it('in new indices makes the documents of all', async () => {
+      const it = await several(2)
+      const before = [...documentsOf(it, TENANT), ...documentsOf(it, OTHER)]
+      await it.state.change((state) => requestNewIndices(state, ['Patient']))
+      await it.run('a')
+      await it.expectWhole()
+      for (const document of [...documentsOf(it, TENANT), ...documentsOf(it, OTHER)]) expect(before).not.toContain(document)
+    })
+
+    it('on request of one touches that one’s documents only, where they are', async () => {
+      for (let seed = 1; seed <= SEEDS; seed++) {
+        const it = await several(seed)
+        const [mine, others] = [documentsOf(it, TENANT), documentsOf(it, OTHER)]
+        await it.state.change((state) => requestRebuild(state, TENANT, ['Patient', 'Observation']))
+        let faults = 6
+        const waits: unknown[] = []
+        await it.run('a', async (input) => {
+          if (input.action === 'fill') waits.push(input.segment.next)
+          await it.write(`p${it.below(20)}`, `g${it.below(1000)}`)
+          if (it.below(4) === 0 && faults-- > 0) throw new Error('planted')
+        })
+        expect(new Set(waits)).toEqual(new Set(['']))
+        expect(it.indices.live.name).toBe('v1')
+        expect(documentsOf(it, OTHER)).toEqual(others)
+        for (const document of documentsOf(it, OTHER)) expect(others).toContain(document)
+        for (const document of documentsOf(it, TENANT)) expect(mine).not.toContain(document)
+        await it.expectWhole()
+      }
+    })
+
+    it('tells each how far it is with its own, and nothing of others', async () => {
+      const it = await several(3)
+      await it.define('nick', 'Patient.name.family')
+      await it.state.change((state) => requestRebuild(state, OTHER, ['Patient']))
+      const seen: unknown[] = []
+      await it.run('a', async ({ action }, isDone) => {
+        const { value } = await it.state.read()
+        if (action === 'swap' && !isDone) seen.push([TENANT, OTHER, 'third'].map((tenant) => statusOf(value, tenant).rebuilds))
+      })
+      expect(seen).toEqual([[[expect.objectContaining({ done: 12 })], [expect.objectContaining({ done: 9 })], []]])
+      await it.expectWhole('nick')
+    })
+
+    it('on request of one that has defined something meanwhile still makes an index anew', async () => {
+      const it = await several(4)
+      await it.define('nick', 'Patient.name.family')
+      await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+      await it.run('a')
+      expect(it.indices.live.name).not.toBe('v1')
+      await it.expectWhole('nick')
+    })
   })
 
   it('is done by one execution of those that were started', async () => {

@@ -19,9 +19,15 @@ export type BulkOptions = {
   readonly onPoison: (document: IndexDocument, reason: string) => void | Promise<void>
 }
 
-/** One document for one index. `isExtra`: the index is on the way in or out, and may be gone. */
-type Write = { readonly document: IndexDocument; readonly alias: string; readonly isExtra: boolean; readonly isStub: boolean }
-export type Target = Pick<Write, 'alias' | 'isExtra'>
+/** One document for one index. `isExtra`: the index is on the way in or out, and may be gone. `isAgain`: also where that version is there. */
+type Write = {
+  readonly document: IndexDocument
+  readonly alias: string
+  readonly isExtra: boolean
+  readonly isAgain?: boolean
+  readonly isStub: boolean
+}
+export type Target = Pick<Write, 'alias' | 'isExtra' | 'isAgain'>
 
 export type Targets = {
   readonly of: (document: IndexDocument) => readonly Target[]
@@ -97,8 +103,9 @@ export class Bulk {
   }
 
   #prepare(write: Write): Prepared {
-    const { document, alias, isStub } = write
-    const index = { _index: alias, _id: idOf(document), version: document.version, version_type: 'external', require_alias: true }
+    const { document, alias, isStub, isAgain = false } = write
+    const versions = { version: document.version, version_type: isAgain ? 'external_gte' : 'external' }
+    const index = { _index: alias, _id: idOf(document), ...versions, require_alias: true }
     const body = isStub ? stubOf(document, this.#options.keepsBodies) : bodyOf(document, this.#options.keepsBodies)
     return { ...write, lines: `${JSON.stringify({ index })}\n${body}\n` }
   }

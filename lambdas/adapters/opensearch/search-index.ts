@@ -62,14 +62,28 @@ export class OpenSearchIndex implements SearchIndex {
 
   /** NotApplied names the documents that are not indexed yet; all others are. */
   async apply(documents: readonly IndexDocument[]): Promise<void> {
+    await this.#applyTo(documents)
+  }
+
+  /** As `apply`, also where that version is there already. */
+  async applyAgain(documents: readonly IndexDocument[]): Promise<void> {
+    await this.#applyTo(documents, { isAgain: true })
+  }
+
+  /** Searches see what was applied to the type's live index. */
+  async show(type: string): Promise<void> {
+    await this.#cluster.send({ method: 'POST', path: `/${this.#aliases.live(type)}/_refresh`, querystring: { ignore_unavailable: true } })
+  }
+
+  async #applyTo(documents: readonly IndexDocument[], how: Pick<Target, 'isAgain'> = {}): Promise<void> {
     if (documents.length === 0) return
     const building = await this.#aliases.building().catch((error: unknown) => {
       throw new NotApplied(documents, error)
     })
     const targetsOf = (type: string): readonly Target[] => {
       const next = this.#aliases.next(type)
-      const live = { alias: this.#aliases.live(type), isExtra: false }
-      return building.has(next) ? [live, { alias: next, isExtra: true }] : [live]
+      const live = { alias: this.#aliases.live(type), isExtra: false, ...how }
+      return building.has(next) ? [live, { alias: next, isExtra: true, ...how }] : [live]
     }
     await this.#bulk.apply(documents, this.#targets(targetsOf))
   }
