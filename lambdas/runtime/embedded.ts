@@ -195,7 +195,7 @@ const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: 
   clock,
   blobs,
   index: searcher,
-  tokensOf: () => [String(store.lastPosition())],
+  tokensOf: ([first]) => [String(store.lastPosition(first?.tenant))],
 })
 
 const reindexOf = ({ searcher }: Stores): Reindex => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
@@ -203,10 +203,13 @@ const reindexOf = ({ searcher }: Stores): Reindex => ({ start: async (tenant, ty
 /** Versions: what was just defined is part of the answer, but nobody waits long to hear how far the index has come. */
 const SOON_CAUGHT_UP = 2_000
 
-const progressOf = ({ searcher, definitions }: Stores): IndexProgress => ({
+/** Versions that are looked at to tell which are a tenant's. */
+const COUNTED = 10_000
+
+const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => ({
   async status(tenant) {
-    const lag = searcher.lag()
-    if (lag < SOON_CAUGHT_UP) await searcher.caughtUp()
+    const lag = store.countAfter(searcher.position, tenant, COUNTED)
+    if (searcher.lag() < SOON_CAUGHT_UP) await searcher.caughtUp([String(store.lastPosition(tenant))])
     return { lag, ...statusOf(definitions.now(), tenant) }
   },
 })

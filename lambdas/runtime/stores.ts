@@ -40,7 +40,7 @@ export async function openStores({ path, now, reading, budget, report }: StoresP
     thread: new URL('./searcher/searcher-thread.ts', import.meta.url),
     store: path('store.db'),
     index: path('index.db'),
-    acknowledged: () => store.lastPosition(),
+    acknowledged: (tenant) => store.lastPosition(tenant),
     reading,
     defining,
     budget,

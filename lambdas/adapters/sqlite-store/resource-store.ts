@@ -27,13 +27,16 @@ import { HistoryReader } from './reading/history.ts'
 import { Scanner } from './reading/scan.ts'
 import { tenantsOf } from './reading/tenants.ts'
 import { VersionReader } from './reading/version-reader.ts'
-import { inSnapshot } from './rows.ts'
+import { inSnapshot, isThere } from './rows.ts'
 import { openForReading, openForWriting, reasonOf, StoreFileError } from './schema.ts'
 import { Writer } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
 /** Positions after which recent keys are looked at without being asked for, so that nobody who asks waits for many. */
 const MOST_UNKNOWN = 2_000
+
+const COUNT_AFTER = `SELECT count(*) AS count FROM (SELECT kind FROM version v WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?)
+  WHERE kind IN (SELECT kind FROM kind WHERE tenant = ?)`
 
 export type SqliteStoreOptions = WriterData & {
   /** Milliseconds since 1970, by which guards grow old; absent: as the stamps of what is written. */
@@ -50,6 +53,10 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Know
   readonly #scanner: Scanner
   readonly #versions: VersionReader
   readonly #recent: RecentKeys
+  readonly #after
+  /** Of the feed, when it was opened; and where the commits of each tenant ended since. */
+  readonly #first: number
+  readonly #lastOf = new Map<string, number>()
   /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
   #isUnsure = false
 
@@ -66,7 +73,9 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Know
       const old = new KeyFilter()
       this.#versions = new VersionReader(this.#db, this.#recent, { old })
       const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
-      this.#writer = new Writer({ data, position: seq ?? 0, old, now, onCommit })
+      this.#first = seq ?? 0
+      this.#writer = new Writer({ data, position: this.#first, old, now, onCommit })
+      this.#after = this.#db.prepare(COUNT_AFTER)
     } catch (error) {
       this.#db.close()
       throw error
@@ -109,13 +118,19 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Know
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
     const result = await this.#committed(writes, guards)
+    if (writes[0] !== undefined) this.#lastOf.set(writes[0].tenant, this.#writer.position)
     this.#lookAtRecentKeys()
     return result
   }
 
-  /** The position of the last acknowledged version in the change feed. */
-  lastPosition(): number {
-    return this.#writer.position
+  /** The position of the last acknowledged version in the change feed; with a tenant, one no earlier than that of the tenant's last. */
+  lastPosition(tenant?: string): number {
+    return tenant === undefined ? this.#writer.position : (this.#lastOf.get(tenant) ?? this.#first)
+  }
+
+  /** How many of the next `most` versions after a position are the tenant's. */
+  countAfter(position: number, tenant: string, most: number): number {
+    return reading(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
   }
 
   /** The newest instant a version was stamped with; 0 when there is none. */

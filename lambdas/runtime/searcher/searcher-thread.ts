@@ -113,7 +113,7 @@ function turn(): void {
   else if (next !== undefined) attempt(nextTo(file), makeNext)
   else return
   if (stuck || evaluating) return
-  while (waiting.length > 0 && waiting[0]!.position <= follower.position) answer(waiting.shift()!)
+  answerWaiting()
   const now = performance.now()
   const behind = wanted - answering.follower.position
   const pause = yielding.pauseAfter({ now, behind, asked: waiting.length, took: now - began })
@@ -170,6 +170,12 @@ function onPoison({ type }: ResourceVersion, error: unknown): void {
   if (reported.has(`${type} ${reason}`)) return
   reported.add(`${type} ${reason}`)
   tell({ kind: 'poison', type, reason })
+}
+
+/** Those for whom it has come far enough: who waits for less may have come later. */
+function answerWaiting(): void {
+  const isReached = ({ position }: Ask): boolean => position <= answering.follower.position
+  for (let at = waiting.findIndex(isReached); at >= 0; at = waiting.findIndex(isReached)) answer(waiting.splice(at, 1)[0]!)
 }
 
 function answer(ask: Ask, lostBefore = 0): void {

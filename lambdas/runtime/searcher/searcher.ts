@@ -53,8 +53,8 @@ export type SearcherReply =
 export type SearcherOptions = Omit<SearcherData, 'asked'> & {
   /** The thread's program. */
   readonly thread: URL
-  /** The position in the store's feed up to which writes were acknowledged. */
-  readonly acknowledged: () => number
+  /** The position in the store's feed up to which writes were acknowledged: of all tenants, or of one. */
+  readonly acknowledged: (tenant?: string) => number
   readonly report: (error: unknown) => void
   readonly onDefinitions?: (definitions: unknown) => void
 }
@@ -100,27 +100,35 @@ export class Searcher implements SearchIndex {
     return Math.max(0, this.#options.acknowledged() - this.#position)
   }
 
+  /** Up to where it is known to have indexed the store's feed. */
+  get position(): number {
+    return this.#position
+  }
+
   find(plan: Plan): Promise<HitPage> {
-    return this.#ask({ method: 'find', of: [plan] })
+    return this.#ask(plan.tenant, { method: 'find', of: [plan] })
   }
 
   distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
-    return this.#ask({ method: 'distinct', of: [matching, field, limit] })
+    return this.#ask(matching.tenant, { method: 'distinct', of: [matching, field, limit] })
   }
 
   groups(plan: GroupPlan): Promise<GroupPage> {
-    return this.#ask({ method: 'groups', of: [plan] })
+    return this.#ask(plan.tenant, { method: 'groups', of: [plan] })
   }
 
   explain(plan: Plan): Promise<readonly string[]> {
-    return this.#ask({ method: 'explain', of: [plan] })
+    return this.#ask(plan.tenant, { method: 'explain', of: [plan] })
   }
 
   /** SearchTooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
-  #ask<Answer>(question: Question): Promise<Answer> {
+  #ask<Answer>(tenant: string, question: Question): Promise<Answer> {
+    return this.#askAt(this.#options.acknowledged(tenant), question)
+  }
+
+  #askAt<Answer>(position: number, question: Question): Promise<Answer> {
     if (this.#closed) return Promise.reject(new Error('the index is closed'))
     const number = ++this.#number
-    const position = this.#options.acknowledged()
     return new Promise((resolve, reject) => {
       const late = () => {
         this.#take(number)?.reject(new Overloaded('the search index is behind'))
@@ -137,9 +145,11 @@ export class Searcher implements SearchIndex {
     return Promise.reject(new TypeError('this index follows its store'))
   }
 
-  /** Answers come after everything acknowledged before. */
-  async caughtUp(): Promise<boolean> {
-    await this.distinct({ tenant: '', types: [], where: NEVER, access: 'everything' }, '', 1)
+  /** `tokens`: positions. Answers come after everything acknowledged before of their tenant, however much others write. */
+  async caughtUp(tokens: readonly string[] = []): Promise<boolean> {
+    const all = this.#options.acknowledged()
+    const position = tokens.length === 0 ? all : Math.min(all, Math.max(...tokens.map(Number)))
+    await this.#askAt(position, { method: 'distinct', of: [{ tenant: '', types: [], where: NEVER, access: 'everything' }, '', 1] })
     return true
   }
 

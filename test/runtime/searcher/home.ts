@@ -20,7 +20,8 @@ afterEach(async () => {
   for (const close of open.splice(0)) await close()
 })
 
-export async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
+/** `ahead`: positions by tenant that searches wait for, whatever was acknowledged. */
+export async function homeOf({ name = `${++homes}`, budget = 10_000, ahead = {} as Readonly<Record<string, number>> } = {}) {
   const [file, index] = [join(folder, `${name}.db`), join(folder, `${name}.index.db`)]
   const reports: string[] = []
   const told: Partial<Definitions>[] = []
@@ -29,7 +30,7 @@ export async function homeOf({ name = `${++homes}`, budget = 10_000 } = {}) {
     thread: new URL('../../../lambdas/runtime/searcher/searcher-thread.ts', import.meta.url),
     store: file,
     index,
-    acknowledged: () => store.lastPosition(),
+    acknowledged: (tenant) => ahead[tenant ?? ''] ?? store.lastPosition(tenant),
     reading: { baseUrl: 'http://127.0.0.1/fhir' },
     budget,
     report: (error) => reports.push(String(error)),

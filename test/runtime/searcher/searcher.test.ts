@@ -41,6 +41,39 @@ describe('The searcher', () => {
     expect(searcher.lag()).toBe(0)
   })
 
+  it('lets nobody wait for what others write, and counts nothing of it', async () => {
+    const { store, searcher } = await homeOf()
+    await store.commit([named('a', 'X')], [])
+    await searcher.caughtUp()
+    const others = Array.from({ length: 5_000 }, (_, i) => ({ ...named(`${i}`, 'X'), tenant: 'loud' }))
+    await store.commit(others, [])
+    const counts = [store.countAfter(1, 't', 10_000), store.countAfter(1, 'loud', 10_000), store.countAfter(1, 'loud', 100)]
+    expect(counts).toEqual([0, 5_000, 100])
+    const ended: string[] = []
+    const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' }).then(({ total }) => ended.push(`loud ${total}`))
+    const mine = found(searcher, exactly('X')).then((hits) => ended.push(hits))
+    await Promise.all([loud, mine])
+    expect(ended).toEqual(['a/1', 'loud 5000'])
+    await store.commit([named('a', 'Y', 1)], [])
+    expect(await found(searcher, exactly('Y'))).toBe('a/2')
+  })
+
+  it('answers who waits for less first, though it came later', async () => {
+    const { store, searcher } = await homeOf({ ahead: { loud: 1e9, t: 1 } })
+    const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' }).catch(String)
+    const mine = found(searcher, exactly('X'))
+    await store.commit([named('a', 'X')], [])
+    expect(await Promise.race([loud, mine])).toBe('a/1')
+    await searcher.close()
+    expect(await loud).toBe('Error: the index is closed')
+  })
+
+  it('waits for positions it is told, and for none that never was', async () => {
+    const { store, searcher } = await homeOf()
+    await store.commit([named('a', 'X')], [])
+    for (const tokens of [['1'], ['1', '1000000'], []]) expect(await searcher.caughtUp(tokens)).toBe(true)
+  })
+
   it('passes over a version it cannot read, tells which, and takes the next one', async () => {
     const { store, searcher, reports, told } = await homeOf()
     const broken = writeOf(patientOf('b'), { body: '{"resourceType":' })
