@@ -47,13 +47,14 @@ export const NO_DEFINITIONS: Definitions = { definitions: [], rebuilds: [], pois
 
 const MOST_POISONED = 1_000
 
-/** The last thousand are kept. */
-export const poisonedBy = (state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions => ({
-  ...state,
-  poisoned: [...state.poisoned.filter((each) => !isSame(each, { tenant, type, id })), { tenant, type, id, versionId, reason }].slice(
-    -MOST_POISONED,
-  ),
-})
+/** A thousand are kept. Of more the oldest goes of the tenant that has most, so that nobody's push out those of others. */
+export function poisonedBy(state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions {
+  const others = state.poisoned.filter((each) => !isSame(each, { tenant, type, id }))
+  const poisoned = [...others, { tenant, type, id, versionId, reason }]
+  if (poisoned.length <= MOST_POISONED) return { ...state, poisoned }
+  const [most = []] = [...Map.groupBy(poisoned, (each) => each.tenant).values()].toSorted((a, b) => b.length - a.length)
+  return { ...state, poisoned: poisoned.filter((each) => each !== most[0]) }
+}
 
 /** A new version of a poisoned resource gets another try. */
 export const tried = (state: Definitions, version: ResourceVersion): Definitions =>
@@ -143,7 +144,14 @@ export function addRebuild(state: Definitions, tenant: string, types: readonly s
     const isMore = before.some((each) => each.type === type && each.inPlace === undefined)
     return { tenant, type, done: 0, total: -1, ...(isInPlace && !isMore ? { inPlace: true } : {}) }
   })
-  return { ...state, rebuilds: [...state.rebuilds.filter((each) => !before.includes(each)), ...added] }
+  return { ...state, rebuilds: inTurns([...state.rebuilds.filter((each) => !before.includes(each)), ...added]) }
+}
+
+/** One of each tenant, then the next of each. The first stays the first: somebody may be at it. */
+function inTurns(rebuilds: readonly Rebuild[]): readonly Rebuild[] {
+  const byTenant = [...Map.groupBy(rebuilds, ({ tenant }) => tenant).values()]
+  const rounds = Math.max(0, ...byTenant.map(({ length }) => length))
+  return Array.from({ length: rounds }, (_, round) => byTenant.flatMap((mine) => mine[round] ?? [])).flat()
 }
 
 /** After a type was rebuilt: what was built is searched by, and takes the place of what the same resources meant before. */

@@ -81,11 +81,18 @@ export const finished = (state: IndexState, attempt: string, type: string): Inde
     .filter((each) => each.type === type)
     .reduce((now, each) => on(now, (definitions) => built(definitions, each)), state)
 
-/** What people are told. */
+/** What people of the tenant are told. */
 export const statusOf = ({ definitions, rebuilds, poisoned }: Definitions, tenant: string): IndexStatus => ({
   definitions: definitions
     .filter((each) => each.tenant === tenant)
     .map(({ id, mapping: { base, code }, state }) => ({ id, base, code, state })),
-  rebuilds: rebuilds.filter((each) => each.tenant === tenant || each.tenant === ''),
-  unreadable: poisoned.filter((each) => each.tenant === tenant),
+  rebuilds: rebuilds
+    .filter((each) => each.tenant === tenant || each.tenant === '')
+    .map((each) => (each.tenant === tenant ? each : inHundredths(each)))
+    .map(({ type, done, total }) => ({ type, done, total })),
+  unreadable: poisoned.filter((each) => each.tenant === tenant).map(({ type, id, versionId, reason }) => ({ type, id, versionId, reason })),
 })
+
+/** How many documents all tenants have together is nobody's affair. */
+const inHundredths = (rebuild: Rebuild): Rebuild =>
+  rebuild.total > 0 ? { ...rebuild, done: Math.floor((100 * rebuild.done) / rebuild.total), total: 100 } : { ...rebuild, done: 0 }

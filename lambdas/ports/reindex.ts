@@ -3,14 +3,14 @@
 /** `id`: of the SearchParameter resource; `base`: one of its types. */
 export type Definition = { readonly id: string; readonly base: string; readonly code: string; readonly state: 'building' | 'active' }
 
-/** `total`: documents when it began; −1: not counted yet. */
+/** `total`: documents of the tenant when it began, 100 where all tenants' are made again together; −1: not counted yet. */
 export type Rebuilding = { readonly type: string; readonly done: number; readonly total: number }
 
 /** A version that could not be read for the index: it is found by its key alone. */
 export type Unreadable = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
 
 export type IndexStatus = {
-  /** Acknowledged versions that were not searchable when it was asked for; absent where nobody counts them. */
+  /** Acknowledged versions of the tenant that were not searchable when it was asked for, or some thousands of them; absent where nobody counts them. */
   readonly lag?: number
   readonly definitions: readonly Definition[]
   readonly rebuilds: readonly Rebuilding[]
@@ -18,7 +18,7 @@ export type IndexStatus = {
 }
 
 export interface IndexProgress {
-  /** As of everything acknowledged before, or, where the index follows by itself, of everything it has come to. */
+  /** Of one tenant, and nothing of others. As of everything acknowledged before, or, where the index follows by itself, of everything it has come to. */
   status(tenant: string): Promise<IndexStatus>
 }
 

@@ -1,6 +1,6 @@
 /** Which versions are listed as unreadable: what failed, until the same version or a later one is read. */
 import { describe, expect, it } from '@jest/globals'
-import { afterPoison, afterTry, type IndexState, NO_STATE } from '../../lambdas/indexing/index-state.ts'
+import { afterPoison, afterTry, type IndexState, NO_STATE, statusOf } from '../../lambdas/indexing/index-state.ts'
 import { PoisonList } from '../../lambdas/indexing/poison-list.ts'
 import type { Kept } from '../../lambdas/ports/kept-state.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
@@ -39,6 +39,17 @@ describe('A version that could not be read', () => {
 })
 
 describe('The list', () => {
+  it('has the last thousand, and nobody’s push out those of others; each is told of its own', () => {
+    const few = [1, 2].map((n) => version(1, { tenant: 'few', id: `f${n}` }))
+    const many = Array.from({ length: 1_100 }, (_, n) => version(1, { id: `m${n}` }))
+    const state = [...few, ...many].reduce((before, each) => afterPoison(before, each, 'TypeError'), NO_STATE)
+    const told = (tenant: string) => statusOf(state, tenant).unreadable
+    expect(told('few').map(({ id }) => id)).toEqual(['f1', 'f2'])
+    expect(told('a').map(({ id }) => id)).toEqual(many.slice(-998).map(({ id }) => id))
+    expect(told('few')[0]).toEqual({ type: 'Patient', id: 'f1', versionId: 1, reason: 'TypeError' })
+    expect(told('another')).toEqual([])
+  })
+
   it('tells of a failure once: what was read since does not come back', async () => {
     const state = shared()
     const list = new PoisonList(state)

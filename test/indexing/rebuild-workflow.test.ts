@@ -388,6 +388,18 @@ describe('the rebuild', () => {
       await it.expectWhole('nick')
     })
 
+    it('takes turns: who wants many types made again lets others’ come between', () => {
+      const asked = requestRebuild(requestRebuild(NO_STATE, TENANT, ['A', 'B', 'C']), OTHER, ['D', 'E'])
+      expect(asked.rebuilds.map(({ type }) => type)).toEqual(['A', 'D', 'B', 'E', 'C'])
+    })
+
+    it('together tells nobody how many documents there are', () => {
+      const rebuild = { tenant: '', type: 'Resource', done: 1_234, total: 5_000 }
+      const status = (more: object) => statusOf({ ...NO_STATE, rebuilds: [{ ...rebuild, ...more }] }, TENANT).rebuilds
+      expect(status({})).toEqual([{ type: 'Resource', done: 24, total: 100 }])
+      expect(status({ total: -1 })).toEqual([{ type: 'Resource', done: 0, total: -1 }])
+    })
+
     it('on request of one that has defined something meanwhile still makes an index anew', async () => {
       const it = await several(4)
       await it.define('nick', 'Patient.name.family')
