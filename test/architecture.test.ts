@@ -32,6 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/sqlite-store': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/sqlite-index': ['lambdas/ports', 'lambdas/search/plan.ts', 'lambdas/search/doubles.ts', 'node:*'],
   'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'node:*'],
+  'lambdas/adapters/https': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/filesystem': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'node:*'],

@@ -25,6 +25,8 @@ export type AccessClaims = {
   readonly patient?: string
   readonly encounter?: string
   readonly fhirUser?: string
+  /** The ids of the patients a RelatedPerson cares for. */
+  readonly acts_for?: readonly string[]
   readonly preferred_username?: string
   /** Of client_credentials, as specification 5.3 has them. */
   readonly clientId?: string

@@ -87,6 +87,7 @@ export function world(parts: Partial<VerifierParts> = {}): World {
       revocations: { revoked: (marks) => asked('revocations', () => new Map([...it.revoked].filter(([mark]) => marks.includes(mark)))) },
       tenancy: false,
       tenantClaim: 'tenant',
+      patientScopesWithoutContext: 'all',
       externalIssuers: [],
       fetchDocument: (url) => asked('documents', () => new TextEncoder().encode(it.documents.get(url) ?? '')),
       report: (error) => void it.reported.push(error),

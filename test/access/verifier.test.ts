@@ -4,7 +4,8 @@ import { RememberedToken, RememberedTokens } from '../../lambdas/access/verifica
 import type { Mark } from '../../lambdas/ports/revocations.ts'
 import { BASE, KEY, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
 
-const CLIENT = { client: 'app', subject: 'app', scopes: ['system/*.rs'], clientAuth: 'secret', issuer: BASE, tenant: 'default' }
+const CHOSEN = { patientScopesWithoutContext: 'all' }
+const CLIENT = { ...CHOSEN, client: 'app', subject: 'app', scopes: ['system/*.rs'], clientAuth: 'secret', issuer: BASE, tenant: 'default' }
 
 const refusal = (why: string) => ({
   status: 401,
@@ -26,10 +27,18 @@ describe('A token', () => {
       fhirUser: 'Practitioner/1',
       scope: 'patient/*.rs openid openid',
       client_auth: 'none',
+      acts_for: ['p-1'],
     }
     expect(await it.ask(it.token({ ...user, patient: 'p-1', encounter: 'Encounter/e.1' }))).toEqual({
       ...{ client: 'app', subject: 'u-1', user: 'jörg', fhirUser: 'Practitioner/1', patient: 'p-1', encounter: 'e.1', tenant: 'default' },
-      ...{ scopes: ['patient/*.rs', 'openid'], clientAuth: 'none', issuer: BASE, expires: it.now + 300 * SECOND },
+      ...{
+        ...CHOSEN,
+        scopes: ['patient/*.rs', 'openid'],
+        clientAuth: 'none',
+        actsFor: ['p-1'],
+        issuer: BASE,
+        expires: it.now + 300 * SECOND,
+      },
     })
   })
 
@@ -92,6 +101,8 @@ describe('What a token must say', () => {
     [{ patient: null }, no('patient')],
     [{ patient: ['p-1'] }, no('patient')],
     [{ encounter: 'Patient/1' }, no('encounter')],
+    [{ acts_for: 'p-1' }, no('acts_for')],
+    [{ acts_for: ['Patient/p-1'] }, no('acts_for')],
   ])('%j is not it', async (claims, why) => {
     const it = world()
     await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal(why))

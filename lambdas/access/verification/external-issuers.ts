@@ -1,5 +1,5 @@
 /** Issuers besides this server whose tokens are accepted, as a person writes them down. */
-import { scopeTexts } from '../scopes.ts'
+import { parseScope, scopeTexts } from '../scopes.ts'
 import { type TenantClaim, tenantClaim } from './tenant-claim.ts'
 
 export type ExternalIssuer = {
@@ -51,15 +51,16 @@ function issuerOf(written: Written): ExternalIssuer {
   check(Object.keys(written).every((name) => KNOWN.includes(name)))
   check(isHttps(issuer) && isHttps(jwksUri) && typeof audience === 'string' && audience !== '' && typeof scopes === 'string')
   const opened = tenantClaim(tenants)
-  check(opened !== undefined && scopeTexts(scopes as string).length > 0)
+  const given = scopeTexts(scopes as string)
+  check(opened !== undefined && given.length > 0 && given.every((text) => parseScope(text) !== undefined))
   const names = claims as Readonly<Record<string, unknown>>
-  check(Object.entries(names).every(([name, claim]) => (name in NAMES || name === 'tenant') && isName(claim)))
+  check(Object.entries(names).every(([name, claim]) => (Object.hasOwn(NAMES, name) || name === 'tenant') && isName(claim)))
   return {
     issuer: issuer as string,
     audience: audience as string,
     jwksUri: jwksUri as string,
     tenants: opened,
-    scopes: scopeTexts(scopes as string),
+    scopes: given,
     names: { ...NAMES, ...(names as Partial<ClaimNames>) },
   }
 }

@@ -38,18 +38,19 @@ export class HeldKeys {
     if (this.generation > 0 && now >= this.#staleAt && now >= this.#mayReadAt) void this.#read(now)
   }
 
-  /** Reads again for one that is not known, now and then. Unavailable where none could ever be read. */
+  /** Reads again for one that is not known. Unavailable as `all`. */
   async find(kid: string): Promise<HeldKey | undefined> {
-    const found = this.#find(kid)
-    if (found !== undefined) return found
-    const now = this.#source.now()
-    await (now >= this.#mayReadAt ? this.#read(now) : this.#reading)
-    if (this.generation === 0) throw new Unavailable('the keys of an issuer cannot be read')
-    return this.#find(kid)
+    const isMeant = (key: HeldKey): boolean => key.kid === kid
+    return this.keys.find(isMeant) ?? (await this.all(true)).find(isMeant)
   }
 
-  #find(kid: string): HeldKey | undefined {
-    return this.keys.find((key) => key.kid === kid)
+  /** `fresh`: read again, where that was not done just now. Unavailable where none could ever be read. */
+  async all(fresh: boolean): Promise<readonly HeldKey[]> {
+    const now = this.#source.now()
+    if (fresh || this.generation === 0) await (now >= this.#mayReadAt ? this.#read(now) : this.#reading)
+    else this.refresh(now)
+    if (this.generation === 0) throw new Unavailable('the keys of an issuer cannot be read')
+    return this.keys
   }
 
   #read(now: number): Promise<void> {

@@ -1,4 +1,5 @@
 /** What the claims of a proved token say: whose it is, what for, from when until when. */
+import { isId } from '../../fhir/resource.ts'
 import type { Mark } from '../../ports/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
 import { narrowedTo, scopeTexts } from '../scopes.ts'
@@ -39,6 +40,7 @@ export function ownToken(claims: Claims, tenant: string, now: number): ReadToken
       ...contextOf(claims, 'patient', 'fhirUser'),
       ...optional('encounter', idIn(claims, 'encounter', 'Encounter')),
       ...optional('user', user),
+      ...(claims.acts_for === undefined ? {} : { actsFor: idsIn(claims, 'acts_for') }),
     },
   }
 }
@@ -115,8 +117,14 @@ function idIn(claims: Claims, name: string, type: string): string | undefined {
   const text = textOf(claims, name)
   if (text === undefined) return undefined
   const id = text.startsWith(`${type}/`) ? text.slice(type.length + 1) : text
-  if (!/^[A-Za-z0-9.-]{1,64}$/.test(id)) throw wrong(name)
+  if (!isId(id)) throw wrong(name)
   return id
+}
+
+function idsIn(claims: Claims, name: string): readonly string[] {
+  const ids = claims[name]
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string' && isId(id))) throw wrong(name)
+  return ids
 }
 
 function required(claims: Claims, name: string): string {

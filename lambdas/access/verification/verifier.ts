@@ -12,6 +12,7 @@ import type { RevocationReader } from '../../ports/revocations.ts'
 import type { PublishedKeys } from '../../ports/signing-keys.ts'
 import { bearerIn, unproved } from './bearer.ts'
 import type { ExternalIssuer } from './external-issuers.ts'
+import { heldFrom } from './fetched-keys.ts'
 import { HeldKeys, type KeySource } from './held-keys.ts'
 import { tokenRefused } from './refusals.ts'
 import { RememberedToken, RememberedTokens } from './remembered-tokens.ts'
@@ -31,6 +32,8 @@ export type VerifierParts = {
   readonly tenancy: boolean
   /** The name of the claim that says whose data our tokens open. */
   readonly tenantClaim: string
+  /** The setting of this name. */
+  readonly patientScopesWithoutContext: 'all' | 'none'
   readonly externalIssuers: readonly ExternalIssuer[]
   /** Gets the keys of external issuers. */
   readonly fetchDocument: FetchDocument
@@ -50,7 +53,6 @@ type Trusted = { readonly issuer: TrustedIssuer; readonly read: (claims: Claims,
 
 /** Milliseconds. */
 const OWN_FRESH = 10_000
-const EXTERNAL_FRESH = 300_000
 
 const OWN_ALGORITHMS = ['RS256']
 /** All that `aws-jwt-verify` knows. */
@@ -58,36 +60,41 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'EdDSA
 
 export function verifier(parts: VerifierParts): Verifier {
   const { clock, revocations, tenancy } = parts
-  const trusted = new Map([
-    [parts.issuer, ownOf(parts)],
-    ...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const),
-  ])
+  const trusted = trustedBy(parts)
   const remembered = new RememberedTokens()
-
-  const prove = async (text: string, digest: string): Promise<RememberedToken> => {
-    const token = unproved(text)
-    const { issuer, read } = trusted.get(token.issuer) ?? nobody()
-    await issuer.findKey(token)
-    // Another request may have brought it meanwhile.
-    return remembered.find(digest) ?? remembered.keep(digest, new RememberedToken(read(issuer.claimsOf(text), token.typ), issuer))
-  }
-
+  const prove = proverOf(parts, trusted, remembered)
   const verify: Verifier['verify'] = async (authorization, tenant) => {
     const text = bearerIn(authorization)
     const digest = hash('sha256', text, 'base64url')
     const found = remembered.find(digest) ?? (await prove(text, digest))
-    const { token, issuer } = found
     const now = clock.now()
-    issuer.refresh(now)
-    if (token.known.expires <= now) {
+    found.issuer.refresh(now)
+    if (found.token.known.expires <= now) {
       remembered.forget(digest)
       throw tokenExpired()
     }
     const isRevoked = found.isRevoked(revocations, now)
     if (isRevoked === true || (isRevoked !== false && (await isRevoked))) throw tokenRefused('The token was revoked')
-    return found.in(tenancy ? chosenTenant(token.tenants, tenant) : TENANT)
+    return found.in(tenancy ? chosenTenant(found.token.tenants, tenant) : TENANT)
   }
   return { verify, signatures: () => [...trusted.values()].reduce((sum, { issuer }) => sum + issuer.signatures, 0) }
+}
+
+/** By what stands in `iss`. Nobody else is this server. */
+const trustedBy = (parts: VerifierParts): ReadonlyMap<string, Trusted> =>
+  new Map([...parts.externalIssuers.map((each) => [each.issuer, externalOf(parts, each)] as const), [parts.issuer, ownOf(parts)]])
+
+function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: ReadonlyMap<string, Trusted>, remembered: RememberedTokens) {
+  return async (text: string, digest: string): Promise<RememberedToken> => {
+    const token = unproved(text)
+    const { issuer, read } = trusted.get(token.issuer) ?? nobody()
+    await issuer.findKey(token)
+    // Another request may have brought it meanwhile.
+    const found = remembered.find(digest)
+    if (found !== undefined) return found
+    const { known, ...rest } = read(issuer.claimsOf(text), token.typ)
+    return remembered.keep(digest, new RememberedToken({ ...rest, known: { ...known, patientScopesWithoutContext } }, issuer))
+  }
 }
 
 function nobody(): never {
@@ -103,12 +110,9 @@ function ownOf({ issuer, audience, keys, clock, tenantClaim, report }: VerifierP
   }
 }
 
-function externalOf({ clock, fetchDocument, report }: VerifierParts, external: ExternalIssuer): Trusted {
-  const now = () => clock.now()
-  const read = async () =>
-    (JSON.parse(new TextDecoder().decode(await fetchDocument(external.jwksUri))) as { keys: readonly unknown[] }).keys
+function externalOf(parts: VerifierParts, external: ExternalIssuer): Trusted {
   return {
-    issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, new HeldKeys({ read, now, fresh: EXTERNAL_FRESH, report })),
-    read: (claims, typ) => externalToken(claims, typ, external, now()),
+    issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, heldFrom(external.jwksUri, parts)),
+    read: (claims, typ) => externalToken(claims, typ, external, parts.clock.now()),
   }
 }

@@ -1,0 +1,40 @@
+/** JSON Web Key Sets that others publish: fetched when they are needed, held for minutes, and as long as they cannot be had again. */
+import type { Clock } from '../../ports/clock.ts'
+import type { FetchDocument } from '../../ports/fetch-document.ts'
+import { type HeldKey, HeldKeys } from './held-keys.ts'
+
+export type FetchedKeysParts = {
+  readonly fetchDocument: FetchDocument
+  readonly clock: Pick<Clock, 'now'>
+  /** Told when some could not be fetched. */
+  readonly report: (error: unknown) => void
+}
+
+/** Milliseconds. */
+const FRESH = 300_000
+/** Sets that are held at once. */
+const MOST = 1_000
+
+/** Of one set. */
+export const heldFrom = (uri: string, { fetchDocument, clock, report }: FetchedKeysParts): HeldKeys =>
+  new HeldKeys({
+    read: async () => (JSON.parse(new TextDecoder().decode(await fetchDocument(uri))) as { readonly keys: readonly unknown[] }).keys,
+    now: () => clock.now(),
+    fresh: FRESH,
+    report: (error) => report(new Error(`the keys of ${uri} cannot be fetched`, { cause: error })),
+  })
+
+/** Of any: each is asked for as its owner says. `fresh`: read again, at most once in ten seconds. Unavailable where a set could never be fetched. */
+export function fetchedKeys(parts: FetchedKeysParts): (uri: string, fresh: boolean) => Promise<readonly HeldKey[]> {
+  const sets = new Map<string, HeldKeys>()
+  return (uri, fresh) => {
+    let held = sets.get(uri)
+    if (held === undefined) {
+      held = heldFrom(uri, parts)
+      const [first] = sets.keys()
+      if (sets.size >= MOST) sets.delete(first!)
+      sets.set(uri, held)
+    }
+    return held.all(fresh)
+  }
+}

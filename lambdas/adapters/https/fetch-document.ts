@@ -1,0 +1,62 @@
+/** Documents of others by node:https. What an address is, is looked at when it is connected to: a name may stand for another one by then. */
+import { lookup } from 'node:dns'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { FetchDocument } from '../../ports/fetch-document.ts'
+import { isPublic } from './public-address.ts'
+
+/** For tests: what else may be reached, who signed its certificate, and how long is waited, in milliseconds. */
+export type FetchOptions = { readonly mayReach?: (address: string) => boolean; readonly ca?: string; readonly patience?: number }
+
+/** Milliseconds. */
+const PATIENCE = 2_000
+/** Bytes. */
+const LONGEST = 256 * 1024
+
+export const fetchDocument =
+  ({ mayReach = isPublic, ca, patience = PATIENCE }: FetchOptions = {}): FetchDocument =>
+  async (url) => {
+    const { protocol, hostname, username, password } = new URL(url)
+    if (protocol !== 'https:' || username !== '' || password !== '')
+      throw new Error('only https is fetched, and without a name and password')
+    const literal = hostname.replace(/^\[|\]$/g, '')
+    if (isIP(literal) !== 0 && !mayReach(literal)) throw notReached()
+    // An agent of its own: no connection is taken over from somebody else, and no proxy of the environment is asked.
+    const signal = AbortSignal.timeout(patience)
+    const options = { lookup: guarded(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
+    const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
+    try {
+      return await bodyOf(incoming)
+    } finally {
+      incoming.destroy()
+    }
+  }
+
+const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
+
+const notReached = (): Error => new Error('its address is not of the public internet')
+
+/** All that a name stands for is looked at: none of them may be one of ours. */
+const guarded =
+  (mayReach: (address: string) => boolean): LookupFunction =>
+  (hostname, options, callback) =>
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      const [first] = found ?? []
+      if (error !== null) return callback(error, '')
+      if (first === undefined || !found.every(({ address }) => mayReach(address))) return callback(notReached(), '')
+      return options.all ? callback(null, found) : callback(null, first.address, first.family)
+    })
+
+async function bodyOf(incoming: IncomingMessage): Promise<Uint8Array> {
+  if (incoming.statusCode !== 200) throw new Error(`it is answered by ${incoming.statusCode}`)
+  if ((incoming.headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('it is compressed')
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > LONGEST) throw new Error(`it is longer than ${LONGEST} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

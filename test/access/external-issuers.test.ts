@@ -1,0 +1,287 @@
+/** Issuers besides this server: what their tokens may give is bounded by what a person has written down, and their names are nobody's here. */
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { type ExternalIssuer, parseIssuers } from '../../lambdas/access/verification/external-issuers.ts'
+import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
+import type { VerifierParts } from '../../lambdas/access/verification/verifier.ts'
+import { BASE, encoded, KEY, newKey, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
+
+const WRITTEN = {
+  issuer: 'https://auth.example.org/realms/a',
+  audience: 'api://fhir',
+  jwksUri: 'https://auth.example.org/realms/a/keys',
+  tenants: ['a', 'b'],
+  scopes: 'patient/*.rs system/Observation.rs system/Patient.rs?gender=female openid',
+  claims: { scope: 'scp', client: 'azp', tenant: 'https://example.org/tenants', patient: 'patient_id', fhirUser: 'profile' },
+}
+const issuersOf = (...more: readonly object[]): readonly ExternalIssuer[] =>
+  parseIssuers(JSON.stringify(more.map((each) => ({ ...WRITTEN, ...each }))))!
+
+const publishing = (it: World, ...keys: readonly unknown[]) => void it.documents.set(WRITTEN.jwksUri, JSON.stringify({ keys }))
+
+/** Its keys are OTHER_KEY. */
+function trusting(written: object = {}, parts: Partial<VerifierParts> = {}): World {
+  const it = world({ tenancy: true, externalIssuers: issuersOf(written), ...parts })
+  publishing(it, OTHER_KEY.published)
+  return it
+}
+
+const claimsOf = (it: World, more: object = {}): Record<string, unknown> => ({
+  iss: WRITTEN.issuer,
+  aud: WRITTEN.audience,
+  sub: 'user-1',
+  azp: 'app',
+  iat: it.now / SECOND,
+  exp: it.now / SECOND + 600,
+  scp: 'patient/*.rs openid',
+  'https://example.org/tenants': 'a',
+  ...more,
+})
+
+const ask = (it: World, more: object = {}, header: object = {}, tenant?: string) =>
+  it.ask(signedBy(OTHER_KEY, claimsOf(it, more), header), tenant)
+
+const THERE = 'auth.example.org/realms/a'
+
+describe('A token of another issuer', () => {
+  it('says who asks by claims of its own, under names that are nobody’s here', async () => {
+    const it = trusting()
+    const more = {
+      patient_id: 'Patient/p-1',
+      profile: 'Practitioner/1',
+      preferred_username: 'jane',
+      patient: 'other',
+      client_id: 'other',
+      acts_for: ['x'],
+    }
+    expect(await ask(it, more)).toEqual({
+      ...{ tenant: 'a', client: `app@${THERE}`, subject: `user-1@${THERE}`, user: 'jane', scopes: ['patient/*.rs', 'openid'] },
+      ...{ patient: 'p-1', fhirUser: 'Practitioner/1', clientAuth: 'none', issuer: WRITTEN.issuer, expires: it.now + 600 * SECOND },
+      patientScopesWithoutContext: 'all',
+    })
+    expect(it.asked).toEqual({ keys: 0, revocations: 1, documents: 1 })
+  })
+
+  it.each([
+    ['system/*.cruds', ['system/Observation.rs', 'system/Patient.rs?gender=female']],
+    [['system/Observation.r', 'user/*.rs', 1, 'system/admin'], ['system/Observation.r']],
+    ['patient/Observation.read system/Patient.u', ['patient/Observation.read']],
+  ])('gives of %j what its issuer may give', async (scp, scopes) => expect((await ask(trusting(), { scp })).scopes).toEqual(scopes))
+
+  it.each([['user/*.cruds system/admin'], [''], [undefined], [[]]])('is refused where nothing is left: %j', async (scp) => {
+    await expect(ask(trusting(), { scp })).rejects.toMatchObject({ status: 401 })
+  })
+
+  it.each([
+    ['b', undefined, 'b'],
+    ['c', undefined, 401],
+    [['b', 'c'], 'b', 'b'],
+    [['b', 'c'], 'c', 403],
+    [['c', 'd'], 'c', 401],
+    ['*', 'a', 'a'],
+    ['*', 'c', 403],
+    [undefined, 'a', 403],
+  ])('of the tenants %j, asked for %j, opens %p', async (claim, header, expected) => {
+    const asked = ask(trusting(), { 'https://example.org/tenants': claim }, {}, header)
+    if (typeof expected === 'string') expect((await asked).tenant).toBe(expected)
+    else await expect(asked).rejects.toMatchObject({ status: expected })
+  })
+
+  it('opens what its issuer may open where no claim says it', async () => {
+    const { tenant: _, ...claims } = WRITTEN.claims
+    expect((await ask(trusting({ claims, tenants: 'b' }))).tenant).toBe('b')
+    expect((await ask(trusting({ claims }), {}, {}, 'b')).tenant).toBe('b')
+    await expect(ask(trusting({ claims }))).rejects.toMatchObject({ status: 400 })
+    await expect(ask(trusting({ claims }), {}, {}, 'c')).rejects.toMatchObject({ status: 403 })
+  })
+
+  it.each([
+    [{ aud: BASE }, {}],
+    [{ aud: 'app' }, {}],
+    [{ iss: 'https://auth.example.org/realms/b' }, {}],
+    [{ iss: `${WRITTEN.issuer}/` }, {}],
+    [{ azp: undefined }, {}],
+    [{ sub: undefined }, {}],
+    [{ exp: undefined }, {}],
+    [{ iat: undefined }, {}],
+    [{ exp: 1 }, {}],
+    [{ patient_id: 'a b' }, {}],
+    [{ typ: 'ID' }, {}],
+    [{ typ: 'Refresh' }, {}],
+    [{ token_use: 'id' }, {}],
+    [{ nonce: 'n' }, {}],
+    [{ at_hash: 'h' }, {}],
+    [{ events: {} }, {}],
+    [{}, { typ: 'logout+jwt' }],
+    [{}, { typ: 'dpop+jwt' }],
+    [{}, { crit: ['exp'] }],
+  ])('is refused as %j %j', async (more, header) => {
+    await expect(ask(trusting(), more, header)).rejects.toMatchObject({ status: 401 })
+  })
+
+  it.each([
+    [{ typ: 'Bearer' }, { typ: 'at+jwt' }],
+    [{ token_use: 'access' }, { typ: undefined }],
+    [{}, { typ: 'application/at+JWT' }],
+  ])('may say of itself %j %j', async (more, header) => expect(await ask(trusting(), more, header)).toMatchObject({ tenant: 'a' }))
+
+  it('counts under its own key alone, and a token of this server never under that', async () => {
+    const it = trusting()
+    await expect(it.ask(signedBy(KEY, claimsOf(it)))).rejects.toMatchObject({ status: 401 })
+    await expect(it.ask(it.token({ tenant: 'a' }, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
+    expect(await it.ask(it.token({ tenant: 'a' }))).toMatchObject({ client: 'app' })
+  })
+
+  it('is revoked by marks of its own: those of a client of the same name are another’s', async () => {
+    const it = trusting()
+    for (const mark of ['client:app', 'user:user-1', 'jti:1', 'sid:1'] as const) it.revoked.set(mark, it.now)
+    const token = signedBy(OTHER_KEY, claimsOf(it, { jti: '1', sid: '1' }))
+    expect(await it.ask(token)).toMatchObject({ client: `app@${THERE}` })
+    it.revoked.set(`client:app@${THERE}`, it.now)
+    it.now += 3 * SECOND
+    await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
+  })
+
+  it('cannot be one of this server, even where it is written down as such', async () => {
+    const it = world({ externalIssuers: issuersOf({ issuer: BASE, audience: BASE }) })
+    publishing(it, OTHER_KEY.published)
+    await expect(it.ask(it.token({}, OTHER_KEY))).rejects.toMatchObject({ status: 401 })
+    expect(it.asked.documents).toBe(0)
+  })
+})
+
+describe('Algorithms', () => {
+  const tokenBy = (it: World, alg: string, secret: KeyObject, hash: string | null) => {
+    const text = `${encoded({ alg, kid: 'k', typ: 'JWT' })}.${encoded(claimsOf(it))}`
+    return `${text}.${sign(hash, Buffer.from(text), { key: secret, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+  }
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+  const ed = generateKeyPairSync('ed25519')
+  const small = generateKeyPairSync('rsa', { modulusLength: 1_024 })
+  const jwkOf = ({ publicKey }: { publicKey: KeyObject }) => ({ ...publicKey.export({ format: 'jwk' }), kid: 'k' })
+
+  it.each([
+    ['ES384', ec, 'sha384', 200],
+    ['EdDSA', ed, null, 200],
+    ['RS256', ec, 'sha256', 401],
+    ['RS256', small, 'sha256', 401],
+  ] as const)('%s', async (alg, pair, hash, expected) => {
+    const it = trusting()
+    publishing(it, jwkOf(pair))
+    const asked = it.ask(tokenBy(it, alg, pair.privateKey, hash))
+    if (expected === 200) expect(await asked).toMatchObject({ tenant: 'a' })
+    else await expect(asked).rejects.toMatchObject({ status: expected })
+  })
+})
+
+describe('Its keys', () => {
+  it('are fetched once for many, and again after five minutes while nobody waits', async () => {
+    const it = trusting()
+    await Promise.all(Array.from({ length: 50 }, (_, i) => ask(it, { sub: `user-${i}` })))
+    expect(it.asked.documents).toBe(1)
+    it.now += 300 * SECOND
+    await ask(it)
+    await settled()
+    expect(it.asked.documents).toBe(2)
+  })
+
+  it('are those that were, as long as they cannot be had again', async () => {
+    const it = trusting()
+    await ask(it)
+    it.broken.documents = new Error('not there')
+    for (let minutes = 0; minutes < 20; minutes++) {
+      it.now += 60 * SECOND
+      expect(await ask(it)).toMatchObject({ tenant: 'a' })
+      await settled()
+    }
+    expect(it.asked.documents).toBe(17)
+    expect(it.reported[0]).toMatchObject({ message: `the keys of ${WRITTEN.jwksUri} cannot be fetched`, cause: it.broken.documents })
+  })
+
+  it.each(['', '{', '[]', '{}', '{"keys":{}}', '{"keys":null}', 'null'])('that are no keys are none: %p', async (document) => {
+    const it = trusting()
+    it.documents.set(WRITTEN.jwksUri, document)
+    await expect(ask(it)).rejects.toMatchObject({ fault: 'unavailable' })
+  })
+
+  it('stand beside others that are for something else', async () => {
+    const it = trusting()
+    const { kid: _, ...nameless } = OTHER_KEY.published
+    const others = [
+      null,
+      1,
+      {},
+      nameless,
+      { ...newKey().published, use: 'enc' },
+      { kty: 'oct', k: 'AAAA', kid: 'k' },
+      { ...OTHER_KEY.published, n: '!' },
+    ]
+    publishing(it, ...others, OTHER_KEY.published)
+    expect(await ask(it)).toMatchObject({ tenant: 'a' })
+  })
+
+  it('that nobody knows are looked for once in ten seconds: who makes up names makes nobody fetch', async () => {
+    const it = trusting()
+    await ask(it)
+    for (let i = 0; i < 100; i++) await expect(ask(it, {}, { kid: `made-up-${i}` })).rejects.toMatchObject({ status: 401 })
+    expect(it.asked.documents).toBe(1)
+  })
+
+  it('of a thousand sets are held at once', async () => {
+    let count = 0
+    const keys = fetchedKeys({
+      fetchDocument: async () => new TextEncoder().encode(JSON.stringify({ keys: [{ ...OTHER_KEY.published, kid: String(count++) }] })),
+      clock: { now: () => 0 },
+      report: () => undefined,
+    })
+    for (let i = 0; i < 1_001; i++) expect((await keys(`https://a/${i}`, false)).map(({ kid }) => kid)).toEqual([String(i)])
+    await keys('https://a/1000', false)
+    // Asked for again as fresh, but it has just been read.
+    await keys('https://a/1000', true)
+    expect(count).toBe(1_001)
+    await keys('https://a/0', false)
+    expect(count).toBe(1_002)
+  })
+})
+
+describe('What a person writes down', () => {
+  it('has names of claims that are usual', () => {
+    const { claims: _, tenants: __, ...written } = WRITTEN
+    expect(parseIssuers(JSON.stringify([written]))).toEqual([
+      {
+        issuer: WRITTEN.issuer,
+        audience: WRITTEN.audience,
+        jwksUri: WRITTEN.jwksUri,
+        tenants: 'default',
+        scopes: WRITTEN.scopes.split(' '),
+        names: { scope: 'scope', client: 'client_id', patient: 'patient', fhirUser: 'fhirUser' },
+      },
+    ])
+    expect(parseIssuers('')).toEqual([])
+  })
+
+  it.each([
+    'text',
+    '{}',
+    JSON.stringify(WRITTEN),
+    ...[
+      { issuer: 'http://a.example' },
+      { issuer: undefined },
+      { jwksUri: 'http://a.example/keys' },
+      { jwksUri: 'file:///etc/passwd' },
+      { audience: '' },
+      { audience: ['a'] },
+      { scopes: '' },
+      { scopes: ['system/*.rs'] },
+      { scopes: 'system/Nonsense.rs' },
+      { tenants: [] },
+      { tenants: 'a b' },
+      { claims: { scope: '' } },
+      { claims: { scope: 'a"b' } },
+      { claims: { sub: 'oid' } },
+      { claims: { toString: 'a' } },
+      { tenant: 'a' },
+    ].map((wrong) => JSON.stringify([{ ...WRITTEN, ...wrong }])),
+    JSON.stringify([WRITTEN, WRITTEN]),
+  ])('is refused as %s', (text) => expect(parseIssuers(text)).toBeUndefined())
+})

@@ -1,0 +1,64 @@
+/** Whose data a token opens, and which of them a request is about. */
+import { describe, expect, it } from '@jest/globals'
+import { world } from './issuing.ts'
+
+const on = () => world({ tenancy: true })
+
+describe('With tenancy', () => {
+  it.each([
+    ['a', undefined, 'a'],
+    ['a', 'a', 'a'],
+    ['a', 'b', 403],
+    ['a', 'a, b', 400],
+    ['a', '', 400],
+    ['a', 'ä', 400],
+    ['a', 'a'.repeat(65), 400],
+    [['a', 'b'], undefined, 400],
+    [['a', 'b'], 'b', 'b'],
+    [['a', 'b'], 'c', 403],
+    [['a', 'b'], '*', 400],
+    [['a'], undefined, 400],
+    [['a'], 'a', 'a'],
+    ['*', undefined, 400],
+    ['*', 'any_Name-1', 'any_Name-1'],
+    [['a', '*'], 'b', 'b'],
+    [undefined, undefined, 403],
+    [undefined, 'a', 403],
+    [[], 'a', 403],
+    ['', 'a', 401],
+    ['a b', 'a', 401],
+    ['a,b', 'a', 401],
+    [['a', 1], 'a', 401],
+    [null, 'a', 401],
+    [{ a: 1 }, 'a', 401],
+  ])('a token of %j with X-Tenant-Id %j is of %p', async (claim, header, expected) => {
+    const it = on()
+    const asked = it.ask(it.token({ tenant: claim }), header)
+    if (typeof expected === 'string') expect((await asked).tenant).toBe(expected)
+    else await expect(asked).rejects.toMatchObject({ status: expected })
+  })
+
+  it('one token is of each tenant that is chosen, and of the same again', async () => {
+    const it = on()
+    const token = it.token({ tenant: ['a', 'b'] })
+    const tenants = []
+    for (const tenant of ['a', 'b', 'b', 'a']) tenants.push((await it.ask(token, tenant)).tenant)
+    expect([tenants, it.signatures()]).toEqual([['a', 'b', 'b', 'a'], 1])
+  })
+
+  it('the claim may have another name', async () => {
+    const it = world({ tenancy: true, tenantClaim: 'organization' })
+    expect((await it.ask(it.token({ organization: 'a', tenant: 'b' }))).tenant).toBe('a')
+    await expect(it.ask(it.token({ tenant: 'b' }))).rejects.toMatchObject({ status: 403 })
+  })
+})
+
+it('without tenancy everything is of one tenant, whatever is said', async () => {
+  const it = world()
+  for (const [tenant, header] of [
+    ['a', 'b'],
+    [undefined, 'a'],
+    [['a'], undefined],
+  ] as const)
+    expect((await it.ask(it.token({ tenant }), header)).tenant).toBe('default')
+})

@@ -1,0 +1,160 @@
+/** Documents of others: over https, from the public internet, small and soon, or not at all. A server on loopback is let in by the tests alone. */
+import { readFileSync } from 'node:fs'
+import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { fetchDocument } from '../../lambdas/adapters/https/fetch-document.ts'
+import { isPublic } from '../../lambdas/adapters/https/public-address.ts'
+
+const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8')) as [
+  string,
+  string,
+]
+const LONGEST = 256 * 1024
+const asked: string[] = []
+
+const ANSWERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  '/keys': (response) => response.end('{"keys":[]}'),
+  '/longest': (response) => response.end('a'.repeat(LONGEST)),
+  '/longer': (response) => response.end('a'.repeat(LONGEST + 1)),
+  '/endless': (response) => {
+    const more = () => void (response.destroyed || response.write('a'.repeat(10_000), () => setImmediate(more)))
+    more()
+  },
+  '/moved': (response) => response.writeHead(302, { location: '/keys' }).end(),
+  '/gone': (response) => response.writeHead(404).end('{"keys":[]}'),
+  '/empty': (response) => response.writeHead(204).end(),
+  '/packed': (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('a'),
+  '/cut': (response) => {
+    response.writeHead(200, { 'content-length': '100' })
+    response.write('{', () => response.destroy())
+  },
+  '/never': () => undefined,
+  '/slow': (response) => response.writeHead(200).write('{'),
+}
+
+const answer = ({ url = '' }: IncomingMessage, response: ServerResponse) => {
+  asked.push(url)
+  ANSWERS[url]!(response)
+}
+const [secure, plain] = [createServer({ cert, key }, answer), createPlain(answer)]
+const portOf = (server: typeof plain | typeof secure) => (server.address() as AddressInfo).port
+
+beforeAll(async () => {
+  for (const server of [secure, plain]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+})
+afterAll(async () => {
+  for (const server of [secure, plain]) {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+})
+
+const isHere = (address: string) => address === '127.0.0.1'
+const fetched = fetchDocument({ ca: cert, mayReach: isHere })
+const soon = fetchDocument({ ca: cert, mayReach: isHere, patience: 100 })
+const here = (path: string, host = '127.0.0.1') => `https://${host}:${portOf(secure)}${path}`
+
+describe('A document', () => {
+  it('is fetched', async () => {
+    expect(Buffer.from(await fetched(here('/keys'))).toString()).toBe('{"keys":[]}')
+    expect((await fetched(here('/longest'))).length).toBe(LONGEST)
+  })
+
+  it.each(['/longer', '/endless'])('is not read beyond 256 kB: %s', async (path) => {
+    await expect(fetched(here(path))).rejects.toThrow('longer than 262144 bytes')
+  })
+
+  it('is not looked for elsewhere', async () => {
+    asked.length = 0
+    await expect(fetched(here('/moved'))).rejects.toThrow('answered by 302')
+    expect(asked).toEqual(['/moved'])
+  })
+
+  it.each([
+    ['/gone', 'answered by 404'],
+    ['/empty', 'answered by 204'],
+    ['/packed', 'compressed'],
+    ['/cut', 'aborted'],
+  ])('is there, whole and as it is: not %s', async (path, why) => expect(fetched(here(path))).rejects.toThrow(why))
+
+  it.each(['/never', '/slow'])('comes soon: not %s', async (path) => {
+    await expect(soon(here(path))).rejects.toThrow(/aborted/)
+  })
+
+  it('comes over https alone, from who is who it says', async () => {
+    asked.length = 0
+    await expect(fetched(`http://127.0.0.1:${portOf(plain)}/keys`)).rejects.toThrow('only https')
+    await expect(fetched('file:///etc/passwd')).rejects.toThrow('only https')
+    await expect(fetched(here('/keys', 'a:b@127.0.0.1'))).rejects.toThrow('only https')
+    await expect(fetched(`https://127.0.0.1:${portOf(plain)}/keys`)).rejects.toThrow()
+    await expect(fetchDocument({ mayReach: isHere })(here('/keys'))).rejects.toThrow('self-signed certificate')
+    expect(asked).toEqual([])
+  })
+})
+
+describe('What is behind our own walls', () => {
+  const guarded = fetchDocument({ ca: cert })
+  it.each([
+    '127.0.0.1',
+    'localhost',
+    '127.1',
+    '2130706433',
+    '0x7f000001',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+    '0.0.0.0',
+    '169.254.169.254',
+    '[fe80::1]',
+  ])('is not reached: %s', async (host) => {
+    asked.length = 0
+    await expect(guarded(here('/keys', host))).rejects.toThrow('not of the public internet')
+    expect(asked).toEqual([])
+  })
+
+  it('is not reached by a name that stands for others, too', async () => {
+    const looked: string[] = []
+    const oneOfSeveral = fetchDocument({ ca: cert, mayReach: (address) => looked.push(address) > 1 })
+    await expect(oneOfSeveral(here('/keys', 'localhost'))).rejects.toThrow('not of the public internet')
+    expect(looked.length).toBe(1)
+  })
+
+  it.each([
+    ...[
+      '0.0.0.0',
+      '10.0.0.1',
+      '100.64.0.1',
+      '127.0.0.1',
+      '127.255.255.255',
+      '169.254.169.254',
+      '172.16.0.1',
+      '172.31.255.255',
+      '192.0.0.192',
+    ],
+    ...['192.168.1.1', '198.18.0.1', '203.0.113.1', '224.0.0.1', '239.255.255.250', '240.0.0.1', '255.255.255.255', '::', '::1'],
+    ...[
+      '::ffff:127.0.0.1',
+      '::ffff:8.8.8.8',
+      '64:ff9b::7f00:1',
+      'fc00::1',
+      'fd00:ec2::254',
+      'fe80::1',
+      'ff02::1',
+      '2001:db8::1',
+      '2002:7f00:1::',
+    ],
+    ...['2001::1', 'localhost', ''],
+  ])('%p is not public', (address) => expect(isPublic(address)).toBe(false))
+
+  it.each([
+    '8.8.8.8',
+    '1.1.1.1',
+    '172.15.255.255',
+    '172.32.0.0',
+    '100.63.255.255',
+    '169.253.0.1',
+    '2606:4700::1111',
+    '2a00:1450:4001::200e',
+  ])('%p is', (address) => expect(isPublic(address)).toBe(true))
+})
