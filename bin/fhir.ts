@@ -8,6 +8,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.ts')).startCommand,
   load: async () => (await import('./commands/load.ts')).loadCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
+  token: async () => (await import('./commands/token.ts')).tokenCommand,
   'accept-clock': async () => (await import('./commands/accept-clock.ts')).acceptClockCommand,
   restore: async () => (await import('./commands/restore.ts')).restoreCommand,
 }

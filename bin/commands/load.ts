@@ -6,14 +6,18 @@ import type { Failure } from '../../lambdas/runtime/load/entries.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { complain, lenient, say } from '../output.ts'
-import { baseUrl } from './options.ts'
+import { type As, authorizeAs } from './authorize.ts'
+import { baseUrl, dataOption } from './options.ts'
 
-type Options = { readonly to: string; readonly concurrency: number; readonly failures?: string }
+type Options = As & { readonly concurrency: number; readonly failures?: string }
 
 export const loadCommand = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
   .option('--to <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
+  .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
+  .option('--client <id>', 'a client that is registered with the server, for system/*.cruds')
+  .option('--secret-file <file>', 'the secret of the client; - for standard input')
   .option('--concurrency <number>', 'Bundles under way at once', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
   .action(run)
@@ -23,10 +27,11 @@ function concurrency(text: string): number {
   return Number(text)
 }
 
-async function run(paths: readonly string[], { to, concurrency, failures: file }: Options): Promise<void> {
+async function run(paths: readonly string[], { concurrency, failures: file, ...as }: Options): Promise<void> {
   const sources = sourcesOf(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
+  const authorize = await authorizeAs(as)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
@@ -38,7 +43,8 @@ async function run(paths: readonly string[], { to, concurrency, failures: file }
   const rate = (done: number): number => Math.round((done * 1000) / (performance.now() - began))
   bar.start(size, 0, { resources: 0, rate: 0 })
   const { resources, present, failures } = await load(sources, {
-    base: to,
+    base: as.to,
+    ...(authorize === undefined ? {} : { authorize }),
     concurrency,
     onProgress(progress) {
       sent += progress.resources

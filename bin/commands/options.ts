@@ -17,3 +17,8 @@ function named(folder: string): string {
   if (folder === '') throw new InvalidArgumentError('A folder has a name.')
   return folder
 }
+
+export function port(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 1 to 65535.')
+  return Number(text)
+}

@@ -2,14 +2,16 @@
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, isIPv4 } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { Command, InvalidArgumentError, Option } from 'commander'
-import { readConfig, unknownVariables } from '../../lambdas/runtime/config.ts'
+import { Command, Option } from 'commander'
+import { type Config, readConfig, unknownVariables } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
+import { announce } from '../../lambdas/runtime/token-command.ts'
 import { lineOf, toldOf } from '../../lambdas/runtime/told-error.ts'
 import { complain, say, warn } from '../output.ts'
-import { baseUrl, dataOption } from './options.ts'
+import { baseUrl, dataOption, port } from './options.ts'
 
 type Options = {
   readonly port: number
@@ -18,6 +20,7 @@ type Options = {
   readonly data: string
   readonly memory?: boolean
   readonly sample?: boolean
+  readonly open?: boolean
 }
 
 const SAMPLE = fileURLToPath(new URL('../../test/fixtures/sample', import.meta.url))
@@ -25,27 +28,36 @@ const SAMPLE = fileURLToPath(new URL('../../test/fixtures/sample', import.meta.u
 export const startCommand = new Command('start')
   .description('start the server')
   .option('--port <number>', 'port to listen on', port, 8080)
-  .option('--host <address>', 'loopback address to listen on', '127.0.0.1')
+  .option('--host <address>', 'address to listen on; beyond this machine --base-url must be https', '127.0.0.1')
   .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)', baseUrl)
   .addOption(dataOption('folder that keeps everything'))
   .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit').conflicts('data'))
   .option('--sample', 'load a few real patients first')
-  .option('--open', 'no authentication, loopback only: so far the only mode, and the default')
+  .option('--open', 'ask nobody for a token: on loopback addresses only')
   .action(start)
-
-function port(text: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 1 to 65535.')
-  return Number(text)
-}
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 
+/** Error that says what would be right. */
+function checkAccess({ access, tenancy }: Config, host: string, baseUrl: string): void {
+  if (access === 'iam') throw new Error('FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)')
+  const url = new URL(baseUrl)
+  const isHere = isLoopback(host) && isLoopback(url.hostname.replace(/^\[|\]$/g, ''))
+  if (access === 'open' && !isLoopback(host))
+    throw new Error('With --open the server listens on loopback addresses only: 127.0.0.1, ::1, localhost')
+  if (access === 'open' && tenancy)
+    throw new Error('FHIR_TENANCY=on needs tokens, which say whose data a request is about: leave --open out')
+  if (access === 'token' && !isHere && url.protocol !== 'https:')
+    throw new Error(
+      'Tokens and passwords must not be sent in the clear: beyond this machine give --base-url https://…, of what stands before the server',
+    )
+}
+
 async function start(options: Options): Promise<void> {
-  if (!isLoopback(options.host))
-    throw new Error('Without authentication the server listens on loopback addresses only: 127.0.0.1, ::1, localhost')
   const address = options.host.includes(':') ? `[${options.host}]` : options.host
   const baseUrl = options.baseUrl ?? `http://${address}:${options.port}/fhir`
-  const config = readConfig()
+  const config = { ...readConfig(), ...(options.open ? { access: 'open' as const } : {}) }
+  checkAccess(config, options.host, baseUrl)
   for (const variable of unknownVariables()) warn(`${variable} is no setting of this server (README.md lists them): it changes nothing`)
   const embedded = await openEmbedded({
     config,
@@ -56,12 +68,23 @@ async function start(options: Options): Promise<void> {
   })
   try {
     await listen(embedded, options)
-    stopOnSignals(embedded)
-    const hasSample = options.sample === true && (await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, '')))
-    say(greeting(baseUrl, options, hasSample))
+    const silence = options.memory ? announced(embedded, options) : () => undefined
+    stopOnSignals(embedded, silence)
+    const hasSample = options.sample === true && (await loadSample(embedded, new URL(baseUrl).pathname.replace(/\/$/, ''), config))
+    say(greeting(baseUrl, options, config, hasSample))
   } catch (error) {
     await embedded.close()
     throw error
+  }
+}
+
+/** Without it commands do not find the server, which serves all the same. */
+function announced({ folder }: Embedded, { port }: Options): () => void {
+  try {
+    return announce(folder, port)
+  } catch (error) {
+    warn(`fhir token cannot reach this server (${(error as Error).message})`)
+    return () => undefined
   }
 }
 
@@ -80,11 +103,13 @@ function listen({ server }: Embedded, { port, host }: Options): Promise<void> {
   })
 }
 
-function stopOnSignals(embedded: Embedded): void {
+/** `silence`: before the server ends. */
+function stopOnSignals(embedded: Embedded, silence: () => void): void {
   let stopping = false
   const stop = (): void => {
     if (stopping) return
     stopping = true
+    silence()
     embedded.close().then(
       () => process.exit(0),
       (error) => {
@@ -97,27 +122,45 @@ function stopOnSignals(embedded: Embedded): void {
 }
 
 /** Once: what was changed since stays changed. False where the patient is not there any more. */
-async function loadSample({ server }: Embedded, basePath: string): Promise<boolean> {
+async function loadSample({ server, issue }: Embedded, basePath: string, { access }: Config): Promise<boolean> {
   const { address, port, family } = server.address() as AddressInfo
   const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${basePath}`
   const patient = `${base}/Patient/${samplePatient()}`
-  if ((await fetch(`${patient}/_history`)).ok) return (await fetch(patient)).ok
-  const { failures } = await load(sourcesOf([SAMPLE]), { base, concurrency: 1, onProgress: () => undefined })
+  const authorize = access === 'open' ? undefined : renewed(() => issue({ isAdministrator: false, tenant: 'default' }))
+  const headers: Record<string, string> = authorize === undefined ? {} : { authorization: await authorize() }
+  if ((await fetch(`${patient}/_history`, { headers })).ok) return (await fetch(patient, { headers })).ok
+  const { failures } = await load(sourcesOf([SAMPLE]), {
+    base,
+    ...(authorize === undefined ? {} : { authorize }),
+    concurrency: 1,
+    onProgress: () => undefined,
+  })
   if (failures.length > 0) throw new Error(`The sample could not be loaded: ${failures[0]!.reason}`)
   return true
 }
 
 const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
 
-function greeting(base: string, { memory, data }: Options, hasSample: boolean): string {
+function greeting(base: string, options: Options, { access }: Config, hasSample: boolean): string {
+  const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base)
+  const kept = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
+  const mode =
+    access === 'open' ? 'Open mode (--open): nobody is asked for a token, loopback only.' : 'Every request needs an access token.'
+  const shown = access === 'open' ? calls : [`TOKEN=$(npm run -s fhir -- token${placeOf(options)})`, ...calls.map(withToken)]
   return `FHIR R4 server at ${base}
-Open mode (--open): no authentication, loopback only. ${memory ? 'Nothing is kept.' : `Everything is kept in ${data}.`}
+${mode} ${kept}
 
-${(hasSample ? callsOf(base, samplePatient()) : firstCalls(base)).map((call) => `  ${call}`).join('\n')}
+${shown.map((call) => `  ${call}`).join('\n')}
 
 Stop it with Ctrl-C.
 `
 }
+
+const placeOf = ({ memory, data, port }: Options): string =>
+  memory ? (port === 8080 ? '' : ` --port ${port}`) : data === '.data' ? '' : ` --data ${data}`
+
+/** A load gets its own. */
+const withToken = (call: string): string => call.replace(/^curl /, 'curl -H "Authorization: Bearer $TOKEN" ')
 
 /** Some shells look for files named as what is in brackets. */
 const pasted = (url: string): string => (url.includes('[') ? `'${url}'` : url)

@@ -22,13 +22,15 @@ export type Access = {
   readonly tenants: readonly string[]
   readonly acr: '0' | '1'
   readonly about: Readonly<Record<string, unknown>>
+  /** Seconds; absent: as the client has proved who it is. */
+  readonly life?: number
 }
 
 export type MadeToken = { readonly token: string; readonly life: number }
 
 export async function accessToken(ports: TokenPorts, access: Access): Promise<MadeToken> {
   const { client, by, baseUrl, subject, sid, scopes, acr, about } = access
-  const life = LIFE[by]
+  const { life = LIFE[by] } = access
   const iat = Math.floor(ports.clock.now() / 1000)
   const claims: AccessClaims = {
     iss: baseUrl,

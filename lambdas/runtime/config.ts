@@ -1,8 +1,9 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
+import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 
 /** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
-export type SettingKind = 'integer' | 'count' | 'wait' | 'origins' | 'switch' | 'text' | 'time zone' | readonly string[]
+export type SettingKind = 'integer' | 'count' | 'wait' | 'origins' | 'issuers' | 'switch' | 'text' | 'time zone' | readonly string[]
 
 export type Setting = {
   /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
@@ -27,6 +28,12 @@ export const SETTINGS = [
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
+  setting('access', ['token', 'iam', 'open'], 'token', 'who is let in: token: whoever has an access token; open (`--open`): everybody, on loopback addresses only; iam, on AWS only and the default there: whoever signs requests'),
+  setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: everything is one tenant\'s'),
+  setting('tenantClaim', 'text', 'tenant', 'the name of that claim'),
+  setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),
+  setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
+  setting('patientScopesWithoutContext', ['all', 'none'], 'all', 'scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody'),
   setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
   setting('maxBodyBytes', 'count', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
   setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
@@ -57,9 +64,11 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'wait'
     ? boolean
     : Kind extends 'origins'
       ? readonly string[]
-      : Kind extends readonly (infer Choice)[]
-        ? Choice
-        : string
+      : Kind extends 'issuers'
+        ? readonly ExternalIssuer[]
+        : Kind extends readonly (infer Choice)[]
+          ? Choice
+          : string
 
 type Values<S extends Setting> = { readonly [Each in S as Each['name']]: Value<Each['kind']> }
 
@@ -107,6 +116,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return wholeNumber(text) || refuse('a whole number from 1 on')
     case 'wait':
       return Number(text) <= LONGEST_WAIT && wholeNumber(text) ? Number(text) : refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
+    case 'issuers':
+      return parseIssuers(text) ?? refuse('a JSON list of issuers')
     case 'switch':
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
     case 'origins':

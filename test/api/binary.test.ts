@@ -2,7 +2,7 @@
 import { expect, it } from '@jest/globals'
 import { itOfEmbedded, newId, withServer } from './server.ts'
 
-const { base, get, send } = withServer()
+const { get, raw: fetched, send } = withServer()
 
 const bytes = Uint8Array.from({ length: 512 }, (_, i) => i % 256)
 
@@ -11,7 +11,7 @@ it('is stored raw and read raw, byte for byte, or as a resource', async () => {
   const stored = await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
   expect([stored.status, stored.body.contentType]).toEqual([201, 'image/png'])
   for (const shape of ['', '?_pretty=true', '?_summary=true', '?_elements=id']) {
-    const raw = await fetch(`${base()}/Binary/${id}${shape}`, { headers: { accept: 'image/png' } })
+    const raw = await fetched(`/Binary/${id}${shape}`, { headers: { accept: 'image/png' } })
     expect([shape, raw.headers.get('content-type'), raw.headers.get('etag')]).toEqual([shape, 'image/png', 'W/"1"'])
     expect(new Uint8Array(await raw.arrayBuffer())).toEqual(bytes)
   }
@@ -21,16 +21,16 @@ it('is stored raw and read raw, byte for byte, or as a resource', async () => {
 it('gets an id when it is POSTed raw', async () => {
   const answer = await send('POST', '/Binary', 'hello', { 'content-type': 'text/plain; charset=utf-8' })
   expect(answer.status).toBe(201)
-  const raw = await fetch(`${base()}/Binary/${answer.body.id}`, { headers: { accept: 'text/plain' } })
+  const raw = await fetched(`/Binary/${answer.body.id}`, { headers: { accept: 'text/plain' } })
   expect([await raw.text(), raw.headers.get('content-type')]).toEqual(['hello', 'text/plain; charset=utf-8'])
 })
 it('is served as what it is to a browser, and refused to a client that wants another type', async () => {
   const id = newId()
   await send('PUT', `/Binary/${id}`, bytes, { 'content-type': 'image/png' })
-  expect(
-    (await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'image/avif,image/webp,*/*;q=0.8' } })).headers.get('content-type'),
-  ).toBe('image/png')
-  expect((await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'application/pdf' } })).status).toBe(406)
+  expect((await fetched(`/Binary/${id}`, { headers: { accept: 'image/avif,image/webp,*/*;q=0.8' } })).headers.get('content-type')).toBe(
+    'image/png',
+  )
+  expect((await fetched(`/Binary/${id}`, { headers: { accept: 'application/pdf' } })).status).toBe(406)
 })
 const OF_NO_TYPE = [
   ['of other characters than ASCII', 'text/plain;x=\u6f22'],
@@ -44,7 +44,7 @@ for (const [kind, contentType] of OF_NO_TYPE)
       const id = newId()
       const stored = await send('PUT', `/Binary/${id}`, JSON.stringify({ resourceType: 'Binary', id, contentType, data: 'aGVsbG8=' }))
       expect([stored.status, stored.body.contentType]).toEqual([201, contentType])
-      const raw = await fetch(`${base()}/Binary/${id}`, { headers: { accept: 'text/plain' } })
+      const raw = await fetched(`/Binary/${id}`, { headers: { accept: 'text/plain' } })
       expect([raw.status, raw.headers.get('content-type'), await raw.text()]).toEqual([200, 'application/octet-stream', 'hello'])
     },
   )

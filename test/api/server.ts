@@ -14,6 +14,8 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 
 export type Client = {
   readonly base: () => string
+  /** As it is answered, body unread. */
+  readonly raw: (path: string, init?: RequestInit) => Promise<Response>
   readonly send: (method: string, path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>
   readonly get: (path: string, headers?: Record<string, string>) => Promise<Answer>
   readonly put: (path: string, body: unknown, headers?: Record<string, string>) => Promise<Answer>
@@ -22,18 +24,23 @@ export type Client = {
   readonly delete: (path: string, headers?: Record<string, string>) => Promise<Answer>
 }
 
-/** Started before the tests of the file, closed after them. `settings`: environment variables. */
+/** Started before the tests of the file, closed after them, and asked with an administrator's token. `settings`: environment variables. */
 export function withServer(settings: Readonly<Record<string, string>> = {}): Client {
   let base = process.env.FHIR_BASE_URL ?? ''
+  let token: string | undefined
   let embedded: Embedded | undefined
   beforeAll(async () => {
     if (base !== '') return emptied(settings)
-    const started = await startServer(settings)
+    const started = await startServer({ FHIR_ACCESS: 'token', ...settings })
     embedded = started.embedded
     base = started.base
+    if (settings.FHIR_ACCESS !== 'open') token = await embedded.issue({ isAdministrator: true })
   })
   afterAll(() => embedded?.close())
-  return clientOf(() => base)
+  return clientOf(
+    () => base,
+    () => token,
+  )
 }
 
 /** Whether the server is another than the embedded one: its index may follow the store, and an edge stands before it. */
@@ -56,6 +63,7 @@ async function emptied(settings: Readonly<Record<string, string>>): Promise<void
   if (!response.ok) throw new Error(await response.text())
 }
 
+/** Open to all, unless the settings say otherwise. */
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
   dataFolder?: string,
@@ -65,7 +73,7 @@ export async function startServer(
 ): Promise<{ readonly embedded: Embedded; readonly base: string }> {
   const baseUrl = 'http://127.0.0.1/fhir'
   const embedded = await openEmbedded({
-    config: readConfig(settings),
+    config: readConfig({ FHIR_ACCESS: 'open', ...settings }),
     baseUrl,
     ...(dataFolder === undefined ? {} : { dataFolder }),
     report,
@@ -78,8 +86,9 @@ export async function startServer(
 const MOST_TOKENS = 40
 
 /** Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. */
-export function clientOf(base: () => string): Client {
+export function clientOf(base: () => string, access: () => string | undefined = () => undefined): Client {
   let tokens: readonly string[] = []
+  const authorization = (): Record<string, string> => (access() === undefined ? {} : { authorization: `Bearer ${access()}` })
   const send: Client['send'] = async (method, path, body, headers = {}) => {
     const sent = tokens
     const isText = typeof body === 'string' || body instanceof Uint8Array
@@ -89,6 +98,7 @@ export function clientOf(base: () => string): Client {
         ...(body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
           ? {}
           : { 'content-type': 'application/fhir+json' }),
+        ...authorization(),
         ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }),
         ...headers,
       },
@@ -103,6 +113,8 @@ export function clientOf(base: () => string): Client {
   }
   return {
     base,
+    raw: (path, init = {}) =>
+      fetch(base() + path, { ...init, headers: { ...authorization(), ...(init.headers as Record<string, string>) } }),
     send,
     get: (path, headers) => send('GET', path, undefined, headers),
     put: (path, body, headers) => send('PUT', path, body, headers),

@@ -61,11 +61,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
       checked.push(typed)
       return user?.password === typed
     },
-    patients: {
-      find: async (_user, tenants, text) =>
-        patients.filter((each) => isIn(tenants, each) && each.name.toLowerCase().includes(text.toLowerCase())),
-      get: async (_user, tenants, id) => patients.find((each) => isIn(tenants, each) && each.id === id),
-    },
+    patientsOf: async (_user, _tenants, text) => patients.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
   }
   const steps = authorizingSteps({
     audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
@@ -74,7 +70,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
   })
   const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })
   return {
-    ...{ ports, clock, clients, users, keys, grants, revocations, audited, reported, checked, serve },
+    ...{ ports, clients, users, keys, grants, revocations, audited, reported, checked, serve },
     now: () => now,
     later(milliseconds: number) {
       now += milliseconds
@@ -86,9 +82,6 @@ export async function authorization({ choices, patients = [], keySource = noKeys
 }
 
 export type Authorization = Awaited<ReturnType<typeof authorization>>
-
-const isIn = (tenants: readonly string[], { tenant }: FoundPatient): boolean =>
-  tenant === undefined || tenants.includes('*') || tenants.includes(tenant)
 
 export const SECRET = 'the-secret-of-a-client'
 

@@ -27,12 +27,17 @@ export type Running = {
   readonly stop: (signal?: NodeJS.Signals) => Promise<number | null>
 }
 
-/** `fhir start` on a free port; resolves when it has greeted. */
+/** `fhir start --open` on a free port; resolves when it has greeted. */
 export const started = (...args: readonly string[]): Promise<Running> => startedUnder([], ...args)
 
+/** `fhir start`, which asks for tokens. */
+export const startedWithTokens = async (...args: readonly string[]): Promise<Running> => startedOn(await freePort(), [], args)
+
 /** As `started`, by a command that gets the program and its arguments as its last ones. */
-export async function startedUnder(command: readonly string[], ...args: readonly string[]): Promise<Running> {
-  const port = await freePort()
+export const startedUnder = async (command: readonly string[], ...args: readonly string[]): Promise<Running> =>
+  startedOn(await freePort(), command, ['--open', ...args])
+
+async function startedOn(port: number, command: readonly string[], args: readonly string[]): Promise<Running> {
   const [program, ...rest] = [...command, process.execPath, 'bin/fhir.js', 'start', '--port', String(port), ...args]
   const child = spawn(program!, rest)
   atEnd(() => child.kill('SIGKILL'))

@@ -106,7 +106,11 @@ describe('start', () => {
       [['start', '--memory', '--port', String(port)], /^fhir: Port \d+ is taken: choose another with --port\n$/],
       [['start', '--data', join(file, 'below')], /^fhir: The data folder .* is not writable \(ENOTDIR\)\n$/],
       [['start', '--data', data, '--port', '1'], /^fhir: The data folder .* is in use by another process\n$/],
-      [['start', '--memory', '--host', '0.0.0.0'], /^fhir: Without .* listens on loopback addresses only: 127\.0\.0\.1, ::1, localhost\n$/],
+      [
+        ['start', '--memory', '--host', '0.0.0.0'],
+        /^fhir: Tokens and passwords must not be sent in the clear: .* give --base-url https:\/\/…, .*\n$/,
+      ],
+      [['start', '--memory', '--open', '--host', '0.0.0.0'], /^fhir: With --open the server listens on loopback addresses only: .*\n$/],
       [['start', '--memory', '--port', '0'], /^error: .* '0' is invalid\. A port is a number from 1 to 65535\.\n$/],
       [['start', '--memory', '--data', data], /^error: option '--memory' cannot be used with option '--data <folder>'\n$/],
       [['start', '--memory', '--base-url', 'https://h/r4?x=1'], /^error: .* is invalid\. A URL without a user, a query, .*\n$/],
@@ -152,7 +156,7 @@ describe('start', () => {
       err: expect.stringMatching(/^error: unknown command 'lod'\n\(Did you mean load\?\)/),
     })
     expect(await fhir('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
-    for (const command of ['start', 'load', 'backup', 'accept-clock', 'restore']) {
+    for (const command of ['start', 'token', 'load', 'backup', 'accept-clock', 'restore']) {
       const { code, out } = await fhir(command, '--help')
       expect([command, code, out]).toEqual([command, 0, expect.stringContaining(`Usage: fhir ${command}`)])
     }

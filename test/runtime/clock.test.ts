@@ -14,7 +14,7 @@ import { DAY, SetClock, YEAR } from '../fixtures/set-clock.ts'
 async function serverOn(dataFolder: string, times: SetClock) {
   const warnings: string[] = []
   const embedded = await openEmbedded({
-    config: readConfig({}),
+    config: readConfig({ FHIR_ACCESS: 'open' }),
     baseUrl: 'http://127.0.0.1/fhir',
     dataFolder,
     times,

@@ -19,7 +19,7 @@ type Opened = { readonly embedded: Embedded; readonly warnings: readonly string[
 async function opened(dataFolder: string, settings: Record<string, string> = {}): Promise<Opened> {
   const [warnings, reported]: [string[], string[]] = [[], []]
   const embedded = await openEmbedded({
-    config: readConfig(settings),
+    config: readConfig({ FHIR_ACCESS: 'open', ...settings }),
     baseUrl: 'http://127.0.0.1/fhir',
     dataFolder,
     warn: (line) => warnings.push(line),

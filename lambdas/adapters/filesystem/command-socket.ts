@@ -10,14 +10,15 @@ import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isMissing, replaceDurably } from './durable-file.ts'
 
-/** `left`: the command has ended. Throws what the command is to say. */
-export type Command = (argument: string, left: Promise<void>) => Promise<void>
+/** `left`: the command has ended. What it is told, if anything; throws what it is to complain of. */
+export type Command = (argument: string, left: Promise<void>) => Promise<string | undefined> | Promise<void>
 
 type Request = { readonly command: string; readonly argument: string }
-/** `refused`: why. */
-type Reply = { readonly refused?: string }
+/** `refused`: why. `said`: what was asked for. */
+type Reply = { readonly refused?: string; readonly said?: string }
 
-const ADDRESS = 'address'
+/** The file of a folder that says where its server listens. */
+export const ADDRESS = 'address'
 /** Bytes: a longer name does not fit into an address (104 on macOS, 108 on Linux). */
 const LONGEST_NAME = 100
 
@@ -54,12 +55,24 @@ export async function listenForCommands(folder: string, commands: Readonly<Recor
  * function that is returned, and with this process.
  */
 export async function askServer(folder: string, command: string, argument: string): Promise<(() => void) | undefined> {
+  const answered = await exchange(folder, { command, argument })
+  return answered && (() => answered.socket.destroy())
+}
+
+/** As askServer, for what the server says. */
+export async function heardFromServer(folder: string, command: string, argument: string): Promise<string | undefined> {
+  const answered = await exchange(folder, { command, argument })
+  answered?.socket.destroy()
+  return answered?.said
+}
+
+async function exchange(folder: string, request: Request): Promise<{ readonly socket: Socket; readonly said?: string } | undefined> {
   const socket = await connected(folder)
   if (socket === undefined) return undefined
-  socket.write(`${JSON.stringify({ command, argument } satisfies Request)}\n`)
+  socket.write(`${JSON.stringify(request)}\n`)
   const line = await firstLine(socket)
-  const { refused } = line === undefined ? { refused: 'The server ended before it answered' } : (JSON.parse(line) as Reply)
-  if (refused === undefined) return () => socket.destroy()
+  const { refused, ...reply }: Reply = line === undefined ? { refused: 'The server ended before it answered' } : JSON.parse(line)
+  if (refused === undefined) return { socket, ...reply }
   socket.destroy()
   throw new Error(refused)
 }
@@ -82,8 +95,8 @@ async function serve(socket: Socket, commands: Readonly<Record<string, Command>>
   try {
     const { command, argument } = JSON.parse(line) as Request
     if (!Object.hasOwn(commands, command)) throw new Error(`The server does not know the command ${command}`)
-    await commands[command]!(argument, left)
-    reply({})
+    const said = await commands[command]!(argument, left)
+    reply(said === undefined ? {} : { said })
   } catch (error) {
     reply({ refused: (error as Error).message })
   }

@@ -17,5 +17,6 @@ export const checkHost = (loopbackOnly: boolean): Step => ({
   },
 })
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+/** A host, perhaps with its port. */
+export const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 const isLoopback = (host: string | undefined): boolean => host === undefined || LOOPBACK.test(host)

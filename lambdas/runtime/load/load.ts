@@ -8,7 +8,7 @@ import type { Failure, LoadEntry } from './entries.ts'
 import { type LookUp, lookUpAt } from './look-up.ts'
 import { Memory } from './memory.ts'
 import { textOf } from './patched.ts'
-import { postTo } from './post.ts'
+import { type Authorize, postTo } from './post.ts'
 import type { Memories, Source } from './read-files.ts'
 import { type Sender, senderBy } from './send.ts'
 import { type Replaced, replacing } from './unless.ts'
@@ -19,6 +19,8 @@ export type LoadProgress = { readonly resources: number; readonly bytes: number;
 export type LoadOptions = {
   /** Without a slash at the end. */
   readonly base: string
+  /** Where the server asks for a token. */
+  readonly authorize?: Authorize
   /** Bundles under way at once. */
   readonly concurrency: number
   /** Told after each Bundle, and when there is more to read. */
@@ -60,10 +62,10 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
   present: number
 }
 
-function begin({ base, concurrency, onProgress }: LoadOptions): Run {
+function begin({ base, authorize, concurrency, onProgress }: LoadOptions): Run {
   const tokens = new Map<number, string>()
   const workerOf = (_: unknown, number: number): Worker => {
-    const post = postTo(base)
+    const post = postTo(base, authorize)
     const send = senderBy(async (body) => {
       const answer = await post(body)
       const token = answer.headers['x-index-token']
@@ -73,7 +75,7 @@ function begin({ base, concurrency, onProgress }: LoadOptions): Run {
     return { send, memories: { bytes: new Memory(), copy: new Memory() } }
   }
   const workers = Array.from({ length: concurrency }, workerOf)
-  const lookUp = lookUpAt(postTo(base))
+  const lookUp = lookUpAt(postTo(base, authorize))
   return { workers, lookUp, replaced: replacing(lookUp), tokens, failures: [], told: new Set(), resources: 0, present: 0, onProgress }
 }
 

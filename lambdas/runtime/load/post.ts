@@ -10,9 +10,17 @@ export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) =>
 /** How often a busy server is asked again, and one that cannot be reached. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
-export function postTo(base: string): Post {
+/** What stands in Authorization, as of now. */
+export type Authorize = () => Promise<string>
+
+/** `authorize`: where the server asks for a token. */
+export function postTo(base: string, authorize?: Authorize): Post {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
-  return (body, headers = {}) => patiently(base, () => send(new URL(base), { method: 'POST', body, headers }, agents))
+  return (body, headers = {}) =>
+    patiently(base, async () => {
+      const authorization = authorize === undefined ? {} : { authorization: await authorize() }
+      return send(new URL(base), { method: 'POST', body, headers: { ...headers, ...authorization } }, agents)
+    })
 }
 
 /** As a post: where it cannot be reached, or is busy, it is asked again. */
@@ -45,7 +53,12 @@ async function send(url: URL, sent: Sent, agents: Agents, redirects = 0): Promis
   const answer = await exchange(url, sent, agents)
   const { location } = answer.headers
   const isElsewhere = (answer.status === 307 || answer.status === 308) && location !== undefined && redirects < MOST_REDIRECTS
-  return isElsewhere ? send(new URL(location, url), sent, agents, redirects + 1) : answer
+  if (!isElsewhere) return answer
+  const target = new URL(location, url)
+  // A token is for the server it was given for.
+  const { authorization, ...others } = sent.headers
+  const headers = authorization === undefined || target.origin === url.origin ? sent.headers : others
+  return send(target, { ...sent, headers }, agents, redirects + 1)
 }
 
 const LONGEST = 300_000

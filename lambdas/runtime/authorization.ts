@@ -1,0 +1,147 @@
+/** Authorization of the embedded home: what it keeps, who is let in, and the endpoints of the authorization server. */
+
+import { ADMIN } from '../access/scopes.ts'
+import { fetchedKeys } from '../access/verification/fetched-keys.ts'
+import { type Verifier, verifier } from '../access/verification/verifier.ts'
+import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
+import { GrantsFileError } from '../adapters/sqlite-grants/grants-file.ts'
+import { type OpenedGrants, openGrants } from '../adapters/sqlite-grants/open-grants.ts'
+import { accessToken, LONGEST_ACCESS } from '../auth/access-token.ts'
+import type { AuthPorts } from '../auth/endpoint.ts'
+import { endpoints } from '../auth/endpoints.ts'
+import { tendKeys } from '../auth/key-rotation.ts'
+import { Passwords } from '../auth/passwords.ts'
+import { byToken, openToAll } from '../http/authenticators.ts'
+import type { Authenticator } from '../http/steps/authenticate.ts'
+import type { Client } from '../ports/clients.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { FetchDocument } from '../ports/fetch-document.ts'
+import type { SigningKeys } from '../ports/signing-keys.ts'
+import type { Config } from './config.ts'
+
+export type AuthorizationParts = {
+  readonly config: Config
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  /** Of a file of the data folder. */
+  readonly path: (name: string) => string
+  readonly clock: Clock
+  readonly fetchDocument: FetchDocument
+  readonly patientsOf: AuthPorts['patientsOf']
+  readonly report: (error: unknown) => void
+}
+
+/** `tenant`: where each has its own. */
+export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string }
+
+export type Authorization = {
+  readonly authenticator: Authenticator
+  /** None where nobody is asked who they are. */
+  readonly endpoints: Partial<ReturnType<typeof endpoints>>
+  /** An access token for who may read the data folder anyway, good for an hour. Error where nobody is asked for one. */
+  readonly issue: (asked: Asked) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+const HOUR = 60 * 60 * 1000
+
+/** Where it fails, nothing stays open. */
+export async function openAuthorization(parts: AuthorizationParts): Promise<Authorization> {
+  if (parts.config.access === 'open') return OPEN
+  await using opened = new AsyncDisposableStack()
+  const { clock, path, report } = parts
+  const stores = opening(path('grants.db'), (file) => openGrants(file, () => clock.now()))
+  opened.defer(() => stores.close())
+  const keys = new FilesystemSigningKeys(path('keys'))
+  await tendKeys(keys, clock.now()).catch((error: Error) => {
+    throw new Error(`${path('keys')} cannot be read or written (${error.message})`, { cause: error })
+  })
+  const sweeping = setInterval(() => void sweep().catch(report), HOUR).unref()
+  opened.defer(() => clearInterval(sweeping))
+  const sweep = async (): Promise<void> => {
+    await tendKeys(keys, clock.now())
+    await stores.grants.sweep()
+    await stores.revocations.sweep()
+  }
+  const ports = portsOf(parts, stores, keys)
+  const { verify } = verifierOf(parts, ports)
+  const all = opened.move()
+  return {
+    authenticator: byToken(verify),
+    endpoints: endpoints(ports),
+    issue: (asked) => issue(ports, parts, asked),
+    close: () => all.disposeAsync(),
+  }
+}
+
+function opening<Opened>(file: string, open: (file: string) => Opened): Opened {
+  try {
+    return open(file)
+  } catch (error) {
+    if (error instanceof GrantsFileError) throw error
+    throw new Error(`${file} cannot be opened (${(error as Error).message})`, { cause: error })
+  }
+}
+
+const OPEN: Authorization = {
+  authenticator: openToAll,
+  endpoints: {},
+  issue: () => Promise.reject(new Error('The server asks nobody for a token: it was started with --open')),
+  close: async () => undefined,
+}
+
+function portsOf(
+  { clock, config, fetchDocument, patientsOf, report }: AuthorizationParts,
+  stores: OpenedGrants,
+  keys: SigningKeys,
+): AuthPorts {
+  const passwords = new Passwords()
+  return {
+    ...stores,
+    keys,
+    clock,
+    choices: config,
+    keySource: fetchedKeys({ fetchDocument, clock, report }),
+    checkPassword: (typed, user) => passwords.check(typed, user?.password),
+    patientsOf,
+  }
+}
+
+const verifierOf = ({ baseUrl, config, clock, fetchDocument, report }: AuthorizationParts, { keys, revocations }: AuthPorts): Verifier =>
+  verifier({
+    issuer: baseUrl,
+    audience: baseUrl,
+    ...{ keys, revocations, clock, fetchDocument, report },
+    tenancy: config.tenancy,
+    tenantClaim: config.tenantClaim,
+    externalIssuers: config.externalIssuers,
+    patientScopesWithoutContext: config.patientScopesWithoutContext,
+  })
+
+/** Who asks by the socket. Nobody can register it: no client has a colon in its id. */
+const OPERATOR: Client = {
+  id: 'fhir:token',
+  name: 'fhir token',
+  authentication: { kind: 'public' },
+  scopes: [],
+  redirectUris: [],
+  tenants: [],
+  mayIntrospect: false,
+  changedAt: 0,
+}
+
+async function issue(ports: AuthPorts, { baseUrl }: AuthorizationParts, { isAdministrator, tenant = '*' }: Asked): Promise<string> {
+  const { token } = await accessToken(ports, {
+    client: OPERATOR,
+    by: 'assertion',
+    baseUrl,
+    subject: OPERATOR.id,
+    sid: ports.clock.newId(),
+    scopes: ['system/*.cruds', ...(isAdministrator ? [ADMIN] : [])],
+    tenants: [tenant],
+    acr: '1',
+    about: { clientId: OPERATOR.id },
+    life: LONGEST_ACCESS,
+  })
+  return token
+}

@@ -1,0 +1,141 @@
+import type { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
+import type { DataFolder } from '../adapters/filesystem/data-folder.ts'
+import type { WatchedClock } from '../adapters/in-process/watched-clock.ts'
+import type { AuthPorts } from '../auth/endpoint.ts'
+import type { Site } from '../http/exchange.ts'
+import { performer } from '../http/perform.ts'
+import { authorizingSteps } from '../http/pipelines/authorizing.ts'
+import type { BodyStepParts } from '../http/pipelines/reading.ts'
+import { searchingSteps } from '../http/pipelines/searching.ts'
+import { writingSteps } from '../http/pipelines/writing.ts'
+import { type Serve, type ServerParts, server } from '../http/server.ts'
+import { LOOPBACK } from '../http/steps/check-host.ts'
+import type { TokenParts } from '../http/steps/index-token.ts'
+import { statusOf } from '../indexing/index-state.ts'
+import { Readings } from '../indexing/reading-now.ts'
+import { bundle } from '../interactions/bundle.ts'
+import { entryInteractions } from '../interactions/entry-interactions.ts'
+import type { Ports, RequestWriter } from '../interactions/interaction.ts'
+import { integrityWriter } from '../interactions/referential-integrity.ts'
+import { reindexStatus, startReindex } from '../interactions/reindex.ts'
+import { seenThrough } from '../interactions/seen.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { IndexProgress, Reindex } from '../ports/reindex.ts'
+import type { Seal } from '../ports/seal.ts'
+import type { Authorization } from './authorization.ts'
+import type { Config } from './config.ts'
+import { pacedWriter } from './paced-writer.ts'
+import { patientsOf } from './patients-of.ts'
+import { readingOf } from './reading-of.ts'
+import { stampedWriter } from './stamped-writer.ts'
+import { openStores, type Stores } from './stores.ts'
+
+/** What stays open while stores are restored. */
+export type HomeParts = {
+  readonly config: Config
+  /** Without a slash at the end. */
+  readonly baseUrl: string
+  readonly report: (error: unknown, requestId: string) => void
+  readonly authorization: Authorization
+  readonly data: DataFolder
+  readonly clock: WatchedClock
+  readonly audit: FilesystemAuditLog
+  readonly seal: Seal
+  readonly blobs: BlobStore
+}
+
+/** `refuse` needs nothing that is kept: it answers also when that is closed. */
+export type Home = {
+  readonly serve: Serve
+  readonly refuse: Serve
+  readonly patientsOf: AuthPorts['patientsOf']
+  readonly close: () => Promise<void>
+}
+
+/** Where it fails, nothing stays open. */
+export async function openHome({ config, authorization, baseUrl, report, data, clock, audit, seal, blobs }: HomeParts): Promise<Home> {
+  await using opened = new AsyncDisposableStack()
+  const reading = readingOf(config, baseUrl)
+  const now = () => clock.now()
+  const stores = await openStores({ path: data.path, now, reading, budget: config.searchBudget, report: (error) => report(error, '') })
+  opened.defer(stores.close)
+  clock.compareWith(stores.store.newest())
+  const { definitions } = stores
+  const readings = new Readings(reading, 'searches')
+  const ports: Ports = {
+    ...stores,
+    clock,
+    progress: progressOf(stores),
+    reindex: reindexOf(stores),
+    resources: seenThrough(stores.store, () => stores.expressions),
+    heads: (keys) => stores.store.heads(keys),
+    writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
+    index: stores.searcher,
+    latest: () => stores.searcher,
+    seal,
+    blobs,
+    choices: config,
+  }
+  const origins = config.allowedOrigins.includes('*') ? '*' : config.allowedOrigins
+  const tokens = tokensOf(stores, clock, seal, blobs)
+  const { authenticator, endpoints } = authorization
+  const loopbackOnly = config.access === 'open' || LOOPBACK.test(new URL(baseUrl).hostname)
+  const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
+  const serve = serveOf(
+    ports,
+    endpoints,
+    { audit, clock, authenticator, report, maxBody: config.maxBodyBytes, origins, loopbackOnly, tokens },
+    { baseUrl, reading: readingFor },
+  )
+  const all = opened.move()
+  return {
+    serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)),
+    refuse: serve,
+    patientsOf: patientsOf({ ports, baseUrl, reading: readingFor }),
+    close: () => all.disposeAsync(),
+  }
+}
+
+const tokensOf = ({ store, searcher }: Stores, clock: Clock, seal: Seal, blobs: BlobStore): TokenParts => ({
+  seal,
+  clock,
+  blobs,
+  index: searcher,
+  tokensOf: ([first]) => [String(store.lastPosition(first?.tenant))],
+})
+
+const reindexOf = ({ searcher }: Stores): Reindex => ({ start: async (tenant, types) => searcher.rebuild(tenant, types) })
+
+/** Versions: what was just defined is part of the answer, but nobody waits long to hear how far the index has come. */
+const SOON_CAUGHT_UP = 2_000
+
+/** Versions that are looked at to tell which are a tenant's. */
+const COUNTED = 10_000
+
+const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => ({
+  async status(tenant) {
+    const lag = store.countAfter(searcher.position, tenant, COUNTED)
+    if (searcher.lag() < SOON_CAUGHT_UP) await searcher.caughtUp([String(store.lastPosition(tenant))])
+    return { lag, ...statusOf(definitions.now(), tenant) }
+  },
+})
+
+function writerOf({ store, searcher, expressions }: Stores, { referentialIntegrity }: Config, baseUrl: string): RequestWriter {
+  const writer = pacedWriter(store, () => searcher.lag())
+  return referentialIntegrity
+    ? integrityWriter({ writer, resources: seenThrough(store, () => expressions), index: searcher, baseUrl })
+    : writer
+}
+
+function serveOf(ports: Ports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
+  const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts) }
+  const entries = entryInteractions(ports)
+  const interactions = {
+    ...entries,
+    bundle: bundle(ports, performer(entries, steps, parts.report)),
+    reindex: startReindex(ports),
+    'reindex-status': reindexStatus(ports),
+  }
+  return server({ interactions, endpoints: endpoints ?? {}, steps, site })
+}

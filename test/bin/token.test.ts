@@ -1,0 +1,97 @@
+/** A server that asks for tokens, as a newcomer and an operator meet it: `fhir start`, `fhir token`, `fhir load`. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
+import { fhir, type Running, started, startedWithTokens } from './process.ts'
+
+const SAMPLE = '58c297c4-d684-4677-8024-01131d93835e'
+
+const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token.trim()}` } })
+const statusOf = async (url: string, init?: RequestInit): Promise<number> => (await fetch(url, init)).status
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+
+async function token(...args: readonly string[]): Promise<string> {
+  const { code, out, err } = await fhir('token', ...args)
+  expect([code, err]).toEqual([0, ''])
+  return out
+}
+
+describe('A server that asks for tokens', () => {
+  itNeeding('curl', works('curl', '--version'))('greets with lines that work when pasted', async () => {
+    const data = newFolder()
+    const server = await startedWithTokens('--sample', '--data', data)
+    const lines = server
+      .out()
+      .split('\n')
+      .filter((line) => line.startsWith('  '))
+    expect(lines[0]).toBe(`  TOKEN=$(npm run -s fhir -- token --data ${data})`)
+    expect(lines).toHaveLength(5)
+    const answer = (line: string): { readonly resourceType: string } =>
+      JSON.parse(execFileSync('sh', ['-c', `${lines[0]}; ${line.replace('curl', 'curl -s')}`], { encoding: 'utf8' }))
+    expect(lines.slice(1).map((line) => answer(line).resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
+    expect(await server.stop()).toBe(0)
+  })
+
+  it('lets nobody in without one, and goes on with those it gave when it starts again', async () => {
+    const data = newFolder()
+    const first = await startedWithTokens('--sample', '--data', data)
+    const patient = (server: Running) => `${server.base}/Patient/${SAMPLE}`
+    const [plain, admin] = [await token('--data', data), await token('--data', data, '--admin')]
+    expect(await statusOf(patient(first))).toBe(401)
+    expect(await statusOf(patient(first), bearer(plain))).toBe(200)
+    expect(await statusOf(`${first.base}/$reindex-status`, bearer(plain))).toBe(403)
+    expect(await statusOf(`${first.base}/$reindex-status`, bearer(admin))).toBe(200)
+    await first.stop()
+    const again = await startedWithTokens('--data', data)
+    // Its base URL is another, and so are its tokens.
+    expect(await statusOf(patient(again), bearer(plain))).toBe(401)
+    expect(await statusOf(patient(again), bearer(await token('--data', data)))).toBe(200)
+    await again.stop()
+  })
+
+  it('is found by its port where it keeps nothing; one that is open gives none, and none is not there', async () => {
+    const server = await startedWithTokens('--memory')
+    const port = new URL(server.base).port
+    expect(server.out()).toContain(`token --port ${port})`)
+    const given = await token('--data', newFolder(), '--port', port, '--tenant', 'a')
+    expect(await statusOf(`${server.base}/Patient`, bearer(given))).toBe(200)
+    await server.stop()
+    const nowhere = await fhir('token', '--data', newFolder(), '--port', port)
+    expect([nowhere.code, nowhere.err]).toEqual([
+      1,
+      expect.stringMatching(/^fhir: No server runs on .*, and none with --memory on port \d+\n$/),
+    ])
+    const data = newFolder()
+    const open = await started('--data', data)
+    const refused = await fhir('token', '--data', data)
+    expect([refused.code, refused.err]).toEqual([1, 'fhir: The server asks nobody for a token: it was started with --open\n'])
+    await open.stop()
+  })
+
+  it('is loaded with a token of its own, which goes nowhere else', async () => {
+    const [data, files] = [newFolder(), newFolder()]
+    mkdirSync(files, { recursive: true })
+    writeFileSync(join(files, 'patients.ndjson'), '{"resourceType":"Patient","id":"a"}\n{"resourceType":"SearchParameter","id":"b"}\n')
+    const [server, other] = [await startedWithTokens('--data', data), await startedWithTokens('--memory')]
+    const loaded = await fhir('load', files, '--to', server.base, '--data', data)
+    expect(loaded.out).toMatch(/^1 resources of 1 files loaded/m)
+    expect(await statusOf(`${server.base}/Patient/a`, bearer(await token('--data', data)))).toBe(200)
+    const elsewhere = await fhir('load', files, '--to', other.base, '--data', data)
+    expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
+    await server.stop()
+    await other.stop()
+  })
+
+  it('has keys and clients for its owner alone, and tells its base URL in tokens', async () => {
+    const data = newFolder()
+    const server = await startedWithTokens('--data', data)
+    const claims = claimsOf(await token('--data', data))
+    expect([claims.iss, claims.aud, claims.scope, claims.typ]).toEqual([server.base, server.base, 'system/*.cruds', 'Bearer'])
+    expect(claims.exp - claims.iat).toBe(3_600)
+    expect(readFileSync(join(data, 'grants.db')).subarray(0, 6).toString()).toBe('SQLite')
+    await server.stop()
+  })
+})
