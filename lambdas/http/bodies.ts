@@ -19,8 +19,15 @@ export type Body =
   /** With its client. */
   | { readonly kind: 'gone' }
 
-/** `size`: bytes that came, of which `gathered` holds all, or none of a body that is too long; `sizeThen`: when its rate was last looked at. */
-type Reading = { gathered: Gathered; size: number; sizeThen: number; ticks: number; readonly give: (body: Body) => void }
+/** `size`: bytes that came, of which `gathered` holds all, or none of a body that is too long or not kept; `sizeThen`: when its rate was last looked at. */
+type Reading = {
+  readonly isKept: boolean
+  gathered: Gathered
+  size: number
+  sizeThen: number
+  ticks: number
+  readonly give: (body: Body) => void
+}
 
 /** Bytes in a tick, on the average of this many. */
 const LEAST_RATE = 1_000
@@ -38,10 +45,10 @@ export class Bodies {
     this.#limits = limits
   }
 
-  /** What is whole counts until it is given back. */
-  read(incoming: IncomingMessage): Promise<Body> {
+  /** What is whole counts until it is given back. `isKept` false: it is only waited for, for its sender reads the answer last. */
+  read(incoming: IncomingMessage, isKept = true): Promise<Body> {
     return new Promise((resolve) => {
-      const reading: Reading = { gathered: new Gathered(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
+      const reading: Reading = { isKept, gathered: new Gathered(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
       this.#readings.add(reading)
       this.#timer ??= setInterval(() => this.#look(), this.#limits.tick).unref()
       incoming.on('data', (chunk: Buffer) => this.#take(reading, chunk))
@@ -64,6 +71,7 @@ export class Bodies {
     reading.size += chunk.length
     if (reading.size > limit * PATIENCE) return this.#end(reading, TOO_LONG)
     if (reading.size > limit) return this.#forget(reading)
+    if (!reading.isKept) return
     reading.gathered.add(chunk)
     this.#held += chunk.length
     while (this.#held > most && this.#giveWay());

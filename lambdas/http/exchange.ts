@@ -18,6 +18,8 @@ export type HttpRequest = {
   readonly body: Uint8Array
   /** The body was longer than the server reads, and is not here. */
   readonly bodyTooLong?: boolean
+  /** Why its body was not read: whatever it is, the request is refused. */
+  readonly unread?: Error
   /** Who asks, as the gateway says, which has verified it. */
   readonly arn?: string
   /** Of the peer, where it is known. */

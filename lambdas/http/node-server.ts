@@ -11,6 +11,7 @@ import { Connections } from './connections.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
 import type { Serve } from './server.ts'
+import type { Admit } from './steps/authenticate.ts'
 import { describe } from './steps/describe-errors.ts'
 import { httpResponse } from './steps/write-response.ts'
 
@@ -22,6 +23,8 @@ export type NodeServerSettings = {
   /** Requests under way at once, those apart whose bodies have not come; more are answered 503. */
   readonly maxRequests: number
   readonly newRequestId: () => string
+  /** Absent: every body is read. */
+  readonly admit?: Admit
   /** Gets what went wrong outside the steps of a request. */
   readonly report: (error: unknown, requestId: string) => void
   /** Milliseconds between two looks at the bodies that are read, for tests. */
@@ -144,7 +147,10 @@ class Front {
   }
 
   async #answerWithBody(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {
-    const body = await this.#bodies.read(incoming)
+    const unread = await this.#settings.admit?.(request)
+    if (incoming.destroyed) return void outgoing.destroy()
+    const body = await this.#bodies.read(incoming, unread === undefined)
+    const known = unread === undefined ? request : { ...request, unread }
     switch (body.kind) {
       case 'gone':
         return void outgoing.destroy()
@@ -153,10 +159,10 @@ class Front {
         return this.#send(incoming, outgoing, await this.#refuse(request, requestId, body.error))
       case 'too long':
         if (!incoming.complete) outgoing.setHeader('connection', 'close')
-        return this.#work(incoming, outgoing, { ...request, bodyTooLong: true }, requestId)
+        return this.#work(incoming, outgoing, { ...known, bodyTooLong: true }, requestId)
       case 'whole':
         try {
-          return await this.#work(incoming, outgoing, { ...request, body: body.bytes }, requestId)
+          return await this.#work(incoming, outgoing, { ...known, body: body.bytes }, requestId)
         } finally {
           this.#bodies.giveBack(body.bytes)
         }

@@ -1,8 +1,10 @@
 /** Bodies that come slowly, or are many and large: nobody else waits for them, and the memory they take has an end. Real sockets; outcomes are counted. */
 import { once } from 'node:events'
 import { afterEach, describe, expect, it } from '@jest/globals'
+import { withoutToken } from '../../lambdas/access/verification/verified-token.ts'
 import { Gathered } from '../../lambdas/fhir/gathered.ts'
-import type { FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import type { Authenticator } from '../../lambdas/http/steps/authenticate.ts'
+import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
 import { comes, dial, type Front, head, type Line, patientOf, startFront } from './front.ts'
 
 /** `[408, 408, 200]` → `{ 408: 2, 200: 1 }`. */
@@ -38,6 +40,71 @@ async function handedOver(count: number, send: () => void): Promise<void> {
   send()
   await all
 }
+
+describe('who is not let in', () => {
+  const known: Authenticator = ({ headers }) => (headers.authorization === undefined ? undefined : withoutToken('app'))
+  const TOKEN = ['authorization: Bearer x']
+
+  it('takes no memory with its body, and nobody’s place', async () => {
+    const reached: string[] = []
+    const answer = async ({ id }: FhirRequest) => {
+      reached.push(id!)
+      return { status: 200 }
+    }
+    // All bodies together may have 16 times the longest.
+    front = await startFront(answer, { maxBody: 60_000 }, undefined, known)
+    const waiting = open(head(50_000, 'mine', TOKEN) + patientOf(50_000, 'mine').slice(0, 49_999))
+    await handedOver(100, () => {
+      for (let i = 0; i < 100; i++) open(head(60_000, String(i)) + patientOf(60_000).slice(0, 59_999))
+    })
+    await comes(() => lines.length === 101 && lines.slice(1).every(({ socket }) => socket.writableLength === 0))
+    for (const { socket } of lines.slice(1)) socket.write(' ')
+    await Promise.all(lines.slice(1).map((line) => line.until(/\r\n\r\n/)))
+    waiting.socket.write(' ')
+    await waiting.until(/\r\n\r\n/)
+    expect(counted(lines.map(({ text }) => text()))).toEqual({ 200: 1, 401: 100 })
+    expect(reached).toEqual(['mine'])
+    expect(front.audited).toHaveLength(101)
+    expect(front.audited[0]).toMatchObject({ interaction: 'update', key: expect.stringMatching(/^Patient\/\d+$/), status: 401 })
+  })
+
+  it.each([
+    ['/Patient', 'too long', 60_001],
+    ['/auth/nothing', 'of nothing', 100],
+  ])('%s is told so, also where the body is %s', async (path, _, bytes) => {
+    front = await startFront(ok, { maxBody: 60_000 }, undefined, known)
+    const response = await fetch(`http://127.0.0.1:${front.port}${path}`, { method: 'POST', body: 'x'.repeat(bytes) })
+    expect(response.status).toBe(path === '/Patient' ? 401 : 404)
+  })
+
+  it('stays out, whatever is known by the time the body would have come: nothing is done without it', async () => {
+    let asked = 0
+    const late: Authenticator = () => (++asked === 1 ? undefined : withoutToken('app'))
+    front = await startFront(ok, {}, undefined, late)
+    const response = await fetch(`http://127.0.0.1:${front.port}/Patient/_search`, {
+      method: 'POST',
+      body: new URLSearchParams({ name: 'a' }),
+    })
+    expect([response.status, asked]).toEqual([401, 1])
+  })
+
+  it('and has gone before that is known leaves nothing behind', async () => {
+    let letIn: (() => void) | undefined
+    const slow: Authenticator = () => new Promise((resolve) => (letIn = () => resolve(withoutToken('app'))))
+    let reached = 0
+    const answer = async () => ({ status: 200, headers: { count: String(++reached) } })
+    front = await startFront(answer, { tick: 1 }, undefined, slow)
+    const closed = new Promise<void>((resolve) => front.http.on('connection', (socket) => socket.on('close', () => resolve())))
+    const line = open(`${head(900)}{`)
+    await comes(() => letIn !== undefined)
+    line.socket.resetAndDestroy()
+    await closed
+    letIn!()
+    // A body that is still waited for would be told so after ten ticks.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([reached, front.reported, front.audited]).toEqual([0, [], []])
+  })
+})
 
 describe('slow senders', () => {
   it('1,100 of them keep nobody else from an answer, and are cut off', async () => {

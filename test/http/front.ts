@@ -9,7 +9,7 @@ import type { BodyStepParts } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
 import { type Serve, server } from '../../lambdas/http/server.ts'
-import type { Authenticator } from '../../lambdas/http/steps/authenticate.ts'
+import { type Authenticator, admission } from '../../lambdas/http/steps/authenticate.ts'
 import type { Interaction } from '../../lambdas/interactions/interaction.ts'
 import type { InteractionCode } from '../../lambdas/interactions/routes.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
@@ -73,7 +73,15 @@ export async function startFront(
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
   const site = { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never }
   const serve = around(server({ interactions: allAnsweredBy(answer), steps, site }))
-  const http = nodeServer(serve, { basePath: '', maxBody, maxRequests: 10, newRequestId: () => 'made-id', report, ...settings })
+  const http = nodeServer(serve, {
+    basePath: '',
+    maxBody,
+    maxRequests: 10,
+    newRequestId: () => 'made-id',
+    report,
+    admit: admission(authenticator),
+    ...settings,
+  })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const close = async () => {

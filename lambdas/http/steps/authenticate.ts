@@ -3,19 +3,42 @@ import { accessOfToken } from '../../access/access-of-token.ts'
 import { tokenMissing } from '../../access/verification/refusals.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
-import type { HttpRequest, Step } from '../exchange.ts'
+import type { Code, HttpRequest, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
+import { matchRoute } from '../route-table.ts'
 
 /** undefined: nobody has said who asks. FhirError 400, 401 or 403 where what was said does not prove it. */
 export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | undefined>
 
 export const authenticate = (authenticator: Authenticator): Step => ({
   async before({ event: exchange }) {
-    const token = await authenticator(exchange.http)
-    if (token === undefined && ADMISSION[exchange.interaction] !== 'anybody') throw tokenMissing()
+    if (exchange.http.unread !== undefined) throw exchange.http.unread
+    const token = await admitted(authenticator, exchange.http, exchange.interaction)
     exchange.token = token
     exchange.caller = callerOf(token ?? ANYBODY)
   },
 })
+
+async function admitted(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
+  const token = await authenticator(http)
+  if (token === undefined && ADMISSION[code] !== 'anybody') throw tokenMissing()
+  return token
+}
+
+/** Why a request is refused whatever its body is; undefined where that remains to be seen. */
+export type Admit = (http: HttpRequest) => Promise<Error | undefined>
+
+/** Asked before a body is read, so that who is not let in takes no memory with it. The step asks again, of what is remembered by then. */
+export const admission =
+  (authenticator: Authenticator): Admit =>
+  async (http) => {
+    try {
+      const { interaction } = matchRoute(http.method, http.path)
+      if (ADMISSION[interaction] !== 'anybody') await admitted(authenticator, http, interaction)
+      return undefined
+    } catch (error) {
+      return error as Error
+    }
+  }
 
 const callerOf = (token: VerifiedToken): Caller => ({ tenant: token.tenant, client: token.client, access: accessOfToken(token) })
