@@ -133,6 +133,11 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     Object.keys(concurrency).find((name) => !Object.hasOwn(FUNCTIONS, name)),
     (name) => `"${name}" is no function`,
   )
+  refuse(service.access, () => '"access" stands beside "service", not in it: the gateway has to know it too')
+  refuse(
+    service.tenancy === 'on' ? access : undefined,
+    (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
+  )
   refuse(
     service.referentialIntegrity === undefined || service.referentialIntegrity === 'off' ? undefined : 'referentialIntegrity',
     (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,
@@ -143,13 +148,15 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
 }
 
 /** What differs from the defaults of config.ts, as environment variables. */
-export const serviceEnvironment = ({ service }: Pick<Settings, 'service'>): Record<string, string> =>
-  Object.fromEntries(
+export const serviceEnvironment = ({ service, access }: Pick<Settings, 'service' | 'access'>): Record<string, string> => ({
+  ...Object.fromEntries(
     SETTINGS.flatMap(({ name, fallback }) => {
       const value = service[name]
       return value === undefined || String(value) === fallback ? [] : [[variableOf(name), String(value)]]
     }),
-  )
+  ),
+  [variableOf('access')]: access,
+})
 
 function refuse<Wrong>(wrong: Wrong | undefined, why: (wrong: Wrong) => string): void {
   if (wrong !== undefined) throw new RangeError(why(wrong))

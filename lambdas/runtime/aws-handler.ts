@@ -1,6 +1,6 @@
 /** A deployed function that answers requests of API Gateway. */
 
-import { openToAll } from '../http/authenticators.ts'
+import { namedByGateway, openToAll } from '../http/authenticators.ts'
 import type { Site } from '../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
 import type { Steps } from '../http/pipeline.ts'
@@ -21,7 +21,8 @@ export type HttpFunctionParts = {
 export const stepParts = (): StepParts => ({
   audit: audit(),
   clock: clock(),
-  authenticator: openToAll,
+  // Whatever the gateway lets through: only what says openly that it is open is.
+  authenticator: config().access === 'open' ? openToAll : namedByGateway,
   origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
   loopbackOnly: false,
   report,

@@ -104,11 +104,25 @@ describe('a function that starts', () => {
     expect(started(fileOf(name), variablesOf(name), after)).toEqual({ handler: 'function', files })
   })
 
+  const SIGNED = { requestContext: { identity: { userArn: 'arn:aws:iam::111111111111:user/a' } } }
+
+  it('answers nobody of whom the gateway says nothing', () => {
+    const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Patient', id: '1' }, multiValueHeaders: {} }
+    const variables = { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: 'batched' }
+    expect(started(fileOf('read'), variables, `loaded.handler(${JSON.stringify(event)})`).statusCode).toBe(403)
+  })
+
   it.each([
     ['batched', 404],
     ['strict', 503],
   ])('answers, also where nothing it needs answers, with %s audit records', (durability, status) => {
-    const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Nothing', id: '1' }, multiValueHeaders: {} }
+    const event = {
+      httpMethod: 'GET',
+      resource: '/{type}/{id}',
+      pathParameters: { type: 'Nothing', id: '1' },
+      multiValueHeaders: {},
+      ...SIGNED,
+    }
     const { statusCode, body } = started(
       fileOf('read'),
       { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: durability },

@@ -437,6 +437,17 @@ describe('the API', () => {
     expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
   })
 
+  it('tells every function who is let in, so that none that is updated alone, or rolled back, lets in others', () => {
+    const access = (template: Tree): readonly unknown[] =>
+      Object.values(ofType(template, 'AWS::Lambda::Function'))
+        .map(({ Environment }) => Environment?.Variables.FHIR_ACCESS)
+        .filter((value) => value !== undefined)
+    expect(new Set(access(service))).toEqual(new Set(['iam']))
+    expect(new Set(access(local.service))).toEqual(new Set(['open']))
+    expect(() => settingsOf({ service: { access: 'open' } })).toThrow('"access" stands beside "service"')
+    expect(() => settingsOf({ service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
+  })
+
   it('has a stage that is called as the path of the server', () => {
     const [stage] = Object.values(ofType(service, 'AWS::ApiGateway::Stage'))
     expect(stage).toMatchObject({
