@@ -7,6 +7,9 @@ import { complain } from './output.ts'
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.ts')).startCommand,
   load: async () => (await import('./commands/load.ts')).loadCommand,
+  client: async () => (await import('./commands/client.ts')).clientCommand,
+  user: async () => (await import('./commands/user.ts')).userCommand,
+  keys: async () => (await import('./commands/keys.ts')).keysCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommand,
   'accept-clock': async () => (await import('./commands/accept-clock.ts')).acceptClockCommand,
@@ -18,7 +21,7 @@ process.umask(0o077)
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { readonly version: string }
 const program = new Command('fhir')
-  .description('A FHIR R4 server in one process: starts it, loads it, saves it')
+  .description('A FHIR R4 server in one process: starts it, loads it, saves it, says who may use it')
   .version(version)
   .showHelpAfterError()
 const asked = COMMANDS[process.argv[2] ?? '']

@@ -3,7 +3,7 @@
  * the folder flushed.
  */
 import { randomUUID } from 'node:crypto'
-import { chmod, copyFile, type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, chown, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const UNFINISHED = '.unfinished'
@@ -14,7 +14,8 @@ export async function replaceDurably(path: string, fill: (file: FileHandle) => P
   const unfinished = `${path}.${randomUUID()}${UNFINISHED}`
   try {
     const file = await open(unfinished, 'wx', 0o600)
-    await fill(file)
+    await giveToOwner(folder, ({ uid, gid }) => file.chown(uid, gid))
+      .then(() => fill(file))
       .then(() => file.sync())
       .finally(() => file.close())
     await rename(unfinished, path)
@@ -70,7 +71,17 @@ export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoExce
 export async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true, mode: 0o700 })
   if (first === undefined) return
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await flushFolder(dirname(made))
+  const made: string[] = []
+  for (let each = folder; each.length >= first.length; each = dirname(each)) made.push(each)
+  for (const each of made.toReversed()) await giveToOwner(dirname(each), ({ uid, gid }) => chown(each, uid, gid))
+  for (const each of made) await flushFolder(dirname(each))
+}
+
+type Owner = Readonly<Record<'uid' | 'gid', number>>
+
+/** What root makes in a folder is its owner's: the server may run as another user than a command does. */
+async function giveToOwner(folder: string, give: (owner: Owner) => Promise<void>): Promise<void> {
+  if (process.geteuid?.() === 0) await give(await stat(folder))
 }
 
 /** Its entries: what was made, renamed and removed in it stays so. */

@@ -2,7 +2,8 @@
  * The file of what the authorization server keeps: clients, users, grants, revocations. Commands of other processes write it beside a server;
  * every commit is on disk when it returns.
  */
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
@@ -73,10 +74,13 @@ function check(db: DatabaseSync, file: string): void {
 
 const pragma = (db: DatabaseSync, name: string): unknown => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0]
 
-/** SQLite has no setting for the mode of a file; its logs get the file's. */
+/** SQLite has no setting for the mode of a file, which its logs get as well. What root makes is the folder's owner's, who may run the server. */
 function makePrivate(file: string): void {
   try {
-    closeSync(openSync(file, 'wx', 0o600))
+    const made = openSync(file, 'wx', 0o600)
+    const { uid, gid } = statSync(dirname(file))
+    if (process.geteuid?.() === 0) fchownSync(made, uid, gid)
+    closeSync(made)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }

@@ -1,0 +1,183 @@
+/** `fhir client`: the applications that may ask for tokens. */
+import { readFileSync } from 'node:fs'
+import { Command, Option } from 'commander'
+import {
+  addClient,
+  type Client,
+  clientKeysOf,
+  type NewClient,
+  type Registered,
+  type Rotation,
+  removeClient,
+  rotateClient,
+} from '../../lambdas/runtime/administration.ts'
+import { say } from '../output.ts'
+import { administered, collected, jsonOption, type PlaceOptions, placeOption, table } from './administered.ts'
+
+type Json = { readonly json?: boolean }
+
+type Added = PlaceOptions &
+  Json & {
+    readonly secret?: boolean
+    readonly jwks?: string
+    readonly jwksUri?: string
+    readonly public?: boolean
+    readonly name?: string
+    readonly scope?: readonly string[]
+    readonly redirectUri?: readonly string[]
+    readonly tenant?: readonly string[]
+    readonly patient?: string
+    readonly introspect?: boolean
+  }
+
+type Rotated = PlaceOptions & Json & { readonly jwks?: string; readonly jwksUri?: string; readonly now?: boolean; readonly end?: boolean }
+
+const id = '<id>'
+const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
+
+const add = new Command('add')
+  .description('register a client; its secret is shown this once')
+  .argument(id, idMeaning)
+  .addOption(new Option('--secret', 'it has a secret, which is made').conflicts(['jwks', 'jwksUri', 'public']))
+  .addOption(new Option('--jwks <file>', 'it signs with keys: the public ones, a JSON Web Key Set').conflicts(['jwksUri', 'public']))
+  .addOption(new Option('--jwks-uri <url>', 'it signs with keys, published at an https URL').conflicts('public'))
+  .option('--public', 'it cannot keep a secret: an app in a browser or on a telephone')
+  .option('--name <text>', 'what users are shown (default: the id)')
+  .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collected)
+  .option('--redirect-uri <uri>', 'where users come back to: https, a loopback address, or com.example.app:/…; several times', collected)
+  .option('--tenant <name>', 'which tenants it may ask for, * for all; several times (default: "default")', collected)
+  .option('--patient <id>', 'the patient in context of its own tokens')
+  .option('--introspect', 'it may learn of tokens of other clients')
+  .addOption(jsonOption('the client, with client_id and client_secret,'))
+  .addOption(placeOption())
+  .action(async (clientId: string, options: Added) => {
+    const added = await administered(options, (ports) => addClient(ports, requestOf(clientId, options)), true)
+    tell(added, options, `The client ${clientId} is registered`)
+  })
+
+const list = new Command('list')
+  .description('list the clients')
+  .addOption(jsonOption('one client a line,'))
+  .addOption(placeOption())
+  .action(async (options: PlaceOptions & Json) => {
+    const clients = await administered(options, ({ clients }) => clients.list())
+    if (options.json) return say(clients.map((client) => `${JSON.stringify(described({ client }))}\n`).join(''))
+    if (clients.length === 0) return say('There are no clients\n')
+    say(table([['ID', 'PROVES ITSELF BY', 'TENANTS', 'SCOPES'], ...clients.map(rowOf)]))
+  })
+
+const rotate = new Command('rotate')
+  .description('give a client a second secret, which takes over from the first; or other keys')
+  .argument(id, 'of the client')
+  .addOption(new Option('--now', 'the secrets before, and what they were given for, count no more').conflicts(['end', 'jwks', 'jwksUri']))
+  .addOption(new Option('--end', 'no new one: the second is in use, the first counts no more').conflicts(['jwks', 'jwksUri']))
+  .addOption(new Option('--jwks <file>', 'other keys: the public ones, a JSON Web Key Set').conflicts('jwksUri'))
+  .option('--jwks-uri <url>', 'other keys, published at an https URL')
+  .addOption(jsonOption('the client, with client_id and client_secret,'))
+  .addOption(placeOption())
+  .action(async (clientId: string, options: Rotated) => {
+    const rotation = rotationOf(options)
+    const rotated = await administered(options, (ports) => rotateClient(ports, clientId, rotation))
+    const older = rotation === 'next' ? 'its secret before counts until the next rotation' : 'what it was issued before counts no more'
+    tell(rotated, options, `The client ${clientId} is changed: ${older}`)
+  })
+
+const remove = new Command('remove')
+  .description('remove a client; its tokens count no more')
+  .argument(id, 'of the client')
+  .addOption(placeOption())
+  .action(async (clientId: string, options: PlaceOptions) => {
+    await administered(options, (ports) => removeClient(ports, clientId))
+    say(`The client ${clientId} is removed, and its tokens count no more\n`)
+  })
+
+export const clientCommand = new Command('client')
+  .description('register, list, change and remove the applications that may ask for tokens')
+  .addCommand(add)
+  .addCommand(list)
+  .addCommand(rotate)
+  .addCommand(remove)
+
+const requestOf = (clientId: string, options: Added): NewClient => ({
+  id: clientId,
+  name: options.name ?? clientId,
+  authentication: authenticationOf(options),
+  scopes: options.scope ?? [],
+  redirectUris: options.redirectUri ?? [],
+  tenants: options.tenant ?? ['default'],
+  mayIntrospect: options.introspect === true,
+  ...(options.patient === undefined ? {} : { patient: options.patient }),
+})
+
+function authenticationOf({ secret, jwks, jwksUri, public: isPublic }: Added): NewClient['authentication'] {
+  if (secret) return 'secret'
+  if (isPublic) return { kind: 'public' }
+  const keys = keysOf({ jwks, jwksUri })
+  if (keys === undefined) throw new Error('Say how the client proves itself: --secret, --jwks FILE, --jwks-uri URL or --public')
+  return keys
+}
+
+type Keys = Extract<Rotation, object>
+
+function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly jwksUri: string | undefined }): Keys | undefined {
+  if (jwks !== undefined) return { kind: 'keys', keys: keysIn(jwks) }
+  return jwksUri === undefined ? undefined : { kind: 'uri', uri: jwksUri }
+}
+
+function keysIn(file: string): ReturnType<typeof clientKeysOf> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new Error(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  try {
+    return clientKeysOf(text)
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`)
+  }
+}
+
+const rotationOf = ({ now, end, jwks, jwksUri }: Rotated): Rotation => keysOf({ jwks, jwksUri }) ?? (now ? 'now' : end ? 'end' : 'next')
+
+/** By the names of https://www.rfc-editor.org/rfc/rfc7591#section-2, and ours. */
+const described = ({ client, secret }: Registered) => ({
+  client_id: client.id,
+  ...(secret === undefined ? {} : { client_secret: secret }),
+  client_name: client.name,
+  token_endpoint_auth_method: METHODS[client.authentication.kind],
+  scope: client.scopes.join(' '),
+  redirect_uris: client.redirectUris,
+  ...(client.authentication.kind === 'uri' ? { jwks_uri: client.authentication.uri } : {}),
+  ...(client.authentication.kind === 'keys' ? { jwks: { keys: client.authentication.keys } } : {}),
+  tenants: client.tenants,
+  ...(client.patient === undefined ? {} : { patient: client.patient }),
+  may_introspect: client.mayIntrospect,
+})
+
+const METHODS: Readonly<Record<Client['authentication']['kind'], string>> = {
+  secret: 'client_secret_basic',
+  keys: 'private_key_jwt',
+  uri: 'private_key_jwt',
+  public: 'none',
+}
+
+function rowOf({ id, authentication, tenants, scopes }: Client): readonly string[] {
+  const by = {
+    secret: () => (authentication.kind === 'secret' && authentication.hashes.length > 1 ? 'two secrets' : 'a secret'),
+    keys: () => 'keys',
+    uri: () => 'published keys',
+    public: () => 'nothing (public)',
+  }
+  return [id, by[authentication.kind](), tenants.join(' '), scopes.join(' ')]
+}
+
+function tell(registered: Registered, { json }: Json, line: string): void {
+  if (json) return say(`${JSON.stringify(described(registered))}\n`)
+  const { client, secret } = registered
+  const shown =
+    secret === undefined
+      ? ''
+      : `\n\n  client_id      ${client.id}\n  client_secret  ${secret}\n\nThe secret is not kept, and not shown again`
+  say(`${line}${shown}\n`)
+}

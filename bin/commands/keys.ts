@@ -1,0 +1,37 @@
+/** `fhir keys`: what tokens are signed with. */
+import { Command } from 'commander'
+import { type Administration, rotate, usedAt } from '../../lambdas/runtime/administration.ts'
+import { say } from '../output.ts'
+import { administered, type PlaceOptions, placeOption, table } from './administered.ts'
+
+const list = new Command('list')
+  .description('list the keys that tokens are signed and verified with')
+  .addOption(placeOption())
+  .action(async (options: PlaceOptions) => {
+    const keys = await administered(options, (ports) => ports.keys.list())
+    if (keys.length === 0) return say('There are no keys: a server makes the first when it starts\n')
+    const used = usedAt(keys, Date.now())
+    const timeOf = (time: number | undefined): string => (time === undefined ? '' : new Date(time).toISOString())
+    const rows = keys.map((each) => [each.key.kid, timeOf(each.madeAt), timeOf(each.retiredAt), each === used ? 'signs' : ''])
+    say(table([['KID', 'MADE', 'RETIRES', ''], ...rows]))
+  })
+
+const rotateKeys = new Command('rotate')
+  .description('make a new key, which takes over in ten minutes, when everybody who verifies has it; no token is refused')
+  .option('--now', 'it takes over at once: who keeps the keys that are published may refuse new tokens for some minutes')
+  .addOption(placeOption())
+  .action(async ({ now, ...place }: PlaceOptions & { readonly now?: boolean }) => {
+    const rotated = async ({ keys, clock }: Administration) => {
+      const made = await rotate(keys, clock.now(), now ? 'at once' : 'soon')
+      return { made, used: usedAt(await keys.list(), clock.now()) }
+    }
+    const { made, used } = await administered(place, rotated, true)
+    // The first has none to take over from.
+    const when = used?.key.kid === made.key.kid ? 'from now on' : 'in ten minutes'
+    say(`The key ${made.key.kid} is made and published, and signs ${when}\n`)
+  })
+
+export const keysCommand = new Command('keys')
+  .description('list and rotate what tokens are signed with')
+  .addCommand(list)
+  .addCommand(rotateKeys)

@@ -1,0 +1,61 @@
+/** `fhir user`: who may log in. */
+import { Command } from 'commander'
+import { addUser, changePassword, removeUser } from '../../lambdas/runtime/administration.ts'
+import { say } from '../output.ts'
+import { typedPassword } from '../typed-line.ts'
+import { administered, collected, jsonOption, type PlaceOptions, placeOption, table } from './administered.ts'
+
+type Added = PlaceOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
+
+const add = new Command('add')
+  .description('add a user; the password is asked for, or read from a pipe')
+  .argument('<name>', 'what is typed at login, capitals or not: letters, digits, ".", "_", "@", "+" and "-"')
+  .option('--scope <scopes>', 'what no token of the user ever exceeds, as "user/*.rs"; several times, or several between spaces', collected)
+  .option('--tenant <name>', 'which tenants are the user\'s, * for all; several times (default: "default")', collected)
+  .option('--fhir-user <key>', 'the user as a resource: Practitioner/1, Patient/1')
+  .addOption(placeOption())
+  .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
+    const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
+    const password = await typedPassword(`Password of ${name}`)
+    const user = await administered(place, (ports) => addUser(ports, request, password), true)
+    say(`The user ${user.name} is added\n`)
+  })
+
+const list = new Command('list')
+  .description('list the users')
+  .addOption(jsonOption('one user a line,'))
+  .addOption(placeOption())
+  .action(async (options: PlaceOptions & { readonly json?: boolean }) => {
+    const users = await administered(options, ({ users }) => users.list())
+    const shown = users.map(({ name, subject, fhirUser = '', tenants, scopes }) => ({ name, subject, fhirUser, tenants, scopes }))
+    if (options.json) return say(shown.map((user) => `${JSON.stringify(user)}\n`).join(''))
+    if (users.length === 0) return say('There are no users\n')
+    const rows = shown.map(({ name, fhirUser, tenants, scopes }) => [name, fhirUser, tenants.join(' '), scopes.join(' ')])
+    say(table([['NAME', 'IS', 'TENANTS', 'SCOPES'], ...rows]))
+  })
+
+const password = new Command('password')
+  .description("change a user's password, asked for or read from a pipe; the user's tokens count no more")
+  .argument('<name>', 'of the user')
+  .addOption(placeOption())
+  .action(async (name: string, options: PlaceOptions) => {
+    const typed = await typedPassword(`New password of ${name}`)
+    await administered(options, (ports) => changePassword(ports, name, typed))
+    say(`The password of ${name} is changed, and what was issued before counts no more\n`)
+  })
+
+const remove = new Command('remove')
+  .description("remove a user; the user's tokens count no more")
+  .argument('<name>', 'of the user')
+  .addOption(placeOption())
+  .action(async (name: string, options: PlaceOptions) => {
+    await administered(options, (ports) => removeUser(ports, name))
+    say(`The user ${name} is removed, and the tokens of ${name} count no more\n`)
+  })
+
+export const userCommand = new Command('user')
+  .description('add, list, change and remove who may log in')
+  .addCommand(add)
+  .addCommand(list)
+  .addCommand(password)
+  .addCommand(remove)

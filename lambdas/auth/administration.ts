@@ -1,0 +1,136 @@
+/**
+ * What an operator does with clients, users and keys. What was issued to a client or a user before a change that takes something from them is
+ * refused, wherever that is noticed within seconds.
+ */
+import type { Client, ClientAuthentication, Clients } from '../ports/clients.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Mark, Revocations } from '../ports/revocations.ts'
+import type { User, Users } from '../ports/users.ts'
+import type { Passwords } from './passwords.ts'
+import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
+import { fingerprintOf, unguessable } from './unguessable.ts'
+
+export type AdministrationPorts = {
+  readonly clients: Clients
+  readonly users: Users
+  readonly revocations: Revocations
+  readonly clock: Clock
+  readonly passwords: Pick<Passwords, 'hash'>
+  /** Milliseconds. */
+  readonly wait: (time: number) => Promise<unknown>
+}
+
+const SECOND = 1_000
+/** Milliseconds: nothing that is issued lives longer, refresh tokens included. */
+const LONGEST_LIFE = 100 * 24 * 60 * 60 * SECOND
+
+/** A secret is told this once: what is kept is its SHA-256. */
+export type Registered = { readonly client: Client; readonly secret?: string }
+
+/** `secret`: one is made. */
+export type NewClient = Omit<ClientRequest, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
+
+/** RangeError where there is one already, or it cannot be registered. */
+export async function addClient({ clients, clock }: AdministrationPorts, request: NewClient): Promise<Registered> {
+  const { authentication, ...rest } = request
+  const secret = authentication === 'secret' ? unguessable() : undefined
+  const kept = authentication === 'secret' ? { kind: 'secret' as const, hashes: [fingerprintOf(secret!)] } : authentication
+  const client = registeredClient({ ...rest, authentication: kept }, clock.now())
+  await clients.change(client.id, (known) => {
+    if (known !== undefined) throw new RangeError(`There is a client ${client.id} already`)
+    return client
+  })
+  return { client, ...(secret === undefined ? {} : { secret }) }
+}
+
+/**
+ * `next`: a second secret, until the first is ended. `now`: a new one, and no other counts. `end`: only the newest counts. Keys take the place of
+ * those before. Except for `next`, what the client was issued before no longer counts.
+ */
+export type Rotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { readonly kind: 'keys' | 'uri' }>
+
+/** RangeError where there is no such client, or it has none of these. */
+export async function rotateClient(ports: AdministrationPorts, id: string, rotation: Rotation): Promise<Registered> {
+  const secret = rotation === 'next' || rotation === 'now' ? unguessable() : undefined
+  const changedAt = ports.clock.now()
+  const client = await ports.clients.change(id, (known) => {
+    if (known === undefined) throw noClient(id)
+    return { ...known, authentication: rotated(known, rotation, secret), changedAt }
+  })
+  if (rotation !== 'next') await refuseOlder(ports, `client:${id}`)
+  return { client: client!, ...(secret === undefined ? {} : { secret }) }
+}
+
+function rotated({ id, authentication }: Client, rotation: Rotation, secret: string | undefined): ClientAuthentication {
+  if (typeof rotation === 'object') {
+    if (authentication.kind === 'keys' || authentication.kind === 'uri') return rotation
+    throw new RangeError(`The client ${id} has no keys: remove it and add it again`)
+  }
+  if (authentication.kind !== 'secret') throw new RangeError(`The client ${id} has no secret`)
+  const { hashes } = authentication
+  const newest = hashes.slice(0, 1)
+  if (rotation === 'end') return { kind: 'secret', hashes: newest }
+  return { kind: 'secret', hashes: [fingerprintOf(secret!), ...(rotation === 'next' ? newest : [])] }
+}
+
+/** RangeError where there is none; what one of this id was issued is refused all the same. */
+export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
+  const isThere = await removed(ports.clients, id)
+  if (isThere || /^[\w.-]{1,64}$/.test(id)) await refuseOlder(ports, `client:${id}`)
+  if (!isThere) throw noClient(id)
+}
+
+/** RangeError where there is one already, or it cannot be registered. */
+export async function addUser({ users, clock, passwords }: AdministrationPorts, request: UserRequest, password: string): Promise<User> {
+  const kept = { subject: clock.newId(), password: '', changedAt: clock.now() }
+  const { name } = registeredUser(request, kept)
+  const user = registeredUser(request, { ...kept, password: await passwords.hash(password) })
+  await users.change(name, (known) => {
+    if (known !== undefined) throw new RangeError(`There is a user ${name} already`)
+    return user
+  })
+  return user
+}
+
+/** RangeError where there is no such user, or the password is none. */
+export async function changePassword(ports: AdministrationPorts, typed: string, password: string): Promise<void> {
+  const name = typed.toLowerCase()
+  if ((await ports.users.get(name)) === undefined) throw noUser(name)
+  const hash = await ports.passwords.hash(password)
+  const user = await ports.users.change(name, (known) => {
+    if (known === undefined) throw noUser(name)
+    return { ...known, password: hash, changedAt: ports.clock.now() }
+  })
+  await refuseOlder(ports, `user:${user!.subject}`)
+}
+
+/** RangeError where there is none. */
+export async function removeUser(ports: AdministrationPorts, typed: string): Promise<void> {
+  const name = typed.toLowerCase()
+  const user = await ports.users.get(name)
+  if (user === undefined) throw noUser(name)
+  await removed(ports.users, name)
+  await refuseOlder(ports, `user:${user.subject}`)
+}
+
+async function removed<Entry>(
+  entries: { change(name: string, change: (entry: Entry | undefined) => undefined): Promise<unknown> },
+  name: string,
+): Promise<boolean> {
+  let isThere = false
+  await entries.change(name, (entry) => {
+    isThere = entry !== undefined
+    return undefined
+  })
+  return isThere
+}
+
+/** Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
+async function refuseOlder({ revocations, clock, wait }: AdministrationPorts, mark: Mark): Promise<void> {
+  const before = clock.now()
+  await revocations.revoke({ mark, before, until: before + LONGEST_LIFE })
+  while (clock.now() < Math.floor(before / SECOND) * SECOND + SECOND) await wait(SECOND - (before % SECOND))
+}
+
+const noClient = (id: string): RangeError => new RangeError(`There is no client ${id}`)
+const noUser = (name: string): RangeError => new RangeError(`There is no user ${name}`)

@@ -1,0 +1,91 @@
+/** What may be registered as a client or a user. RangeError, which says what is wrong, for everything else. */
+import { parseScope, scopeTexts } from '../access/scopes.ts'
+import { isId } from '../fhir/resource.ts'
+import { type Client, type ClientAuthentication, isClientId } from '../ports/clients.ts'
+import { isUserName, type User } from '../ports/users.ts'
+import { redirectFault } from './redirect-uri.ts'
+
+/** How much of each there may be, so that a client has room. */
+const MOST = 100
+const LONGEST_NAME = 200
+const LONGEST_SCOPES = 20_000
+
+export type ClientRequest = Pick<Client, 'id' | 'name' | 'scopes' | 'redirectUris' | 'tenants' | 'mayIntrospect' | 'authentication'> & {
+  /** With its type or without. */
+  readonly patient?: string
+}
+
+export function registeredClient(request: ClientRequest, changedAt: number): Client {
+  const { id, name, authentication, redirectUris, mayIntrospect, patient } = request
+  if (!isClientId(id)) throw new RangeError('The id of a client is 1 to 64 letters, digits, ".", "_" and "-"')
+  checkAuthentication(authentication)
+  checkCount(redirectUris, 'redirect URIs')
+  for (const uri of redirectUris) {
+    const fault = redirectFault(uri)
+    if (fault !== undefined) throw new RangeError(`The redirect URI ${shown(uri)} ${fault}`)
+  }
+  return {
+    ...{ id, name: checkedName(name), authentication, redirectUris: [...new Set(redirectUris)], mayIntrospect, changedAt },
+    ...{ scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
+    ...(patient === undefined ? {} : { patient: checkedReference(patient.includes('/') ? patient : `Patient/${patient}`, ['Patient']) }),
+  }
+}
+
+export type UserRequest = Pick<User, 'name' | 'scopes' | 'tenants' | 'fhirUser'>
+
+export function registeredUser(request: UserRequest, kept: Pick<User, 'subject' | 'password' | 'changedAt'>): User {
+  const name = request.name.toLowerCase()
+  if (!isUserName(name)) throw new RangeError('The name of a user is 1 to 128 letters, digits, ".", "_", "@", "+" and "-"')
+  return {
+    ...{ ...kept, name, scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
+    ...(request.fhirUser === undefined ? {} : { fhirUser: checkedReference(request.fhirUser, PEOPLE) }),
+  }
+}
+
+/** http://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
+const PEOPLE = ['Practitioner', 'PractitionerRole', 'Patient', 'RelatedPerson', 'Person']
+
+function checkAuthentication(authentication: ClientAuthentication): void {
+  if (authentication.kind !== 'uri') return
+  const { uri } = authentication
+  const { protocol, username, password, hash } = URL.canParse(uri) ? new URL(uri) : { protocol: '' }
+  if (protocol !== 'https:' || username !== '' || password !== '' || hash !== '' || uri.length > 2_000)
+    throw new RangeError('Keys are published under an https URL without a user and a fragment')
+}
+
+function checkedName(name: string): string {
+  const trimmed = name.trim()
+  if (trimmed === '' || trimmed.length > LONGEST_NAME || /\p{Cc}|\p{Cf}|\p{Cs}/u.test(trimmed))
+    throw new RangeError(`A name has 1 to ${LONGEST_NAME} characters that can be seen`)
+  return trimmed
+}
+
+function checkedScopes(given: readonly string[]): readonly string[] {
+  const scopes = [...new Set(given.flatMap(scopeTexts))]
+  if (scopes.length === 0) throw new RangeError('Without a scope nothing may be done: say which, as system/Observation.rs')
+  checkCount(scopes, 'scopes')
+  if (scopes.join(' ').length > LONGEST_SCOPES) throw new RangeError(`The scopes are longer than ${LONGEST_SCOPES} characters`)
+  const unknown = scopes.find((scope) => parseScope(scope) === undefined)
+  if (unknown !== undefined) throw new RangeError(`${shown(unknown)} is no scope of this server`)
+  return scopes
+}
+
+function checkedTenants(tenants: readonly string[]): readonly string[] {
+  if (tenants.length === 0) throw new RangeError('Nothing belongs to no tenant: name one')
+  checkCount(tenants, 'tenants')
+  const wrong = tenants.find((tenant) => tenant !== '*' && !/^[A-Za-z0-9_-]{1,64}$/.test(tenant))
+  if (wrong !== undefined) throw new RangeError(`${shown(wrong)} is no tenant: 1 to 64 letters, digits, "_" and "-", or * for all`)
+  return [...new Set(tenants)]
+}
+
+function checkedReference(reference: string, types: readonly string[]): string {
+  const [type = '', id = '', ...rest] = reference.split('/')
+  if (!types.includes(type) || !isId(id) || rest.length > 0) throw new RangeError(`${shown(reference)} is none of ${types.join(', ')}/ID`)
+  return reference
+}
+
+function checkCount(list: readonly string[], what: string): void {
+  if (list.length > MOST) throw new RangeError(`More than ${MOST} ${what} are given`)
+}
+
+const shown = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)

@@ -1,0 +1,44 @@
+/** Who may use an embedded server, and its signing keys: in its data folder, also while it runs, which goes by it at once. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { makeFolder } from '../adapters/filesystem/durable-file.ts'
+import { checkEntry } from '../adapters/filesystem/folder-entries.ts'
+import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
+import { SystemClock } from '../adapters/in-process/system-clock.ts'
+import { openGrants } from '../adapters/sqlite-grants/open-grants.ts'
+import type { AdministrationPorts } from '../auth/administration.ts'
+import { Passwords } from '../auth/passwords.ts'
+import type { SigningKeys } from '../ports/signing-keys.ts'
+
+export {
+  addClient,
+  addUser,
+  changePassword,
+  type NewClient,
+  type Registered,
+  type Rotation,
+  removeClient,
+  removeUser,
+  rotateClient,
+} from '../auth/administration.ts'
+export { clientKeysOf } from '../auth/client-keys.ts'
+export { rotate, usedAt } from '../auth/key-rotation.ts'
+export type { Client } from '../ports/clients.ts'
+
+/** In a data folder. */
+export const GRANTS = 'grants.db'
+export const SIGNING_KEYS = 'signing-keys'
+
+export type Administration = AdministrationPorts & { readonly keys: SigningKeys; readonly close: () => Promise<void> }
+
+/** `isNew`: the folder is made when it is missing; otherwise that is an Error. */
+export async function openAdministration(folder: string, { isNew }: { readonly isNew: boolean }): Promise<Administration> {
+  if (isNew) await makeFolder(folder)
+  else if (!existsSync(folder)) throw new Error(`There is no data in ${folder}`)
+  await checkEntry(folder, 'folder')
+  await checkEntry(join(folder, GRANTS), 'file')
+  const clock = new SystemClock()
+  const { close, ...stores } = openGrants(join(folder, GRANTS), () => clock.now())
+  return { ...stores, keys: new FilesystemSigningKeys(join(folder, SIGNING_KEYS)), clock, passwords: new Passwords(), wait, close }
+}

@@ -1,0 +1,141 @@
+/** What an operator does with clients and users, and what then no longer counts. */
+import { describe, expect, it } from '@jest/globals'
+import {
+  type AdministrationPorts,
+  addClient,
+  addUser,
+  changePassword,
+  type NewClient,
+  removeClient,
+  removeUser,
+  rotateClient,
+} from '../../lambdas/auth/administration.ts'
+import { Passwords } from '../../lambdas/auth/passwords.ts'
+import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
+import type { Mark } from '../../lambdas/ports/revocations.ts'
+import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
+import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
+
+const T = Date.UTC(2026, 0, 1, 0, 0, 0, 400)
+const DAY = 24 * 60 * 60 * 1000
+const passwords = new Passwords({ N: 16, r: 8, p: 1 })
+const app: NewClient = {
+  ...{ id: 'app', name: 'App', scopes: ['system/*.rs'], redirectUris: [], tenants: ['*'], mayIntrospect: false, authentication: 'secret' },
+}
+
+function opened() {
+  const time = { now: T }
+  const ports: AdministrationPorts & { readonly revocations: MemoryRevocations } = {
+    ...{ clients: new MemoryClients(), users: new MemoryUsers(), revocations: new MemoryRevocations(() => time.now), passwords },
+    clock: { now: () => time.now, newId: () => crypto.randomUUID() },
+    async wait(ms) {
+      time.now += ms
+    },
+  }
+  const hashes = async (): Promise<readonly string[]> => {
+    const authentication = (await ports.clients.get('app'))?.authentication
+    return authentication?.kind === 'secret' ? authentication.hashes : []
+  }
+  return { ports, time, hashes }
+}
+
+/** What was issued up to `T` is refused, what is issued once the change is done is not: tokens say seconds. */
+async function expectRefused({ ports, time }: ReturnType<typeof opened>, mark: Mark): Promise<void> {
+  const before = (await ports.revocations.revoked([mark])).get(mark) ?? 0
+  expect([before >= T, Math.floor(time.now / 1000) * 1000 > before]).toEqual([true, true])
+  time.now += 91 * DAY
+  expect((await ports.revocations.revoked([mark])).size).toBe(1)
+}
+
+describe('A client', () => {
+  it('gets a secret nobody can guess, of which a digest is kept; no other of its id can be added', async () => {
+    const { ports, hashes } = opened()
+    const { client, secret } = await addClient(ports, app)
+    expect(Buffer.from(secret!, 'base64url')).toHaveLength(32)
+    expect(await hashes()).toEqual([fingerprintOf(secret!)])
+    expect([await ports.clients.get('app'), JSON.stringify(client).includes(secret!)]).toEqual([client, false])
+    await expect(addClient(ports, app)).rejects.toThrow('There is a client app already')
+    expect([await ports.clients.get('app'), ports.revocations.size]).toEqual([client, 0])
+  })
+
+  it('with keys or none has no secret', async () => {
+    const { ports } = opened()
+    const added = await addClient(ports, { ...app, authentication: { kind: 'public' } })
+    expect(added.secret).toBeUndefined()
+    await expect(rotateClient(ports, 'app', 'next')).rejects.toThrow('has no secret')
+    await expect(rotateClient(ports, 'app', { kind: 'keys', keys: [] })).rejects.toThrow('has no keys')
+  })
+
+  it('has two secrets while one takes over from the other, and never three', async () => {
+    const { ports, hashes } = opened()
+    const first = (await addClient(ports, app)).secret!
+    const second = (await rotateClient(ports, 'app', 'next')).secret!
+    expect([await hashes(), ports.revocations.size]).toEqual([[second, first].map(fingerprintOf), 0])
+    const third = (await rotateClient(ports, 'app', 'next')).secret!
+    expect(await hashes()).toEqual([third, second].map(fingerprintOf))
+    expect((await rotateClient(ports, 'app', 'end')).secret).toBeUndefined()
+    expect(await hashes()).toEqual([fingerprintOf(third)])
+  })
+
+  it.each(['now', 'end'] as const)('whose secret is rotated with %s is refused what it was issued before', async (rotation) => {
+    const under = opened()
+    await addClient(under.ports, app)
+    const { secret } = await rotateClient(under.ports, 'app', rotation)
+    expect(await under.hashes()).toHaveLength(1)
+    if (rotation === 'now') expect(await under.hashes()).toEqual([fingerprintOf(secret!)])
+    await expectRefused(under, 'client:app')
+  })
+
+  it('whose keys are others is refused what it was issued before', async () => {
+    const under = opened()
+    await addClient(under.ports, { ...app, authentication: { kind: 'uri', uri: 'https://app.example/jwks' } })
+    await rotateClient(under.ports, 'app', { kind: 'keys', keys: [{ kid: 'a' }] })
+    expect((await under.ports.clients.get('app'))?.authentication).toEqual({ kind: 'keys', keys: [{ kid: 'a' }] })
+    await expectRefused(under, 'client:app')
+  })
+
+  it('that is removed is refused what it was issued, also where another had removed it and was killed', async () => {
+    const under = opened()
+    await addClient(under.ports, app)
+    await removeClient(under.ports, 'app')
+    expect(await under.ports.clients.get('app')).toBeUndefined()
+    await expectRefused(under, 'client:app')
+    await expect(removeClient(under.ports, 'gone')).rejects.toThrow('There is no client gone')
+    expect((await under.ports.revocations.revoked(['client:gone'])).size).toBe(1)
+    await expect(rotateClient(under.ports, 'gone', 'next')).rejects.toThrow('There is no client gone')
+  })
+})
+
+describe('A user', () => {
+  const alice = { name: 'Alice', scopes: ['user/*.rs'], tenants: ['*'] }
+
+  it('is added with a password, of which a hash is kept, and once', async () => {
+    const { ports } = opened()
+    const user = await addUser(ports, alice, 'correct horse')
+    expect([user.name, await ports.users.get('alice')]).toEqual(['alice', user])
+    expect(await passwords.check('correct horse', user.password)).toBe(true)
+    await expect(addUser(ports, alice, 'another horse')).rejects.toThrow('There is a user alice already')
+    await expect(addUser(ports, { ...alice, name: 'bob' }, 'short')).rejects.toThrow('A password has 8')
+    expect((await ports.users.list()).map(({ name }) => name)).toEqual(['alice'])
+  })
+
+  it('whose password is changed stays who it is, and is refused what it was issued before', async () => {
+    const under = opened()
+    const { subject } = await addUser(under.ports, alice, 'correct horse')
+    await changePassword(under.ports, 'ALICE', 'another horse')
+    const user = await under.ports.users.get('alice')
+    expect([user?.subject, await passwords.check('another horse', user?.password)]).toEqual([subject, true])
+    await expectRefused(under, `user:${subject}`)
+    await expect(changePassword(under.ports, 'bob', 'another horse')).rejects.toThrow('There is no user bob')
+  })
+
+  it('that is removed is refused what it was issued, and is another when it is added again', async () => {
+    const under = opened()
+    const { subject } = await addUser(under.ports, alice, 'correct horse')
+    await removeUser(under.ports, 'Alice')
+    expect(await under.ports.users.list()).toEqual([])
+    await expectRefused(under, `user:${subject}`)
+    await expect(removeUser(under.ports, 'alice')).rejects.toThrow('There is no user alice')
+    expect((await addUser(under.ports, alice, 'correct horse')).subject).not.toBe(subject)
+  })
+})

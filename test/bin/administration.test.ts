@@ -1,0 +1,262 @@
+/** `fhir client`, `fhir user` and `fhir keys`, beside a running server and without one. */
+import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
+import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
+import { Passwords } from '../../lambdas/auth/passwords.ts'
+import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
+import { type Ended, fhir, started } from './process.ts'
+
+const APP = ['--secret', '--scope', 'system/*.rs']
+
+/** As a server has it open. */
+function opened(data: string): OpenedGrants {
+  const grants = openGrants(join(data, 'grants.db'), () => Date.now())
+  atEnd(() => grants.close())
+  return grants
+}
+
+/** With what is written to its standard input. */
+function typed(input: string, ...args: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, ['bin/fhir.js', ...args])
+  let [out, err] = ['', '']
+  child.stdout.on('data', (data) => (out += data))
+  child.stderr.on('data', (data) => (err += data))
+  child.stdin.end(input)
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+}
+
+const failing = (err: string): Ended => ({ code: 1, out: '', err: `fhir: ${err}\n` })
+
+describe('fhir client', () => {
+  it('registers a client before the first start, shows its secret once, and keeps a digest for the folder’s owner alone', async () => {
+    const data = join(newFolder(), 'data')
+    const { code, out } = await fhir('client', 'add', 'app', ...APP, '--data', data)
+    const secret = /client_secret {2}(\S{43})\n/.exec(out)?.[1] ?? ''
+    expect([code, out.split('\n')[0]]).toEqual([0, 'The client app is registered'])
+    expect([statSync(data).mode & 0o777, statSync(join(data, 'grants.db')).mode & 0o777]).toEqual([0o700, 0o600])
+    expect(readFileSync(join(data, 'grants.db')).includes(secret)).toBe(false)
+    const { clients } = opened(data)
+    expect(await clients.list()).toEqual([
+      {
+        ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false },
+        ...{ authentication: { kind: 'secret', hashes: [fingerprintOf(secret)] }, changedAt: expect.any(Number) },
+      },
+    ])
+    const listed = await fhir('client', 'list', '--data', data)
+    expect([listed.out.includes('app'), listed.out.includes(secret), listed.out.includes(fingerprintOf(secret))]).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+
+  it('prints one object with --json, of everything that was said', async () => {
+    const data = newFolder()
+    const jwks = join(newFolder(), 'jwks.json')
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+    const key = { ...publicKey.export({ format: 'jwk' }), kid: 'a' }
+    writeFileSync(jwks, JSON.stringify({ keys: [key] }))
+    const said = [
+      ...['--name', 'An app', '--scope', 'launch openid', '--scope', 'patient/*.rs', '--redirect-uri', 'https://a.example/'],
+      ...['--redirect-uri', 'http://127.0.0.1:3000/', '--tenant', 'a', '--tenant', 'b', '--patient', 'p1', '--introspect', '--json'],
+    ]
+    const keyed = await fhir('client', 'add', 'keyed', '--jwks', jwks, ...said, '--data', data)
+    expect(JSON.parse(keyed.out)).toEqual({
+      ...{ client_id: 'keyed', client_name: 'An app', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key] } },
+      ...{ scope: 'launch openid patient/*.rs', redirect_uris: ['https://a.example/', 'http://127.0.0.1:3000/'], tenants: ['a', 'b'] },
+      ...{ patient: 'Patient/p1', may_introspect: true },
+    })
+    const secret = await fhir('client', 'add', 'secret', ...APP, '--json', '--data', data)
+    expect(JSON.parse(secret.out)).toMatchObject({ client_id: 'secret', client_secret: expect.stringMatching(/^[\w-]{43}$/) })
+    expect(secret.out.trim().split('\n')).toHaveLength(1)
+    const listed = (await fhir('client', 'list', '--json', '--data', data)).out.trim().split('\n')
+    expect(listed.map((line) => JSON.parse(line).client_id)).toEqual(['keyed', 'secret'])
+    expect(listed.join('')).not.toContain('client_secret"')
+  })
+
+  it('says what is wrong in a line, and registers nothing', async () => {
+    const data = newFolder()
+    const missing = join(newFolder(), 'missing.json')
+    const text = join(newFolder(), 'text.json')
+    writeFileSync(text, '{"keys":[{"d":"private"}]}')
+    for (const [args, err] of [
+      [['a', '--scope', 'launch'], 'Say how the client proves itself: --secret, --jwks FILE, --jwks-uri URL or --public'],
+      [['a', '--secret'], 'Without a scope nothing may be done: say which, as system/Observation.rs'],
+      [['a', '--public', '--scope', 'everything'], '"everything" is no scope of this server'],
+      [['a b', ...APP], 'The id of a client is 1 to 64 letters, digits, ".", "_" and "-"'],
+      [
+        ['a', ...APP, '--redirect-uri', 'javascript:alert(1)'],
+        'The redirect URI "javascript:alert(1)" has a scheme that is neither https nor of an app, as com.example.app:/callback',
+      ],
+      [['a', '--jwks', missing, '--scope', 'launch'], `${missing} cannot be read (ENOENT)`],
+      [['a', '--jwks', text, '--scope', 'launch'], `${text}: It holds private keys: give the public ones only`],
+      [
+        ['a', '--jwks-uri', 'http://a.example/', '--scope', 'launch'],
+        'Keys are published under an https URL without a user and a fragment',
+      ],
+    ] as const)
+      expect(await fhir('client', 'add', ...args, '--data', data)).toEqual(failing(err))
+    expect((await fhir('client', 'add', 'a', ...APP, '--public', '--data', data)).code).toBe(1)
+    expect(await opened(data).clients.list()).toEqual([])
+    const nowhere = join(data, 'nowhere')
+    expect(await fhir('client', 'list', '--data', nowhere)).toEqual(failing(`There is no data in ${nowhere}`))
+    expect(existsSync(nowhere)).toBe(false)
+  })
+
+  it('rotates a secret with time to take over, ends the one before, and removes: older tokens are refused', async () => {
+    const data = newFolder()
+    const first = JSON.parse((await fhir('client', 'add', 'app', ...APP, '--json', '--data', data)).out).client_secret
+    const next = JSON.parse((await fhir('client', 'rotate', 'app', '--json', '--data', data)).out).client_secret
+    const { clients, revocations } = opened(data)
+    const hashes = async () => (await clients.get('app'))?.authentication
+    expect(await hashes()).toEqual({ kind: 'secret', hashes: [next, first].map(fingerprintOf) })
+    expect(await revocations.revoked(['client:app'])).toEqual(new Map())
+    expect((await fhir('client', 'rotate', 'app', '--end', '--data', data)).code).toBe(0)
+    expect(await hashes()).toEqual({ kind: 'secret', hashes: [fingerprintOf(next)] })
+    const before = (await revocations.revoked(['client:app'])).get('client:app')!
+    expect(before).toBeGreaterThan(0)
+    expect((await fhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
+    expect([await clients.list(), (await revocations.revoked(['client:app'])).get('client:app')! > before]).toEqual([[], true])
+    expect(await fhir('client', 'remove', 'app', '--data', data)).toEqual(failing('There is no client app'))
+    expect(await fhir('client', 'rotate', 'app', '--data', data)).toEqual(failing('There is no client app'))
+  })
+})
+
+describe('fhir user', () => {
+  it('takes a password from a pipe, keeps its hash, changes it, and removes the user: older tokens are refused', async () => {
+    const data = newFolder()
+    const added = await typed(
+      'correct horse\n',
+      'user',
+      'add',
+      'Alice',
+      '--scope',
+      'user/*.rs',
+      '--fhir-user',
+      'Practitioner/1',
+      '--data',
+      data,
+    )
+    expect(added).toMatchObject({ code: 0, out: 'The user alice is added\n' })
+    const { users, revocations } = opened(data)
+    const { subject, password } = (await users.get('alice'))!
+    const passwords = new Passwords()
+    expect([await passwords.check('correct horse', password), await users.list()]).toMatchObject([true, [{ fhirUser: 'Practitioner/1' }]])
+    const listed = await fhir('user', 'list', '--json', '--data', data)
+    expect(JSON.parse(listed.out)).toEqual({
+      ...{ name: 'alice', subject, fhirUser: 'Practitioner/1', tenants: ['default'], scopes: ['user/*.rs'] },
+    })
+    expect((await typed('another horse', 'user', 'password', 'alice', '--data', data)).code).toBe(0)
+    expect(await passwords.check('another horse', (await users.get('alice'))!.password)).toBe(true)
+    expect((await revocations.revoked([`user:${subject}`])).size).toBe(1)
+    expect((await fhir('user', 'remove', 'alice', '--data', data)).code).toBe(0)
+    expect(await users.list()).toEqual([])
+    expect(await fhir('user', 'remove', 'alice', '--data', data)).toEqual(failing('There is no user alice'))
+  })
+
+  it('says what is wrong, and changes nothing', async () => {
+    const data = newFolder()
+    const add = ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
+    expect(await typed('short\n', ...add)).toEqual(failing('A password has 8 to 1000 characters'))
+    const none = failing('No password came: type it, or send it through a pipe, as one line')
+    for (const input of ['', '\n', '\ncorrect horse\n']) expect(await typed(input, ...add)).toEqual(none)
+    expect((await typed('correct horse', ...add, '--password', 'x')).err).toContain("unknown option '--password'")
+    expect(await opened(data).users.list()).toEqual([])
+  })
+
+  /** As a person types at a terminal. */
+  const atTerminal = (input: string, ...args: readonly string[]): Promise<Ended> => {
+    const command = [process.execPath, 'bin/fhir.js', ...args].map((part) => `'${part}'`).join(' ')
+    const child = spawn('script', ['-qec', command, '/dev/null'])
+    atEnd(() => child.kill('SIGKILL'))
+    let out = ''
+    child.stdout.on('data', (data) => {
+      out += data
+      // A terminal echoes what is typed before it is told not to.
+      if (/(?:assword|Once more)[^:]*: $/.test(out)) child.stdin.write(`${input.split('|')[out.includes('Once more') ? 1 : 0]}\r`)
+    })
+    return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err: '' })))
+  }
+  const itAtTerminal = itNeeding('script', works('script', '-qec', 'true', '/dev/null'))
+
+  itAtTerminal('asks twice at a terminal, and shows nothing of what is typed', async () => {
+    const data = newFolder()
+    const add = ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
+    const differing = await atTerminal('correct horse|correct house', ...add)
+    expect([differing.code, differing.out.includes('That was another password')]).toEqual([1, true])
+    const added = await atTerminal('wrong\u0015correct horsE\u007fe|correct horse', ...add)
+    expect([added.code, added.out.includes('The user alice is added'), added.out.includes('horse')]).toEqual([0, true, false])
+    expect(await new Passwords().check('correct horse', (await opened(data).users.get('alice'))!.password)).toBe(true)
+    const interrupted = await atTerminal('\u0003|', 'user', 'password', 'alice', '--data', data)
+    expect([interrupted.code, interrupted.out.includes('Nothing was changed')]).toEqual([1, true])
+  })
+})
+
+describe('fhir keys', () => {
+  it('rotates: the first signs at once, the next in ten minutes or now', async () => {
+    const data = newFolder()
+    const keys = new FilesystemSigningKeys(join(data, 'signing-keys'))
+    expect((await fhir('keys', 'list', '--data', data)).out).toContain('There are no keys')
+    const said: string[] = []
+    for (const args of [[], [], ['--now']]) said.push((await fhir('keys', 'rotate', ...args, '--data', data)).out)
+    const kids = (await keys.list()).map(({ key }) => key.kid)
+    expect(said).toEqual(
+      kids.map((kid, i) => `The key ${kid} is made and published, and signs ${['from now on', 'in ten minutes', 'from now on'][i]}\n`),
+    )
+    const rows = (await fhir('keys', 'list', '--data', data)).out.trim().split('\n')
+    expect(rows.slice(1).map((row) => [row.split(' ')[0], row.endsWith('signs')])).toEqual(kids.map((kid, i) => [kid, i === 2]))
+  })
+})
+
+describe('What says who may use a server', () => {
+  it('is changed beside a running one, is not in a backup, and stays where one is restored', async () => {
+    const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
+    const server = await started('--data', data)
+    expect((await fhir('client', 'add', 'before-it', ...APP, '--data', data)).code).toBe(0)
+    expect((await fhir('keys', 'rotate', '--data', data)).code).toBe(0)
+    expect((await fhir('backup', file, '--data', data)).code).toBe(0)
+    const { clients } = opened(data)
+    const { authentication } = (await clients.get('before-it'))!
+    const [kid] = (await new FilesystemSigningKeys(join(data, 'signing-keys')).list()).map(({ key }) => key.kid)
+    const bytes = readFileSync(file)
+    for (const secret of ['before-it', kid!, authentication.kind === 'secret' ? authentication.hashes[0]! : '']) {
+      expect(secret.length).toBeGreaterThan(3)
+      expect(bytes.includes(secret)).toBe(false)
+    }
+    expect((await fhir('client', 'add', 'after-it', ...APP, '--data', data)).code).toBe(0)
+    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
+    expect((await clients.list()).map(({ id }) => id)).toEqual(expect.arrayContaining(['before-it', 'after-it']))
+    expect(readdirSync(join(data, 'signing-keys'))).toContain(`${kid}.json`)
+    expect(await server.stop()).toBe(0)
+    expect((await fhir('restore', file, '--data', data)).code).toBe(0)
+    expect((await fhir('client', 'list', '--data', data)).out).toContain('after-it')
+  })
+
+  const isRoot = process.getuid?.() === 0
+  itNeeding('root', isRoot)('is the owner’s of the folder, also where root made it', async () => {
+    const data = join(newFolder(), 'data')
+    mkdirSync(data)
+    chownSync(data, 65_534, 65_534)
+    chmodSync(data, 0o700)
+    expect((await fhir('client', 'add', 'app', ...APP, '--data', data)).code).toBe(0)
+    expect((await fhir('keys', 'rotate', '--data', data)).code).toBe(0)
+    const ours = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(data, name)).uid)
+    expect([ours.length >= 3, new Set(ours)]).toEqual([true, new Set([65_534])])
+  })
+
+  it('is not looked for in what is no file', async () => {
+    const data = newFolder()
+    mkdirSync(join(data, 'grants.db'))
+    expect(await fhir('client', 'list', '--data', data)).toEqual(failing(`${join(data, 'grants.db')} is not a file: move it away`))
+    const text = newFolder()
+    writeFileSync(join(text, 'grants.db'), 'of my bicycle: 4711')
+    const file = join(text, 'grants.db')
+    expect(await fhir('client', 'list', '--data', text)).toEqual(failing(`${file} is damaged, or is no file of this server`))
+  })
+})
