@@ -2,7 +2,7 @@
  * CloudFront in front of the API: one address, TLS, and queries as API Gateway wants them. Nothing is cached.
  * The export's files will be a behaviour of their own, /export-files/*.
  */
-import { Stack } from 'aws-cdk-lib'
+import { Duration, Stack } from 'aws-cdk-lib'
 import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager'
 import {
@@ -31,6 +31,12 @@ import type { CustomDomain, Settings } from './settings.ts'
 /** Who asks, as the rate rule wants to know it: whatever a client says of itself is overwritten. */
 export const CLIENT_ADDRESS = 'true-client-ip'
 
+/**
+ * CloudFront keeps these for ten seconds by itself, whatever the answer says of caching.
+ * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/HTTPStatusCodes.html
+ */
+const CACHED_ERRORS = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]
+
 export class FhirDistribution extends Construct {
   /** Without a slash at the end. */
   readonly baseUrl: string
@@ -56,6 +62,7 @@ export class FhirDistribution extends Construct {
         compress: true,
         functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest() }],
       },
+      errorResponses: CACHED_ERRORS.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
       ...(customDomain === undefined ? {} : this.#named(customDomain)),
     })
     if (customDomain !== undefined) this.#record(customDomain)
@@ -94,7 +101,7 @@ function encoded(text) {
 function refused(status, outcome) {
   return {
     statusCode: status,
-    headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' } },
+    headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' }, 'cache-control': { value: 'no-store' } },
     body: { encoding: 'text', data: outcome }
   }
 }

@@ -72,6 +72,14 @@ describe('_summary and _elements', () => {
     expect(Object.keys(body).sort()).toEqual(elements)
     expect(body.meta.tag).toEqual([SUBSETTED])
   })
+  it('is kept by nobody on the way: whoever has no token would be shown it', async () => {
+    const id = newId()
+    const answers = [await put(`/Patient/${id}`, patient(id)), await get(`/Patient/${id}`), await get('/Patient'), await get('/nothing')]
+    answers.push(await get(`/Patient/${id}`, { 'if-none-match': 'W/"1"' }))
+    expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 404, 304])
+    for (const { headers } of answers) expect(headers.get('cache-control')).toBe('no-store')
+  })
+
   it('_summary=false is everything, another word is 400', async () => {
     await put(`/Patient/${id}`, resource)
     expect((await get(`/Patient/${id}?_summary=false`)).body.photo).toBeDefined()

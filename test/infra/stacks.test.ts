@@ -560,6 +560,8 @@ describe('what is in front', () => {
     // AWS's own policies: Managed-CachingDisabled, Managed-AllViewerExceptHostHeader.
     expect([CachePolicyId, OriginRequestPolicyId]).toEqual(['4135ea2d-6df8-44a3-9df3-4b5a84be39ad', 'b689b0a8-53d0-40ab-baf2-68738e2966ac'])
     expect(DistributionConfig.Origins[0].OriginPath).toBeUndefined()
+    const kept = DistributionConfig.CustomErrorResponses.map(({ ErrorCode, ErrorCachingMinTTL }: Tree) => [ErrorCode, ErrorCachingMinTTL])
+    expect(kept).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504].map((status) => [status, 0]))
   })
 
   it('refuses bodies no function could take, by their length', () => {

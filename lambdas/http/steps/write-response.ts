@@ -32,7 +32,12 @@ export const httpResponse = ({ body, ...rest }: Told): HttpResponse => answer(re
 
 const FHIR_JSON = 'application/fhir+json; charset=utf-8'
 
+/** Who may see an answer is whoever the token is of. https://hl7.org/fhir/R4/http.html#etag */
+const PRIVATE = { 'cache-control': 'no-store' }
+
 const answer = ({ status, headers = {} }: Omit<FhirResponse, 'body'>, body?: readonly Uint8Array[]): HttpResponse =>
-  body === undefined ? { status, headers } : { status, headers: { 'content-type': FHIR_JSON, ...headers }, body }
+  body === undefined
+    ? { status, headers: { ...PRIVATE, ...headers } }
+    : { status, headers: { ...PRIVATE, 'content-type': FHIR_JSON, ...headers }, body }
 
 const bytesOf = (tree: Resource): Uint8Array => new TextEncoder().encode(writeJson(tree))
