@@ -1,2 +1,7 @@
-/** `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst.ts). */
-await import(process.argv[2] === 'worst' ? './worst.ts' : './rates.ts')
+/**
+ * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst.ts).
+ * `npm run bench -- auth`: what it costs to know who asks (auth.ts).
+ */
+const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = { worst: () => import('./worst.ts'), auth: () => import('./auth.ts') }
+
+await (BENCHES[process.argv[2] ?? ''] ?? (() => import('./rates.ts')))()

@@ -1,0 +1,127 @@
+/**
+ * `npm run bench -- auth`: the processor time of verifying an access token, one that is remembered and one that was never seen, against that of a
+ * read over HTTP. Revocations are looked up in a file, as the embedded server does. Prints a table; asserts nothing.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { verifier } from '../../lambdas/access/verification/verifier.ts'
+import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
+import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
+import { BASE, KEY, SECOND, signedBy } from '../access/issuing.ts'
+import { ask, start, stop } from './served.ts'
+
+const READS = 40_000
+const REMEMBERED = 300_000
+const FIRST_SEEN = 2_000
+/** Tokens in use at once. */
+const TOKENS = 200
+const PORT = 18_080
+
+const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
+const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+
+/** Microseconds of processor time of a read, by all threads of the server. */
+async function read(access: 'open' | 'token'): Promise<number> {
+  process.env.FHIR_ACCESS = access
+  const folder = join(scratch, access)
+  const { child } = await start(PORT, folder)
+  const token = access === 'token' ? await tokenOfServer({ folder, port: PORT }, { isAdministrator: false }) : undefined
+  const url = `http://127.0.0.1:${PORT}/fhir/Patient/a`
+  const headers = { 'content-type': 'application/fhir+json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
+  const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
+  await ask(url, { agent, method: 'PUT', headers, body: patient })
+  const many = async (count: number): Promise<void> => {
+    let left = count
+    const one = async (): Promise<void> => {
+      while (left-- > 0) {
+        const [status] = await ask(url, { agent, headers })
+        if (status !== 200) throw new Error(`a read was answered by ${status}`)
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, one))
+  }
+  await many(READS)
+  const before = ticksOf(child.pid!)
+  await many(READS)
+  const spent = ticksOf(child.pid!) - before
+  await stop(child)
+  return (spent * 10_000) / READS
+}
+
+/** Hundredths of a second of processor time. */
+function ticksOf(pid: number): number {
+  const [, rest = ''] = /\) (.*)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+  const [user = 0, system = 0] = rest.split(' ').slice(11, 13).map(Number)
+  return user + system
+}
+
+async function spentOn(count: number, each: (i: number) => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  for (let i = 0; i < count; i++) await each(i)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / count
+}
+
+/** As a user's app has them, some 900 characters long. */
+const headerOf = (i: number): string => {
+  const [iat, exp] = [Date.now() / SECOND, Date.now() / SECOND + 3_600].map(Math.floor) as [number, number]
+  const who = {
+    sub: crypto.randomUUID(),
+    azp: 'app',
+    client_id: 'app',
+    preferred_username: 'jane',
+    fhirUser: 'Practitioner/1',
+    patient: 'p-1',
+  }
+  const sid = crypto.randomUUID()
+  const claims = { iss: BASE, aud: BASE, iat, exp, jti: `${i}`, typ: 'Bearer', sid, session_state: sid, acr: '1', client_auth: 'none' }
+  return `Bearer ${signedBy(KEY, { ...claims, ...who, scope: 'launch/patient openid fhirUser offline_access patient/*.rs user/*.cruds' })}`
+}
+
+async function verification(): Promise<{ readonly first: number; readonly again: number; readonly length: number }> {
+  const stores = openGrants(join(scratch, 'grants.db'), Date.now)
+  const { verify } = verifier({
+    issuer: BASE,
+    audience: BASE,
+    keys: { list: async () => [{ key: KEY.published, madeAt: 0 }] },
+    revocations: stores.revocations,
+    clock: { now: Date.now },
+    tenancy: false,
+    tenantClaim: 'tenant',
+    patientScopesWithoutContext: 'all',
+    externalIssuers: [],
+    fetchDocument: () => Promise.reject(new Error('nothing is fetched here')),
+    report(error) {
+      throw error
+    },
+  })
+  const headers = Array.from({ length: 2 * FIRST_SEEN }, (_, i) => headerOf(i))
+  await spentOn(FIRST_SEEN, (i) => verify(headers[i]!, undefined))
+  const first = await spentOn(FIRST_SEEN, (i) => verify(headers[FIRST_SEEN + i]!, undefined))
+  const known = headers.slice(0, TOKENS)
+  await spentOn(REMEMBERED, (i) => verify(known[i % TOKENS]!, undefined))
+  const again = await spentOn(REMEMBERED, (i) => verify(known[i % TOKENS]!, undefined))
+  await stores.close()
+  return { first, again, length: known[0]!.length }
+}
+
+try {
+  const [{ first, again, length }, whole, known] = [await verification(), await read('open'), await read('token')]
+  const micro = (figure: number) => `${figure.toFixed(1)} µs`
+  const share = `${((100 * again) / whole).toFixed(1)} % of a read (at most 5 %)`
+  console.log(
+    [
+      '| processor time of | | against |',
+      '|---|---|---|',
+      `| a read over HTTP, 16 connections, nobody is asked | ${micro(whole)} | |`,
+      `| … with a token | ${micro(known)} | ${(known / whole).toFixed(2)} |`,
+      `| a token that is remembered (${length} characters) | ${micro(again)} | ${share} |`,
+      `| one seen for the first time | ${micro(first)} | ${((100 * first) / whole).toFixed(0)} % of a read |`,
+    ].join('\n'),
+  )
+} finally {
+  agent.destroy()
+  rmSync(scratch, { recursive: true, force: true })
+}
