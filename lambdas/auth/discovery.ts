@@ -23,6 +23,10 @@ const common = (baseUrl: string, { pkce }: AuthChoices) => {
   return {
     issuer: baseUrl,
     jwks_uri: `${baseUrl}/auth/jwks`,
+    authorization_endpoint: `${baseUrl}/auth/authorize`,
+    authorization_response_iss_parameter_supported: true,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
     token_endpoint: `${baseUrl}/auth/token`,
     introspection_endpoint: `${baseUrl}/auth/introspect`,
     revocation_endpoint: `${baseUrl}/auth/revoke`,
@@ -41,12 +45,45 @@ const methodsOf = (methods: readonly string[]) => (endpoint: string, publicToo: 
 })
 
 /** Those of every type; narrower ones too. */
-const SCOPES = ['system/*.cruds', 'system/*.rs', 'system/*.read', 'system/*.write', 'system/*.*']
+const SCOPES = [
+  ...['openid', 'fhirUser', 'profile', 'launch', 'launch/patient', 'offline_access', 'online_access'],
+  ...['patient', 'user', 'system'].flatMap((context) => ['cruds', 'rs', 'read', 'write', '*'].map((access) => `${context}/*.${access}`)),
+]
 
 /** https://hl7.org/fhir/smart-app-launch/conformance.html#capabilities */
-const CAPABILITIES = ['client-confidential-symmetric', 'client-confidential-asymmetric', 'permission-v1', 'permission-v2']
+const CAPABILITIES = [
+  ...['launch-ehr', 'launch-standalone', 'authorize-post'],
+  ...['client-public', 'client-confidential-symmetric', 'client-confidential-asymmetric'],
+  ...[
+    'sso-openid-connect',
+    'context-banner',
+    'context-style',
+    'context-ehr-patient',
+    'context-ehr-encounter',
+    'context-standalone-patient',
+  ],
+  ...['permission-offline', 'permission-online', 'permission-patient', 'permission-user', 'permission-v1', 'permission-v2'],
+]
 
 const OPENID = {
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256'],
+  prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+  claims_supported: [
+    'iss',
+    'sub',
+    'aud',
+    'exp',
+    'iat',
+    'auth_time',
+    'acr',
+    'at_hash',
+    'nonce',
+    'azp',
+    'sid',
+    'preferred_username',
+    'fhirUser',
+  ],
+  request_parameter_supported: false,
+  request_uri_parameter_supported: false,
 }

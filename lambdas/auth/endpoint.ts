@@ -55,6 +55,13 @@ export type AuthPorts = {
   readonly keySource: KeySource
   /** Whether it is the user's password; as long for a user that is not there. */
   readonly checkPassword: (typed: string, user: User | undefined) => Promise<boolean>
-  /** Some of those the user may see, whose names begin with these words; all, where there are none. */
-  readonly patientsOf: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
+  readonly patients: PatientFinder
+}
+
+/** Patients a user may see, in these tenants (`*`: any). */
+export type PatientFinder = {
+  /** Some of those whose names begin with these words; of all, where there are none. */
+  readonly find: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
+  /** `id`: without its type. */
+  readonly get: (user: User, tenants: readonly string[], id: string) => Promise<FoundPatient | undefined>
 }

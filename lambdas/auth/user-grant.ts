@@ -54,7 +54,10 @@ export async function userOf(ports: Pick<AuthPorts, 'users' | 'revocations'>, gr
 export const noLonger = (): OAuthError => new OAuthError('invalid_grant', 'What was granted does not count, or no longer')
 
 /** No token of this grant counts any more, those too that are being made. */
-export async function revokeGrant({ revocations, clock }: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: UserGrant): Promise<void> {
+export async function revokeGrant(
+  { revocations, clock }: Pick<AuthPorts, 'revocations' | 'clock'>,
+  { sid }: Pick<UserGrant, 'sid'>,
+): Promise<void> {
   const until = clock.now() + REFRESH_LIFE.offline_access + LONGEST_ACCESS * 1000
   await revocations.revoke({ mark: `sid:${sid}`, before: until, until })
 }

@@ -4,7 +4,7 @@ import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { customMappings } from '../search/custom.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
-import { isRoomFor } from '../search/room.ts'
+import { isRoomAmongAll, isRoomFor } from '../search/room.ts'
 import { failureOf } from './index-changes.ts'
 
 /** `id`: of the SearchParameter resource. */
@@ -95,12 +95,16 @@ export function defined(state: Definitions, version: ResourceVersion): Definitio
   const added = wanted
     .filter(({ field, base }) => !mine.some(({ mapping }) => mapping.field === field && mapping.base === base))
     .map((mapping): Definition => ({ tenant, id, mapping, state: 'building' }))
-  if (!isRoomFor(mappingsIn(added), mappingsIn([...others, ...kept].filter((each) => each.tenant === tenant))))
-    return poisonedBy({ ...state, definitions: [...others, ...kept] }, version, NO_ROOM)
+  if (!isRoom(tenant, added, [...others, ...kept])) return poisonedBy({ ...state, definitions: [...others, ...kept] }, version, NO_ROOM)
   const definitions = [...others, ...kept, ...added]
   return addRebuild({ ...state, definitions, poisoned: poisonedNow(state, tenant, mine) }, tenant, [
     ...new Set(added.map(({ mapping }) => mapping.base)),
   ])
+}
+
+function isRoom(tenant: string, added: readonly Definition[], all: readonly Definition[]): boolean {
+  const mine = all.filter((each) => each.tenant === tenant)
+  return isRoomFor(mappingsIn(added), mappingsIn(mine)) && isRoomAmongAll(mappingsIn(added), mappingsIn(all))
 }
 
 /** By what is current of SearchParameters, in an index that has no documents yet: they are all made with it, none again. */

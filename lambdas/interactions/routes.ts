@@ -25,7 +25,19 @@ export type InteractionCode =
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
 /** An endpoint of the authorization server. */
-export type AuthCode = 'token' | 'introspect' | 'revoke' | 'jwks' | 'smart-configuration' | 'openid-configuration'
+export type AuthCode =
+  | 'token'
+  | 'introspect'
+  | 'revoke'
+  | 'jwks'
+  | 'style'
+  | 'smart-configuration'
+  | 'openid-configuration'
+  | 'authorize'
+  | 'login'
+  | 'consent'
+  | 'account'
+  | 'logout'
 
 export type AuthRoute = { readonly method: string; readonly path: string; readonly interaction: AuthCode }
 
@@ -69,7 +81,19 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
   authRoute('POST', '/auth/token', 'token'),
   authRoute('POST', '/auth/introspect', 'introspect'),
   authRoute('POST', '/auth/revoke', 'revoke'),
+  authRoute('GET', '/auth/style', 'style'),
+  authRoute('GET', '/auth/authorize', 'authorize'),
+  authRoute('POST', '/auth/authorize', 'authorize'),
+  authRoute('POST', '/auth/login', 'login'),
+  authRoute('POST', '/auth/consent', 'consent'),
+  authRoute('GET', '/auth/account', 'account'),
+  authRoute('POST', '/auth/account', 'account'),
+  authRoute('GET', '/auth/logout', 'logout'),
+  authRoute('POST', '/auth/logout', 'logout'),
 ]
+
+/** Those a person looks at, in a browser. */
+export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
 
 /** Whether a path is one of theirs, known or not. */
 export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(path)

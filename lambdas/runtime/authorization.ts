@@ -27,7 +27,7 @@ export type AuthorizationParts = {
   readonly path: (name: string) => string
   readonly clock: Clock
   readonly fetchDocument: FetchDocument
-  readonly patientsOf: AuthPorts['patientsOf']
+  readonly patients: AuthPorts['patients']
   readonly report: (error: unknown) => void
 }
 
@@ -91,7 +91,7 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, fetchDocument, patientsOf, report }: AuthorizationParts,
+  { clock, config, fetchDocument, patients, report }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
@@ -103,7 +103,7 @@ function portsOf(
     choices: config,
     keySource: fetchedKeys({ fetchDocument, clock, report }),
     checkPassword: (typed, user) => passwords.check(typed, user?.password),
-    patientsOf,
+    patients,
   }
 }
 

@@ -63,11 +63,10 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   opened.defer(() => audit.close())
   const authorization = await openAuthorization({
     ...{ config, baseUrl, path: data.path, clock, fetchDocument: fetchDocument() },
-    patientsOf: (...asked) =>
-      gate.pass(
-        (home) => home.patientsOf(...asked),
-        () => Promise.reject(new Overloaded('the stores are being restored')),
-      ),
+    patients: {
+      find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
+      get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),
+    },
     report: (error) => report(error, ''),
   })
   opened.defer(() => authorization.close())
@@ -102,6 +101,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const all = opened.move()
   return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }
 }
+
+const restored = () => Promise.reject(new Overloaded('the stores are being restored'))
 
 /** Gone when the server closes. */
 function passingFolder(opened: AsyncDisposableStack): string {

@@ -26,7 +26,7 @@ import type { Seal } from '../ports/seal.ts'
 import type { Authorization } from './authorization.ts'
 import type { Config } from './config.ts'
 import { pacedWriter } from './paced-writer.ts'
-import { patientsOf } from './patients-of.ts'
+import { patientFinder } from './patient-finder.ts'
 import { readingOf } from './reading-of.ts'
 import { stampedWriter } from './stamped-writer.ts'
 import { openStores, type Stores } from './stores.ts'
@@ -49,7 +49,7 @@ export type HomeParts = {
 export type Home = {
   readonly serve: Serve
   readonly refuse: Serve
-  readonly patientsOf: AuthPorts['patientsOf']
+  readonly patients: AuthPorts['patients']
   readonly close: () => Promise<void>
 }
 
@@ -92,7 +92,7 @@ export async function openHome({ config, authorization, baseUrl, report, data, c
   return {
     serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)),
     refuse: serve,
-    patientsOf: patientsOf({ ports, baseUrl, reading: readingFor }),
+    patients: patientFinder({ ports, knownTenants: stores.store, baseUrl, reading: readingFor }),
     close: () => all.disposeAsync(),
   }
 }

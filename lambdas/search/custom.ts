@@ -1,7 +1,8 @@
 /**
  * Search parameters somebody defines by a SearchParameter resource. https://hl7.org/fhir/R4/searchparameter.html
  *
- * The fields of one are named by what it means, so that documents extracted under another meaning of the same code are never mixed in.
+ * The fields of one are named by what it means, so that documents extracted under another meaning of the same code are never mixed in; where
+ * tenants mean the same they share them, for an index has room for so many.
  */
 import { createHash } from 'node:crypto'
 import type { ComponentMapping } from '../../search-mappings/mapping.ts'
@@ -56,14 +57,14 @@ export function customMappings(definition: Resource, tenant: string, known: read
   const targets = Array.isArray(target) ? target.map(String) : ['*']
   const components = type === 'composite' ? componentsOf(component, known) : []
   const address = typeof url === 'string' ? url : ''
-  const meaning = JSON.stringify([tenant, address, type, expression, targets, ...(components.length === 0 ? [] : [components])])
+  const meaning = JSON.stringify([address, type, expression, targets, ...(components.length === 0 ? [] : [components])])
   const work = { left: MOST_COMPILED }
   const field = `${code}~${createHash('sha256').update(meaning).digest('hex').slice(0, 8)}`
   return basesOf(base).flatMap((base): readonly CustomMapping[] => {
     // A parameter of R4 stays what it is.
     if (searchParameter(base, code) !== undefined) return []
     const values = valuesOn(base, expression, components, work)
-    return [{ base, field, code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}), ...values }]
+    return [{ tenant, base, field, code, type, url: address, expression, ...(type === 'reference' ? { targets } : {}), ...values }]
   })
 }
 

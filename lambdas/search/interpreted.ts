@@ -3,7 +3,7 @@ import { writeJson } from '../fhir/json.ts'
 import type { TypedValue } from '../fhir/path/steps.ts'
 import type { Element } from '../fhir/resource.ts'
 import type { Evaluated, Evaluation, ExpressionRunner, FoundElement, FoundValue } from '../ports/expression-runner.ts'
-import { type Purse, type Settled, SHARED, Share } from './purse.ts'
+import { type Purse, type Settled, Share } from './purse.ts'
 
 /** `by`: what its values are remembered by. Without a focus it is the resource. */
 export type Place = { readonly by: object; readonly resource: Element; readonly focus?: { readonly value: unknown } }
@@ -14,7 +14,7 @@ export class Interpreted {
   readonly #known = new WeakMap<object, readonly TypedValue[] | Error>()
   readonly #share: Share
 
-  constructor(expression: string, type: string, purse: Purse = SHARED) {
+  constructor(expression: string, type: string, purse: Purse) {
     this.#expression = expression
     this.#type = type
     this.#share = new Share(purse)

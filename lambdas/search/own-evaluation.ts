@@ -11,7 +11,7 @@ import { isElement } from '../fhir/resource.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 import { Interpreted, type Place } from './interpreted.ts'
-import { type Purse, type Settled, SHARED, Share } from './purse.ts'
+import { type Purse, type Settled, Share } from './purse.ts'
 
 /** `code`: of the parameter that failed. */
 export type OnFailure = (code: string, error: unknown) => void
@@ -23,7 +23,7 @@ export type OwnEvaluation = {
 }
 
 /** `by`: compiled branches, or an expression that was not compiled, which has values where it was evaluated ahead. */
-export function ownEvaluation(code: string, by: readonly Branch[] | Interpreted, purse = SHARED): OwnEvaluation {
+export function ownEvaluation(code: string, by: readonly Branch[] | Interpreted, purse: Purse): OwnEvaluation {
   if (by instanceof Interpreted)
     return { values: caught(code, (place) => by.values(place.by)), ahead: (places, expressions) => by.ahead(places, expressions) }
   const evaluate = prepare(by, MOST_WORK)

@@ -9,6 +9,7 @@ import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { CustomMapping } from './custom-mapping.ts'
 import { Interpreted, type Place } from './interpreted.ts'
 import { isWatched, type OnFailure, type OwnEvaluation, ownEvaluation } from './own-evaluation.ts'
+import { purseOf } from './purse.ts'
 
 export type { TypedValue } from '../fhir/path/steps.ts'
 export type { OnFailure } from './own-evaluation.ts'
@@ -123,8 +124,9 @@ function knownParameterOf(mapping: CustomMapping): SearchParameter {
 }
 
 function ownParameterOf(mapping: CustomMapping): SearchParameter {
-  const { base, code, field, expression, values, components = [], interpreted } = mapping
-  const own = ownEvaluation(code, interpreted ? new Interpreted(expression, base) : values)
+  const { tenant = '', base, code, field, expression, values, components = [], interpreted } = mapping
+  const purse = purseOf(tenant)
+  const own = ownEvaluation(code, interpreted ? new Interpreted(expression, base, purse) : values, purse)
   const parts = components.map((each) => ownComponentOf(each, mapping))
   const valuesOf = (resource: Element, onFailure?: OnFailure) => own.values({ by: resource, resource }, onFailure)
   const ahead = async (resources: readonly Element[], expressions: ExpressionRunner): Promise<void> => {
@@ -144,13 +146,15 @@ const placeOf = ({ base, resource }: Base): Place => ({ by: base, resource, focu
 
 function ownComponentOf(
   mapping: ComponentMapping,
-  { code, interpreted }: CustomMapping,
+  { tenant = '', code, interpreted }: CustomMapping,
 ): Component & { readonly ahead: (bases: readonly Base[], expressions: ExpressionRunner) => Promise<void> } {
   const byStart = new Map<string, OwnEvaluation>()
+  const purse = purseOf(tenant)
   const evaluationOn = (start: string): OwnEvaluation => {
     const known = byStart.get(start)
     if (known !== undefined) return known
-    const made = ownEvaluation(code, interpreted ? new Interpreted(mapping.expression, start) : (mapping.values[start] ?? []))
+    const by = interpreted ? new Interpreted(mapping.expression, start, purse) : (mapping.values[start] ?? [])
+    const made = ownEvaluation(code, by, purse)
     byStart.set(start, made)
     return made
   }

@@ -1,6 +1,9 @@
 /**
  * What the expressions of a process that may take long may take together: a few that take long are borne, hundreds are not. What they took is
  * earned back by evaluations that take little, and slowly by those that are not begun, so it needs no clock.
+ *
+ * Each tenant has a purse, and all draw on one chest, which holds two of them: nobody may take more than he leaves there. So one alone never
+ * meets its end, the next one has half a purse at least, and all together never take more than there is.
  */
 
 /** ms of processor time for one evaluation, and for those that are begun now; `overruns`: of one expression, after which it is given up. */
@@ -17,6 +20,8 @@ const SHORTEST = 10
 const MOST = 20 * LONGEST
 /** ms: 500 that are stopped soon, when that is used up. */
 const LAST = 500 * SHORTEST
+/** Of the chest. */
+const PURSES = 2
 /** ms that an evaluation may take without a thought. */
 const CHEAP = 25
 /** ms a cheap evaluation brings back: 8000 make up for one that was stopped. */
@@ -24,16 +29,45 @@ const EARNED = 1 / 32
 /** ms one brings back that was not begun since nothing is left. */
 const PASSED = 1 / 64
 
-export class Purse {
-  readonly #last: number
+/** What all purses of a process draw on: ms. */
+export class Chest {
   readonly #full: number
   #left: number
 
-  /** `most`: ms of processor time that are given freely; `last`: when they are used up. */
-  constructor(most = MOST, last = LAST) {
+  constructor(full = PURSES * (MOST + LAST)) {
+    this.#full = full
+    this.#left = full
+  }
+
+  get left(): number {
+    return this.#left
+  }
+
+  take(ms: number): void {
+    this.#left -= ms
+  }
+
+  give(ms: number): void {
+    this.#left = Math.min(this.#full, this.#left + ms)
+  }
+}
+
+export class Purse {
+  readonly #last: number
+  readonly #full: number
+  readonly #chest: Chest
+  #own: number
+
+  /** `most`: ms of processor time that are given freely; `last`: when they are used up. `chest`: of several; absent: one of its own. */
+  constructor(most = MOST, last = LAST, chest = new Chest(PURSES * (most + last))) {
     this.#last = last
     this.#full = most + last
-    this.#left = this.#full
+    this.#chest = chest
+    this.#own = this.#full
+  }
+
+  get #left(): number {
+    return Math.min(this.#own, this.#chest.left - (this.#full - this.#own))
   }
 
   /** Undefined: nothing is left. */
@@ -44,13 +78,23 @@ export class Purse {
   }
 
   settle({ ms, isTooCostly }: Settled): void {
-    if (isTooCostly || ms > CHEAP) this.#left -= ms
-    else this.#left = Math.min(this.#full, this.#left + EARNED)
+    if (isTooCostly || ms > CHEAP) this.#take(ms)
+    else this.#give(EARNED)
   }
 
   /** So many are not begun. */
   pass(count: number): void {
-    if (this.#left < SHORTEST) this.#left = Math.min(SHORTEST, this.#left + count * PASSED)
+    if (this.#left < SHORTEST) this.#give(Math.min(SHORTEST - this.#left, count * PASSED))
+  }
+
+  #take(ms: number): void {
+    this.#own -= ms
+    this.#chest.take(ms)
+  }
+
+  #give(ms: number): void {
+    this.#own = Math.min(this.#full, this.#own + ms)
+    this.#chest.give(ms)
   }
 }
 
@@ -86,5 +130,12 @@ export class Share {
   }
 }
 
-/** Of all expressions of the process. */
-export const SHARED = new Purse()
+const CHEST = new Chest()
+const OF_TENANTS = new Map<string, Purse>()
+
+/** Of all expressions of a tenant in this process. */
+export function purseOf(tenant: string): Purse {
+  const purse = OF_TENANTS.get(tenant) ?? new Purse(MOST, LAST, CHEST)
+  OF_TENANTS.set(tenant, purse)
+  return purse
+}

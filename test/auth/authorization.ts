@@ -61,7 +61,11 @@ export async function authorization({ choices, patients = [], keySource = noKeys
       checked.push(typed)
       return user?.password === typed
     },
-    patientsOf: async (_user, _tenants, text) => patients.filter(({ name }) => name.toLowerCase().includes(text.toLowerCase())),
+    patients: {
+      find: async (_user, tenants, text) =>
+        patients.filter((each) => isIn(tenants, each) && each.name.toLowerCase().includes(text.toLowerCase())),
+      get: async (_user, tenants, id) => patients.find((each) => isIn(tenants, each) && each.id === id),
+    },
   }
   const steps = authorizingSteps({
     audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
@@ -70,7 +74,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
   })
   const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })
   return {
-    ...{ ports, clients, users, keys, grants, revocations, audited, reported, checked, serve },
+    ...{ ports, clock, clients, users, keys, grants, revocations, audited, reported, checked, serve },
     now: () => now,
     later(milliseconds: number) {
       now += milliseconds
@@ -82,6 +86,9 @@ export async function authorization({ choices, patients = [], keySource = noKeys
 }
 
 export type Authorization = Awaited<ReturnType<typeof authorization>>
+
+const isIn = (tenants: readonly string[], { tenant }: FoundPatient): boolean =>
+  tenant === undefined || tenants.includes('*') || tenants.includes(tenant)
 
 export const SECRET = 'the-secret-of-a-client'
 

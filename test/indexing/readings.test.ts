@@ -29,6 +29,27 @@ const definitionsOf = (state: 'building' | 'active', expression = COMPILED): Def
 
 const codesOf = (readings: Readings, state: Definitions, tenant: string) => readings.of(state, tenant).custom?.map(({ code }) => code)
 
+describe('room', () => {
+  const definedBy = (state: Definitions, tenant: string, count: number, names = `${tenant}-`) =>
+    Array.from({ length: count }, (_, i) => parameter(tenant, `${names}${i}`, COMPILED)).reduce(defined, state)
+  const reasons = ({ poisoned }: Definitions) => poisoned.map(({ tenant, reason }) => `${tenant} ${reason}`)
+
+  it('is a tenant’s own, and one that fills it takes none of others', () => {
+    const full = definedBy(NO_DEFINITIONS, 'a', 201)
+    expect([full.definitions.length, reasons(full)]).toEqual([200, ['a TooManyParameters']])
+    const both = definedBy(full, 'b', 200)
+    expect([both.definitions.length, reasons(both)]).toEqual([400, ['a TooManyParameters']])
+  })
+
+  it('ends where an index would have too many fields; tenants that mean the same share theirs', () => {
+    const shared = ['a', 'b', 'c', 'd'].reduce((state, tenant) => definedBy(state, tenant, 150, 'same-'), NO_DEFINITIONS)
+    expect([shared.definitions.length, new Set(shared.definitions.map(({ mapping }) => mapping.field)).size]).toEqual([600, 150])
+    const own = ['e', 'f', 'g'].reduce((state, tenant) => definedBy(state, tenant, 150), shared)
+    expect(new Set(own.definitions.map(({ mapping }) => mapping.field)).size).toBe(500)
+    expect(new Set(reasons(own))).toEqual(new Set(['g TooManyParameters']))
+  })
+})
+
 describe('a tenant', () => {
   it('is read by its own parameters alone, and nobody by none', () => {
     const readings = new Readings({}, 'searches')

@@ -1,5 +1,5 @@
 /** Expressions that may take long are watched, each by itself and all of a process together. */
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { R4 } from '../../lambdas/fhir/definitions/r4.ts'
 import { compiler } from '../../lambdas/fhir/path/compile.ts'
 import type { Budget, Evaluation } from '../../lambdas/ports/expression-runner.ts'
@@ -7,7 +7,7 @@ import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
 import { Interpreted } from '../../lambdas/search/interpreted.ts'
 import { type OwnEvaluation, ownEvaluation } from '../../lambdas/search/own-evaluation.ts'
 import { parametersOf } from '../../lambdas/search/parameters.ts'
-import { Purse } from '../../lambdas/search/purse.ts'
+import { Chest, Purse, purseOf } from '../../lambdas/search/purse.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 
 const LONGEST = 250
@@ -134,7 +134,7 @@ describe('A parameter that is evaluated elsewhere', () => {
   const TOO_COSTLY = { failure: 'too-costly', name: 'TookTooLong', reason: '' } as const
   const patients = (count: number): readonly Reading[] => Array.from({ length: count }, () => ({ resource: { resourceType: 'Patient' } }))
   const parametersWith = (purse: Purse, count: number): readonly OwnEvaluation[] =>
-    Array.from({ length: count }, () => ownEvaluation('own', new Interpreted('x', 'Patient', purse)))
+    Array.from({ length: count }, () => ownEvaluation('own', new Interpreted('x', 'Patient', purse), purse))
 
   async function outcomesOf(parameters: readonly OwnEvaluation[], runner: ReturnType<typeof elsewhere>, some = patients(1)) {
     const outcomes: string[] = []
@@ -175,6 +175,43 @@ describe('A parameter that is evaluated elsewhere', () => {
     const costly = elsewhere((each) => each)
     await outcomesOf(parametersWith(purse, 1), costly)
     expect(costly.begun).toEqual([10])
+  })
+
+  describe('of one of several tenants', () => {
+    const costly = () => elsewhere((each) => each)
+    const spent = (runner: ReturnType<typeof elsewhere>) => runner.begun.reduce((sum, ms) => sum + ms, 0)
+
+    it('is not given up for what others took, and all together take no more than there is', async () => {
+      const chest = new Chest(20_000)
+      const spentBy: number[] = []
+      for (let tenant = 0; tenant < 8; tenant++) {
+        const runner = costly()
+        await outcomesOf(parametersWith(new Purse(5_000, 5_000, chest), 600), runner)
+        spentBy.push(spent(runner))
+      }
+      // Each what is left of the chest at the most, once it has taken as much.
+      expect(spentBy.slice(0, 4).map((ms) => Math.floor(ms / 50) * 50)).toEqual([10_000, 5_000, 2_500, 1_250])
+      expect(spentBy.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(20_000 + 8 * 10)
+      const mine = parametersWith(new Purse(5_000, 5_000, chest), 1)
+      expect(await outcomesOf(mine, elsewhere(() => 1))).toEqual(['N']) // biome-ignore format: a call
+    })
+
+    it('has a purse for itself', async () => {
+      const [one, other] = ['one', 'other'].map((tenant) => parametersWith(purseOf(`${tenant} of the test`), 600))
+      await outcomesOf(one!, costly())
+      const runner = costly()
+      await outcomesOf(other!, runner)
+      expect(runner.begun[0]).toBe(250)
+      expect(purseOf('one of the test')).toBe(purseOf('one of the test'))
+    })
+
+    it('draws on the purse of its tenant', async () => {
+      const mapping: CustomMapping = { tenant: 'drawer', base: 'Patient', field: 'f', code: 'own', type: 'string', url: '', expression: 'x', values: [], interpreted: true } // biome-ignore format: one parameter
+      const spy = jest.spyOn(purseOf('drawer'), 'settle')
+      const parameter = parametersOf('Patient', [mapping]).find(({ code }) => code === 'own')
+      await parameter?.ahead?.(patients(1).map(({ resource }) => resource), elsewhere(() => 1)) // biome-ignore format: a call
+      expect(spy).toHaveBeenCalledTimes(1)
+    })
   })
 
   it('is not begun where hundreds end their process, which has to be started again each time, but for a few', async () => {

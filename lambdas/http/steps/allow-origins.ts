@@ -1,4 +1,5 @@
 /** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
+import { isAuthPath } from '../../interactions/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
 const EXPOSED =
@@ -11,6 +12,7 @@ export type Origins = '*' | readonly string[]
 export const allowOrigins = (origins: Origins): Step => {
   const decorate: NonNullable<Step['after']> = (request) => {
     const response = request.response as HttpResponse
+    if (isOwnPagesOnly(request.event.http.path)) return
     request.response = { ...response, headers: { ...response.headers, ...corsHeaders(request.event.http, origins) } }
   }
   return { after: decorate, onError: decorate }
@@ -24,6 +26,9 @@ export const PREFLIGHT = {
   'access-control-max-age': '600',
   allow: METHODS,
 }
+
+/** Of the authorization server, apps in browsers call what they must: pages, and what is told to servers, no site may read. */
+const isOwnPagesOnly = (path: string): boolean => isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(path)
 
 function corsHeaders({ headers: { origin } }: HttpRequest, origins: Origins): Record<string, string> {
   if (origin === undefined) return {}

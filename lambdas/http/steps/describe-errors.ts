@@ -1,9 +1,10 @@
 /** A broken request becomes its status and an OperationOutcome; a broken machine becomes a 500 that says a request id and little more. */
 import { errorAnswer, OAuthError } from '../../auth/oauth-error.ts'
+import { faultPage } from '../../auth/pages.ts'
 import { FhirError, type IssueCode, outcome } from '../../fhir/outcome.ts'
 import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
-import { isAuthPath } from '../../interactions/routes.ts'
+import { isAuthPath, isPage } from '../../interactions/routes.ts'
 import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
 import { MOST_GROUPS } from '../../ports/too-costly.ts'
 import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
@@ -26,7 +27,7 @@ export const describeErrors = (report: Report): Step => ({
 function describeToClient(exchange: Exchange, thrown: unknown, report: Report): FhirResponse {
   const error = thrown instanceof OAuthError ? thrown : oauthErrorOf(asFhirError(thrown, exchange.requestId, report))
   exchange.noted = { ...exchange.noted, outcome: error.code }
-  return authResponse(errorAnswer(error))
+  return authResponse(isPage(exchange.interaction) ? faultPage(error.message, error.status, error.headers) : errorAnswer(error))
 }
 
 export function describe(error: unknown, requestId: string, report: Report): Told {

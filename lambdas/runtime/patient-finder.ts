@@ -1,38 +1,62 @@
 /** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
 import { accessOf } from '../access/access.ts'
-import type { AuthPorts, FoundPatient } from '../auth/endpoint.ts'
+import type { FoundPatient, PatientFinder } from '../auth/endpoint.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
-import { type Element, isElement } from '../fhir/resource.ts'
+import { type Element, isElement, isId } from '../fhir/resource.ts'
 import type { FhirRequest } from '../interactions/interaction.ts'
 import { search } from '../interactions/search.ts'
 import type { SearchPorts } from '../interactions/search-entries.ts'
+import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
+import type { Pairs } from '../search/pairs.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
-export type PatientsParts = { readonly ports: SearchPorts; readonly baseUrl: string; readonly reading: ReadingOf }
+export type PatientsParts = {
+  readonly ports: SearchPorts
+  /** Of users who may see all tenants. */
+  readonly knownTenants: KnownTenants
+  readonly baseUrl: string
+  readonly reading: ReadingOf
+}
 
 /** On a page. */
 const MOST = '20'
+/** Tenants that are searched for a page. */
+const MOST_TENANTS = 20
 
-export const patientsOf =
-  (parts: PatientsParts): AuthPorts['patientsOf'] =>
-  async (user, tenants, text) =>
-    (await Promise.all(tenants.map((tenant) => patientsIn(parts, user, tenant, text)))).flat()
+export function patientFinder(parts: PatientsParts): PatientFinder {
+  const inEach = async (user: User, tenants: readonly string[], criteria: Pairs): Promise<readonly FoundPatient[]> => {
+    const named = tenants.includes('*') ? await someOf(parts.knownTenants) : tenants.slice(0, MOST_TENANTS)
+    return (await Promise.all(named.map((tenant) => patientsIn(parts, user, tenant, criteria)))).flat()
+  }
+  return {
+    find: (user, tenants, text) => {
+      const words = text.split(/\s+/).filter((word) => word !== '')
+      return inEach(user, tenants, [...words.map((word) => ['name', word] as const), ['_sort', 'family']])
+    },
+    get: async (user, tenants, id) => (isId(id) ? (await inEach(user, tenants, [['_id', id]]))[0] : undefined),
+  }
+}
 
-async function patientsIn(parts: PatientsParts, user: User, tenant: string, text: string): Promise<readonly FoundPatient[]> {
-  const { body } = await search(parts.ports)(requestOf(parts, user, tenant, text))
+async function someOf(known: KnownTenants): Promise<readonly string[]> {
+  const found: string[] = []
+  for await (const tenant of known.tenants()) if (found.push(tenant) === MOST_TENANTS) break
+  return found
+}
+
+async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
+  const { body } = await search(parts.ports)(requestOf(parts, user, tenant, criteria))
   const { entries } = body as BundlePage
   return entries.flatMap(({ resource }) => (resource instanceof Uint8Array ? [shownOf(parseJsonBytes(resource), tenant)] : []))
 }
 
 /** As a search by the user, who is shown nobody else. */
-function requestOf({ baseUrl, reading }: PatientsParts, user: User, tenant: string, text: string): FhirRequest {
-  const words = text.split(/\s+/).filter((word) => word !== '')
+function requestOf({ baseUrl, reading }: PatientsParts, user: User, tenant: string, criteria: Pairs): FhirRequest {
   const access = accessOf({ ...standingOf(user), isOfClient: false, patientScopesWithoutContext: 'none' })
   return {
     ...{ interaction: 'search-type', type: 'Patient', tenant, client: '', access, baseUrl, reading: reading(tenant), requestId: '' },
-    parameters: [...words.map((word) => ['name', word] as const), ['_sort', 'family'], ['_count', MOST], ['_total', 'none']],
+    parameters: [...criteria, ['_count', MOST], ['_total', 'none']],
     ...{ posted: false, preconditions: {}, preferences: {} },
   }
 }

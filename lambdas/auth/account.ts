@@ -1,0 +1,51 @@
+/** What a user sees of what apps were allowed, and can withdraw; and the end of the session. */
+import { consentsOf, withdrawConsent } from './consents.ts'
+import type { AuthPorts, AuthRequest, Endpoint } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { seeOther } from './page.ts'
+import { accountPage, type Form, loggedOutPage, loginPage, logoutPage } from './pages.ts'
+import { boundForm, endSession, isBound, sessionOf } from './sessions.ts'
+
+export type AccountPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock'>
+
+export const account =
+  (ports: AccountPorts): Endpoint =>
+  async (request) => {
+    const session = await sessionOf(ports, request)
+    if (request.method === 'POST') {
+      checkBound(request)
+      const client = request.form.find(([name]) => name === 'withdraw')?.[1]
+      if (session !== undefined && client !== undefined) {
+        await withdrawConsent(ports, { client, subject: session.user.subject })
+        request.note({ ...((await ports.clients.get(client)) === undefined ? {} : { client }), outcome: 'withdrawn' })
+      }
+      return seeOther(urlOf(request, 'account'))
+    }
+    if (session === undefined) return loginPage({ form: formOf(request, 'login') })
+    const consents = await consentsOf(ports, session.user.subject)
+    const apps = consents.map(async ({ client: id, granted: scopes }) => ({ id, name: (await ports.clients.get(id))?.name ?? id, scopes }))
+    const form = formOf(request, 'account')
+    return accountPage({ form, user: session.user, apps: await Promise.all(apps), logout: urlOf(request, 'logout') })
+  }
+
+export const logout =
+  (ports: AccountPorts): Endpoint =>
+  async (request) => {
+    if (request.method === 'POST') {
+      checkBound(request)
+      await sessionOf(ports, request)
+      await endSession(ports, request)
+      request.note({ outcome: 'logged out' })
+      return seeOther(urlOf(request, 'logout'))
+    }
+    const session = await sessionOf(ports, request)
+    return session === undefined ? loggedOutPage(urlOf(request, 'account')) : logoutPage(formOf(request, 'logout'))
+  }
+
+function checkBound(request: AuthRequest): void {
+  if (!isBound(request)) throw new OAuthError('invalid_request', 'This page was open for too long: load it again.', 403)
+}
+
+const urlOf = ({ baseUrl }: AuthRequest, path: string): string => `${baseUrl}/auth/${path}`
+
+const formOf = (request: AuthRequest, path: string): Form => ({ ...boundForm(request), action: urlOf(request, path) })

@@ -1,0 +1,98 @@
+/** What a client asks of a user, by the user's browser. Specification 5.1; https://hl7.org/fhir/smart-app-launch/app-launch.html#obtain-authorization-code */
+import { narrowedTo } from '../access/scopes.ts'
+import type { Client } from '../ports/clients.ts'
+import type { Pairs } from '../search/pairs.ts'
+import type { AuthPorts, AuthRequest } from './endpoint.ts'
+import { wantedOf } from './granted-scopes.ts'
+import { OAuthError } from './oauth-error.ts'
+import { type Parameters, parametersOf, required } from './parameters.ts'
+import { challengeOf } from './pkce.ts'
+import { isRegistered } from './redirect-uris.ts'
+
+/** Who asks, and where the answer goes: known to be right before anything else is looked at. */
+export type Asker = { readonly client: Client; readonly redirectUri: string; readonly state?: string }
+
+export type AuthorizationRequest = Asker & {
+  readonly scopes: readonly string[]
+  readonly challenge?: string
+  readonly nonce?: string
+  readonly launch?: string
+  /** `none`, `login`, `consent`, `select_account`. */
+  readonly prompt: readonly string[]
+  /** Seconds since the login, at most. */
+  readonly maxAge?: number
+  readonly loginHint?: string
+  /** As it was chosen on our page. */
+  readonly patient?: string
+}
+
+/** What our pages add to a request. */
+export const PATIENT = 'chosen_patient'
+export const SEARCH = 'find_patient'
+
+/** OAuthError that is shown to the user and goes nowhere else: there is no address that is known to be right. */
+export async function askerOf({ clients }: Pick<AuthPorts, 'clients'>, pairs: Pairs, { note }: AuthRequest): Promise<Asker> {
+  const once = (name: string): string | undefined => {
+    const values = pairs.filter(([each]) => each === name)
+    return values.length === 1 ? values[0]![1] : undefined
+  }
+  const client = await clients.get(once('client_id') ?? '')
+  if (client === undefined) throw new OAuthError('invalid_client', 'The app that sent you here is not known to this server.')
+  note({ client: client.id })
+  const redirectUri = once('redirect_uri') ?? ''
+  if (!isRegistered(redirectUri, client.redirectUris))
+    throw new OAuthError('invalid_request', `${client.name} wants to go on at an address that it is not registered with.`)
+  const state = once('state')
+  return { client, redirectUri, ...(state === undefined ? {} : { state }) }
+}
+
+/** OAuthError that the client is told. */
+export function authorizationRequestOf(
+  asker: Asker,
+  pairs: Pairs,
+  { baseUrl }: AuthRequest,
+  { choices }: Pick<AuthPorts, 'choices'>,
+): AuthorizationRequest {
+  const parameters = parametersOf(pairs)
+  checkKind(parameters)
+  const aud = required(parameters, 'aud')
+  if (aud !== baseUrl && aud !== `${baseUrl}/`) throw new OAuthError('invalid_request', 'aud is another than the base URL of this server')
+  const scopes = wantedOf(parameters.get('scope') ?? '')
+  if (narrowedTo(scopes, asker.client.scopes).length === 0)
+    throw new OAuthError('invalid_scope', 'The client is registered for none of the scopes')
+  const prompt = (parameters.get('prompt') ?? '').split(' ').filter((each) => each !== '')
+  if (prompt.includes('none') && prompt.length > 1) throw new OAuthError('invalid_request', 'prompt is none and something else')
+  const challenge = challengeOf(parameters, choices)
+  const named = { nonce: 'nonce', launch: 'launch', loginHint: 'login_hint', patient: PATIENT } as const
+  const given = Object.entries(named).flatMap(([name, parameter]) =>
+    parameters.has(parameter) ? [[name, parameters.get(parameter)!] as const] : [],
+  )
+  return {
+    ...asker,
+    scopes,
+    prompt,
+    ...maxAgeOf(parameters),
+    ...(challenge === undefined ? {} : { challenge }),
+    ...Object.fromEntries(given),
+  }
+}
+
+function checkKind(parameters: Parameters): void {
+  if (parameters.has('request')) throw new OAuthError('request_not_supported', 'Requests as JWTs are not taken')
+  if (parameters.has('request_uri')) throw new OAuthError('request_uri_not_supported', 'Requests by reference are not taken')
+  if (required(parameters, 'response_type') !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code')
+  if ((parameters.get('response_mode') ?? 'query') !== 'query') throw new OAuthError('invalid_request', 'response_mode must be query')
+}
+
+function maxAgeOf(parameters: Parameters): Pick<AuthorizationRequest, 'maxAge'> {
+  const text = parameters.get('max_age')
+  if (text === undefined) return {}
+  if (!/^\d{1,9}$/.test(text)) throw new OAuthError('invalid_request', 'max_age is a number of seconds')
+  return { maxAge: Number(text) }
+}
+
+/** The query of the same request, without what is named, and with what is added. */
+export const queryOf = (pairs: Pairs, without: readonly string[], added: Pairs = []): string =>
+  new URLSearchParams(
+    [...pairs.filter(([name]) => !without.includes(name)), ...added].map(([name, value]) => [name, value] as [string, string]),
+  ).toString()

@@ -1,0 +1,167 @@
+/**
+ * The authorization endpoint: login, choice of a patient, consent, and back to the app. Nothing is kept between its pages: each looks at the
+ * whole request again, which stands in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
+ */
+import type { Pairs } from '../search/pairs.ts'
+import {
+  type Asker,
+  type AuthorizationRequest,
+  askerOf,
+  authorizationRequestOf,
+  PATIENT,
+  queryOf,
+  SEARCH,
+} from './authorization-request.ts'
+import { makeCode } from './code-grant.ts'
+import { consentOf, rememberConsent } from './consents.ts'
+import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
+import { contextOf, type LaunchContext } from './launch-context.ts'
+import { useLaunch } from './launches.ts'
+import { OAuthError } from './oauth-error.ts'
+import { seeOther } from './page.ts'
+import { consentPage, type Form, isFixed, loginPage, pickerPage } from './pages.ts'
+import { withParameters } from './redirect-uris.ts'
+import { boundForm, isBound, type Session, sessionOf } from './sessions.ts'
+import { unguessable } from './unguessable.ts'
+import type { UserGrant } from './user-grant.ts'
+
+export type AuthorizePorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'patients'>
+
+/** A POST becomes a GET: only then does a browser send the cookie of whoever is logged in. */
+export const authorize =
+  (ports: AuthorizePorts): Endpoint =>
+  async (request) => {
+    const pairs = request.method === 'POST' ? request.form : request.query
+    const asker = await askerOf(ports, pairs, request)
+    if (request.method === 'POST') return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(pairs, [])}`)
+    return tellingClient(asker, request, async () => {
+      const asked = authorizationRequestOf(asker, pairs, request, ports)
+      const session = await sessionOf(ports, request)
+      if (session === undefined || mustLogIn(asked, session, ports.clock.now())) return showLogin(asked, request)
+      const context = await contextOf(ports, asked, session.user)
+      if (context.mustChoose) return showPicker(ports, asked, { session, context }, request)
+      return consentOrCode(ports, asked, { session, context }, request)
+    })
+  }
+
+/** The form of the consent page: its URL has the query of the request. */
+export const consent =
+  (ports: AuthorizePorts): Endpoint =>
+  async (request) => {
+    const asker = await askerOf(ports, request.query, request)
+    if (!isBound(request))
+      throw new OAuthError('invalid_request', 'This page was open for too long: go back to the app, and begin again.', 403)
+    return tellingClient(asker, request, async () => {
+      const asked = authorizationRequestOf(asker, request.query, request, ports)
+      const session = await sessionOf(ports, request)
+      const context = session === undefined ? undefined : await contextOf(ports, asked, session.user)
+      if (session === undefined || context === undefined || context.mustChoose)
+        return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
+      const valuesOf = (name: string) => request.form.filter(([each]) => each === name).map(([, value]) => value)
+      if (valuesOf('decision')[0] !== 'allow') throw new OAuthError('access_denied', 'The user did not allow it')
+      const kept = context.scopes.filter((scope) => isFixed(scope) || valuesOf('keep').includes(scope))
+      if (kept.length === 0) throw new OAuthError('access_denied', 'The user allowed nothing')
+      return giveCode(ports, asked, { session, context, scopes: kept }, request)
+    })
+  }
+
+/** What goes wrong from here on is told to the client. */
+async function tellingClient(
+  { redirectUri, state }: Asker,
+  request: AuthRequest,
+  work: () => Promise<AuthResponse>,
+): Promise<AuthResponse> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error
+    request.note({ outcome: error.code })
+    const told = { error: error.code, error_description: error.message, state, iss: request.baseUrl }
+    return seeOther(withParameters(redirectUri, told))
+  }
+}
+
+const formOf = (request: AuthRequest, path: string, query: string, leadsTo: string): Form => ({
+  ...boundForm(request),
+  action: `${request.baseUrl}/auth/${path}${query === '' ? '' : `?${query}`}`,
+  leadsTo,
+})
+
+const mustLogIn = ({ prompt, maxAge }: AuthorizationRequest, { authTime }: Session, now: number): boolean =>
+  prompt.includes('login') || prompt.includes('select_account') || (maxAge !== undefined && now / 1000 - authTime > maxAge)
+
+function showLogin({ prompt, client, redirectUri, loginHint }: AuthorizationRequest, request: AuthRequest): AuthResponse {
+  if (prompt.includes('none')) throw new OAuthError('login_required', 'Nobody is logged in')
+  const form = formOf(request, 'login', queryOf(request.query, []), redirectUri)
+  return loginPage({ form, app: client.name, ...(loginHint === undefined ? {} : { name: loginHint }) })
+}
+
+type Known = { readonly session: Session; readonly context: LaunchContext }
+
+async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { session, context }: Known, request: AuthRequest) {
+  if (asked.prompt.includes('none')) throw new OAuthError('interaction_required', 'A patient must be chosen')
+  const text = request.query.find(([name]) => name === SEARCH)?.[1].slice(0, 200) ?? ''
+  const found = await ports.patients.find(session.user, context.tenants, text)
+  const query = new URLSearchParams(queryOf(request.query, [SEARCH, PATIENT]))
+  return pickerPage({ form: formOf(request, 'authorize', '', asked.redirectUri), app: asked.client.name, query, text, found })
+}
+
+/** No page where everything was decided before, and the client is surely the one it says: others can take a public one's name. */
+async function consentOrCode(
+  ports: AuthorizePorts,
+  asked: AuthorizationRequest,
+  known: Known,
+  request: AuthRequest,
+): Promise<AuthResponse> {
+  const { session, context } = known
+  const { client, redirectUri, prompt } = asked
+  const before = await consentOf(ports, { client: client.id, subject: session.user.subject })
+  const isKnown = client.authentication.kind !== 'public' || redirectUri.startsWith('https:')
+  const isDecided = context.scopes.every((scope) => before?.asked.includes(scope))
+  if (isKnown && isDecided && !prompt.includes('consent')) {
+    const scopes = context.scopes.filter((scope) => before?.granted.includes(scope))
+    if (scopes.length > 0) return giveCode(ports, asked, { ...known, scopes }, request)
+  }
+  if (prompt.includes('none')) throw new OAuthError('consent_required', 'The user has not decided about it')
+  const dropped = context.scopes.filter((scope) => before?.asked.includes(scope) && !before.granted.includes(scope))
+  const { patient, scopes } = context
+  const form = formOf(request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
+  return consentPage({ form, client, user: session.user, scopes, dropped, ...(patient === undefined ? {} : { patient }) })
+}
+
+async function giveCode(
+  ports: AuthorizePorts,
+  { client, redirectUri, state, challenge, nonce, launch }: AuthorizationRequest,
+  { session, context, scopes }: Known & { readonly scopes: readonly string[] },
+  request: AuthRequest,
+): Promise<AuthResponse> {
+  if (launch !== undefined && scopes.includes('launch') && !(await useLaunch(ports, launch)))
+    throw new OAuthError('invalid_request', 'launch is not known, or was used')
+  const grant = grantOf(client.id, session, context, scopes)
+  await rememberConsent(ports, grant, context.scopes)
+  const optional = { ...(challenge === undefined ? {} : { challenge }), ...(nonce === undefined ? {} : { nonce }) }
+  const code = await makeCode(ports, { grant, redirectUri, ...optional })
+  request.note({ outcome: 'code' })
+  return seeOther(withParameters(redirectUri, { code, state, iss: request.baseUrl }))
+}
+
+const grantOf = (client: string, { user, key, authTime }: Session, context: LaunchContext, scopes: readonly string[]): UserGrant => ({
+  client,
+  user: user.name,
+  subject: user.subject,
+  sid: unguessable(),
+  scopes,
+  tenants: context.tenants,
+  ...(context.patient === undefined ? {} : { patient: context.patient.id }),
+  ...(context.encounter === undefined ? {} : { encounter: context.encounter }),
+  banner: context.banner,
+  authTime,
+  session: key,
+})
+
+/** Of the same request, once the user has just logged in. */
+export function queryAfterLogin(pairs: Pairs): string {
+  const prompt = pairs.find(([name]) => name === 'prompt')?.[1].split(' ') ?? []
+  const rest = prompt.filter((each) => each !== 'login' && each !== 'select_account')
+  return queryOf(pairs, ['prompt'], rest.length === 0 ? [] : [['prompt', rest.join(' ')]])
+}

@@ -1,0 +1,59 @@
+/** What users allowed which clients, remembered until it is withdrawn. */
+import type { KeptGrant } from '../ports/grants.ts'
+import type { AuthPorts } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { ownerOf, type Refreshing, revokeGrant, type UserGrant } from './user-grant.ts'
+
+/** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */
+export type Consent = {
+  readonly client: string
+  readonly asked: readonly string[]
+  readonly granted: readonly string[]
+  readonly sids: readonly { readonly sid: string; readonly until: number }[]
+}
+
+type Ports = Pick<AuthPorts, 'grants' | 'clock' | 'revocations'>
+type Pair = { readonly client: string; readonly subject: string }
+
+/** Milliseconds that tokens without a refresh token count at most, which are listed nowhere else. */
+const UNLISTED = 2 * 60 * 60 * 1000
+const TURNS = 8
+
+export const consentOf = async ({ grants }: Pick<Ports, 'grants'>, pair: Pair): Promise<Consent | undefined> =>
+  (await grants.get('consent', ownerOf(pair)))?.value as Consent | undefined
+
+/** `asked`: what was just decided about, and of which `scopes` was allowed. */
+export async function rememberConsent({ grants, clock }: Ports, { client, subject, sid, scopes }: UserGrant, asked: readonly string[]) {
+  const key = ownerOf({ client, subject })
+  const now = clock.now()
+  for (let turn = 0; turn < TURNS; turn++) {
+    const known = await grants.get('consent', key)
+    const before = known?.value as Consent | undefined
+    const value: Consent = {
+      client,
+      asked: [...new Set([...(before?.asked ?? []), ...asked])],
+      granted: [...new Set([...(before?.granted ?? []).filter((scope) => !asked.includes(scope)), ...scopes])],
+      sids: [...(before?.sids ?? []).filter(({ until }) => until > now), { sid, until: now + UNLISTED }],
+    }
+    const grant = { owner: subject, value }
+    if (known === undefined ? await grants.add('consent', key, grant) : await grants.replace('consent', known, grant)) return
+  }
+  throw new OAuthError('temporarily_unavailable', 'Too much is decided at once: try again')
+}
+
+/** Of all clients. */
+export const consentsOf = async ({ grants }: Pick<Ports, 'grants'>, subject: string): Promise<readonly Consent[]> =>
+  (await grants.listOf('consent', subject)).map(({ value }) => value as Consent)
+
+/** Nothing that it gave counts any more. */
+export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
+  const consent = await consentOf(ports, pair)
+  await ports.grants.remove('consent', ownerOf(pair))
+  for (const { sid } of consent?.sids ?? []) await revokeGrant(ports, { sid })
+  for (const each of await ports.grants.listOf('refresh', ownerOf(pair))) await withdrawRefresh(ports, each)
+}
+
+async function withdrawRefresh(ports: Ports, { key, value }: KeptGrant): Promise<void> {
+  await revokeGrant(ports, (value as Refreshing).grant)
+  await ports.grants.remove('refresh', key)
+}

@@ -1,0 +1,104 @@
+/** What a request comes to for the user who is logged in: scopes, tenants, and for which patient. */
+import { parseScope } from '../access/scopes.ts'
+import { TENANT } from '../ports/known-tenants.ts'
+import type { User } from '../ports/users.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import type { AuthPorts, FoundPatient } from './endpoint.ts'
+import { scopesOfUser } from './granted-scopes.ts'
+import { type Launch, launchOf } from './launches.ts'
+import { OAuthError } from './oauth-error.ts'
+
+/** `mustChoose`: a patient is needed, and the user has chosen none yet. */
+export type LaunchContext = {
+  readonly scopes: readonly string[]
+  readonly tenants: readonly string[]
+  readonly patient?: FoundPatient
+  readonly encounter?: string
+  readonly banner: boolean
+  readonly mustChoose: boolean
+}
+
+export type ContextPorts = Pick<AuthPorts, 'grants' | 'patients' | 'choices'>
+
+/** OAuthError that the client is told. */
+export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
+  const launch = await launchedBy(ports, asked, user)
+  const scopes = scopesOfUser(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
+  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
+  const tenants = tenantsOf(ports, asked, user, launch)
+  const patient = await patientOf(ports, { asked, user, tenants, launch, scopes })
+  return {
+    scopes,
+    tenants: patient?.tenant === undefined ? tenants : [patient.tenant],
+    ...(patient === undefined ? {} : { patient }),
+    ...(launch?.encounter === undefined ? {} : { encounter: launch.encounter }),
+    banner: launch?.banner ?? true,
+    mustChoose: patient === undefined && launch === undefined && scopes.some(isOfPatient),
+  }
+}
+
+async function launchedBy(ports: ContextPorts, { launch, scopes, client }: AuthorizationRequest, user: User): Promise<Launch | undefined> {
+  if (launch === undefined || !scopes.includes('launch')) return undefined
+  const found = await launchOf(ports, launch, client.id)
+  if (found === undefined) throw new OAuthError('invalid_request', 'launch is not known, or was used')
+  if (found.user !== undefined && found.user !== user.name) throw new OAuthError('access_denied', 'Somebody else launched the app')
+  return found
+}
+
+/** What is said of a launch there is not is not granted. */
+const makesSense = (scope: string, launch: Launch | undefined): boolean =>
+  !(scope === 'launch' && launch === undefined) && !(scope === 'launch/encounter' && launch?.encounter === undefined)
+
+function isOfPatient(text: string): boolean {
+  const scope = parseScope(text)
+  return text === 'launch/patient' || (scope?.kind === 'resource' && scope.context === 'patient')
+}
+
+/** Those both may have. OAuthError where there are none. */
+function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
+  if (!choices.tenancy) return [TENANT]
+  const common = commonOf(commonOf(client.tenants, user.tenants), launch?.tenant === undefined ? ['*'] : [launch.tenant])
+  if (common.length === 0) throw new OAuthError('access_denied', 'The user has no tenant that the client may ask for')
+  return common
+}
+
+function commonOf(some: readonly string[], others: readonly string[]): readonly string[] {
+  if (some.includes('*')) return others
+  return others.includes('*') ? some : some.filter((tenant) => others.includes(tenant))
+}
+
+type Patients = {
+  readonly asked: AuthorizationRequest
+  readonly user: User
+  readonly tenants: readonly string[]
+  readonly launch: Launch | undefined
+  readonly scopes: readonly string[]
+}
+
+/** A patient whom the user may not see is none. undefined: there is none, or not yet. */
+async function patientOf(
+  { patients }: ContextPorts,
+  { asked, user, tenants, launch, scopes }: Patients,
+): Promise<FoundPatient | undefined> {
+  if (launch !== undefined) {
+    if (launch.patient === undefined) return undefined
+    const found = await patients.get(user, tenants, launch.patient)
+    if (found === undefined) throw new OAuthError('access_denied', 'The user may not see the patient')
+    return found
+  }
+  if (!scopes.some(isOfPatient)) return undefined
+  if (asked.patient !== undefined) return chosen(patients, user, tenants, asked.patient)
+  if (!/^(?:Patient|RelatedPerson)\//.test(user.fhirUser ?? '')) return undefined
+  const own = await patients.find(user, tenants, '')
+  return own.length === 1 ? own[0] : undefined
+}
+
+function chosen(
+  patients: AuthPorts['patients'],
+  user: User,
+  tenants: readonly string[],
+  choice: string,
+): Promise<FoundPatient | undefined> {
+  const [id, tenant] = choice.split('/').reverse()
+  return patients.get(user, tenant === undefined ? tenants : commonOf(tenants, [tenant]), id!)
+}

@@ -1,0 +1,55 @@
+/** Who types a name and a password that fit is logged in, and goes on to what was asked for. */
+import { isUserName, type User } from '../ports/users.ts'
+import { delayed } from './attempts.ts'
+import { askerOf, queryOf } from './authorization-request.ts'
+import { queryAfterLogin } from './authorize.ts'
+import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
+import { seeOther } from './page.ts'
+import { loginPage } from './pages.ts'
+import { beginSession, boundForm, isBound } from './sessions.ts'
+
+export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'checkPassword'>
+
+/** Its URL has the query of the request to authorize; without one it leads to the account. */
+export const login =
+  (ports: LoginPorts): Endpoint =>
+  async (request) => {
+    const asker = request.query.length === 0 ? undefined : await askerOf(ports, request.query, request)
+    const name = fieldOf(request, 'username').trim().toLowerCase().slice(0, 200)
+    const again = (fault: string, status: number, more: Readonly<Record<string, string>> = {}): AuthResponse => {
+      const { csrf, headers } = boundForm(request)
+      const form = { csrf, headers: { ...headers, ...more }, action: urlOf(request, 'login', queryOf(request.query, [])) }
+      const app = asker === undefined ? {} : { app: asker.client.name }
+      return loginPage({ form: { ...form, ...(asker === undefined ? {} : { leadsTo: asker.redirectUri }) }, ...app, name, fault, status })
+    }
+    if (!isBound(request)) return again('Please try again: this page was open for too long, or your browser keeps no cookies.', 403)
+    try {
+      const user = await userWhoTyped(ports, name, request)
+      if (user === undefined) return again('The user name or the password is wrong.', 403)
+      const headers = await beginSession(ports, request, user)
+      request.note({ outcome: 'logged in' })
+      const next = asker === undefined ? urlOf(request, 'account', '') : urlOf(request, 'authorize', queryAfterLogin(request.query))
+      return seeOther(next, headers)
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error
+      request.note({ outcome: 'login refused' })
+      return again(`Too many attempts: try again in ${error.headers['retry-after']} seconds.`, error.status, error.headers)
+    }
+  }
+
+const urlOf = ({ baseUrl }: AuthRequest, path: string, query: string): string => `${baseUrl}/auth/${path}${query === '' ? '' : `?${query}`}`
+
+const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([each]) => each === name)?.[1] ?? ''
+
+/** OAuthError 429 before the password is looked at. What was typed as a name is noted only where it is one. */
+function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
+  const { address } = request
+  return delayed(ports, [{ of: 'address', name: address } as const, { of: 'account', name } as const], async () => {
+    const user = isUserName(name) ? await ports.users.get(name) : undefined
+    if (user !== undefined) request.note({ user: user.name })
+    if (await ports.checkPassword(fieldOf(request, 'password'), user)) return user
+    request.note({ outcome: 'login failed' })
+    return undefined
+  })
+}

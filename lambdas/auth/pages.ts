@@ -1,0 +1,161 @@
+/** The pages of the authorization server. */
+import type { Client } from '../ports/clients.ts'
+import type { User } from '../ports/users.ts'
+import { PATIENT, SEARCH } from './authorization-request.ts'
+import type { AuthResponse, FoundPatient } from './endpoint.ts'
+import { type Html, html } from './html.ts'
+import { page } from './page.ts'
+import { wordsOf } from './scope-words.ts'
+
+/** Where forms go, what binds them to the browser, where they lead in the end, and headers of the page. */
+export type Form = {
+  readonly action: string
+  readonly csrf: string
+  readonly leadsTo?: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const hidden = (name: string, value: string): Html => html`<input type="hidden" name="${name}" value="${value}">`
+
+const around = ({ leadsTo, headers }: Form) => ({ ...(leadsTo === undefined ? {} : { leadsTo }), headers })
+
+export type LoginParts = {
+  readonly form: Form
+  /** Whose app it is for; undefined: for the account. */
+  readonly app?: string
+  readonly name?: string
+  readonly fault?: string
+  readonly status?: number
+}
+
+export const loginPage = ({ form, app, name, fault, status = 200 }: LoginParts): AuthResponse =>
+  page({
+    ...around(form),
+    title: 'Sign in',
+    status,
+    main: html`
+${app !== undefined && html`<p>to go on to <strong>${app}</strong></p>`}
+${fault !== undefined && html`<p class="bad" id="fault" role="alert">${fault}</p>`}
+<form method="post" action="${form.action}">
+${hidden('csrf', form.csrf)}
+<label for="username">User name</label>
+<input type="text" id="username" name="username" value="${name}" autocomplete="username" autocapitalize="none" spellcheck="false" required>
+<label for="password">Password</label>
+<input type="password" id="password" name="password" autocomplete="current-password" required>
+<div class="buttons"><button>Sign in</button></div>
+</form>`,
+  })
+
+export type ConsentParts = {
+  readonly form: Form
+  readonly client: Client
+  readonly user: User
+  readonly scopes: readonly string[]
+  /** Of these, what is not ticked. */
+  readonly dropped: readonly string[]
+  readonly patient?: FoundPatient
+}
+
+/** What an app cannot do without is not asked about: it opens nothing. */
+export const isFixed = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
+
+export const consentPage = ({ form, client, user, scopes, dropped, patient }: ConsentParts): AuthResponse =>
+  page({
+    ...around(form),
+    title: `Let ${client.name} in?`,
+    main: html`
+<p>You are signed in as <strong>${user.name}</strong>.
+${patient !== undefined && html`The patient is <strong>${patient.name}</strong> <span class="quiet">${patient.detail}</span>.`}</p>
+<form method="post" action="${form.action}">
+${hidden('csrf', form.csrf)}
+<fieldset>
+<legend>${client.name} may, where you leave it ticked:</legend>
+<ul>${scopes.filter((scope) => !isFixed(scope)).map((scope) => choice(scope, !dropped.includes(scope)))}</ul>
+</fieldset>
+<p class="quiet">You can withdraw this at any time on the page of your account.</p>
+<div class="buttons">
+<button name="decision" value="allow">Allow</button>
+<button name="decision" value="deny" class="other">Do not allow</button>
+</div>
+</form>`,
+  })
+
+const choice = (scope: string, ticked: boolean): Html => html`
+<li><label class="choice"><input type="checkbox" name="keep" value="${scope}"${ticked && html` checked`}>
+<span>${wordsOf(scope)}<br><span class="quiet">${scope}</span></span></label></li>`
+
+export type PickerParts = {
+  readonly form: Form
+  readonly app: string
+  /** What the form is about, as it stands in the URL. */
+  readonly query: URLSearchParams
+  readonly text: string
+  readonly found: readonly FoundPatient[]
+}
+
+/** Nothing is changed by choosing: both forms ask for the next page. */
+export const pickerPage = ({ form, app, query, text, found }: PickerParts): AuthResponse => {
+  const kept = [...query].map(([name, value]) => hidden(name, value))
+  return page({
+    ...around(form),
+    title: 'Choose a patient',
+    main: html`
+<p><strong>${app}</strong> is opened for one patient.</p>
+<form method="get" action="${form.action}">
+${kept}
+<label for="find">Name</label>
+<input type="search" id="find" name="${SEARCH}" value="${text}" autocomplete="off">
+<button class="other">Search</button>
+</form>
+<h2>${found.length === 0 ? 'No patients were found' : 'Patients'}</h2>
+<form method="get" action="${form.action}">
+${kept}
+<ul>${found.map(
+      (each) =>
+        html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name} <span class="quiet">${each.detail}</span></button></li>`,
+    )}</ul>
+</form>`,
+  })
+}
+
+/** A patient as it stands in a URL: with tenants, each has its own. */
+export const choiceOf = ({ id, tenant }: Pick<FoundPatient, 'id' | 'tenant'>): string => (tenant === undefined ? id : `${tenant}/${id}`)
+
+export type AccountParts = {
+  readonly form: Form
+  readonly user: User
+  readonly apps: readonly { readonly id: string; readonly name: string; readonly scopes: readonly string[] }[]
+  readonly logout: string
+}
+
+export const accountPage = ({ form, user, apps, logout }: AccountParts): AuthResponse =>
+  page({
+    ...around(form),
+    title: 'Your account',
+    main: html`
+<p>You are signed in as <strong>${user.name}</strong>.</p>
+<form method="post" action="${logout}">${hidden('csrf', form.csrf)}<button class="other">Sign out</button></form>
+<h2>${apps.length === 0 ? 'You have let no app in' : 'Apps you have let in'}</h2>
+${apps.map(
+  ({ id, name, scopes }) => html`
+<form method="post" action="${form.action}">
+${hidden('csrf', form.csrf)}
+<h3>${name}</h3>
+<ul>${scopes.map((scope) => html`<li>${wordsOf(scope)}</li>`)}</ul>
+<button class="other" name="withdraw" value="${id}">Withdraw from ${name}</button>
+</form>`,
+)}`,
+  })
+
+export const logoutPage = (form: Form): AuthResponse =>
+  page({
+    ...around(form),
+    title: 'Sign out?',
+    main: html`<form method="post" action="${form.action}">${hidden('csrf', form.csrf)}<div class="buttons"><button>Sign out</button></div></form>`,
+  })
+
+export const loggedOutPage = (login: string): AuthResponse =>
+  page({ title: 'You are signed out', main: html`<p><a href="${login}">Sign in again</a></p>` })
+
+export const faultPage = (text: string, status: number, headers: Readonly<Record<string, string>> = {}): AuthResponse =>
+  page({ title: 'This does not work', status, headers, main: html`<p role="alert">${text}</p>` })

@@ -1,0 +1,83 @@
+/**
+ * Who is logged in, by a cookie. Before that it has a cookie too, so that forms can be bound to a browser; with the login comes another one.
+ * https://cheatsheetseries.owasp.org/cheatsheets/Session_Management_Cheat_Sheet.html
+ */
+import { timingSafeEqual } from 'node:crypto'
+import type { User } from '../ports/users.ts'
+import type { AuthPorts, AuthRequest } from './endpoint.ts'
+import { isRevoked } from './revoked.ts'
+import { fingerprintOf, unguessable } from './unguessable.ts'
+
+/** `key`: of the session among grants. `authTime`: seconds since 1970. */
+export type Session = { readonly user: User; readonly key: string; readonly authTime: number }
+
+type Kept = { readonly user: string; readonly subject: string; readonly at: number }
+export type SessionPorts = Pick<AuthPorts, 'users' | 'grants' | 'revocations' | 'clock'>
+
+/** Milliseconds. */
+const LIFE = 12 * 60 * 60 * 1000
+
+/** undefined: nobody is logged in, or no longer. */
+export async function sessionOf({ users, grants, revocations }: SessionPorts, request: AuthRequest): Promise<Session | undefined> {
+  const cookie = cookieOf(request)
+  const key = fingerprintOf(cookie ?? '')
+  const kept = cookie === undefined ? undefined : ((await grants.get('session', key))?.value as Kept | undefined)
+  if (kept === undefined) return undefined
+  const user = await users.get(kept.user)
+  if (user?.subject !== kept.subject || (await isRevoked(revocations, [`user:${kept.subject}`], kept.at))) return undefined
+  request.note({ user: user.name })
+  return { user, key, authTime: Math.floor(kept.at / 1000) }
+}
+
+/** The header that hands out the cookie of a new session. */
+export async function beginSession({ grants, clock }: SessionPorts, request: AuthRequest, { name, subject }: User) {
+  await endSession({ grants }, request)
+  const cookie = unguessable()
+  const value: Kept = { user: name, subject, at: clock.now() }
+  await grants.add('session', fingerprintOf(cookie), { owner: subject, value, expires: clock.now() + LIFE })
+  return handedOut(request, cookie)
+}
+
+export async function endSession({ grants }: Pick<AuthPorts, 'grants'>, request: AuthRequest): Promise<void> {
+  const cookie = cookieOf(request)
+  if (cookie !== undefined) await grants.remove('session', fingerprintOf(cookie))
+}
+
+/** What forms of a page carry, and the header that binds the browser to it where it is not yet. */
+export function boundForm(request: AuthRequest): { readonly csrf: string; readonly headers: Readonly<Record<string, string>> } {
+  const known = cookieOf(request)
+  const cookie = known ?? unguessable()
+  return { csrf: csrfOf(cookie), headers: known === undefined ? handedOut(request, cookie) : {} }
+}
+
+/** Whether a form was sent by the browser it was shown to. */
+export function isBound(request: AuthRequest): boolean {
+  const cookie = cookieOf(request)
+  const given = request.form.find(([name]) => name === 'csrf')?.[1]
+  if (cookie === undefined || given === undefined) return false
+  return timingSafeEqual(Buffer.from(fingerprintOf(given)), Buffer.from(fingerprintOf(csrfOf(cookie))))
+}
+
+const csrfOf = (cookie: string): string => fingerprintOf(`form ${cookie}`)
+
+/** Ports of one host share their cookies: each server has a name of its own. */
+function nameOf({ baseUrl }: AuthRequest): string {
+  const name = `fhir-${fingerprintOf(baseUrl).slice(0, 8)}`
+  return isSecure(baseUrl) ? `__Secure-${name}` : name
+}
+
+/** Without TLS is only who is reached from this machine. */
+const isSecure = (baseUrl: string): boolean => baseUrl.startsWith('https:')
+
+function handedOut(request: AuthRequest, cookie: string): Readonly<Record<string, string>> {
+  const { pathname } = new URL(`${request.baseUrl}/auth`)
+  const secure = isSecure(request.baseUrl) ? '; Secure' : ''
+  return { 'set-cookie': `${nameOf(request)}=${cookie}; Path=${pathname}; HttpOnly; SameSite=Lax${secure}` }
+}
+
+function cookieOf(request: AuthRequest): string | undefined {
+  const start = `${nameOf(request)}=`
+  const found = (request.headers.cookie ?? '').split(/[;,] */).find((each) => each.startsWith(start))
+  const value = found?.slice(start.length) ?? ''
+  return /^[\w-]{43}$/.test(value) ? value : undefined
+}

@@ -1,0 +1,443 @@
+/** Specification 5.1: the authorization endpoint and its pages, up to where the browser is sent back to. */
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { makeLaunch } from '../../lambdas/auth/launches.ts'
+import { type Authorization, authorization, BASE, SECRET } from './authorization.ts'
+import { allow, backOf, browser, formsOf, logIn } from './browser.ts'
+
+const BACK = 'https://app.example/back'
+const ASKED = {
+  response_type: 'code',
+  client_id: 'app',
+  redirect_uri: BACK,
+  scope: 'openid fhirUser user/Observation.rs user/Patient.rs',
+  state: 'a state & more',
+  aud: BASE,
+}
+
+let auth: Authorization
+
+beforeAll(async () => {
+  auth = await authorization({
+    patients: [
+      { id: '1', name: 'Ann <b>Bell</b>', detail: 'born 1970-01-01' },
+      { id: '2', name: 'Bob', detail: '' },
+    ],
+  })
+  const scopes = ['openid', 'fhirUser', 'launch', 'launch/patient', 'offline_access', 'patient/*.rs', 'user/*.rs', 'system/*.rs']
+  await auth.addClient('app', { name: 'The <i>App</i>', redirectUris: [BACK, 'https://app.example/other?x=1'], scopes })
+  await auth.addClient('native', {
+    authentication: { kind: 'public' },
+    redirectUris: ['com.example.app:/back', 'http://127.0.0.1/back'],
+    scopes,
+  })
+  await auth.addUser('ann', { fhirUser: 'Practitioner/7' })
+  await auth.addUser('pat', { fhirUser: 'Patient/2', scopes: ['patient/*.rs'] })
+})
+
+beforeEach(async () => {
+  auth.audited.length = auth.checked.length = 0
+  for (const name of ['ann', 'pat'])
+    for (const { key } of await auth.grants.listOf('consent', `subject-of-${name}`)) await auth.grants.remove('consent', key)
+})
+
+describe('a login', () => {
+  it('leads by way of consent back to the app, with a code, the state and the issuer', async () => {
+    const user = browser(auth)
+    const login = await user.open('/auth/authorize', ASKED)
+    expect([login.status, login.text.includes('The &#60;i&#62;App&#60;/i&#62;'), login.text.includes('<i>')]).toEqual([200, true, false])
+    const consent = await logIn(user, login, 'ann')
+    expect(consent.text).toContain('Read and search data of the kind Observation that you can see')
+    const { uri, sent } = backOf(await allow(user, consent))
+    expect([uri, sent]).toEqual([BACK, { code: expect.any(String), state: ASKED.state, iss: BASE }])
+    expect(auth.audited.map(({ interaction, client, user, outcome, status }) => [interaction, client, user, outcome, status])).toEqual([
+      ['authorize', 'app', undefined, undefined, 200],
+      ['login', 'app', 'ann', 'logged in', 303],
+      ['authorize', 'app', 'ann', undefined, 200],
+      ['consent', 'app', 'ann', 'code', 303],
+    ])
+  })
+
+  it('fails alike for a wrong password and for nobody, says so, and records no name that is none', async () => {
+    const user = browser(auth)
+    const login = await user.open('/auth/authorize', ASKED)
+    const wrong = await logIn(user, login, 'ann', 'wrong')
+    const nobody = await logIn(user, login, 'hunter2', 'wrong')
+    expect([wrong.status, nobody.status]).toEqual([403, 403])
+    expect(wrong.text).toContain('The user name or the password is wrong.')
+    expect(wrong.text.replaceAll('ann', '')).toBe(nobody.text.replaceAll('hunter2', ''))
+    expect(auth.checked).toEqual(['wrong', 'wrong'])
+    expect(auth.audited.slice(1).map(({ user, outcome, status }) => [user, outcome, status])).toEqual([
+      ['ann', 'login failed', 403],
+      [undefined, 'login failed', 403],
+    ])
+    expect(JSON.stringify(auth.audited)).not.toContain('hunter2')
+  })
+
+  it('takes the name as it is typed, whatever its case, and goes on without asking again', async () => {
+    const user = browser(auth)
+    await logIn(user, await user.open('/auth/authorize', ASKED), ' Ann ', 'password-of-ann')
+    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The')
+  })
+
+  it('renews the cookie, which scripts cannot read, and which is sent over TLS only', async () => {
+    const user = browser(auth)
+    const login = await user.open('/auth/authorize', ASKED)
+    const [[name, before]] = [...user.cookies] as [[string, string]]
+    await logIn(user, login, 'ann')
+    const after = user.cookies.get(name)
+    expect([name, after === before, user.cookies.size]).toEqual([expect.stringMatching(/^__Secure-fhir-/), false, 1])
+    const set = user.visited.find(({ headers }) => headers['set-cookie']?.includes(after!))!.headers['set-cookie']
+    expect(set).toBe(`${name}=${after}; Path=/fhir/auth; HttpOnly; SameSite=Lax; Secure`)
+    user.cookies.set(name, before)
+    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Sign in')
+  })
+
+  it('is refused from another site, and without the cookie of its page', async () => {
+    const user = browser(auth)
+    const login = await user.open('/auth/authorize', ASKED)
+    const foreign = browser(auth)
+    await foreign.open('/auth/authorize', ASKED)
+    for (const other of [foreign, browser(auth)]) {
+      const answer = await logIn(other, login, 'ann')
+      expect([answer.status, answer.text.includes('Please try again')]).toEqual([403, true])
+    }
+    expect(auth.checked).toEqual([])
+  })
+
+  it('is slowed for an account and for an address, before the password is looked at', async () => {
+    const slow = await authorization()
+    await slow.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
+    await slow.addUser('ann')
+    const user = browser(slow)
+    const login = await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
+    const statuses: number[] = []
+    for (let i = 0; i < 7; i++) statuses.push((await logIn(user, login, 'ann', 'wrong')).status)
+    expect([statuses, slow.checked.length]).toEqual([[403, 403, 403, 403, 403, 429, 429], 5])
+    const refused = await logIn(user, login, 'ann')
+    expect([refused.status, refused.headers['retry-after'], refused.text.includes('Too many attempts')]).toEqual([429, '1', true])
+    slow.later(1_000)
+    expect((await logIn(user, login, 'ann')).status).toBe(200)
+    const robot = browser(slow)
+    const form = await robot.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
+    const many = await Promise.all(Array.from({ length: 100 }, (_, i) => logIn(robot, form, `user${i}`, 'wrong')))
+    expect(many.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(50)
+    expect(slow.checked.length).toBeLessThanOrEqual(56)
+  })
+})
+
+describe('consent', () => {
+  it('is to what the user leaves ticked', async () => {
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    const { sent } = backOf(await allow(user, page, ['user/Patient.rs', 'fhirUser']))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    expect((await auth.ask('POST', '/auth/token', { form })).body.scope).toBe('openid user/Observation.rs')
+  })
+
+  it('is remembered, with what was not allowed, until more is asked for', async () => {
+    const user = browser(auth)
+    await allow(user, await logIn(user, await user.open('/auth/authorize', ASKED), 'ann'), ['user/Patient.rs'])
+    expect(backOf(await user.open('/auth/authorize', ASKED)).sent.code).toEqual(expect.any(String))
+    expect(backOf(await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs', prompt: 'none' })).sent.code).toBeDefined()
+    const more = await user.open('/auth/authorize', { ...ASKED, scope: `${ASKED.scope} offline_access` })
+    expect(
+      formsOf(more)[0]!
+        .fields.filter(([name]) => name === 'keep')
+        .map(([, scope]) => scope),
+    ).toEqual(['fhirUser', 'user/Observation.rs', 'offline_access'])
+    expect((await user.open('/auth/authorize', { ...ASKED, prompt: 'consent' })).text).toContain('Let The')
+  })
+
+  it('is asked each time of a public client whose name others can take', async () => {
+    const user = browser(auth)
+    const asked = { ...ASKED, client_id: 'native', redirect_uri: 'com.example.app:/back' }
+    const first = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
+    expect(backOf(await allow(user, first)).uri).toBe('com.example.app:/back')
+    expect((await user.open('/auth/authorize', asked)).text).toContain('Let The')
+  })
+
+  it('that is refused is told to the app', async () => {
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
+    expect(backOf(await user.submit(page, [['decision', 'deny']])).sent).toEqual(denied)
+    const nothing = { ...ASKED, scope: 'user/Observation.rs' }
+    expect(backOf(await allow(user, await user.open('/auth/authorize', nothing), ['user/Observation.rs'])).sent).toEqual(denied)
+  })
+
+  it('cannot be given from another site, nor for more than was asked', async () => {
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    const forged = await user.submit(
+      page,
+      [['decision', 'allow']],
+      0,
+      formsOf(page)[0]!
+        .fields.filter(([name]) => name === 'csrf')
+        .map(([, value]) => value),
+    )
+    expect([forged.status, forged.headers.location]).toEqual([403, undefined])
+    const { sent } = backOf(
+      await user.submit(page, [
+        ['decision', 'allow'],
+        ['keep', 'user/*.rs'],
+        ['keep', 'system/*.rs'],
+      ]),
+    )
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    expect((await auth.ask('POST', '/auth/token', { form })).body.scope).toBe(ASKED.scope)
+  })
+
+  it('can be withdrawn by the user: nothing that it gave counts any more', async () => {
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs offline_access' }), 'ann')
+    const { sent } = backOf(await allow(user, page))
+    const as = { client_id: 'app', client_secret: SECRET }
+    const tokens = await auth.ask('POST', '/auth/token', {
+      form: { ...as, grant_type: 'authorization_code', code: sent.code!, redirect_uri: BACK },
+    })
+    const isActive = async () =>
+      (await auth.ask('POST', '/auth/introspect', { form: { ...as, token: tokens.body.access_token } })).body.active
+    expect(await isActive()).toBe(true)
+    const account = await user.open('/auth/account')
+    expect(account.text).toContain('Withdraw from The &#60;i&#62;App')
+    const after = await user.submit(account, [['withdraw', 'app']], 1)
+    expect(after.text).toContain('You have let no app in')
+    expect(await isActive()).toBe(false)
+    const refresh = { ...as, grant_type: 'refresh_token', refresh_token: tokens.body.refresh_token }
+    expect((await auth.ask('POST', '/auth/token', { form: refresh })).body.error).toBe('invalid_grant')
+    expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The')
+    expect(auth.audited).toContainEqual(
+      expect.objectContaining({ interaction: 'account', client: 'app', user: 'ann', outcome: 'withdrawn' }),
+    )
+  })
+})
+
+describe('what is wrong with a request', () => {
+  const page: readonly (readonly [string, Record<string, string>])[] = [
+    ['an unknown client', { client_id: 'nobody' }],
+    ['no client', { client_id: '' }],
+    ['another address', { redirect_uri: 'https://evil.example/back' }],
+    ['an address that begins as the right one', { redirect_uri: `${BACK}/more` }],
+    ['the right address with a query', { redirect_uri: `${BACK}?a=b` }],
+    ['the right address with a fragment', { redirect_uri: `${BACK}#a` }],
+    ['another case', { redirect_uri: 'https://app.example/BACK' }],
+    ['a script', { redirect_uri: 'javascript:alert(1)' }],
+    ['no address', { redirect_uri: '' }],
+    ['an address of this machine that is not registered', { redirect_uri: 'http://127.0.0.1:5000/back' }],
+  ]
+  it.each(page)('%s is shown to the user, who is sent nowhere', async (_, wrong) => {
+    const { status, headers, text } = await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })
+    expect([status, headers.location, headers['content-type']]).toEqual([400, undefined, 'text/html; charset=utf-8'])
+    expect([text.includes('This does not work'), text.includes('evil.example')]).toEqual([true, false])
+  })
+
+  it('a client or an address that stands twice too', async () => {
+    for (const more of ['&client_id=app', `&redirect_uri=${BACK}`])
+      expect((await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}${more}` })).status).toBe(400)
+  })
+
+  const told: readonly (readonly [string, Record<string, string>, string])[] = [
+    ['another response type', { response_type: 'token' }, 'unsupported_response_type'],
+    ['no response type', { response_type: '' }, 'invalid_request'],
+    ['another aud', { aud: 'https://other.example/fhir' }, 'invalid_request'],
+    ['no aud', { aud: '' }, 'invalid_request'],
+    ['no scope', { scope: '' }, 'invalid_scope'],
+    ['scopes that are not registered', { scope: 'patient/*.cruds system/admin' }, 'told later'],
+    ['unknown scopes', { scope: 'everything' }, 'invalid_scope'],
+    ['PKCE without a hash', { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' }, 'invalid_request'],
+    ['PKCE without a method', { code_challenge: 'a'.repeat(43) }, 'invalid_request'],
+    ['a challenge that is none', { code_challenge: 'abc', code_challenge_method: 'S256' }, 'invalid_request'],
+    ['another response mode', { response_mode: 'fragment' }, 'invalid_request'],
+    ['a request as JWT', { request: 'a.b.c' }, 'request_not_supported'],
+    ['a request by reference', { request_uri: 'https://a.example' }, 'request_uri_not_supported'],
+    ['prompt none and login', { prompt: 'none login' }, 'invalid_request'],
+    ['prompt none without a login', { prompt: 'none' }, 'login_required'],
+    ['max_age that is no number', { max_age: 'x' }, 'invalid_request'],
+  ]
+  it.each(told.filter(([, , error]) => error !== 'told later'))('%s is told to the app', async (_, wrong, error) => {
+    const answer = await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })
+    expect(backOf(answer)).toEqual({ uri: BACK, sent: { error, error_description: expect.any(String), state: ASKED.state, iss: BASE } })
+    expect(auth.audited).toMatchObject([{ interaction: 'authorize', client: 'app', outcome: error }])
+  })
+
+  it('a parameter that stands twice too, state apart, which is left out', async () => {
+    const twice = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&scope=a` })
+    expect(backOf(twice).sent.error).toBe('invalid_request')
+    const states = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&state=other` })
+    expect(backOf(states).sent).toEqual({ error: 'invalid_request', error_description: expect.any(String), iss: BASE })
+  })
+
+  it('an address may have a query of its own, and an app on this machine any port', async () => {
+    const asked = { ...ASKED, prompt: 'none' }
+    const own = await auth.ask('GET', '/auth/authorize', { query: { ...asked, redirect_uri: 'https://app.example/other?x=1' } })
+    expect(own.headers.location).toContain('https://app.example/other?x=1&error=login_required')
+    const port = await auth.ask('GET', '/auth/authorize', {
+      query: { ...asked, client_id: 'native', redirect_uri: 'http://127.0.0.1:51234/back' },
+    })
+    expect(port.headers.location).toContain('http://127.0.0.1:51234/back?error=login_required')
+  })
+
+  it('a POST becomes a GET, for which the browser sends its cookie', async () => {
+    const { status, headers } = await auth.ask('POST', '/auth/authorize', { form: ASKED })
+    expect([status, headers.location]).toEqual([303, `${BASE}/auth/authorize?${new URLSearchParams(ASKED)}`])
+  })
+
+  it('PKCE can be asked of everybody', async () => {
+    const strict = await authorization({ choices: { pkce: 'require' } })
+    await strict.addClient('app', { redirectUris: [BACK], scopes: ['openid'] })
+    expect(backOf(await strict.ask('GET', '/auth/authorize', { query: ASKED })).sent.error).toBe('invalid_request')
+  })
+
+  it('a login that is too old, or that is asked for again, is asked for once', async () => {
+    const user = browser(auth)
+    await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    const again = await user.open('/auth/authorize', { ...ASKED, prompt: 'login' })
+    expect(again.text).toContain('Sign in')
+    expect((await logIn(user, again, 'ann')).text).toContain('Let The')
+    auth.later(100_000)
+    expect((await user.open('/auth/authorize', { ...ASKED, max_age: '99' })).text).toContain('Sign in')
+    expect((await user.open('/auth/authorize', { ...ASKED, max_age: '101' })).text).toContain('Let The')
+    expect(backOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error).toBe('consent_required')
+  })
+})
+
+describe('a patient', () => {
+  const STANDALONE = { ...ASKED, scope: 'launch/patient patient/*.rs' }
+
+  it('is chosen from those that are found, whose names are text', async () => {
+    const user = browser(auth)
+    const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
+    expect([picker.text.includes('Choose a patient'), picker.text.includes('Ann &#60;b&#62;Bell'), picker.text.includes('<b>')]).toEqual([
+      true,
+      true,
+      false,
+    ])
+    const found = await user.submit(picker, [['find_patient', 'bo']])
+    expect([found.text.includes('Bob'), found.text.includes('Ann')]).toEqual([true, false])
+    const consent = await user.submit(found, [['chosen_patient', '2']], 1)
+    expect(consent.text).toContain('The patient is <strong>Bob</strong>')
+    const { sent } = backOf(await allow(user, consent))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { body } = await auth.ask('POST', '/auth/token', { form })
+    expect(body).toMatchObject({ patient: '2', need_patient_banner: true, smart_style_url: `${BASE}/auth/style` })
+    expect((await user.open('/auth/authorize', { ...STANDALONE, prompt: 'none' })).headers.location).toContain('interaction_required')
+  })
+
+  it('whom the user may not see cannot be chosen', async () => {
+    const user = browser(auth)
+    await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
+    expect((await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: '3' })).text).toContain('Choose a patient')
+  })
+
+  it('is the user, where the user is one', async () => {
+    const own = await authorization({ patients: [{ id: '2', name: 'Pat', detail: '' }] })
+    await own.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
+    await own.addUser('pat', { fhirUser: 'Patient/2' })
+    const user = browser(own)
+    expect((await logIn(user, await user.open('/auth/authorize', STANDALONE), 'pat')).text).toContain('The patient is <strong>Pat')
+  })
+
+  it('comes with the launch of an app, which counts once, for one client and one user', async () => {
+    const launched = { client: 'app', user: 'ann', patient: '1', encounter: 'e1', banner: false }
+    const ehr = async (of: object) => ({ ...ASKED, scope: 'launch patient/*.rs', launch: await makeLaunch(auth, { ...launched, ...of }) })
+    const user = browser(auth)
+    const asked = await ehr({})
+    const consent = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
+    expect(consent.text).toContain('Ann &#60;b&#62;Bell')
+    const { sent } = backOf(await allow(user, consent))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { body } = await auth.ask('POST', '/auth/token', { form })
+    expect(body).toMatchObject({ patient: '1', encounter: 'e1', need_patient_banner: false, scope: 'launch patient/*.rs' })
+    const error = async (query: Record<string, string>) => backOf(await user.open('/auth/authorize', query)).sent.error
+    expect(await error(asked)).toBe('invalid_request')
+    expect(await error({ ...asked, launch: 'unknown' })).toBe('invalid_request')
+    expect(await error(await ehr({ client: 'native' }))).toBe('invalid_request')
+    expect(await error(await ehr({ user: 'pat' }))).toBe('access_denied')
+    expect(await error(await ehr({ patient: '9' }))).toBe('access_denied')
+    expect(backOf(await user.open('/auth/authorize', await ehr({}))).sent.code).toBeDefined()
+  })
+
+  it('belongs to a tenant, and so does the token', async () => {
+    const many = await authorization({
+      choices: { tenancy: true },
+      patients: [
+        { id: '1', name: 'Eve', detail: '', tenant: 'b' },
+        { id: '1', name: 'Zoe', detail: '', tenant: 'c' },
+      ],
+    })
+    await many.addClient('app', { redirectUris: [BACK], scopes: ['patient/*.rs', 'user/*.rs'], tenants: ['*'] })
+    await many.addUser('ann', { tenants: ['a', 'b'] })
+    await many.addUser('out', { tenants: [] })
+    const user = browser(many)
+    const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
+    expect([picker.text.includes('Eve'), picker.text.includes('Zoe')]).toEqual([true, false])
+    expect((await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: 'c/1' })).text).toContain('Choose a patient')
+    const { sent } = backOf(await allow(user, await user.submit(picker, [['chosen_patient', 'b/1']], 1)))
+    const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
+    const { body } = await many.ask('POST', '/auth/token', { form })
+    expect(JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())).toMatchObject({ tenant: 'b', patient: '1' })
+    const stranger = browser(many)
+    const denied = await logIn(stranger, await stranger.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' }), 'out')
+    expect(backOf(denied).sent.error).toBe('access_denied')
+  })
+})
+
+describe('every page', () => {
+  it('lets nothing run, be framed or be kept, and leads only where the app is', async () => {
+    const user = browser(auth)
+    const pages = [
+      await user.open('/auth/authorize', ASKED),
+      await logIn(user, user.visited[0]!, 'ann'),
+      await user.open('/auth/account'),
+      await user.open('/auth/logout'),
+      await user.open('/auth/authorize', { ...ASKED, client_id: 'nobody' }),
+    ]
+    for (const { headers, text } of pages) {
+      expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' })
+      const policy = headers['content-security-policy']!
+      expect(policy).toMatch(
+        /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'(?: https:\/\/app\.example)?; frame-ancestors 'none'; base-uri 'none'$/,
+      )
+      expect(text).not.toMatch(/<script|javascript:|\son\w+=|style="/i)
+      expect(text).toMatch(/^<!doctype html>\n<html lang="en">/)
+    }
+    expect(pages.slice(0, 2).every(({ headers }) => headers['content-security-policy']!.includes('https://app.example'))).toBe(true)
+  })
+
+  it('is read by no other site; what apps in browsers need is', async () => {
+    const origin = { headers: { origin: 'https://app.example' } }
+    const allowed = async (method: string, path: string) => (await auth.ask(method, path, origin)).headers['access-control-allow-origin']
+    for (const path of ['authorize', 'login', 'consent', 'account', 'logout', 'introspect'])
+      for (const method of ['GET', 'POST', 'OPTIONS']) expect([path, await allowed(method, `/auth/${path}`)]).toEqual([path, undefined])
+    for (const [method, path] of [
+      ['POST', '/auth/token'],
+      ['POST', '/auth/revoke'],
+      ['GET', '/auth/jwks'],
+      ['OPTIONS', '/auth/token'],
+      ['GET', '/.well-known/smart-configuration'],
+    ] as const)
+      expect([path, await allowed(method, path)]).toEqual([path, '*'])
+  })
+
+  it('tells of a broken machine in a page', async () => {
+    const broken = await authorization()
+    broken.clients.get = async () => {
+      throw new Error('secret')
+    }
+    const { status, text, headers } = await broken.ask('GET', '/auth/authorize', { query: ASKED })
+    expect([status, headers['content-type'], text.includes('request-1'), text.includes('secret')]).toEqual([
+      500,
+      'text/html; charset=utf-8',
+      true,
+      false,
+    ])
+  })
+
+  it('ends a session, and with it online access', async () => {
+    const user = browser(auth)
+    await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    const out = await user.submit(await user.open('/auth/logout'))
+    expect([out.text.includes('You are signed out'), (await user.open('/auth/account')).text.includes('Sign in')]).toEqual([true, true])
+  })
+})
