@@ -1,0 +1,329 @@
+/** Codes, refresh tokens and ID tokens: what they give, once, and what using them twice takes away. */
+import { createHash } from 'node:crypto'
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET, type Settings, T0 } from './authorization.ts'
+import { allow, backOf, browser, logIn } from './browser.ts'
+
+const BACK = 'https://app.example/back'
+const AS = { client_id: 'app', client_secret: SECRET }
+const SCOPES = [
+  'openid',
+  'fhirUser',
+  'profile',
+  'offline_access',
+  'online_access',
+  'patient/*.rs',
+  'user/*.cruds',
+  'system/*.rs',
+  'system/admin',
+]
+
+let auth: Authorization
+
+async function started(settings: Settings = {}): Promise<Authorization> {
+  const made = await authorization(settings)
+  await made.addClient('app', { redirectUris: [BACK], scopes: SCOPES })
+  await made.addClient('other', { redirectUris: [BACK], scopes: SCOPES })
+  await made.addClient('native', { redirectUris: [BACK], scopes: SCOPES, authentication: { kind: 'public' } })
+  await made.addUser('ann', { fhirUser: 'Practitioner/7', scopes: ['user/Observation.rs', 'user/Patient.rs'] })
+  return made
+}
+
+beforeEach(async () => {
+  auth = await started()
+})
+
+/** A code for these scopes, and the browser that got it. */
+async function codeFor(scope: string, more: Record<string, string> = {}) {
+  const user = browser(auth)
+  const asked = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope, prompt: 'consent', ...more }
+  const page = await logIn(user, await user.open('/auth/authorize', asked), 'ann')
+  const { sent } = backOf(await allow(user, page))
+  return { user, code: sent.code! }
+}
+
+const send = (form: Record<string, string>): Promise<Answer> => auth.ask('POST', '/auth/token', { form })
+const exchange = (code: string, more: Record<string, string> = {}) =>
+  send({ ...AS, grant_type: 'authorization_code', code, redirect_uri: BACK, ...more })
+const refresh = (refresh_token: string, more: Record<string, string> = {}) =>
+  send({ ...AS, grant_type: 'refresh_token', refresh_token, ...more })
+const isActive = async (token: string): Promise<boolean> =>
+  (await auth.ask('POST', '/auth/introspect', { form: { ...AS, token } })).body.active
+
+const INVALID = { status: 400, body: { error: 'invalid_grant' } }
+
+describe('a code', () => {
+  it('gives tokens for the user, with every field', async () => {
+    const { code } = await codeFor('openid fhirUser offline_access user/*.cruds', { nonce: 'n-1' })
+    const { status, body, headers } = await exchange(code)
+    expect([status, headers['cache-control'], headers.pragma]).toEqual([200, 'no-store', 'no-cache'])
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      id_token: expect.any(String),
+      refresh_token: expect.any(String),
+      expires_in: 3_600,
+      refresh_expires_in: 7_776_000,
+      token_type: 'Bearer',
+      'not-before-policy': 0,
+      session_state: expect.any(String),
+      scope: 'openid fhirUser offline_access user/Observation.rs user/Patient.rs',
+    })
+    expect(claimsOf(body.access_token)).toEqual({
+      iss: BASE,
+      aud: BASE,
+      sub: 'subject-of-ann',
+      iat: T0 / 1000,
+      exp: T0 / 1000 + 3_600,
+      jti: expect.any(String),
+      typ: 'Bearer',
+      azp: 'app',
+      client_id: 'app',
+      scope: body.scope,
+      sid: body.session_state,
+      session_state: body.session_state,
+      acr: '1',
+      client_auth: 'secret',
+      preferred_username: 'ann',
+      fhirUser: 'Practitioner/7',
+    })
+    expect(auth.audited.at(-1)).toMatchObject({
+      interaction: 'token',
+      client: 'app',
+      user: 'ann',
+      outcome: 'authorization_code',
+      status: 200,
+    })
+  })
+
+  it('is never for more than the user may, nor for the whole system', async () => {
+    const { code } = await codeFor('user/Observation.rs user/Encounter.rs system/*.rs system/admin')
+    expect((await exchange(code)).body.scope).toBe('user/Observation.rs')
+  })
+
+  it('counts once: used again, what it gave does not count any more', async () => {
+    const { code } = await codeFor('offline_access user/*.rs')
+    const { body } = await exchange(code)
+    expect(await isActive(body.access_token)).toBe(true)
+    auth.later(60_000)
+    expect(await exchange(code)).toMatchObject(INVALID)
+    expect(await isActive(body.access_token)).toBe(false)
+    expect(await refresh(body.refresh_token)).toMatchObject(INVALID)
+  })
+
+  it('sent many times at once gives tokens once at most, and none that counts', async () => {
+    const { code } = await codeFor('offline_access user/*.rs')
+    const answers = await Promise.all(Array.from({ length: 5 }, () => exchange(code)))
+    const given = answers.filter(({ status }) => status === 200)
+    expect(given.length).toBeLessThanOrEqual(1)
+    for (const { body } of given)
+      expect([await isActive(body.access_token), (await refresh(body.refresh_token)).status]).toEqual([false, 400])
+  })
+
+  it('counts ten minutes', async () => {
+    const [early, late] = [await codeFor('user/*.rs'), await codeFor('user/Patient.rs')]
+    auth.later(599_999)
+    expect((await exchange(early.code)).status).toBe(200)
+    auth.later(1)
+    expect(await exchange(late.code)).toMatchObject(INVALID)
+  })
+
+  it('is its client’s, for the address it was asked with', async () => {
+    const { code } = await codeFor('user/*.rs')
+    expect(await exchange(code, { client_id: 'other' })).toMatchObject(INVALID)
+    expect(await exchange(code, { redirect_uri: `${BACK}/` })).toMatchObject(INVALID)
+    expect(await exchange(code, { redirect_uri: '' })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+    expect(await exchange('unknown')).toMatchObject(INVALID)
+    expect(await exchange('')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+    expect((await exchange(code)).status).toBe(200)
+  })
+
+  it('is worth nothing once the user is gone, has another password, or the client was removed', async () => {
+    const gone = async (change: () => Promise<unknown>) => {
+      auth = await started()
+      const { code } = await codeFor('user/*.rs offline_access')
+      const { code: later } = await codeFor('user/*.rs offline_access')
+      const { body } = await exchange(later)
+      await change()
+      expect([(await exchange(code)).body.error, (await refresh(body.refresh_token)).body.error]).toEqual([
+        'invalid_grant',
+        'invalid_grant',
+      ])
+    }
+    await gone(() => auth.users.change('ann', () => undefined))
+    await gone(() => auth.users.change('ann', (user) => ({ ...user!, subject: 'another' })))
+    await gone(() => auth.revocations.revoke({ mark: 'user:subject-of-ann', before: T0, until: T0 * 2 }))
+    await gone(() => auth.revocations.revoke({ mark: 'client:app', before: T0, until: T0 * 2 }))
+  })
+
+  it('goes to a public client too, which says only who it is', async () => {
+    const { code } = await codeFor('user/*.rs offline_access', { client_id: 'native' })
+    const { status, body } = await send({ client_id: 'native', grant_type: 'authorization_code', code, redirect_uri: BACK })
+    expect([status, claimsOf(body.access_token).client_auth]).toEqual([200, 'none'])
+    expect((await send({ client_id: 'native', grant_type: 'refresh_token', refresh_token: body.refresh_token })).status).toBe(200)
+  })
+})
+
+describe('PKCE', () => {
+  const verifier = 'a-verifier.of~43_characters-or-more-0123456789'
+  const challenge = { code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' }
+
+  it('binds a code to who knows the verifier', async () => {
+    const { code } = await codeFor('user/*.rs', challenge)
+    expect(await exchange(code)).toMatchObject(INVALID)
+    expect(await exchange(code, { code_verifier: `${verifier}x` })).toMatchObject(INVALID)
+    expect(await exchange(code, { code_verifier: 'short' })).toMatchObject(INVALID)
+    expect((await exchange(code, { code_verifier: verifier })).status).toBe(200)
+  })
+
+  it('a verifier for a code without a challenge is refused', async () => {
+    const { code } = await codeFor('user/*.rs')
+    expect(await exchange(code, { code_verifier: verifier })).toMatchObject(INVALID)
+  })
+
+  it('is passed over where it is off', async () => {
+    auth = await started({ choices: { pkce: 'off' } })
+    const { code } = await codeFor('user/*.rs', challenge)
+    expect((await exchange(code, { code_verifier: 'anything' })).status).toBe(200)
+  })
+})
+
+describe('a refresh token', () => {
+  const refreshable = async (scope = 'openid offline_access user/*.rs'): Promise<Answer['body']> =>
+    (await exchange((await codeFor(scope)).code)).body
+
+  it('gives new tokens of the same session, and the next refresh token', async () => {
+    const first = await refreshable()
+    auth.later(10_000)
+    const { status, body } = await refresh(first.refresh_token)
+    expect([status, body.scope, body.session_state, body.refresh_token === first.refresh_token]).toEqual([
+      200,
+      first.scope,
+      first.session_state,
+      false,
+    ])
+    expect([claimsOf(body.access_token).sid, await isActive(first.access_token), await isActive(body.access_token)]).toEqual([
+      first.session_state,
+      true,
+      true,
+    ])
+    expect((await refresh(body.refresh_token)).status).toBe(200)
+    expect(auth.audited.filter(({ outcome, user }) => outcome === 'refresh_token' && user === 'ann')).toHaveLength(2)
+  })
+
+  it('that comes twice ends all that came of it, for thief and owner', async () => {
+    const first = await refreshable()
+    const { body: second } = await refresh(first.refresh_token)
+    expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
+    expect(await refresh(second.refresh_token)).toMatchObject(INVALID)
+    expect([await isActive(first.access_token), await isActive(second.access_token)]).toEqual([false, false])
+  })
+
+  it('that comes many times at once gives tokens once at most, and none that counts', async () => {
+    const first = await refreshable()
+    const answers = await Promise.all(Array.from({ length: 5 }, () => refresh(first.refresh_token)))
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
+    for (const { body, status } of answers) if (status === 200) expect(await isActive(body.access_token)).toBe(false)
+  })
+
+  it('may be used for less, never for more; the next one is for all again', async () => {
+    const first = await refreshable('offline_access user/Patient.rs user/Observation.rs')
+    const { body } = await refresh(first.refresh_token, { scope: 'user/Patient.r' })
+    expect(body.scope).toBe('user/Patient.r')
+    for (const more of ['user/Encounter.rs', 'user/Patient.rs openid', 'what'])
+      expect(await refresh(body.refresh_token, { scope: more })).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
+    expect((await refresh(body.refresh_token)).body.scope).toBe(first.scope)
+  })
+
+  it('gives what client and user may by now', async () => {
+    const first = await refreshable('offline_access user/Patient.rs user/Observation.rs')
+    await auth.users.change('ann', (user) => ({ ...user!, scopes: ['user/Patient.r'] }))
+    const { body } = await refresh(first.refresh_token)
+    expect(body.scope).toBe('offline_access user/Patient.r')
+    await auth.addClient('app', { scopes: ['openid'] })
+    expect(await refresh(body.refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
+  })
+
+  it('is its client’s, and ends ninety days after it was last used', async () => {
+    const first = await refreshable()
+    expect(await refresh(first.refresh_token, { client_id: 'other' })).toMatchObject(INVALID)
+    auth.later(89 * 86_400_000)
+    const { body } = await refresh(first.refresh_token)
+    auth.later(90 * 86_400_000)
+    expect(await refresh(body.refresh_token)).toMatchObject(INVALID)
+  })
+
+  it('of online access ends with the session in the browser', async () => {
+    const { user, code } = await codeFor('online_access user/*.rs')
+    const { body } = await exchange(code)
+    expect(body.refresh_expires_in).toBe(43_200)
+    const { body: second } = await refresh(body.refresh_token)
+    await user.submit(await user.open('/auth/logout'))
+    expect(await refresh(second.refresh_token)).toMatchObject(INVALID)
+  })
+
+  it('can be revoked by its client, with all that it gave', async () => {
+    const first = await refreshable()
+    const revoke = (client_id: string) => auth.ask('POST', '/auth/revoke', { form: { ...AS, client_id, token: first.refresh_token } })
+    expect([(await revoke('other')).status, await isActive(first.access_token)]).toEqual([200, true])
+    expect([(await revoke('app')).status, await isActive(first.access_token)]).toEqual([200, false])
+    expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
+  })
+
+  it('is not given where it was not asked for, and none is kept as it is', async () => {
+    const { body } = await exchange((await codeFor('user/*.rs')).code)
+    expect([body.refresh_token, body.refresh_expires_in]).toEqual([undefined, 0])
+    const { refresh_token } = await refreshable()
+    const kept = await auth.grants.listOf('refresh', 'subject-of-ann app')
+    expect([kept.length, JSON.stringify(kept).includes(refresh_token)]).toEqual([1, false])
+  })
+})
+
+describe('an ID token', () => {
+  const idToken = async (scope: string, more: Record<string, string> = {}) => (await exchange((await codeFor(scope, more)).code)).body
+
+  it('says who logged in, when, and for which request', async () => {
+    const body = await idToken('openid fhirUser profile', { nonce: 'n-1' })
+    const jwks = (await auth.ask('GET', '/auth/jwks')).body
+    const options = { issuer: BASE, audience: 'app', algorithms: ['RS256'], currentDate: new Date(T0) }
+    const { payload } = await jwtVerify(body.id_token, createLocalJWKSet(jwks), options)
+    expect(payload).toEqual({
+      iss: BASE,
+      aud: 'app',
+      sub: 'subject-of-ann',
+      iat: T0 / 1000,
+      exp: T0 / 1000 + 3_600,
+      typ: 'ID',
+      azp: 'app',
+      sid: body.session_state,
+      acr: '1',
+      auth_time: T0 / 1000,
+      at_hash: createHash('sha256').update(body.access_token).digest().subarray(0, 16).toString('base64url'),
+      nonce: 'n-1',
+      preferred_username: 'ann',
+      fhirUser: `${BASE}/Practitioner/7`,
+    })
+  })
+
+  it('says no more than was allowed, and is no access token', async () => {
+    const body = await idToken('openid')
+    const claims = claimsOf(body.id_token)
+    expect([claims.fhirUser, claims.preferred_username, claims.nonce]).toEqual([undefined, undefined, undefined])
+    expect(await isActive(body.id_token)).toBe(false)
+    expect((await idToken('user/*.rs')).id_token).toBeUndefined()
+  })
+
+  it('after a refresh tells of the same login, without the nonce of the request', async () => {
+    const first = await idToken('openid offline_access', { nonce: 'n-1' })
+    auth.later(7_200_000)
+    const { body } = await refresh(first.refresh_token)
+    const claims = claimsOf(body.id_token)
+    expect([claims.auth_time, claims.iat, claims.nonce, claims.sub, claims.acr]).toEqual([
+      T0 / 1000,
+      T0 / 1000 + 7_200,
+      undefined,
+      'subject-of-ann',
+      '0',
+    ])
+  })
+})
