@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import { Answers, lengthOf } from './answers.ts'
+import { pathBelow } from './base-path.ts'
 import { Bodies } from './bodies.ts'
 import { answerConnection, faultOf } from './broken-connection.ts'
 import { compressed } from './compressed.ts'
@@ -101,17 +102,18 @@ class Front {
     const headers = headersOf(incoming)
     const requestId = givenRequestId(headers) ?? this.#settings.newRequestId()
     const [path, query] = split(incoming.url ?? '/')
+    const below = pathBelow(path, this.#settings.basePath)
     const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
     const request: HttpRequest = {
       method,
-      path: path.slice(this.#settings.basePath.length) || '/',
+      path: below ?? '/',
       query,
       headers,
       body: NO_BODY,
       ...addressOf(incoming),
     }
     try {
-      const error = refused ?? this.#faultOf(incoming, path)
+      const error = refused ?? this.#faultOf(incoming, below)
       if (error !== undefined) await this.#send(incoming, outgoing, await this.#refuse(request, requestId, error))
       else if (hasBody(incoming)) await this.#answerWithBody(incoming, outgoing, request, requestId)
       else await this.#work(incoming, outgoing, request, requestId)
@@ -135,9 +137,8 @@ class Front {
     await answerConnection(socket, latest, response)
   }
 
-  #faultOf(incoming: IncomingMessage, path: string): Error | undefined {
-    const { basePath } = this.#settings
-    if (path !== basePath && !path.startsWith(`${basePath}/`)) return fhirError(404, 'not-found', `The base of this server is ${basePath}`)
+  #faultOf(incoming: IncomingMessage, below: string | undefined): Error | undefined {
+    if (below === undefined) return fhirError(404, 'not-found', `The base of this server is ${this.#settings.basePath}`)
     if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
       return fhirError(400, 'required', 'The header host is missing')
     // node keeps the first of two: only then are there fewer names than headers.
@@ -181,7 +182,7 @@ class Front {
   }
 
   #refuse(request: HttpRequest, requestId: string, refused: Error): Promise<HttpResponse> {
-    return this.#serve({ ...request, path: '/', query: '', refused }, requestId)
+    return this.#serve({ ...request, refused }, requestId)
   }
 
   /** What no step has caught is our fault: it is described, reported and recorded as far as that still works. */

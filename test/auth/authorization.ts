@@ -38,13 +38,14 @@ export type Settings = {
   readonly patients?: readonly FoundPatient[]
   readonly keySource?: KeySource
   readonly baseUrl?: string
+  readonly loopbackOnly?: boolean
 }
 
 const noKeys: KeySource = async () => {
   throw new Error('nothing is fetched here')
 }
 
-export async function authorization({ choices, patients = [], keySource = noKeys, baseUrl = BASE }: Settings = {}) {
+export async function authorization({ choices, patients = [], keySource = noKeys, baseUrl = BASE, loopbackOnly = false }: Settings = {}) {
   let now = T0
   let ids = 0
   const clock = { now: () => now, newId: () => `id-${++ids}` }
@@ -69,7 +70,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
   }
   const steps = authorizingSteps({
     audit: { prepare: () => undefined, record: (entry) => void audited.push(entry), close: async () => undefined },
-    ...{ clock, authenticator: openToAll, origins: '*', loopbackOnly: false },
+    ...{ clock, authenticator: openToAll, origins: '*', loopbackOnly },
     report: (error) => void reported.push(error),
   })
   const serve = server({ interactions: {}, endpoints: endpoints(ports), steps, site: { baseUrl, reading: () => ({}) as never } })

@@ -1,0 +1,79 @@
+/** The authorization server over HTTP: where it is found, in which form it refuses, and what it knows of who asks. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { pathBelow } from '../../lambdas/http/base-path.ts'
+import { requestOf } from '../../lambdas/http/gateway-event.ts'
+import { claimsOf, SECRET } from './authorization.ts'
+import { type Served, served } from './served.ts'
+
+let there: Served
+
+beforeAll(async () => {
+  there = await served()
+  await there.auth.addClient('app')
+})
+
+afterAll(() => there.close())
+
+const FORM = { client_id: 'app', client_secret: SECRET, grant_type: 'client_credentials' }
+
+it('its configuration is also found at the root of the origin', async () => {
+  const { base, origin } = there
+  for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
+    const wanted = (await (await fetch(`${base}/.well-known/${name}`)).json()) as { readonly issuer: string }
+    for (const url of [`${origin}/.well-known/${name}`, `${origin}/.well-known/${name}/fhir`]) {
+      const response = await fetch(url)
+      expect([url, response.status, await response.json()]).toEqual([url, 200, wanted])
+    }
+    expect(wanted.issuer).toBe(base)
+  }
+  for (const path of [
+    '/.well-known/other',
+    '/.well-known/smart-configuration/other',
+    '/.well-known/smart-configuration/fhir/more',
+    '/auth/token',
+  ])
+    expect([path, (await fetch(origin + path)).status]).toEqual([path, 404])
+  expect([pathBelow('/.well-known/openid-configuration', ''), pathBelow('/a', '/ab'), pathBelow('/ab/c', '/ab')]).toEqual([
+    '/.well-known/openid-configuration',
+    undefined,
+    '/c',
+  ])
+})
+
+it('a token says from which address it was asked for', async () => {
+  const response = await fetch(`${there.base}/auth/token`, { method: 'POST', body: new URLSearchParams(FORM) })
+  const { access_token } = (await response.json()) as { access_token: string }
+  expect(claimsOf(access_token).clientAddress).toBe('127.0.0.1')
+  const event = { httpMethod: 'POST', resource: '/auth/token', requestContext: { identity: { sourceIp: '203.0.113.7', userArn: null } } }
+  expect(requestOf(event)).toMatchObject({ address: '203.0.113.7', path: '/auth/token' })
+  expect(requestOf(event).arn).toBeUndefined()
+})
+
+it('what is refused before it is looked at is told in the form of OAuth too', async () => {
+  const busy = await served({}, 0)
+  try {
+    const response = await fetch(`${busy.base}/auth/token`, { method: 'POST', body: new URLSearchParams(FORM) })
+    expect([response.status, response.headers.get('retry-after'), await response.json()]).toEqual([
+      503,
+      '1',
+      { error: 'temporarily_unavailable', error_description: expect.any(String) },
+    ])
+    const fhir = await fetch(`${busy.base}/Patient`)
+    expect([fhir.status, ((await fhir.json()) as { resourceType: string }).resourceType]).toEqual([503, 'OperationOutcome'])
+  } finally {
+    await busy.close()
+  }
+})
+
+it('HEAD is answered as GET, OPTIONS with what browsers need', async () => {
+  const head = await fetch(`${there.base}/auth/jwks`, { method: 'HEAD' })
+  expect([head.status, Number(head.headers.get('content-length')) > 300, await head.text()]).toEqual([200, true, ''])
+  const origin = { origin: 'http://localhost:3000' }
+  const options = await fetch(`${there.base}/auth/token`, { method: 'OPTIONS', headers: origin })
+  expect([options.status, options.headers.get('access-control-allow-origin')]).toEqual([204, '*'])
+})
+
+it('on this machine only, nobody from elsewhere is answered', async () => {
+  const response = await fetch(`${there.base}/auth/jwks`, { headers: { origin: 'https://evil.example' } })
+  expect([response.status, await response.json()]).toEqual([403, { error: 'access_denied', error_description: expect.any(String) }])
+})

@@ -1,0 +1,25 @@
+/** The authorization server on the network of this machine, with the clock of this machine's tests: real clients ask it. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { nodeServer } from '../../lambdas/http/node-server.ts'
+import { type Authorization, authorization, type Settings } from './authorization.ts'
+
+export type Served = { readonly auth: Authorization; readonly base: string; readonly origin: string; readonly close: () => Promise<void> }
+
+export async function served(settings: Settings = {}, maxRequests = 100): Promise<Served> {
+  let auth: Authorization | undefined
+  const http = nodeServer((request, id) => auth!.serve(request, id), {
+    ...{ basePath: '/fhir', maxBody: 100_000, maxRequests, newRequestId: () => 'made-id', report: () => undefined },
+  })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  const origin = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  auth = await authorization({ ...settings, baseUrl: `${origin}/fhir`, loopbackOnly: true })
+  // Clients look at the clock of their machine.
+  auth.later(Date.now() - auth.now())
+  const close = async () => {
+    http.closeAllConnections()
+    await new Promise((resolve) => http.close(resolve))
+  }
+  return { auth, base: `${origin}/fhir`, origin, close }
+}
