@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The authorization server. It knows nothing of searches.
   'lambdas/auth': ['lambdas/fhir', 'lambdas/ports', 'lambdas/access', 'lambdas/search/pairs.ts', 'jose', 'node:crypto', 'node:util'],
   'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto', 'node:http'],
-  'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports'],
+  'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   'lambdas/http': [
     'lambdas/fhir',
     'lambdas/search',

@@ -114,7 +114,7 @@ export const definedFromTheFirst = (current: readonly ResourceVersion[]): Defini
 })
 
 /** Why a SearchParameter defines nothing. */
-const NO_ROOM = 'TooManyParameters'
+export const NO_ROOM = 'TooManyParameters'
 
 const mappingsIn = (definitions: readonly Definition[]): readonly CustomMapping[] => definitions.map(({ mapping }) => mapping)
 

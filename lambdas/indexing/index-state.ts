@@ -2,10 +2,22 @@
  * What the processes of a deployment share about their index: what is defined, what is built, and by whom. Changes are pure; of racing ones
  * none is lost (ports/kept-state.ts).
  */
+import { deflateRawSync } from 'node:zlib'
 import type { KeptState } from '../ports/kept-state.ts'
+import { Overloaded } from '../ports/overloaded.ts'
 import type { IndexStatus } from '../ports/reindex.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
-import { addRebuild, built, type Definitions, defined, NO_DEFINITIONS, poisonedBy, type Rebuild, tried } from './custom-definitions.ts'
+import {
+  addRebuild,
+  built,
+  type Definitions,
+  defined,
+  NO_DEFINITIONS,
+  NO_ROOM,
+  poisonedBy,
+  type Rebuild,
+  tried,
+} from './custom-definitions.ts'
 
 /** `taken`: names the attempt that builds it; a new wish for the same type has none. */
 export type Pending = Rebuild & { readonly taken?: string }
@@ -22,6 +34,18 @@ export type SharedState = KeptState<IndexState>
 
 export const NO_STATE: IndexState = NO_DEFINITIONS
 
+/** Bytes, deflated: who keeps the state may have 400 kB for it, of which what is under way takes some. */
+const MOST_BYTES = 300_000
+/** Of what one tenant defines: nobody alone leaves no room. */
+const MOST_OF_TENANT = 150_000
+
+function isRoomFor(kept: unknown, most = MOST_BYTES): boolean {
+  const text = JSON.stringify(kept)
+  return text.length <= most / 2 || deflateRawSync(text).length <= most
+}
+
+const ofTenant = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant)
+
 /** A worker that has not been heard of for so long is gone: ms. */
 export const GONE = 20 * 60_000
 
@@ -31,16 +55,25 @@ const on = (state: IndexState, change: (definitions: Definitions) => Definitions
   return changed === state ? state : { ...state, ...changed }
 }
 
-export const afterSearchParameter = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => defined(each, version))
+/** Where the state has no room for what it defines it defines nothing, as where a tenant defines too much. */
+export function afterSearchParameter(state: IndexState, version: ResourceVersion): IndexState {
+  const after = on(state, (each) => defined(each, version))
+  const isLarger = JSON.stringify(after).length > JSON.stringify(state).length
+  const isRoom = !isLarger || (isRoomFor(after) && isRoomFor(ofTenant(after, version.tenant), MOST_OF_TENANT))
+  return isRoom ? after : afterPoison(state, version, NO_ROOM)
+}
 
 export const afterPoison = (state: IndexState, version: VersionKey, reason: string): IndexState =>
   on(state, (each) => poisonedBy(each, version, reason))
 
 export const afterTry = (state: IndexState, version: ResourceVersion): IndexState => on(state, (each) => tried(each, version))
 
-/** The tenant's documents of the types are made again, where they are. */
-export const requestRebuild = (state: IndexState, tenant: string, types: readonly string[]): IndexState =>
-  on(state, (each) => addRebuild(each, tenant, types, true))
+/** The tenant's documents of the types are made again, where they are. Overloaded: as many wait for that as can. */
+export function requestRebuild(state: IndexState, tenant: string, types: readonly string[]): IndexState {
+  const after = on(state, (each) => addRebuild(each, tenant, types, true))
+  if (after.rebuilds.length > state.rebuilds.length && !isRoomFor(after)) throw new Overloaded('too many rebuilds are waiting')
+  return after
+}
 
 /** The documents of all tenants are, in new indices. */
 export const requestNewIndices = (state: IndexState, types: readonly string[]): IndexState =>

@@ -1,0 +1,54 @@
+/** What the processes of a deployment share has an end: whoever defines or asks for too much is told, and nobody else loses by it. */
+import { randomBytes } from 'node:crypto'
+import { deflateRawSync } from 'node:zlib'
+import { describe, expect, it } from '@jest/globals'
+import { afterSearchParameter, type IndexState, NO_STATE, requestRebuild } from '../../lambdas/indexing/index-state.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import { deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const MOST_OF_AN_ITEM = 400_000
+const sizeOf = (state: IndexState) => deflateRawSync(JSON.stringify(state)).length
+
+/** One whose expression cannot be made shorter. */
+const parameter = (tenant: string, id: string) =>
+  versionOf(
+    writeOf(keyOf(tenant, 'SearchParameter', id), {
+      body: {
+        resourceType: 'SearchParameter', id, url: id, status: 'active', code: id, base: ['Patient'], type: 'string',
+        expression: `Patient.name.family.where($this = '${randomBytes(3_000).toString('base64')}')`,
+      }, // biome-ignore format: one resource
+    }),
+  )
+const definedBy = (state: IndexState, tenant: string, count: number): IndexState =>
+  Array.from({ length: count }, (_, i) => parameter(tenant, `${tenant}${i}`)).reduce(afterSearchParameter, state)
+const countOf = ({ definitions }: IndexState, tenant: string) => definitions.filter((each) => each.tenant === tenant).length
+
+describe('the state of an index', () => {
+  const full = definedBy(definedBy(definedBy(NO_STATE, 'a', 50), 'b', 50), 'c', 50)
+
+  it('has room for what one defines, whatever another does, and never more than can be kept', () => {
+    expect(countOf(full, 'a')).toBeLessThan(50)
+    expect(countOf(full, 'b')).toBeGreaterThan(countOf(full, 'a') / 2)
+    expect(sizeOf(full)).toBeLessThan(MOST_OF_AN_ITEM)
+    expect(full.poisoned.at(-1)).toMatchObject({ tenant: 'c', type: 'SearchParameter', id: 'c49', reason: 'TooManyParameters' })
+  })
+
+  it('takes what makes it smaller, and has room again', () => {
+    const gone = versionOf(deletionOf(keyOf('a', 'SearchParameter', 'a0'), { expected: 1 }))
+    const after = afterSearchParameter(full, gone)
+    expect(countOf(after, 'a')).toBe(countOf(full, 'a') - 1)
+    expect(countOf(definedBy(after, 'a', 1), 'a')).toBe(countOf(full, 'a'))
+  })
+
+  it('has so many rebuilds that wait; who asks for more is told to come again', () => {
+    const rebuilds = Array.from({ length: 15_000 }, () => ({
+      tenant: randomBytes(30).toString('hex'),
+      type: 'Patient',
+      done: 0,
+      total: -1,
+    }))
+    expect(() => requestRebuild({ ...NO_STATE, rebuilds }, 'a', ['Patient'])).toThrow(Overloaded)
+    expect(requestRebuild({ ...NO_STATE, rebuilds }, rebuilds[0]!.tenant, ['Patient']).rebuilds.length).toBe(15_000)
+    expect(requestRebuild(requestRebuild(NO_STATE, 'a', ['Patient']), 'a', ['Patient']).rebuilds.length).toBe(1)
+  })
+})
