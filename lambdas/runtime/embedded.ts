@@ -13,7 +13,9 @@ import { AesSeal } from '../adapters/in-process/seal.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import { nodeServer } from '../http/node-server.ts'
 import type { Serve } from '../http/server.ts'
+import { admission } from '../http/steps/authenticate.ts'
 import { forgetQueries } from '../interactions/stored-query.ts'
+import type { FetchDocument } from '../ports/fetch-document.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import { clockCommands } from './accept-clock.ts'
 import { type Authorization, openAuthorization } from './authorization.ts'
@@ -33,6 +35,8 @@ export type EmbeddedOptions = {
   readonly report: (error: unknown, requestId: string) => void
   /** Where the time comes from; absent: the machine. */
   readonly times?: TimeSources
+  /** How keys of others are fetched; absent: from the public internet. */
+  readonly fetchDocument?: FetchDocument
   /** Told what the person who starts the server should know, in one line each. */
   readonly warn?: (line: string) => void
 }
@@ -62,7 +66,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const audit = auditOf(data, clock, options)
   opened.defer(() => audit.close())
   const authorization = await openAuthorization({
-    ...{ config, baseUrl, path: data.path, clock, fetchDocument: fetchDocument() },
+    ...{ config, baseUrl, path: data.path, clock, fetchDocument: options.fetchDocument ?? fetchDocument() },
     patients: {
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),
@@ -92,6 +96,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     maxBody: config.maxBodyBytes,
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
+    admit: admission(authorization.authenticator),
     report,
   })
   opened.defer(() => closeServer(server))

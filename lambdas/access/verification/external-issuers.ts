@@ -1,4 +1,14 @@
-/** Issuers besides this server whose tokens are accepted, as a person writes them down. */
+/**
+ * Issuers besides this server whose tokens are accepted, as a person writes them down:
+ *
+ *     [{ "issuer": "https://auth.example.org/realms/a", "audience": "https://fhir.example.org/fhir",
+ *        "jwksUri": "https://auth.example.org/realms/a/protocol/openid-connect/certs",
+ *        "tenants": ["a", "b"], "scopes": "patient/*.rs user/*.cruds",
+ *        "claims": { "client": "azp", "tenant": "organization", "patient": "patient_id" } }]
+ *
+ * `tenants` (`default`) and `scopes` bound what a token of that issuer may open and give; `claims` says which of its claims mean what, where they
+ * have other names. Its clients and users are known as `app@auth.example.org/realms/a`.
+ */
 import { parseScope, scopeTexts } from '../scopes.ts'
 import { type TenantClaim, tenantClaim } from './tenant-claim.ts'
 
