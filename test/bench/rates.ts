@@ -50,7 +50,7 @@ async function benchRead(): Promise<void> {
   const { child } = await start(PORT, join(scratch, 'read'))
   const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
   await send(`${base}/Patient/a`, 'PUT', patient)
-  const bytes = Buffer.from(await (await fetch(`${base}/Patient/a`)).arrayBuffer())
+  const [, bytes] = await ask(`${base}/Patient/a`, { agent })
   const bare = spawn(process.execPath, [
     '-e',
     `require('node:http').createServer((_, o) => { o.writeHead(200, { 'content-type': 'application/fhir+json; charset=utf-8', 'content-length': ${bytes.length} }); o.end(Buffer.alloc(${bytes.length}, 32)) }).listen(${PORT + 1}, '127.0.0.1')`,
@@ -133,13 +133,14 @@ async function benchLoad(): Promise<void> {
   const floorRun = spawnSync(process.execPath, ['test/bench/floor-load.ts', folder, join(scratch, 'floor.db')], { encoding: 'utf8' })
   const floor = JSON.parse(floorRun.stdout) as { resources: number; ms: number }
   const data = join(scratch, 'load')
-  const { child } = await start(PORT, data)
+  const { child, authorize } = await start(PORT, data)
   const small = await createRate()
   const began = performance.now()
   const tenths: number[] = []
   let sent = 0
   const { failures } = await load(sourcesOf([folder]), {
     base,
+    ...(authorize === undefined ? {} : { authorize }),
     concurrency: 4,
     onProgress({ resources }) {
       sent += resources

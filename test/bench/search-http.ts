@@ -14,7 +14,7 @@ const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
 const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const PORT = 18_082
 const base = `http://127.0.0.1:${PORT}/fhir`
-const { child } = await start(PORT, data)
+const { child, authorize } = await start(PORT, data)
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 const get = (query: string) => ask(`${base}/${query}`, { agent, headers: { prefer: 'handling=strict' } })
@@ -56,7 +56,12 @@ const SHAPES: Readonly<Record<string, (patient: string) => string>> = {
 
 try {
   const began = performance.now()
-  const { resources, failures } = await load(sourcesOf([folder]), { base, concurrency: 4, onProgress: () => undefined })
+  const { resources, failures } = await load(sourcesOf([folder]), {
+    base,
+    ...(authorize === undefined ? {} : { authorize }),
+    concurrency: 4,
+    onProgress: () => undefined,
+  })
   if (failures.length > 0) throw new Error(failures[0]!.reason)
   const patients = (await indexed('Patient?_count=1000')).entry!.map(({ resource }) => resource.id)
   console.log(

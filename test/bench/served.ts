@@ -2,13 +2,28 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Agent, type OutgoingHttpHeaders, request } from 'node:http'
+import type { Authorize } from '../../lambdas/runtime/load/post.ts'
+import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
+import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
 
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: { readonly start: string } }
 /** What follows `node`. */
 const ofStart = scripts.start.split(' ').slice(1)
 
-/** `ready`: milliseconds until it answers. */
-export type Running = { readonly child: ChildProcess; readonly ready: number }
+/** Of the servers that ask for a token, by their ports. */
+const AUTHORIZED = new Map<string, Authorize>()
+
+/** Requests to the server carry an administrator's token from now on. */
+export function authorized(port: number, data: string): Authorize | undefined {
+  if (process.env.FHIR_ACCESS === 'open') return undefined
+  const get = async () => (await tokenOfServer({ folder: data, port }, { isAdministrator: true, tenant: 'default' })) ?? ''
+  const authorize = renewed(get)
+  AUTHORIZED.set(String(port), authorize)
+  return authorize
+}
+
+/** `ready`: milliseconds until it answers. `authorize`: where it asks for a token. */
+export type Running = { readonly child: ChildProcess; readonly ready: number; readonly authorize?: Authorize }
 
 /** The command that starts the server: node and its arguments. */
 export const startCommand = (port: number, data: string): readonly string[] => [
@@ -26,7 +41,11 @@ export function start(port: number, data: string, ...before: readonly string[]):
   const [command, ...args] = [...before, ...startCommand(port, data)]
   const child = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   return new Promise((resolve) => {
-    child.stdout!.on('data', (text) => String(text).includes('FHIR R4 server') && resolve({ child, ready: performance.now() - began }))
+    child.stdout!.on('data', (text) => {
+      if (!String(text).includes('FHIR R4 server')) return
+      const authorize = authorized(port, data)
+      resolve({ child, ready: performance.now() - began, ...(authorize === undefined ? {} : { authorize }) })
+    })
   })
 }
 
@@ -44,10 +63,15 @@ export type Asked = {
 }
 
 /** Status and body, when the last byte is there; an Error with its code when that does not come. */
-export function ask(url: string, { agent, method = 'GET', headers = {}, body }: Asked): Promise<readonly [status: number, body: Buffer]> {
+export async function ask(
+  url: string,
+  { agent, method = 'GET', headers = {}, body }: Asked,
+): Promise<readonly [status: number, body: Buffer]> {
+  const authorization = await AUTHORIZED.get(new URL(url).port)?.()
+  const sent = { ...(authorization === undefined ? {} : { authorization }), ...headers }
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
-    const outgoing = request(url, { method, agent, headers: { ...headers, ...length } }, (incoming) => {
+    const outgoing = request(url, { method, agent, headers: { ...sent, ...length } }, (incoming) => {
       const chunks: Buffer[] = []
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('end', () => resolve([incoming.statusCode!, Buffer.concat(chunks)]))
