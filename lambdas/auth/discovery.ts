@@ -11,7 +11,7 @@ import { GRANT_TYPES } from './token.ts'
 export const smartConfiguration =
   (choices: AuthChoices): Endpoint =>
   async ({ baseUrl }) =>
-    json(200, { ...common(baseUrl, choices), capabilities: CAPABILITIES }, CACHEABLE)
+    json(200, { ...common(baseUrl, choices), management_endpoint: `${baseUrl}/auth/account`, capabilities: CAPABILITIES }, CACHEABLE)
 
 export const openidConfiguration =
   (choices: AuthChoices): Endpoint =>

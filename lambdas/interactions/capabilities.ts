@@ -11,6 +11,7 @@ import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
+import { security } from './security.ts'
 
 export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
   const started = instant(clock.now())
@@ -19,7 +20,7 @@ export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'
   return async ({ baseUrl, reading }) => {
     resources ??= resourcesOf(choices)
     const known = resources.map((each) => withCustom(each, reading))
-    return { status: 200, body: statement(baseUrl, started, known) }
+    return { status: 200, body: { ...statement(baseUrl, started), rest: [rest(baseUrl, known, choices)] } }
   }
 }
 
@@ -36,7 +37,7 @@ function withCustom(resource: Element, { custom = [] }: Reading): Element {
   return { ...resource, searchParam: [...searchParam, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
 }
 
-const statement = (baseUrl: string, date: string, resource: readonly Element[]): Resource => ({
+const statement = (baseUrl: string, date: string): Resource => ({
   resourceType: 'CapabilityStatement',
   status: 'active',
   date,
@@ -46,7 +47,13 @@ const statement = (baseUrl: string, date: string, resource: readonly Element[]):
   fhirVersion: '4.0.1',
   format: ['application/fhir+json', 'json'],
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
-  rest: [{ mode: 'server', resource, interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })) }],
+})
+
+const rest = (baseUrl: string, resource: readonly Element[], { access }: Choices): Element => ({
+  mode: 'server',
+  ...(access === 'token' ? { security: security(baseUrl) } : {}),
+  resource,
+  interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })),
 })
 
 const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)

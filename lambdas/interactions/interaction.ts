@@ -88,6 +88,7 @@ export type Choices = {
   readonly noOpUpdates: 'version' | 'ignore'
   readonly versioning: boolean
   readonly maxTransactionEntries: number
+  readonly access: 'token' | 'iam' | 'open'
 }
 
 /** `by`: who asked for the commit. */

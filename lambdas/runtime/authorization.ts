@@ -17,6 +17,7 @@ import type { Client } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { FetchDocument } from '../ports/fetch-document.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
+import { SIGNING_KEYS } from './administration.ts'
 import type { Config } from './config.ts'
 
 export type AuthorizationParts = {
@@ -52,9 +53,9 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   const { clock, path, report } = parts
   const stores = opening(path('grants.db'), (file) => openGrants(file, () => clock.now()))
   opened.defer(() => stores.close())
-  const keys = new FilesystemSigningKeys(path('keys'))
+  const keys = new FilesystemSigningKeys(path(SIGNING_KEYS))
   await tendKeys(keys, clock.now()).catch((error: Error) => {
-    throw new Error(`${path('keys')} cannot be read or written (${error.message})`, { cause: error })
+    throw new Error(`${path(SIGNING_KEYS)} cannot be read or written (${error.message})`, { cause: error })
   })
   const sweeping = setInterval(() => void sweep().catch(report), HOUR).unref()
   opened.defer(() => clearInterval(sweeping))

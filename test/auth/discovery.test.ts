@@ -1,5 +1,7 @@
 /** Where clients find the endpoints: SMART's configuration, OpenID's, and that of RFC 8414. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
+import { capabilities } from '../../lambdas/interactions/capabilities.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Authorization, authorization, BASE } from './authorization.ts'
 
 let auth: Authorization
@@ -36,4 +38,22 @@ describe('the configuration', () => {
 it('the keys are public ones', async () => {
   const { body } = await auth.ask('GET', '/auth/jwks')
   expect(body).toEqual({ keys: [{ kty: 'RSA', n: expect.any(String), e: 'AQAB', alg: 'RS256', use: 'sig', kid: expect.any(String) }] })
+})
+
+it('the CapabilityStatement names the endpoints where tokens are asked for, and none elsewhere', async () => {
+  const restOf = async (access: 'token' | 'iam' | 'open') => {
+    const answer = capabilities({ clock: { now: () => 0, newId: () => '' }, choices: { ...readConfig({}), access } })
+    const { body } = await answer({ baseUrl: BASE, reading: {} } as never)
+    return (body as unknown as { rest: { security?: { extension: { extension: { url: string; valueUri: string }[] }[] } }[] }).rest[0]!
+  }
+  const uris = (await restOf('token')).security!.extension[0]!.extension
+  const { body } = await auth.ask('GET', '/.well-known/smart-configuration')
+  expect(Object.fromEntries(uris.map(({ url, valueUri }) => [url, valueUri]))).toEqual({
+    authorize: body.authorization_endpoint,
+    token: body.token_endpoint,
+    introspect: body.introspection_endpoint,
+    revoke: body.revocation_endpoint,
+    manage: body.management_endpoint,
+  })
+  expect([(await restOf('open')).security, (await restOf('iam')).security]).toEqual([undefined, undefined])
 })
