@@ -5,9 +5,17 @@ import { complain } from './output.ts'
 /** Asked for twice where it is typed. Error where there is none, or the two differ. */
 export async function typedPassword(question: string): Promise<string> {
   if (!process.stdin.isTTY) return lineOf(await firstLine())
-  const typed = await typedUnseen(`${question}: `)
-  if (typed !== (await typedUnseen('Once more: '))) throw new Error('That was another password')
-  return typed
+  // From before the first question until after the last answer, whatever is typed or pasted meanwhile.
+  process.stdin.setRawMode(true).setEncoding('utf8')
+  const characters = charactersTyped()
+  try {
+    const typed = await typedUnseen(`${question}: `, characters)
+    if (typed !== (await typedUnseen('Once more: ', characters))) throw new Error('That was another password')
+    return typed
+  } finally {
+    process.stdin.setRawMode(false)
+    await characters.return()
+  }
 }
 
 function lineOf(line: string | undefined): string {
@@ -29,33 +37,24 @@ function firstLine(): Promise<string | undefined> {
 
 const [INTERRUPT, END, ERASE, BACKSPACE, ERASE_LINE] = ['\u0003', '\u0004', '\u007f', '\b', '\u0015']
 
+async function* charactersTyped(): AsyncGenerator<string, void> {
+  for await (const text of process.stdin) yield* text as string
+}
+
 /** Error where it is interrupted. */
-function typedUnseen(question: string): Promise<string> {
+async function typedUnseen(question: string, characters: AsyncGenerator<string, void>): Promise<string> {
   complain(question)
-  const { stdin } = process
-  stdin.setRawMode(true).setEncoding('utf8').resume()
-  let typed: readonly string[] = []
-  return new Promise((resolve, reject) => {
-    const end = (done: () => void): void => {
-      stdin.off('data', take).setRawMode(false).pause()
+  const typed: string[] = []
+  for (;;) {
+    const { value: character, done } = await characters.next()
+    const isEnd = character === '\r' || character === '\n'
+    if (done || isEnd || character === INTERRUPT || character === END) {
       complain('\n')
-      done()
+      if (isEnd) return typed.join('')
+      throw new Error('Nothing was changed')
     }
-    const take = (text: string): void => {
-      // Who pastes sends many at once; what stands behind the end of the line is for the next question.
-      const characters = [...text]
-      for (const [at, character] of characters.entries()) {
-        if (character === '\r' || character === '\n') {
-          const rest = characters.slice(at + 1).join('')
-          if (rest !== '') stdin.unshift(rest)
-          return end(() => resolve(typed.join('')))
-        }
-        if (character === INTERRUPT || character === END) return end(() => reject(new Error('Nothing was changed')))
-        if (character === ERASE_LINE) typed = []
-        else if (character === ERASE || character === BACKSPACE) typed = typed.slice(0, -1)
-        else typed = [...typed, character]
-      }
-    }
-    stdin.on('data', take)
-  })
+    if (character === ERASE_LINE) typed.length = 0
+    else if (character === ERASE || character === BACKSPACE) typed.pop()
+    else typed.push(character)
+  }
 }

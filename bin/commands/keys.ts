@@ -1,6 +1,6 @@
 /** `fhir keys`: what tokens are signed with. */
 import { Command } from 'commander'
-import { type Administration, rotate, usedAt } from '../../lambdas/runtime/administration.ts'
+import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotate, usedAt } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
 import { administered, type PlaceOptions, placeOption, table } from './administered.ts'
 
@@ -18,16 +18,16 @@ const list = new Command('list')
 
 const rotateKeys = new Command('rotate')
   .description('make a new key, which takes over in ten minutes, when everybody who verifies has it; no token is refused')
-  .option('--now', 'it takes over at once: who keeps the keys that are published may refuse new tokens for some minutes')
+  .option('--now', 'it takes over in fifteen seconds: who keeps the keys that are published may refuse new tokens for some minutes')
   .addOption(placeOption())
   .action(async ({ now, ...place }: PlaceOptions & { readonly now?: boolean }) => {
     const rotated = async ({ keys, clock }: Administration) => {
-      const made = await rotate(keys, clock.now(), now ? 'at once' : 'soon')
+      const made = await rotate(keys, clock.now(), now ? FOUND_WITHIN : COPIES_LIVE)
       return { made, used: usedAt(await keys.list(), clock.now()) }
     }
     const { made, used } = await administered(place, rotated, true)
     // The first has none to take over from.
-    const when = used?.key.kid === made.key.kid ? 'from now on' : 'in ten minutes'
+    const when = used?.key.kid === made.key.kid ? 'from now on' : now ? 'in fifteen seconds' : 'in ten minutes'
     say(`The key ${made.key.kid} is made and published, and signs ${when}\n`)
   })
 

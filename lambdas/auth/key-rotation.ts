@@ -9,6 +9,8 @@ const MINUTE = 60 * SECOND
 
 /** Milliseconds: no copy of the published keys is older. */
 export const COPIES_LIVE = 10 * MINUTE
+/** Milliseconds: our own verifiers look for a key they do not know, but not more often than every ten seconds. */
+export const FOUND_WITHIN = 15 * SECOND
 /** Milliseconds: no token lives longer. */
 export const LONGEST_TOKEN = 60 * MINUTE
 /** Milliseconds by which clocks of signers differ, and for which they remember the list of keys. */
@@ -30,13 +32,13 @@ export function usedAt(keys: readonly SigningKey[], now: number): SigningKey | u
 }
 
 /**
- * Makes a key that takes over from all others: when every copy of the published ones has it, or at once, which who holds an older copy sees
- * as tokens of an unknown key. Of racing rotations the last key stays.
+ * Makes a key that takes over from all others: when every copy of the published ones has it, or as soon as our own verifiers find it, which
+ * who holds an older copy sees as tokens of an unknown key. Of racing rotations the last key stays.
  */
-export async function rotate(keys: SigningKeys, now: number, when: 'soon' | 'at once' = 'soon'): Promise<SigningKey> {
+export async function rotate(keys: SigningKeys, now: number, patience: number = COPIES_LIVE): Promise<SigningKey> {
   const known = await keys.list()
   const made = await keys.make(now)
-  const at = when === 'soon' ? now + COPIES_LIVE : now
+  const at = now + patience
   // One that came after `known` may be that of another rotation: were it retired as well, each might retire the other's.
   for (const { key, retiredAt } of known) if (retiredAt === undefined || retiredAt > at) await keys.retire(key.kid, at)
   return made

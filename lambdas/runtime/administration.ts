@@ -23,7 +23,7 @@ export {
   rotateClient,
 } from '../auth/administration.ts'
 export { clientKeysOf } from '../auth/client-keys.ts'
-export { rotate, usedAt } from '../auth/key-rotation.ts'
+export { COPIES_LIVE, FOUND_WITHIN, rotate, usedAt } from '../auth/key-rotation.ts'
 export type { Client } from '../ports/clients.ts'
 
 /** In a data folder. */

@@ -17,7 +17,7 @@ import type { Client } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { FetchDocument } from '../ports/fetch-document.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
-import { SIGNING_KEYS } from './administration.ts'
+import { GRANTS, SIGNING_KEYS } from './administration.ts'
 import type { Config } from './config.ts'
 
 export type AuthorizationParts = {
@@ -51,7 +51,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   if (parts.config.access === 'open') return OPEN
   await using opened = new AsyncDisposableStack()
   const { clock, path, report } = parts
-  const stores = opening(path('grants.db'), (file) => openGrants(file, () => clock.now()))
+  const stores = opening(path(GRANTS), (file) => openGrants(file, () => clock.now()))
   opened.defer(() => stores.close())
   const keys = new FilesystemSigningKeys(path(SIGNING_KEYS))
   await tendKeys(keys, clock.now()).catch((error: Error) => {

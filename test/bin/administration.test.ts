@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemSigningKeys } from '../../lambdas/adapters/filesystem/signing-keys.ts'
 import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
@@ -10,7 +11,7 @@ import { Passwords } from '../../lambdas/auth/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
-import { type Ended, fhir, started } from './process.ts'
+import { type Ended, fhir, startedWithTokens } from './process.ts'
 
 const APP = ['--secret', '--scope', 'system/*.rs']
 
@@ -193,13 +194,15 @@ describe('fhir user', () => {
     const added = await atTerminal('wrong\u0015correct horsE\u007fe|correct horse', ...add)
     expect([added.code, added.out.includes('The user alice is added'), added.out.includes('horse')]).toEqual([0, true, false])
     expect(await new Passwords().check('correct horse', (await opened(data).users.get('alice'))!.password)).toBe(true)
+    const pasted = await atTerminal('pasted horse\rpasted horse|', 'user', 'password', 'alice', '--data', data)
+    expect([pasted.code, await new Passwords().check('pasted horse', (await opened(data).users.get('alice'))!.password)]).toEqual([0, true])
     const interrupted = await atTerminal('\u0003|', 'user', 'password', 'alice', '--data', data)
     expect([interrupted.code, interrupted.out.includes('Nothing was changed')]).toEqual([1, true])
   })
 })
 
 describe('fhir keys', () => {
-  it('rotates: the first signs at once, the next in ten minutes or now', async () => {
+  it('rotates: the first signs at once, the next in ten minutes or seconds', async () => {
     const data = newFolder()
     const keys = new FilesystemSigningKeys(join(data, 'signing-keys'))
     expect((await fhir('keys', 'list', '--data', data)).out).toContain('There are no keys')
@@ -207,19 +210,29 @@ describe('fhir keys', () => {
     for (const args of [[], [], ['--now']]) said.push((await fhir('keys', 'rotate', ...args, '--data', data)).out)
     const kids = (await keys.list()).map(({ key }) => key.kid)
     expect(said).toEqual(
-      kids.map((kid, i) => `The key ${kid} is made and published, and signs ${['from now on', 'in ten minutes', 'from now on'][i]}\n`),
+      kids.map(
+        (kid, i) => `The key ${kid} is made and published, and signs ${['from now on', 'in ten minutes', 'in fifteen seconds'][i]}\n`,
+      ),
     )
     const rows = (await fhir('keys', 'list', '--data', data)).out.trim().split('\n')
-    expect(rows.slice(1).map((row) => [row.split(' ')[0], row.endsWith('signs')])).toEqual(kids.map((kid, i) => [kid, i === 2]))
+    expect(rows.slice(1).map((row) => [row.split(' ')[0], row.endsWith('signs')])).toEqual(kids.map((kid, i) => [kid, i === 0]))
+    const retiring = (await keys.list()).map(({ madeAt, retiredAt }) => (retiredAt === undefined ? undefined : retiredAt - madeAt))
+    expect([retiring[0]! > 15_000, retiring[1]! < 60_000, retiring[2]]).toEqual([true, true, undefined])
   })
 })
 
 describe('What says who may use a server', () => {
   it('is changed beside a running one, is not in a backup, and stays where one is restored', async () => {
     const [data, file] = [newFolder(), join(newFolder(), 'saved.db')]
-    const server = await started('--data', data)
+    const server = await startedWithTokens('--data', data)
+    const published = async (): Promise<readonly string[]> => {
+      const { keys } = (await (await fetch(`${server.base}/auth/jwks`)).json()) as { readonly keys: readonly { readonly kid: string }[] }
+      return keys.map(({ kid }) => kid)
+    }
+    const known = await published()
     expect((await fhir('client', 'add', 'before-it', ...APP, '--data', data)).code).toBe(0)
     expect((await fhir('keys', 'rotate', '--data', data)).code).toBe(0)
+    expect([known.length, (await published()).filter((kid) => !known.includes(kid)).length]).toEqual([1, 1])
     expect((await fhir('backup', file, '--data', data)).code).toBe(0)
     const { clients } = opened(data)
     const { authentication } = (await clients.get('before-it'))!
@@ -236,6 +249,38 @@ describe('What says who may use a server', () => {
     expect(await server.stop()).toBe(0)
     expect((await fhir('restore', file, '--data', data)).code).toBe(0)
     expect((await fhir('client', 'list', '--data', data)).out).toContain('after-it')
+  })
+
+  it('counts for a running server as soon as the command has ended, for tokens it issued within seconds', async () => {
+    const data = newFolder()
+    const { base, stop } = await startedWithTokens('--data', data)
+    const add = ['client', 'add', 'app', '--secret', '--scope', 'system/Patient.rs', '--json', '--data', data]
+    const { client_secret: first } = JSON.parse((await fhir(...add)).out) as { readonly client_secret: string }
+    const asked = (secret: string) =>
+      fetch(`${base}/auth/token`, {
+        method: 'POST',
+        body: new URLSearchParams({ grant_type: 'client_credentials', client_id: 'app', client_secret: secret }),
+      })
+    const tokenOf = async (secret: string): Promise<string> =>
+      ((await (await asked(secret)).json()) as { readonly access_token: string }).access_token
+    const status = async (token: string): Promise<number> =>
+      (await fetch(`${base}/Patient`, { headers: { authorization: `Bearer ${token}` } })).status
+    const refused = async (token: string): Promise<void> => {
+      while ((await status(token)) === 200) await wait(100)
+      expect(await status(token)).toBe(401)
+    }
+    const before = await tokenOf(first)
+    expect(await status(before)).toBe(200)
+    const { client_secret: second } = JSON.parse((await fhir('client', 'rotate', 'app', '--now', '--json', '--data', data)).out)
+    expect([(await asked(first)).status, await status(await tokenOf(second))]).toEqual([401, 200])
+    await refused(before)
+    const last = await tokenOf(second)
+    expect((await fhir('keys', 'rotate', '--now', '--data', data)).code).toBe(0)
+    expect([await status(last), await status(await tokenOf(second))]).toEqual([200, 200])
+    expect((await fhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
+    expect((await asked(second)).status).toBe(400)
+    await refused(last)
+    await stop()
   })
 
   const isRoot = process.getuid?.() === 0
