@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   user: async () => (await import('./commands/user.ts')).userCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
+  launch: async () => (await import('./commands/launch.ts')).launchCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommand,
   'accept-clock': async () => (await import('./commands/accept-clock.ts')).acceptClockCommand,
   restore: async () => (await import('./commands/restore.ts')).restoreCommand,

@@ -1,4 +1,5 @@
 /** Launches from within a health record: who opened which app for which patient. https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch */
+import { isId } from '../fhir/resource.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
 
@@ -34,3 +35,12 @@ export async function launchOf({ grants }: Pick<Ports, 'grants'>, token: string,
 /** Whether it was still to be used. */
 export const useLaunch = ({ grants }: Pick<Ports, 'grants'>, token: string): Promise<boolean> =>
   grants.remove('launch', fingerprintOf(token))
+
+/** By an operator. RangeError where there is no such client or user, or an id is none. */
+export async function launchFrom(ports: Ports & Pick<AuthPorts, 'clients' | 'users'>, launch: Launch): Promise<string> {
+  const { client, user, patient, encounter } = launch
+  if ((await ports.clients.get(client)) === undefined) throw new RangeError(`There is no client ${client}`)
+  if (user !== undefined && (await ports.users.get(user)) === undefined) throw new RangeError(`There is no user ${user}`)
+  for (const id of [patient, encounter]) if (id !== undefined && !isId(id)) throw new RangeError(`${id} is no id: without its type`)
+  return makeLaunch(ports, launch)
+}

@@ -9,6 +9,7 @@ import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import type { AdministrationPorts } from '../auth/administration.ts'
 import { Passwords } from '../auth/passwords.ts'
+import type { Grants } from '../ports/grants.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 
 export {
@@ -24,13 +25,18 @@ export {
 } from '../auth/administration.ts'
 export { clientKeysOf } from '../auth/client-keys.ts'
 export { COPIES_LIVE, FOUND_WITHIN, rotate, usedAt } from '../auth/key-rotation.ts'
+export { launchFrom } from '../auth/launches.ts'
 export type { Client } from '../ports/clients.ts'
 
 /** In a data folder. */
 export const GRANTS = 'grants.db'
 export const SIGNING_KEYS = 'signing-keys'
 
-export type Administration = AdministrationPorts & { readonly keys: SigningKeys; readonly close: () => Promise<void> }
+export type Administration = AdministrationPorts & {
+  readonly grants: Grants
+  readonly keys: SigningKeys
+  readonly close: () => Promise<void>
+}
 
 /** `isNew`: the folder is made when it is missing; otherwise that is an Error. */
 export async function openAdministration(folder: string, { isNew }: { readonly isNew: boolean }): Promise<Administration> {

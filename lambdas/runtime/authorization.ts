@@ -7,12 +7,15 @@ import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
 import { GrantsFileError } from '../adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import { accessToken, LONGEST_ACCESS } from '../auth/access-token.ts'
+import { tendDemo } from '../auth/demo-client.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import { endpoints } from '../auth/endpoints.ts'
 import { tendKeys } from '../auth/key-rotation.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { byToken, openToAll } from '../http/authenticators.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
+import { LOOPBACK } from '../http/steps/check-host.ts'
+import type { AuditLog } from '../ports/audit-log.ts'
 import type { Client } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { FetchDocument } from '../ports/fetch-document.ts'
@@ -28,6 +31,7 @@ export type AuthorizationParts = {
   readonly path: (name: string) => string
   readonly clock: Clock
   readonly fetchDocument: FetchDocument
+  readonly audit: AuditLog
   readonly patients: AuthPorts['patients']
   readonly report: (error: unknown) => void
 }
@@ -57,6 +61,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   await tendKeys(keys, clock.now()).catch((error: Error) => {
     throw new Error(`${path(SIGNING_KEYS)} cannot be read or written (${error.message})`, { cause: error })
   })
+  await tendDemo(stores.clients, LOOPBACK.test(new URL(parts.baseUrl).hostname))
   const sweeping = setInterval(() => void sweep().catch(report), HOUR).unref()
   opened.defer(() => clearInterval(sweeping))
   const sweep = async (): Promise<void> => {
@@ -131,18 +136,23 @@ const OPERATOR: Client = {
   changedAt: 0,
 }
 
-async function issue(ports: AuthPorts, { baseUrl }: AuthorizationParts, { isAdministrator, tenant = '*' }: Asked): Promise<string> {
+async function issue(ports: AuthPorts, { audit, baseUrl }: AuthorizationParts, { isAdministrator, tenant = '*' }: Asked): Promise<string> {
+  const scopes = ['system/*.cruds', ...(isAdministrator ? [ADMIN] : [])]
+  const at = ports.clock.now()
+  await audit.prepare(at)
   const { token } = await accessToken(ports, {
     client: OPERATOR,
     by: 'assertion',
     baseUrl,
     subject: OPERATOR.id,
     sid: ports.clock.newId(),
-    scopes: ['system/*.cruds', ...(isAdministrator ? [ADMIN] : [])],
+    scopes,
     tenants: [tenant],
     acr: '1',
     about: { clientId: OPERATOR.id },
     life: LONGEST_ACCESS,
   })
+  const who = { tenant: tenant === '*' ? '' : tenant, client: OPERATOR.id, scopes: scopes.join(' ') }
+  await audit.record({ at, requestId: ports.clock.newId(), ...who, interaction: 'token', status: 200, duration: ports.clock.now() - at })
   return token
 }

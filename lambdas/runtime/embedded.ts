@@ -66,7 +66,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const audit = auditOf(data, clock, options)
   opened.defer(() => audit.close())
   const authorization = await openAuthorization({
-    ...{ config, baseUrl, path: data.path, clock, fetchDocument: options.fetchDocument ?? fetchDocument() },
+    ...{ config, baseUrl, path: data.path, clock, audit, fetchDocument: options.fetchDocument ?? fetchDocument() },
     patients: {
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),

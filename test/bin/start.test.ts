@@ -156,7 +156,7 @@ describe('start', () => {
       err: expect.stringMatching(/^error: unknown command 'lod'\n\(Did you mean load\?\)/),
     })
     expect(await fhir('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
-    for (const command of ['start', 'token', 'load', 'backup', 'accept-clock', 'restore']) {
+    for (const command of ['start', 'token', 'launch', 'load', 'backup', 'accept-clock', 'restore']) {
       const { code, out } = await fhir(command, '--help')
       expect([command, code, out]).toEqual([command, 0, expect.stringContaining(`Usage: fhir ${command}`)])
     }

@@ -1,6 +1,6 @@
 /** A server that asks for tokens, as a newcomer and an operator meet it: `fhir start`, `fhir token`, `fhir load`. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
@@ -83,6 +83,31 @@ describe('A server that asks for tokens', () => {
     expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
     await server.stop()
     await other.stop()
+  })
+
+  it('writes down who was given a token, and launches apps that are there', async () => {
+    const data = newFolder()
+    const server = await startedWithTokens('--data', data)
+    await token('--data', data, '--admin')
+    const launched = await fhir('launch', '--client', 'demo', '--patient', 'a', '--data', data)
+    expect([launched.code, launched.out]).toEqual([0, expect.stringMatching(/^[\w-]{43}\n$/)])
+    for (const [args, message] of [
+      [['--client', 'nobody'], 'There is no client nobody'],
+      [['--client', 'demo', '--user', 'nobody'], 'There is no user nobody'],
+      [['--client', 'demo', '--patient', 'Patient/a'], 'Patient/a is no id: without its type'],
+    ] as const) {
+      const { code, err } = await fhir('launch', ...args, '--data', data)
+      expect([code, err]).toEqual([1, `fhir: ${message}\n`])
+    }
+    await server.stop()
+    const [file = ''] = readdirSync(join(data, 'audit'))
+    const records = readFileSync(join(data, 'audit', file), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(records).toContainEqual(
+      expect.objectContaining({ interaction: 'token', client: 'fhir:token', scopes: 'system/*.cruds system/admin', status: 200 }),
+    )
   })
 
   it('has keys and clients for its owner alone, and tells its base URL in tokens', async () => {
