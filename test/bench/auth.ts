@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { verifier } from '../../lambdas/access/verification/verifier.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
-import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
 import { BASE, KEY, SECOND, signedBy } from '../access/issuing.ts'
 import { ask, start, stop } from './served.ts'
 
@@ -22,21 +21,19 @@ const PORT = 18_080
 const scratch = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
 const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
-/** Microseconds of processor time of a read, by all threads of the server. */
+/** Microseconds of processor time of a read, by all threads of the server, which is asked with a token where it wants one. */
 async function read(access: 'open' | 'token'): Promise<number> {
   process.env.FHIR_ACCESS = access
-  const folder = join(scratch, access)
-  const { child } = await start(PORT, folder)
-  const token = access === 'token' ? await tokenOfServer({ folder, port: PORT }, { isAdministrator: false }) : undefined
+  const { child } = await start(PORT, join(scratch, access))
   const url = `http://127.0.0.1:${PORT}/fhir/Patient/a`
-  const headers = { 'content-type': 'application/fhir+json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) }
+  const headers = { 'content-type': 'application/fhir+json' }
   const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
   await ask(url, { agent, method: 'PUT', headers, body: patient })
   const many = async (count: number): Promise<void> => {
     let left = count
     const one = async (): Promise<void> => {
       while (left-- > 0) {
-        const [status] = await ask(url, { agent, headers })
+        const [status] = await ask(url, { agent })
         if (status !== 200) throw new Error(`a read was answered by ${status}`)
       }
     }
