@@ -2,7 +2,8 @@
  * When tokens are signed with a key, and until when it is published, so that a rotation refuses no token: a new key is published at once and
  * used once every copy of the published ones has it; an old one stays published until the last token signed with it has expired.
  */
-import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { PublishedKeys, SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -19,6 +20,11 @@ const SLACK = MINUTE
 /** Those a token may have been signed with, or soon will be. */
 export const publishedAt = (keys: readonly SigningKey[], now: number): readonly SigningKey[] =>
   keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt + LONGEST_TOKEN + SLACK)
+
+/** What functions that verify are given: by a key that is not published any more nothing is proved, whether it was removed or not. */
+export const publishedBy = (keys: PublishedKeys, clock: Pick<Clock, 'now'>): PublishedKeys => ({
+  list: async () => publishedAt(await keys.list(), clock.now()),
+})
 
 /**
  * The one to sign with: the newest that every copy of the published keys has. Where none is that old: the one that is about to retire, else the

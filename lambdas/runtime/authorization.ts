@@ -10,7 +10,7 @@ import { accessToken, LONGEST_ACCESS } from '../auth/access-token.ts'
 import { tendDemo } from '../auth/demo-client.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import { endpoints } from '../auth/endpoints.ts'
-import { tendKeys } from '../auth/key-rotation.ts'
+import { publishedBy, tendKeys } from '../auth/key-rotation.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { byToken, openToAll } from '../http/authenticators.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
@@ -117,7 +117,8 @@ const verifierOf = ({ baseUrl, config, clock, fetchDocument, report }: Authoriza
   verifier({
     issuer: baseUrl,
     audience: baseUrl,
-    ...{ keys, revocations, clock, fetchDocument, report },
+    keys: publishedBy(keys, clock),
+    ...{ revocations, clock, fetchDocument, report },
     tenancy: config.tenancy,
     tenantClaim: config.tenantClaim,
     externalIssuers: config.externalIssuers,

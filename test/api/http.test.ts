@@ -110,6 +110,7 @@ describe('browsers', () => {
     for (const path of ['/metadata', '/Patient/nobody', ...(isElsewhere ? [] : ['/nothing/at/all/there/x'])]) {
       const { headers } = await get(path, { origin: 'http://localhost:3000' })
       expect(headers.get('access-control-expose-headers')).toContain('ETag')
+      expect(headers.get('access-control-expose-headers')).toContain('WWW-Authenticate')
     }
   })
   itOfEmbedded('only an open server on one machine must fear them')(
