@@ -1,0 +1,124 @@
+/**
+ * Grants as items that expire.
+ *
+ *   pk GRANT#kind#digest of the key    sk S      the grant: n, its number; ms, the instant it expires
+ *   pk OWNED#kind#digest of the owner  sk K#key  where to look for one of an owner; it may lead to none
+ */
+import { createHash, randomInt, randomUUID } from 'node:crypto'
+import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/grants.ts'
+import type { Actions, Dynamo, Item, Key } from './dynamo.ts'
+import { pause } from './retry.ts'
+import { EXPIRY } from './table.ts'
+
+const MOST_LISTED = 1_000
+const READ_AT_ONCE = 100
+const ATTEMPTS = 30
+/** Characters of a key in a sort key, which has 1,024 bytes. */
+const LONGEST_SORT = 200
+
+const ABSENT = 'attribute_not_exists(pk) OR ms <= :now'
+const UNCHANGED = 'n = :n AND (attribute_not_exists(ms) OR ms > :now)'
+
+type Written = { readonly kind: GrantKind; readonly key: string; readonly number: number; readonly grant: Grant }
+
+export class DynamoDbGrants implements Grants {
+  readonly #dynamo: Dynamo
+  readonly #now: () => number
+
+  constructor(dynamo: Dynamo, now: () => number) {
+    this.#dynamo = dynamo
+    this.#now = now
+  }
+
+  async add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
+    // What is added again is another: no number is met twice.
+    const number = randomInt(2 ** 47)
+    const condition = { ConditionExpression: ABSENT, ExpressionAttributeValues: { ':now': this.#now() } }
+    return this.#transact(this.#puts({ kind, key, number, grant }, condition))
+  }
+
+  async get(kind: GrantKind, key: string): Promise<KeptGrant | undefined> {
+    return this.#living(await this.#dynamo.get(grantKey(kind, key)))
+  }
+
+  async replace(kind: GrantKind, { key, number, owner }: KeptGrant, by: Grant): Promise<boolean> {
+    const puts = this.#puts({ kind, key, number: number + 1, grant: by }, this.#unchanged(number))
+    const left = owner === by.owner ? [] : this.#deletes(kind, key, owner)
+    return this.#transact([...puts, ...left])
+  }
+
+  async remove(kind: GrantKind, key: string): Promise<boolean> {
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const known = await this.get(kind, key)
+      if (known === undefined) return false
+      const Delete = { TableName: this.#dynamo.table, Key: grantKey(kind, key), ...this.#unchanged(known.number) }
+      if (await this.#transact([{ Delete }, ...this.#deletes(kind, key, known.owner)])) return true
+      await pause(attempt)
+    }
+    throw new Error('others kept changing a grant')
+  }
+
+  async listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]> {
+    const found: KeptGrant[] = []
+    for await (const keys of this.#keysOf(kind, owner)) {
+      const items = await this.#dynamo.getAll(keys.map((key) => grantKey(kind, key)))
+      found.push(...items.flatMap((item) => this.#living(item) ?? []).filter((grant) => grant.owner === owner))
+      if (found.length >= MOST_LISTED) break
+    }
+    return found.toSorted((a, b) => (a.key < b.key ? -1 : 1)).slice(0, MOST_LISTED)
+  }
+
+  /** The table frees the room by itself. */
+  async sweep(): Promise<void> {}
+
+  async *#keysOf(kind: GrantKind, owner: string): AsyncGenerator<readonly string[]> {
+    if (owner === '') return
+    const all = { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': ownedKey(kind, owner) }, ConsistentRead: true }
+    let keys: string[] = []
+    for await (const item of this.#dynamo.query(all)) {
+      if (keys.push(item.key as string) < READ_AT_ONCE) continue
+      yield keys
+      keys = []
+    }
+    if (keys.length > 0) yield keys
+  }
+
+  /** What took effect once does not take effect twice, also where the answer was lost. */
+  async #transact(actions: Actions): Promise<boolean> {
+    return (await this.#dynamo.transact(actions, randomUUID())) === 'done'
+  }
+
+  #unchanged(number: number) {
+    return { ConditionExpression: UNCHANGED, ExpressionAttributeValues: { ':n': number, ':now': this.#now() } }
+  }
+
+  #puts({ kind, key, number, grant }: Written, condition: object): Actions {
+    const { owner, value, expires } = grant
+    const ending = expires === undefined ? {} : { ms: expires, [EXPIRY]: Math.ceil(expires / 1000) }
+    const common = { TableName: this.#dynamo.table }
+    const item = { ...grantKey(kind, key), key, owner, n: number, json: JSON.stringify(value), ...ending }
+    const owned = { pk: ownedKey(kind, owner), sk: sortOf(key), key, ...ending }
+    return [{ Put: { ...common, Item: item, ...condition } }, ...(owner === '' ? [] : [{ Put: { ...common, Item: owned } }])]
+  }
+
+  #deletes(kind: GrantKind, key: string, owner: string): Actions {
+    if (owner === '') return []
+    return [{ Delete: { TableName: this.#dynamo.table, Key: { pk: ownedKey(kind, owner), sk: sortOf(key) } } }]
+  }
+
+  #living(item: Item | undefined): KeptGrant | undefined {
+    if (item === undefined) return undefined
+    const { key, owner, n, json, ms } = item as Item & StoredGrant
+    if (ms !== undefined && ms <= this.#now()) return undefined
+    return { key, owner, number: n, value: JSON.parse(json), ...(ms === undefined ? {} : { expires: ms }) }
+  }
+}
+
+type StoredGrant = { readonly key: string; readonly owner: string; readonly n: number; readonly json: string; readonly ms?: number }
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const grantKey = (kind: GrantKind, key: string): Key => ({ pk: `GRANT#${kind}#${digestOf(key)}`, sk: 'S' })
+const ownedKey = (kind: GrantKind, owner: string): string => `OWNED#${kind}#${digestOf(owner)}`
+
+/** In the order of the keys. */
+const sortOf = (key: string): string => `K#${key.length <= LONGEST_SORT ? key : `${key.slice(0, LONGEST_SORT)}#${digestOf(key)}`}`

@@ -1,0 +1,57 @@
+/** Revocations as items that expire (REVOKED# and a digest of the mark): b, the instant before; ms, the instant until. */
+import { createHash } from 'node:crypto'
+import type { Mark, Revocation, Revocations } from '../../ports/revocations.ts'
+import type { Dynamo, Item, Key } from './dynamo.ts'
+import { pause } from './retry.ts'
+import { EXPIRY } from './table.ts'
+
+const ATTEMPTS = 30
+
+type Instants = { readonly b: number; readonly ms: number }
+
+export class DynamoDbRevocations implements Revocations {
+  readonly #dynamo: Dynamo
+  readonly #now: () => number
+
+  constructor(dynamo: Dynamo, now: () => number) {
+    this.#dynamo = dynamo
+    this.#now = now
+  }
+
+  async revoked(marks: readonly Mark[]): Promise<ReadonlyMap<Mark, number>> {
+    const items = await this.#dynamo.getAll(marks.map(keyOf))
+    const now = this.#now()
+    return new Map(
+      marks.flatMap((mark, i) => {
+        const found = items[i] as (Item & Instants) | undefined
+        return found === undefined || found.ms <= now ? [] : [[mark, found.b] as const]
+      }),
+    )
+  }
+
+  async revoke({ mark, before, until }: Revocation): Promise<void> {
+    const key = keyOf(mark)
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const known = (await this.#dynamo.get(key)) as (Item & Instants) | undefined
+      const next = { b: Math.max(before, known?.b ?? before), ms: Math.max(until, known?.ms ?? until) }
+      if (known?.b === next.b && known.ms === next.ms) return
+      if (await this.#replace(key, known, next)) return
+      await pause(attempt)
+    }
+    throw new Error('others kept changing a revocation')
+  }
+
+  /** The table frees the room by itself. */
+  async sweep(): Promise<void> {}
+
+  async #replace(key: Key, known: Instants | undefined, next: Instants): Promise<boolean> {
+    const condition =
+      known === undefined
+        ? { ConditionExpression: 'attribute_not_exists(pk)' }
+        : { ConditionExpression: 'b = :b AND ms = :ms', ExpressionAttributeValues: { ':b': known.b, ':ms': known.ms } }
+    const { done } = await this.#dynamo.putIf({ Item: { ...key, ...next, [EXPIRY]: Math.ceil(next.ms / 1000) }, ...condition })
+    return done
+  }
+}
+
+const keyOf = (mark: Mark): Key => ({ pk: `REVOKED#${createHash('sha256').update(mark).digest('base64url')}`, sk: 'S' })
