@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { fetchDocument } from '../../lambdas/adapters/https/fetch-document.ts'
 import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
+import { ADMISSION } from '../../lambdas/http/order.ts'
+import { ROUTES } from '../../lambdas/interactions/routes.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { OTHER_KEY, SECOND, signedBy } from './issuing.ts'
@@ -94,6 +96,15 @@ it('a client of another issuer is let in by keys that are fetched once, and may 
   expect((await ask('GET', '/Patient', signedBy(OTHER_KEY, { ...claims, aud: 'http://127.0.0.1/fhir' }))).status).toBe(401)
   expect(fetches).toBe(1)
 })
+
+it.each(ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').map(({ method, path }) => [method, path]))(
+  'without a token %s %s is 401',
+  async (method, path) => {
+    const concrete = path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
+    const answer = await ask(method, concrete, undefined, method === 'GET' ? undefined : { resourceType: 'Patient' })
+    expect(answer).toMatchObject({ status: 401, challenge: 'Bearer realm="fhir"', body: { issue: [{ code: 'login' }] } })
+  },
+)
 
 it('metadata tells anybody what R4 has, and who belongs here what was defined', async () => {
   const token = await embedded.issue({ isAdministrator: true })

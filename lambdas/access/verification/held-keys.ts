@@ -11,7 +11,7 @@ export type KeySource = {
   readonly now: () => number
   /** Milliseconds after which they are read again. */
   readonly fresh: number
-  /** Told when they could not be read: those that are held go on counting. */
+  /** Told when they cannot be read any more, once until they can: those that are held go on counting. */
   readonly report: (error: unknown) => void
 }
 
@@ -28,6 +28,7 @@ export class HeldKeys {
   #mayReadAt = Number.NEGATIVE_INFINITY
   #staleAt = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
+  #isFailing = false
 
   constructor(source: KeySource) {
     this.#source = source
@@ -65,12 +66,14 @@ export class HeldKeys {
     try {
       const keys = (await this.#source.read()).slice(0, MOST_KEYS).filter(isUsable)
       this.#staleAt = now + this.#source.fresh
+      this.#isFailing = false
       if (this.generation > 0 && JSON.stringify(keys) === JSON.stringify(this.keys)) return
       this.keys = keys
       this.generation++
     } catch (error) {
       this.#mayReadAt = now + PAUSE_AFTER_FAILURE
-      this.#source.report(error)
+      if (!this.#isFailing) this.#source.report(error)
+      this.#isFailing = true
     }
   }
 }

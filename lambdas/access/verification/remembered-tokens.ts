@@ -7,8 +7,8 @@ import type { VerifiedToken } from './verified-token.ts'
 
 /** Milliseconds for which it is believed that a token was not revoked. */
 const BELIEVED = 3_000
-/** Some thousand characters each. */
-const MOST = 5_000
+/** Characters of all tokens that are remembered: thousands of usual ones. What is made of one grows with it. */
+const MOST = 6_000_000
 
 export class RememberedToken {
   readonly token: ReadToken
@@ -58,25 +58,31 @@ export class RememberedToken {
 }
 
 export class RememberedTokens {
-  readonly #byHash = new Map<string, RememberedToken>()
+  readonly #byHash = new Map<string, { readonly token: RememberedToken; readonly size: number }>()
+  #size = 0
 
   /** What is no longer proved is forgotten. */
   find(hash: string): RememberedToken | undefined {
-    const found = this.#byHash.get(hash)
-    if (found === undefined || found.isProved) return found
-    this.#byHash.delete(hash)
+    const token = this.#byHash.get(hash)?.token
+    if (token === undefined || token.isProved) return token
+    this.forget(hash)
     return undefined
   }
 
-  /** The ones that came first give way. */
-  keep(hash: string, token: RememberedToken): RememberedToken {
-    const [first] = this.#byHash.keys()
-    if (this.#byHash.size >= MOST) this.#byHash.delete(first!)
-    this.#byHash.set(hash, token)
+  /** `size`: characters. The ones that came first give way. */
+  keep(hash: string, token: RememberedToken, size: number): RememberedToken {
+    this.forget(hash)
+    this.#byHash.set(hash, { token, size })
+    this.#size += size
+    for (const [first] of this.#byHash) {
+      if (this.#size <= MOST) break
+      this.forget(first)
+    }
     return token
   }
 
   forget(hash: string): void {
+    this.#size -= this.#byHash.get(hash)?.size ?? 0
     this.#byHash.delete(hash)
   }
 }

@@ -93,7 +93,7 @@ function proverOf({ patientScopesWithoutContext }: VerifierParts, trusted: Reado
     const found = remembered.find(digest)
     if (found !== undefined) return found
     const { known, ...rest } = read(issuer.claimsOf(text), token.typ)
-    return remembered.keep(digest, new RememberedToken({ ...rest, known: { ...known, patientScopesWithoutContext } }, issuer))
+    return remembered.keep(digest, new RememberedToken({ ...rest, known: { ...known, patientScopesWithoutContext } }, issuer), text.length)
   }
 }
 
