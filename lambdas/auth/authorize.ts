@@ -154,6 +154,7 @@ const grantOf = (client: string, { user, key, authTime }: Session, context: Laun
   tenants: context.tenants,
   ...(context.patient === undefined ? {} : { patient: context.patient.id }),
   ...(context.encounter === undefined ? {} : { encounter: context.encounter }),
+  ...(context.actsFor === undefined ? {} : { actsFor: context.actsFor }),
   banner: context.banner,
   authTime,
   session: key,

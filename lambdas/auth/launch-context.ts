@@ -14,6 +14,7 @@ export type LaunchContext = {
   readonly tenants: readonly string[]
   readonly patient?: FoundPatient
   readonly encounter?: string
+  readonly actsFor?: readonly string[]
   readonly banner: boolean
   readonly mustChoose: boolean
 }
@@ -27,8 +28,10 @@ export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest
   if (scopes.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
   const tenants = tenantsOf(ports, asked, user, launch)
   const patient = await patientOf(ports, { asked, user, tenants, launch, scopes })
+  const isRelated = user.fhirUser?.startsWith('RelatedPerson/') ?? false
   return {
     scopes,
+    ...(isRelated ? { actsFor: await ports.patients.caredForBy(user, tenants) } : {}),
     tenants: patient?.tenant === undefined ? tenants : [patient.tenant],
     ...(patient === undefined ? {} : { patient }),
     ...(launch?.encounter === undefined ? {} : { encounter: launch.encounter }),

@@ -22,6 +22,8 @@ export type UserGrant = {
   /** Ids, without their types. */
   readonly patient?: string
   readonly encounter?: string
+  /** The ids of the patients a RelatedPerson cares for, as of when it was granted. */
+  readonly actsFor?: readonly string[]
   /** Whether the app shows who the patient is: nobody else does. */
   readonly banner: boolean
   /** Seconds since 1970: when the user logged in. */
@@ -83,7 +85,7 @@ export async function tokensFor(
   const access: Access = {
     ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants: grant.tenants },
     acr: now / 1000 - grant.authTime < LONGEST_ACCESS ? '1' : '0',
-    about: { preferred_username: user.name, ...(user.fhirUser === undefined ? {} : { fhirUser: user.fhirUser }), ...contextOf(grant) },
+    about: { preferred_username: user.name, ...personOf(grant, user), ...contextOf(grant) },
   }
   const made = await accessToken(ports, access)
   const refresh = await refreshToken(ports, grant)
@@ -94,6 +96,12 @@ export async function tokensFor(
     more: { ...id, ...contextOf(grant), ...shownOf(grant, baseUrl) },
   })
 }
+
+/** As whom the user acts: who may see what is decided by it. */
+const personOf = ({ actsFor }: UserGrant, { fhirUser }: User) => ({
+  ...(fhirUser === undefined ? {} : { fhirUser }),
+  ...(actsFor === undefined ? {} : { acts_for: actsFor }),
+})
 
 const contextOf = ({ patient, encounter }: UserGrant) => ({
   ...(patient === undefined ? {} : { patient }),

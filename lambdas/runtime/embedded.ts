@@ -70,6 +70,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     patients: {
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),
+      caredForBy: (...asked) => gate.pass(({ patients }) => patients.caredForBy(...asked), restored),
     },
     report: (error) => report(error, ''),
   })

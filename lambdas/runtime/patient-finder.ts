@@ -1,5 +1,5 @@
 /** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
-import { accessOf } from '../access/access.ts'
+import { type Access, accessOf } from '../access/access.ts'
 import type { FoundPatient, PatientFinder } from '../auth/endpoint.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
@@ -26,16 +26,20 @@ const MOST = '20'
 const MOST_TENANTS = 20
 
 export function patientFinder(parts: PatientsParts): PatientFinder {
-  const inEach = async (user: User, tenants: readonly string[], criteria: Pairs): Promise<readonly FoundPatient[]> => {
+  const inEach = async <T>(tenants: readonly string[], look: (tenant: string) => Promise<readonly T[]>): Promise<readonly T[]> => {
     const named = tenants.includes('*') ? await someOf(parts.knownTenants) : tenants.slice(0, MOST_TENANTS)
-    return (await Promise.all(named.map((tenant) => patientsIn(parts, user, tenant, criteria)))).flat()
+    return (await Promise.all(named.map(look))).flat()
   }
   return {
-    find: (user, tenants, text) => {
+    find(user, tenants, text) {
       const words = text.split(/\s+/).filter((word) => word !== '')
-      return inEach(user, tenants, [...words.map((word) => ['name', word] as const), ['_sort', 'family']])
+      const criteria: Pairs = [...words.map((word) => ['name', word] as const), ['_sort', 'family']]
+      return inEach(tenants, (tenant) => patientsIn(parts, user, tenant, criteria))
     },
-    get: async (user, tenants, id) => (isId(id) ? (await inEach(user, tenants, [['_id', id]]))[0] : undefined),
+    async get(user, tenants, id) {
+      return isId(id) ? (await inEach(tenants, (tenant) => patientsIn(parts, user, tenant, [['_id', id]])))[0] : undefined
+    },
+    caredForBy: (user, tenants) => inEach(tenants, (tenant) => relatedIn(parts, user, tenant)),
   }
 }
 
@@ -45,31 +49,57 @@ async function someOf(known: KnownTenants): Promise<readonly string[]> {
   return found
 }
 
+/** As a search by the user, who is shown nobody else. */
 async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
-  const { body } = await search(parts.ports)(requestOf(parts, user, tenant, criteria))
-  const { entries } = body as BundlePage
-  return entries.flatMap(({ resource }) => (resource instanceof Uint8Array ? [shownOf(parseJsonBytes(resource), tenant)] : []))
+  const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
+  const own = await ownOf(parts, user, tenant)
+  const access =
+    own === undefined
+      ? accessOf({ scopes, ...AS_USER })
+      : accessOf({ scopes: [...scopes, 'user/Patient.rs'], actsFor: own.map((id) => `Patient/${id}`), ...AS_USER })
+  return (await found(parts, 'Patient', tenant, access, criteria)).map((patient) => shownOf(patient, tenant))
 }
 
-/** As a search by the user, who is shown nobody else. */
-function requestOf({ baseUrl, reading }: PatientsParts, user: User, tenant: string, criteria: Pairs): FhirRequest {
-  const access = accessOf({ ...standingOf(user), isOfClient: false, patientScopesWithoutContext: 'none' })
-  return {
-    ...{ interaction: 'search-type', type: 'Patient', tenant, client: '', access, baseUrl, reading: reading(tenant), requestId: '' },
+const AS_USER = { isOfClient: false, patientScopesWithoutContext: 'none' } as const
+
+/** Ids of whom a Patient is, or a RelatedPerson cares for; undefined: the user is neither. */
+async function ownOf(parts: PatientsParts, user: User, tenant: string): Promise<readonly string[] | undefined> {
+  const [, type, id] = /^(Patient|RelatedPerson)\/(.+)$/.exec(user.fhirUser ?? '') ?? []
+  if (id === undefined) return undefined
+  return type === 'Patient' ? [id] : relatedIn(parts, user, tenant)
+}
+
+/** Asked by the server itself, for who the user is. */
+async function relatedIn(parts: PatientsParts, { fhirUser = '' }: User, tenant: string): Promise<readonly string[]> {
+  const id = fhirUser.replace('RelatedPerson/', '')
+  if (!isId(id)) return []
+  const access = accessOf({ scopes: ['user/RelatedPerson.rs'], ...AS_USER })
+  const [person] = await found(parts, 'RelatedPerson', tenant, access, [['_id', id]])
+  const { reference } = isElement(person?.patient) ? person.patient : ({} as Element)
+  const [, patient] = /^Patient\/([^/]+)$/.exec(String(reference)) ?? []
+  return patient === undefined || person?.active === false ? [] : [patient]
+}
+
+async function found(
+  { ports, baseUrl, reading }: PatientsParts,
+  type: string,
+  tenant: string,
+  access: Access,
+  criteria: Pairs,
+): Promise<readonly Element[]> {
+  const request: FhirRequest = {
+    ...{ interaction: 'search-type', type, tenant, client: '', access, baseUrl, reading: reading(tenant), requestId: '' },
     parameters: [...criteria, ['_count', MOST], ['_total', 'none']],
     ...{ posted: false, preconditions: {}, preferences: {} },
   }
+  const { entries } = (await search(ports)(request)).body as BundlePage
+  return entries.flatMap(({ resource }) => {
+    const tree = resource instanceof Uint8Array ? parseJsonBytes(resource) : resource
+    return isElement(tree) ? [tree] : []
+  })
 }
 
-/** What the user may see of patients, whatever an app asks for. */
-function standingOf({ scopes, fhirUser = '' }: User) {
-  const [, patient] = /^(Patient\/.+)$/.exec(fhirUser) ?? []
-  const asUser = scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
-  return { scopes: asUser, ...(patient === undefined ? {} : { actsFor: [patient] }) }
-}
-
-function shownOf(patient: unknown, tenant: string): FoundPatient {
-  const { id = '', name, birthDate = '', identifier } = isElement(patient) ? patient : ({} as Element)
+function shownOf({ id = '', name, birthDate = '', identifier }: Element, tenant: string): FoundPatient {
   return { id: String(id), name: nameOf(name), detail: [birthDate, numberOf(identifier)].filter((part) => part !== '').join(' · '), tenant }
 }
 

@@ -66,6 +66,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
       find: async (_user, tenants, text) =>
         patients.filter((each) => isIn(tenants, each) && each.name.toLowerCase().includes(text.toLowerCase())),
       get: async (_user, tenants, id) => patients.find((each) => isIn(tenants, each) && each.id === id),
+      caredForBy: async () => patients.map(({ id }) => id),
     },
   }
   const steps = authorizingSteps({

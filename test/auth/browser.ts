@@ -23,7 +23,10 @@ export const formsOf = ({ text }: Answer): readonly Form[] =>
 /** `uri` and `sent`: where it is sent back to, and with what. */
 export type Back = { readonly uri: string; readonly sent: Readonly<Record<string, string>> }
 
-export function browser(auth: Authorization, base = BASE) {
+/** Whatever answers as the server does. */
+export type Asked = Pick<Authorization, 'ask'>
+
+export function browser(auth: Asked, base = BASE) {
   const cookies = new Map<string, string>()
   const visited: Answer[] = []
 

@@ -1,0 +1,148 @@
+/** Apps, users and patients of the embedded server: who logs in, what may be chosen, and what the tokens open. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { addClient, addUser, launchFrom, openAdministration } from '../../lambdas/runtime/administration.ts'
+import type { Embedded } from '../../lambdas/runtime/embedded.ts'
+import { startServer } from '../api/server.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import type { Answer, Sent } from './authorization.ts'
+import { type Asked, allow, backOf, browser, logIn } from './browser.ts'
+
+const ISSUER = 'http://127.0.0.1/fhir'
+const BACK = 'https://app.example/back'
+const SCOPES = ['launch', 'launch/patient', 'openid', 'patient/*.rs', 'user/*.rs', 'user/*.cruds']
+const PASSWORD = 'correct horse battery'
+
+let embedded: Embedded
+let base: string
+let secret: string
+let launch: string
+
+const server: Asked = {
+  async ask(method, path, { query = '', form, headers = {} }: Sent = {}): Promise<Answer> {
+    const search = new URLSearchParams(query).toString()
+    const body = form === undefined ? {} : { body: new URLSearchParams(form) }
+    const response = await fetch(`${base}${path}?${search}`, { method, headers, redirect: 'manual', ...body })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      text,
+      body: text.startsWith('{') ? JSON.parse(text) : undefined,
+    }
+  },
+}
+
+const PATIENTS = [
+  { id: '1', name: [{ family: 'Bell', given: ['Ann'] }], birthDate: '1970-01-01' },
+  { id: '2', name: [{ text: 'Bob <b>' }] },
+  { id: '3' },
+]
+
+beforeAll(async () => {
+  const data = newFolder()
+  const ports = await openAdministration(data, { isNew: true })
+  const common = { scopes: SCOPES, redirectUris: [BACK], tenants: ['default'], mayIntrospect: false }
+  const { secret: made } = await addClient(ports, { id: 'app', name: 'App', authentication: 'secret', ...common })
+  secret = made!
+  const { secret: loader } = await addClient(ports, {
+    id: 'loader',
+    name: 'Loader',
+    authentication: 'secret',
+    ...common,
+    redirectUris: [],
+    scopes: ['system/*.cruds'],
+  })
+  const user = (name: string, fhirUser: string) => addUser(ports, { name, scopes: ['user/*.rs'], tenants: ['default'], fhirUser }, PASSWORD)
+  await Promise.all([user('doctor', 'Practitioner/7'), user('bob', 'Patient/2'), user('aunt', 'RelatedPerson/9')])
+  launch = await launchFrom(ports, { client: 'app', patient: '1' })
+  await ports.close()
+  const started = await startServer({ FHIR_ACCESS: 'token' }, data)
+  embedded = started.embedded
+  base = started.base
+  const form = { grant_type: 'client_credentials', client_id: 'loader', client_secret: loader! }
+  const { body } = await server.ask('POST', '/auth/token', { form })
+  const resources = [
+    ...PATIENTS.map((patient) => ({ resourceType: 'Patient', ...patient })),
+    ...PATIENTS.map(({ id }) => ({
+      resourceType: 'Observation',
+      id,
+      status: 'final',
+      code: { text: 'x' },
+      subject: { reference: `Patient/${id}` },
+    })),
+    { resourceType: 'RelatedPerson', id: '9', patient: { reference: 'Patient/1' } },
+  ]
+  const authorization = `Bearer ${body.access_token}`
+  for (const resource of resources) {
+    const headers = { authorization, 'content-type': 'application/fhir+json' }
+    const { status } = await fetch(`${base}/${resource.resourceType}/${resource.id}`, {
+      method: 'PUT',
+      headers,
+      body: JSON.stringify(resource),
+    })
+    expect(status).toBe(201)
+  }
+})
+
+afterAll(() => embedded?.close())
+
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: ISSUER, prompt: 'consent' }
+
+async function enter(name: string, scope: string, more: Record<string, string> = {}) {
+  const user = browser(server, ISSUER)
+  return { user, page: await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope, ...more }), name, PASSWORD) }
+}
+
+async function tokensOf(page: Answer, user: ReturnType<typeof browser>): Promise<Answer['body']> {
+  const { sent } = backOf(await allow(user, page))
+  const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: secret, code: sent.code!, redirect_uri: BACK }
+  return (await server.ask('POST', '/auth/token', { form })).body
+}
+
+/** Ids of the Observations that a token opens. */
+async function seen({ access_token }: Answer['body']): Promise<readonly string[]> {
+  const response = await fetch(`${base}/Observation?_sort=_id`, { headers: { authorization: `Bearer ${access_token}` } })
+  const { entry = [] } = (await response.json()) as { entry?: { resource: { id: string } }[] }
+  return entry.map(({ resource }) => resource.id)
+}
+
+describe('a practitioner', () => {
+  it('chooses among all patients, by their names; the token opens what is about the chosen one', async () => {
+    const { user, page } = await enter('doctor', 'launch/patient patient/*.rs')
+    expect([
+      page.text.includes('Ann Bell'),
+      page.text.includes('1970-01-01'),
+      page.text.includes('Bob &#60;b&#62;'),
+      page.text.includes('Without a name'),
+    ]).toEqual([true, true, true, true])
+    const found = await user.submit(page, [['find_patient', 'bel an']])
+    expect([found.text.includes('Ann Bell'), found.text.includes('Bob')]).toEqual([true, false])
+    const tokens = await tokensOf(await user.submit(found, [['chosen_patient', 'default/1']], 1), user)
+    expect([tokens.patient, await seen(tokens)]).toEqual(['1', ['1']])
+  })
+
+  it('sees all with scopes of a user, and the one of a launch with those of a patient', async () => {
+    const free = await enter('doctor', 'user/*.cruds')
+    const tokens = await tokensOf(free.page, free.user)
+    expect([tokens.scope, await seen(tokens)]).toEqual(['user/*.rs', ['1', '2', '3']])
+    const launched = await enter('doctor', 'launch patient/*.rs', { launch })
+    expect(launched.page.text).toContain('Ann Bell')
+    expect(await seen(await tokensOf(launched.page, launched.user))).toEqual(['1'])
+  })
+})
+
+describe('who is no practitioner', () => {
+  it.each([
+    ['bob', '2'],
+    ['aunt', '1'],
+  ])('%s is shown, and sees, patient %s only', async (name, patient) => {
+    const own = await enter(name, 'launch/patient patient/*.rs')
+    expect(own.page.text).toContain('Let App in?')
+    const tokens = await tokensOf(own.page, own.user)
+    expect([tokens.patient, await seen(tokens)]).toEqual([patient, [patient]])
+    const other = await own.user.open('/auth/authorize', { ...ASKED, scope: 'launch/patient patient/*.rs', chosen_patient: 'default/3' })
+    expect([other.text.includes('Choose a patient'), other.text.includes('Without a name')]).toEqual([true, false])
+    const free = await enter(name, 'user/*.rs')
+    expect(await seen(await tokensOf(free.page, free.user))).toEqual([patient])
+  })
+})
