@@ -32,7 +32,7 @@ export const ministack: Engine = {
       health: `http://127.0.0.1:${port}/_localstack/health`,
     }))
     return {
-      environment: { DYNAMODB_ENDPOINT: `http://127.0.0.1:${port}` },
+      environment: { DYNAMODB_ENDPOINT: `http://127.0.0.1:${port}`, KMS_ENDPOINT: `http://127.0.0.1:${port}` },
       async stop() {
         await stop()
         rmSync(data, { recursive: true, force: true })

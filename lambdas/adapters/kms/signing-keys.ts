@@ -1,0 +1,105 @@
+/**
+ * SigningKeys in KMS, which never gives away what is secret. Which keys there are is kept beside it, so that who verifies does not ask it.
+ * https://docs.aws.amazon.com/kms/latest/developerguide/symm-asymm-choose-key-spec.html
+ */
+import { createHash, createPublicKey } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  CreateKeyCommand,
+  GetPublicKeyCommand,
+  KMSClient,
+  KMSInvalidStateException,
+  NotFoundException,
+  ScheduleKeyDeletionCommand,
+  SignCommand,
+} from '@aws-sdk/client-kms'
+import type { PublicKey, SigningKey, SigningKeys } from '../../ports/signing-keys.ts'
+import { type KmsKey, type KmsKeyList, publishedKeys } from './published-keys.ts'
+
+/** Days after which KMS forgets a key: the fewest it takes. */
+const PENDING_DAYS = 7
+/** A new key is known everywhere within seconds. https://docs.aws.amazon.com/kms/latest/developerguide/accessing-kms.html#programming-eventual-consistency */
+const ATTEMPTS = 8
+const PAUSE = 100
+
+export type KmsSigningKeysParts = {
+  readonly kept: KmsKeyList
+  /** By which permissions and people know our keys: `fhir-stage`, for instance. */
+  readonly tags: Readonly<Record<string, string>>
+  readonly client?: KMSClient
+}
+
+export class KmsSigningKeys implements SigningKeys {
+  readonly #client: KMSClient
+  readonly #kept: KmsKeyList
+  readonly #tags: Readonly<Record<string, string>>
+  readonly list: () => Promise<readonly SigningKey[]>
+
+  constructor({ kept, tags, client = new KMSClient() }: KmsSigningKeysParts) {
+    this.#client = client
+    this.#kept = kept
+    this.#tags = tags
+    this.list = publishedKeys(kept).list
+  }
+
+  /** The digest is made here: KMS takes no texts of more than 4,096 bytes. */
+  async sign(kid: string, data: Uint8Array): Promise<Uint8Array> {
+    const id = await this.#idOf(kid)
+    if (id === undefined) throw new Error('there is no such key to sign with')
+    const Message = createHash('sha256').update(data).digest()
+    const command = new SignCommand({ KeyId: id, Message, MessageType: 'DIGEST', SigningAlgorithm: 'RSASSA_PKCS1_V1_5_SHA_256' })
+    return (await this.#client.send(command)).Signature!
+  }
+
+  async make(madeAt: number): Promise<SigningKey> {
+    const Tags = Object.entries(this.#tags).map(([TagKey, TagValue]) => ({ TagKey, TagValue }))
+    const { KeyMetadata } = await this.#client.send(
+      new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY', Description: 'FHIR server: signs access tokens', Tags }),
+    )
+    const id = KeyMetadata!.KeyId!
+    const known: SigningKey = { key: await this.#publicKey(id), madeAt }
+    await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys : [...keys, { ...known, id }]))
+    return known
+  }
+
+  async retire(kid: string, retiredAt: number): Promise<void> {
+    const retired = (each: KmsKey): KmsKey => (each.key.kid === kid ? { ...each, retiredAt } : each)
+    await this.#kept.change((keys) => (keys.some(({ key }) => key.kid === kid) ? keys.map(retired) : keys))
+  }
+
+  /** It is in the list until KMS was told: who is killed in between does it again. */
+  async remove(kid: string): Promise<void> {
+    const id = await this.#idOf(kid)
+    if (id === undefined) return
+    try {
+      await this.#client.send(new ScheduleKeyDeletionCommand({ KeyId: id, PendingWindowInDays: PENDING_DAYS }))
+    } catch (error) {
+      if (!(error instanceof NotFoundException || error instanceof KMSInvalidStateException)) throw error
+    }
+    await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys.filter((key) => key.id !== id) : keys))
+  }
+
+  async #idOf(kid: string): Promise<string | undefined> {
+    return (await this.#kept.read()).value.find(({ key }) => key.kid === kid)?.id
+  }
+
+  async #publicKey(KeyId: string): Promise<PublicKey> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return publicKeyOf((await this.#client.send(new GetPublicKeyCommand({ KeyId }))).PublicKey!)
+      } catch (error) {
+        if (!(error instanceof NotFoundException) || attempt === ATTEMPTS) throw error
+        await wait(PAUSE * 2 ** attempt)
+      }
+    }
+  }
+}
+
+/** `der`: as KMS gives it. Its kid is its thumbprint: https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+function publicKeyOf(der: Uint8Array): PublicKey {
+  const { n = '', e = '' } = createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' }).export({ format: 'jwk' })
+  const kid = createHash('sha256')
+    .update(JSON.stringify({ e, kty: 'RSA', n }))
+    .digest('base64url')
+  return { kty: 'RSA', n, e, alg: 'RS256', use: 'sig', kid }
+}
