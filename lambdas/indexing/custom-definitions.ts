@@ -1,11 +1,11 @@
 /** The search parameters somebody defined: which are being built, and which are searched by. As data, so that an index can keep it with its documents. */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
+import { failureOf } from '../ports/reindex.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
 import { customMappings } from '../search/custom.ts'
 import type { CustomMapping } from '../search/custom-mapping.ts'
 import { isRoomAmongAll, isRoomFor } from '../search/room.ts'
-import { failureOf } from './index-changes.ts'
 
 /** `id`: of the SearchParameter resource. */
 export type Definition = {
@@ -27,7 +27,7 @@ export type Rebuild = {
   readonly inPlace?: true
 }
 
-/** A version that could not be read: it is found by its key alone. */
+/** A version that could not be read: it is found by its key alone, or without a parameter. One for each reason. */
 export type Poisoned = {
   readonly tenant: string
   readonly type: string
@@ -49,7 +49,8 @@ const MOST_POISONED = 1_000
 
 /** A thousand are kept. Of more the oldest goes of the tenant that has most, so that nobody's push out those of others. */
 export function poisonedBy(state: Definitions, { tenant, type, id, versionId }: VersionKey, reason: string): Definitions {
-  const others = state.poisoned.filter((each) => !isSame(each, { tenant, type, id }))
+  const isBefore = (each: Poisoned): boolean => each.versionId !== versionId || each.reason === reason
+  const others = state.poisoned.filter((each) => !(isSame(each, { tenant, type, id }) && isBefore(each)))
   const poisoned = [...others, { tenant, type, id, versionId, reason }]
   if (poisoned.length <= MOST_POISONED) return { ...state, poisoned }
   const [most = []] = [...Map.groupBy(poisoned, (each) => each.tenant).values()].toSorted((a, b) => b.length - a.length)

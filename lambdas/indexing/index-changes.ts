@@ -2,6 +2,7 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Change, ChangeFeed } from '../ports/change-feed.ts'
+import { failureOf } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { extract } from '../search/extract.ts'
@@ -20,9 +21,6 @@ export type FollowingIndex = {
 
 /** Told of a version that could not be extracted: it is indexed by its key alone, or without the parameter that is Unevaluated. */
 export type OnPoison = (version: ResourceVersion, error: unknown) => void
-
-/** How the reason begins why a version has no values of a parameter. */
-export const failureOf = (code: string): string => `parameter ${code}: `
 
 /** A parameter somebody defined has no values of a version, for its expression failed. */
 export class Unevaluated extends Error {

@@ -14,6 +14,7 @@ import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
 import { comparePositions, type Plan, type Position, whereOf } from '../search/plan.ts'
 import type { ReadingOf } from '../search/reading.ts'
+import { mustBeDecided } from './decided-index.ts'
 import { nameOf } from './key.ts'
 
 export type LatestParts = {
@@ -32,8 +33,8 @@ const PAGE = 100
 const MOST_LATEST = 2_000
 
 /**
- * For the searches of one attempt: what was written lately is read once for each type. `find` is from the first hit on; all else is as of
- * the index.
+ * For the searches of one attempt: what was written lately is read once for each type. `find` is from the first hit on, or a FhirError 403 as
+ * of decidedIndex; all else is as of the index.
  */
 export function latestIndex(parts: LatestParts): SearchIndex {
   const { index } = parts
@@ -53,6 +54,7 @@ export function latestIndex(parts: LatestParts): SearchIndex {
     async find(plan) {
       const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type)))).flat()
       if (latest.length === 0) return index.find(plan)
+      for (const { type, failed } of latest) mustBeDecided(plan, type, (code) => failed.includes(code))
       const known = await othersOf(index, plan, new Set(latest.map(({ name }) => name)))
       const hits = [...known, ...latest.flatMap((each) => hitOf(each, plan))].toSorted((a, b) =>
         comparePositions(a.position, b.position, plan.order),
@@ -62,8 +64,8 @@ export function latestIndex(parts: LatestParts): SearchIndex {
   }
 }
 
-/** What a resource is now. No document: it is deleted. */
-type Latest = { readonly name: string; readonly document?: IndexDocument }
+/** What a resource is now. No document: it is deleted. `failed`: codes of parameters it has no values of, though it may. */
+type Latest = { readonly type: string; readonly name: string; readonly failed: readonly string[]; readonly document?: IndexDocument }
 
 async function readLatest(parts: LatestParts, tenant: string, type: string): Promise<readonly Latest[]> {
   const { resources, clock } = parts
@@ -85,8 +87,10 @@ async function documentsOf(parts: LatestParts, tenant: string, versions: readonl
     parts.expressions,
   )
   return versions.map((version, i) => {
-    const [name, resource] = [nameOf(version), resources[i]]
-    return resource === undefined ? { name } : { name, document: { ...extract(version, resource, reading), body: NO_BODY } }
+    const [type, name, resource, failed] = [version.type, nameOf(version), resources[i], [] as string[]]
+    if (resource === undefined) return { type, name, failed }
+    const document = extract(version, resource, reading, (code) => failed.push(code))
+    return { type, name, failed, document: { ...document, body: NO_BODY } }
   })
 }
 

@@ -9,6 +9,9 @@ export type Rebuilding = { readonly type: string; readonly done: number; readonl
 /** A version that could not be read for the index: it is found by its key alone. */
 export type Unreadable = { readonly type: string; readonly id: string; readonly versionId: number; readonly reason: string }
 
+/** How the reason begins why a version has no values of a parameter. */
+export const failureOf = (code: string): string => `parameter ${code}: `
+
 export type IndexStatus = {
   /** Acknowledged versions of the tenant that were not searchable when it was asked for, or some thousands of them; absent where nobody counts them. */
   readonly lag?: number

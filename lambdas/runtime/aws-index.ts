@@ -3,10 +3,11 @@ import { openSearchClient } from '../adapters/opensearch/client.ts'
 import { OpenSearchIndex, type OpenSearchOptions } from '../adapters/opensearch/search-index.ts'
 import { tokenOf } from '../adapters/opensearch/visible.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
+import { decidedIndex } from '../interactions/decided-index.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
 import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import { blobs, clock, config, expressions, places, reading, resources, seal, store } from './aws.ts'
+import { blobs, clock, config, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { readIdentity } from './config.ts'
 import { once } from './once.ts'
@@ -31,13 +32,16 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 
 const latest = (): SearchIndex =>
-  latestIndex({
-    index: index(),
-    resources: store(),
-    clock: clock(),
-    expressions: expressions(),
-    reading: (tenant) => reading().now(tenant),
-  })
+  decidedIndex(
+    latestIndex({
+      index: index(),
+      resources: store(),
+      clock: clock(),
+      expressions: expressions(),
+      reading: (tenant) => reading().now(tenant),
+    }),
+    progress(),
+  )
 
 export const bodyStepParts = (): BodyStepParts => ({
   ...stepParts(),

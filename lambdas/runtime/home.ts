@@ -14,6 +14,7 @@ import type { TokenParts } from '../http/steps/index-token.ts'
 import { statusOf } from '../indexing/index-state.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
+import { decidedIndex } from '../interactions/decided-index.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
@@ -63,16 +64,17 @@ export async function openHome({ config, authorization, baseUrl, report, data, c
   clock.compareWith(stores.store.newest())
   const { definitions } = stores
   const readings = new Readings(reading, 'searches')
+  const progress = progressOf(stores)
   const ports: Ports = {
     ...stores,
     clock,
-    progress: progressOf(stores),
+    progress,
     reindex: reindexOf(stores),
     resources: seenThrough(stores.store, () => stores.expressions),
     heads: (keys) => stores.store.heads(keys),
     writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
     index: stores.searcher,
-    latest: () => stores.searcher,
+    latest: () => decidedIndex(stores.searcher, progress),
     seal,
     blobs,
     choices: config,

@@ -6,7 +6,7 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
 import type { Embedded } from '../../lambdas/runtime/embedded.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 import { patient } from '../fixtures/resources.ts'
-import { type Client, clientOf, startServer, type Tree } from './server.ts'
+import { type Client, clientOf, issues, newId, startServer, type Tree } from './server.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
 
@@ -320,15 +320,26 @@ describe('an expression that is not compiled', () => {
     await client.delete('/Patient/trap')
   })
 
-  it('may be what a conditional update asks for: who matches but for it is not found, and others are served', async () => {
+  it('may be what a conditional interaction asks for, until nobody knows whether a resource has its values: others are served', async () => {
     await define(parameter('slow', { expression: "Patient.repeat(name).family.where($this.matches('^(a+)+N?$'))" }))
     const update = (family: string) => client.put('/Patient?slow=aaaN', { resourceType: 'Patient', name: [{ family }] })
     const [first, other] = await Promise.all([update('aaaN'), client.get('/metadata')])
     const again = await update(`${'a'.repeat(60)}b`)
     expect([first.status, other.status, again.status]).toEqual([201, 200, 200])
-    // What it now is cannot be told: it is looked at once more as the holder of these criteria, and is none.
-    expect((await update('aaaN')).status).toBe(201)
-    expect(await found('Patient?slow=aaaN')).toBe((await client.get('/Patient?slow=aaaN')).body.entry[0].resource.id)
+    // What it now is cannot be told: another would be made of what may be there.
+    const create = (query: string) => client.post('/Patient', { resourceType: 'Patient', id: newId() }, { 'if-none-exist': query })
+    const undecided = [
+      await update('aaaN'),
+      await create('slow=aaaN'),
+      await create('slow:missing=true&active=true'),
+      await client.delete('/Patient?slow=aaaN'),
+    ]
+    expect(undecided.map((answer) => [answer.status, issues(answer)])).toEqual(Array(4).fill([403, ['error too-costly']]))
+    expect(undecided[0]!.text).toContain('The parameter slow has no values of some Patient resources')
+    expect([(await create('family=nobody')).status, await found('Patient?slow=aaaN')]).toEqual([201, ''])
+    const { id } = again.body
+    await put({ resourceType: 'Patient', id, name: [{ family: 'aaaN' }] })
+    expect((await create('slow=aaaN')).body.id).toBe(id)
     expect(threads).toEqual([])
     reports.splice(0)
     await client.delete('/SearchParameter/slow')

@@ -39,6 +39,17 @@ describe('A version that could not be read', () => {
 })
 
 describe('The list', () => {
+  it('has each reason of a version, until another one of the resource fails, or that is read', () => {
+    const reasons = (state: IndexState) => state.poisoned.map(({ versionId, reason }) => `${versionId} ${reason}`)
+    const both = ['parameter a: X', 'parameter b: X', 'parameter a: X'].reduce(
+      (state, reason) => afterPoison(state, version(1), reason),
+      NO_STATE,
+    )
+    expect(reasons(both)).toEqual(['1 parameter b: X', '1 parameter a: X'])
+    expect(reasons(afterPoison(both, version(2), 'parameter a: X'))).toEqual(['2 parameter a: X'])
+    expect(reasons(afterTry(both, version(1)))).toEqual([])
+  })
+
   it('has the last thousand, and nobody’s push out those of others; each is told of its own', () => {
     const few = [1, 2].map((n) => version(1, { tenant: 'few', id: `f${n}` }))
     const many = Array.from({ length: 1_100 }, (_, n) => version(1, { id: `m${n}` }))

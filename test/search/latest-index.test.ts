@@ -4,6 +4,7 @@ import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-in
 import { latestIndex } from '../../lambdas/interactions/latest-index.ts'
 import type { RecentWrites } from '../../lambdas/ports/recent-writes.ts'
 import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { customMappings } from '../../lambdas/search/custom.ts'
 import { extract } from '../../lambdas/search/extract.ts'
 import type { Plan } from '../../lambdas/search/plan.ts'
 import { atEnd } from '../fixtures/at-end.ts'
@@ -42,6 +43,36 @@ async function world(indexed: readonly ResourceVersion[], written: readonly Reso
 }
 
 describe('the latest writes', () => {
+  it('of which nobody knows whether they match are no reason to say that none does', async () => {
+    const definition = {
+      resourceType: 'SearchParameter', id: 'own', url: 'own', status: 'active', code: 'own', base: ['Patient'], type: 'string',
+      expression: 'Patient.repeat(name).given.where($this is string).single()',
+    } // biome-ignore format: one resource
+    const custom = customMappings(definition, 'a')
+    const index = new SqliteSearchIndex(':memory:')
+    atEnd(() => index.close())
+    const several = versionOf(writeOf(patientOf('several', 'a'), { body: { resourceType: 'Patient', name: [{ given: ['A', 'B'] }] } }))
+    const latest = latestIndex({
+      index,
+      resources: { recent: async function* () { yield several } },
+      clock: { now: () => NOW, newId: () => 'id' },
+      expressions: EXPRESSIONS,
+      reading: () => ({ custom }),
+    }) // biome-ignore format: one index
+    const asked = (field: string, type = 'Patient') =>
+      latest.find({
+        tenant: 'a',
+        types: [type],
+        where: { kind: 'key', field, oneOf: ['a'] },
+        access: 'everything',
+        order: [],
+        limit: 2,
+        total: 'none',
+      })
+    await expect(asked(`${custom[0]!.field}:exact`)).rejects.toThrow('The parameter own has no values of some Patient resources')
+    expect((await asked('family:exact')).hits).toEqual([])
+  })
+
   it('are found before they are indexed', async () => {
     expect(await (await world([], [named('p', 'Adams')])).find()).toEqual(['p/1'])
     expect(await (await world([named('o', 'Abel')], [named('p', 'Adams')])).find()).toEqual(['o/1', 'p/1'])

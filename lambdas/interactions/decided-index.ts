@@ -1,0 +1,44 @@
+/**
+ * An index for conditional interactions, which must not take a resource for absent because nobody knows: where somebody's own parameter has no
+ * values of a version, for its expression failed or took too long there, nothing is made conditional on it.
+ */
+import { fhirError } from '../fhir/outcome.ts'
+import { failureOf, type IndexProgress } from '../ports/reindex.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
+import type { Matching } from '../search/plan.ts'
+
+type Asked = Pick<Matching, 'types' | 'where'>
+
+/** FhirError 403: see mustBeDecided. */
+export function decidedIndex(index: SearchIndex, progress: IndexProgress): SearchIndex {
+  const decided = async <Found>(asked: Asked & Pick<Matching, 'tenant'>, found: Promise<Found>): Promise<Found> => {
+    if (ownCodesIn(asked).length === 0) return found
+    // What was indexed while it was searched for has failed by now, if it did.
+    const [result, { unreadable }] = [await found, await progress.status(asked.tenant)]
+    for (const { type, reason } of unreadable) mustBeDecided(asked, type, (code) => reason.startsWith(failureOf(code)))
+    return result
+  }
+  return {
+    apply: (documents) => index.apply(documents),
+    explain: (plan) => index.explain(plan),
+    caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+    find: (plan) => decided(plan, index.find(plan)),
+    groups: (plan) => decided(plan, index.groups(plan)),
+    distinct: (matching, field, limit) => decided(matching, index.distinct(matching, field, limit)),
+  }
+}
+
+/** FhirError 403 where a parameter that is asked for has no values of a resource of this type. `isUnknown`: whether that is so, by its code. */
+export function mustBeDecided(asked: Asked, type: string, isUnknown: (code: string) => boolean): void {
+  const code = asked.types.includes(type) ? ownCodesIn(asked).find(isUnknown) : undefined
+  if (code !== undefined)
+    throw fhirError(
+      403,
+      'too-costly',
+      `The parameter ${code} has no values of some ${type} resources, which $reindex-status names: nothing is made conditional on it`,
+    )
+}
+
+/** The fields of parameters somebody defined are named by their code and what they mean. */
+const ownCodesIn = ({ where }: Asked): readonly string[] =>
+  [...JSON.stringify(where).matchAll(/"field":"([\w-]+)~[0-9a-f]{8}/g)].map(([, code]) => code!)
