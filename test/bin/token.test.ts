@@ -110,6 +110,30 @@ describe('A server that asks for tokens', () => {
     )
   })
 
+  it('gives a program a token for what it is registered for, as the README has it', async () => {
+    const data = newFolder()
+    const server = await startedWithTokens('--sample', '--data', data)
+    const { out } = await fhir('client', 'add', 'reporting', '--secret', '--scope', 'system/Observation.rs', '--json', '--data', data)
+    const { client_id, client_secret } = JSON.parse(out)
+    const asked = { grant_type: 'client_credentials', client_id, client_secret, scope: 'system/Observation.rs' }
+    const answer = await fetch(`${server.base}/auth/token`, { method: 'POST', body: new URLSearchParams(asked) })
+    const { access_token } = (await answer.json()) as { readonly access_token: string }
+    expect(await statusOf(`${server.base}/Observation?_count=1`, bearer(access_token))).toBe(200)
+    expect(await statusOf(`${server.base}/Patient?_count=1`, bearer(access_token))).toBe(403)
+    const secret = join(data, 'secret-of-a-client')
+    writeFileSync(secret, client_secret)
+    const [client, file] = [['--client', 'reporting', '--secret-file', secret], join(data, 'a.ndjson')]
+    writeFileSync(file, '{"resourceType":"Patient","id":"z"}\n')
+    const refused = await fhir('load', file, '--to', server.base, ...client)
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('403 This needs a scope for Patient.u')])
+    await fhir('client', 'add', 'loading', '--secret', '--scope', 'system/*.cruds', '--json', '--data', data).then((added) =>
+      writeFileSync(secret, JSON.parse(added.out).client_secret),
+    )
+    const loaded = await fhir('load', file, '--to', server.base, '--client', 'loading', '--secret-file', secret, '--data', newFolder())
+    expect([loaded.code, loaded.out]).toEqual([0, expect.stringMatching(/^1 resources of 1 files loaded/)])
+    await server.stop()
+  })
+
   it('has keys and clients for its owner alone, and tells its base URL in tokens', async () => {
     const data = newFolder()
     const server = await startedWithTokens('--data', data)
