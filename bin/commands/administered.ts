@@ -1,11 +1,17 @@
 /** What the commands share that say who may use a server. */
-import { Option } from 'commander'
+import { existsSync, readFileSync } from 'node:fs'
+import { type Command, Option } from 'commander'
 import { type Administration, openAdministration } from '../../lambdas/runtime/administration.ts'
+import type { Deployment } from '../../lambdas/runtime/aws-administration.ts'
 import { dataOption } from './options.ts'
 
-export type PlaceOptions = { readonly data: string }
+export type PlaceOptions = { readonly data: string; readonly stage?: string }
 
-export const placeOption = (): Option => dataOption('data folder of the server, which may be running')
+/** With the options that say which server is meant. */
+export const placed = (command: Command): Command =>
+  command
+    .addOption(dataOption('data folder of the server, which may be running'))
+    .addOption(new Option('--stage <name>', 'the server deployed on AWS as this stage, with your own credentials').conflicts('data'))
 
 export const jsonOption = (what: string): Option => new Option('--json', `print ${what} as JSON`)
 
@@ -13,13 +19,31 @@ export const jsonOption = (what: string): Option => new Option('--json', `print 
 export const collected = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 /** `isNew`: the data folder may be missing. */
-export async function administered<T>({ data }: PlaceOptions, work: (ports: Administration) => Promise<T>, isNew = false): Promise<T> {
-  const ports = await openAdministration(data, { isNew })
+export async function administered<T>(place: PlaceOptions, work: (ports: Administration) => Promise<T>, isNew = false): Promise<T> {
+  const ports = place.stage === undefined ? await openAdministration(place.data, { isNew }) : await openStage(place.stage)
   try {
     return await work(ports)
   } finally {
     await ports.close()
   }
+}
+
+async function openStage(stage: string): Promise<Administration> {
+  const { settingsOf } = await import('../../lib/settings.ts')
+  const usual = `.fhir/${stage}.settings.json`
+  const { region } = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
+  const { openDeployment } = await import('../../lambdas/runtime/aws-administration.ts')
+  return openDeployment({ stage, region, stateTable: stateTableOf(stage) } satisfies Deployment)
+}
+
+/** As `npm run deploy` has written it down. */
+function stateTableOf(stage: string): string {
+  const file = `.fhir/${stage}.json`
+  if (!existsSync(file)) throw new Error(`There is no ${file}, which npm run deploy writes: run it, or copy the file from where it was run`)
+  const outputs = JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, Readonly<Record<string, string>>>>
+  const table = outputs[`fhir-${stage}-data`]?.StateTableName
+  if (table === undefined) throw new Error(`${file} does not name the table of state: deploy the stage again`)
+  return table
 }
 
 /** Columns as wide as what is in them. */

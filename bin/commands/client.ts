@@ -12,7 +12,7 @@ import {
   rotateClient,
 } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
-import { administered, collected, jsonOption, type PlaceOptions, placeOption, table } from './administered.ts'
+import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
 
 type Json = { readonly json?: boolean }
 
@@ -49,7 +49,6 @@ const add = new Command('add')
   .option('--patient <id>', 'the patient in context of its own tokens')
   .option('--introspect', 'it may learn of tokens of other clients')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
-  .addOption(placeOption())
   .action(async (clientId: string, options: Added) => {
     const added = await administered(options, (ports) => addClient(ports, requestOf(clientId, options)), true)
     tell(added, options, `The client ${clientId} is registered`)
@@ -58,7 +57,6 @@ const add = new Command('add')
 const list = new Command('list')
   .description('list the clients')
   .addOption(jsonOption('one client a line,'))
-  .addOption(placeOption())
   .action(async (options: PlaceOptions & Json) => {
     const clients = await administered(options, ({ clients }) => clients.list())
     if (options.json) return say(clients.map((client) => `${JSON.stringify(described({ client }))}\n`).join(''))
@@ -74,7 +72,6 @@ const rotate = new Command('rotate')
   .addOption(new Option('--jwks <file>', 'other keys: the public ones, a JSON Web Key Set').conflicts('jwksUri'))
   .option('--jwks-uri <url>', 'other keys, published at an https URL')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
-  .addOption(placeOption())
   .action(async (clientId: string, options: Rotated) => {
     const rotation = rotationOf(options)
     const rotated = await administered(options, (ports) => rotateClient(ports, clientId, rotation))
@@ -85,7 +82,6 @@ const rotate = new Command('rotate')
 const remove = new Command('remove')
   .description('remove a client; its tokens count no more')
   .argument(id, 'of the client')
-  .addOption(placeOption())
   .action(async (clientId: string, options: PlaceOptions) => {
     await administered(options, (ports) => removeClient(ports, clientId))
     say(`The client ${clientId} is removed, and its tokens count no more\n`)
@@ -93,10 +89,10 @@ const remove = new Command('remove')
 
 export const clientCommand = new Command('client')
   .description('register, list, change and remove the applications that may ask for tokens')
-  .addCommand(add)
-  .addCommand(list)
-  .addCommand(rotate)
-  .addCommand(remove)
+  .addCommand(placed(add))
+  .addCommand(placed(list))
+  .addCommand(placed(rotate))
+  .addCommand(placed(remove))
 
 const requestOf = (clientId: string, options: Added): NewClient => ({
   id: clientId,

@@ -2,11 +2,10 @@
 import { Command } from 'commander'
 import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotate, usedAt } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
-import { administered, type PlaceOptions, placeOption, table } from './administered.ts'
+import { administered, type PlaceOptions, placed, table } from './administered.ts'
 
 const list = new Command('list')
   .description('list the keys that tokens are signed and verified with')
-  .addOption(placeOption())
   .action(async (options: PlaceOptions) => {
     const keys = await administered(options, (ports) => ports.keys.list())
     if (keys.length === 0) return say('There are no keys: a server makes the first when it starts\n')
@@ -19,7 +18,6 @@ const list = new Command('list')
 const rotateKeys = new Command('rotate')
   .description('make a new key, which takes over in ten minutes, when everybody who verifies has it; no token is refused')
   .option('--now', 'it takes over in fifteen seconds: who keeps the keys that are published may refuse new tokens for some minutes')
-  .addOption(placeOption())
   .action(async ({ now, ...place }: PlaceOptions & { readonly now?: boolean }) => {
     const rotated = async ({ keys, clock }: Administration) => {
       const made = await rotate(keys, clock.now(), now ? FOUND_WITHIN : COPIES_LIVE)
@@ -33,5 +31,5 @@ const rotateKeys = new Command('rotate')
 
 export const keysCommand = new Command('keys')
   .description('list and rotate what tokens are signed with')
-  .addCommand(list)
-  .addCommand(rotateKeys)
+  .addCommand(placed(list))
+  .addCommand(placed(rotateKeys))

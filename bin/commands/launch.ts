@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import { launchFrom } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
-import { administered, type PlaceOptions, placeOption } from './administered.ts'
+import { administered, type PlaceOptions, placed } from './administered.ts'
 
 type Options = PlaceOptions & {
   readonly client: string
@@ -12,15 +12,17 @@ type Options = PlaceOptions & {
   readonly tenant?: string
 }
 
-export const launchCommand = new Command('launch')
+const launch = new Command('launch')
   .description('make a launch: what an app gets as the parameter launch, counts once, and for ten minutes')
   .requiredOption('--client <id>', 'the app that is launched')
   .option('--user <name>', 'who launches it, and nobody else may go on')
   .option('--patient <id>', 'the patient in context')
   .option('--encounter <id>', 'the encounter in context')
   .option('--tenant <name>', 'whose they are')
-  .addOption(placeOption())
-  .action(async ({ data, ...launch }: Options) => {
-    const token = await administered({ data }, (ports) => launchFrom(ports, launch))
+  .action(async ({ data, stage, ...launch }: Options) => {
+    const place = { data, ...(stage === undefined ? {} : { stage }) }
+    const token = await administered(place, (ports) => launchFrom(ports, launch))
     say(`${token}\n`)
   })
+
+export const launchCommand = placed(launch)

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { addUser, changePassword, removeUser } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
 import { typedPassword } from '../typed-line.ts'
-import { administered, collected, jsonOption, type PlaceOptions, placeOption, table } from './administered.ts'
+import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
 
 type Added = PlaceOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
 
@@ -13,7 +13,6 @@ const add = new Command('add')
   .option('--scope <scopes>', 'what no token of the user ever exceeds, as "user/*.rs"; several times, or several between spaces', collected)
   .option('--tenant <name>', 'which tenants are the user\'s, * for all; several times (default: "default")', collected)
   .option('--fhir-user <key>', 'the user as a resource: Practitioner/1, Patient/1')
-  .addOption(placeOption())
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
     const password = await typedPassword(`Password of ${name}`)
@@ -24,7 +23,6 @@ const add = new Command('add')
 const list = new Command('list')
   .description('list the users')
   .addOption(jsonOption('one user a line,'))
-  .addOption(placeOption())
   .action(async (options: PlaceOptions & { readonly json?: boolean }) => {
     const users = await administered(options, ({ users }) => users.list())
     const shown = users.map(({ name, subject, fhirUser = '', tenants, scopes }) => ({ name, subject, fhirUser, tenants, scopes }))
@@ -37,7 +35,6 @@ const list = new Command('list')
 const password = new Command('password')
   .description("change a user's password, asked for or read from a pipe; the user's tokens count no more")
   .argument('<name>', 'of the user')
-  .addOption(placeOption())
   .action(async (name: string, options: PlaceOptions) => {
     const typed = await typedPassword(`New password of ${name}`)
     await administered(options, (ports) => changePassword(ports, name, typed))
@@ -47,7 +44,6 @@ const password = new Command('password')
 const remove = new Command('remove')
   .description("remove a user; the user's tokens count no more")
   .argument('<name>', 'of the user')
-  .addOption(placeOption())
   .action(async (name: string, options: PlaceOptions) => {
     await administered(options, (ports) => removeUser(ports, name))
     say(`The user ${name} is removed, and the tokens of ${name} count no more\n`)
@@ -55,7 +51,7 @@ const remove = new Command('remove')
 
 export const userCommand = new Command('user')
   .description('add, list, change and remove who may log in')
-  .addCommand(add)
-  .addCommand(list)
-  .addCommand(password)
-  .addCommand(remove)
+  .addCommand(placed(add))
+  .addCommand(placed(list))
+  .addCommand(placed(password))
+  .addCommand(placed(remove))

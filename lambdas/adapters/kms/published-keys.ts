@@ -5,6 +5,10 @@ import type { PublishedKeys, SigningKey } from '../../ports/signing-keys.ts'
 /** `id`: of the key in KMS. */
 export type KmsKey = SigningKey & { readonly id: string }
 
+/** What the list is called among the states that functions share, and by which tag permissions know the keys of a stage. */
+export const KEY_LIST = 'SIGNING_KEYS'
+export const STAGE_TAG = 'fhir-stage'
+
 export type KmsKeyList = KeptState<readonly KmsKey[]>
 
 export const publishedKeys = (kept: Pick<KmsKeyList, 'read'>): PublishedKeys => ({

@@ -27,6 +27,8 @@ export type KmsSigningKeysParts = {
   /** By which permissions and people know our keys: `fhir-stage`, for instance. */
   readonly tags: Readonly<Record<string, string>>
   readonly client?: KMSClient
+  /** Absent: that of the environment. */
+  readonly region?: string
 }
 
 export class KmsSigningKeys implements SigningKeys {
@@ -35,7 +37,7 @@ export class KmsSigningKeys implements SigningKeys {
   readonly #tags: Readonly<Record<string, string>>
   readonly list: () => Promise<readonly SigningKey[]>
 
-  constructor({ kept, tags, client = new KMSClient() }: KmsSigningKeysParts) {
+  constructor({ kept, tags, region, client = new KMSClient(region === undefined ? {} : { region }) }: KmsSigningKeysParts) {
     this.#client = client
     this.#kept = kept
     this.#tags = tags

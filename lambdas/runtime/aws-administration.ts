@@ -1,0 +1,35 @@
+/** Who may use a deployed server, and its signing keys: in its table of state and in KMS, with the credentials of who asks. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { documentClient } from '../adapters/dynamodb/client.ts'
+import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
+import { DynamoDbGrants } from '../adapters/dynamodb/grants.ts'
+import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
+import { DynamoDbClients, DynamoDbUsers } from '../adapters/dynamodb/registered.ts'
+import { DynamoDbRevocations } from '../adapters/dynamodb/revocations.ts'
+import { SystemClock } from '../adapters/in-process/system-clock.ts'
+import { KEY_LIST, STAGE_TAG } from '../adapters/kms/published-keys.ts'
+import { KmsSigningKeys } from '../adapters/kms/signing-keys.ts'
+import { Passwords } from '../auth/passwords.ts'
+import type { Administration } from './administration.ts'
+
+/** `stateTable`: its name. */
+export type Deployment = { readonly stage: string; readonly region: string; readonly stateTable: string }
+
+/** Milliseconds, of a command that a person waits for. */
+const LIMITS = { attempts: 8, patience: 10_000 }
+
+export function openDeployment({ stage, region, stateTable }: Deployment): Administration {
+  const client = documentClient({ region })
+  const dynamo = new Dynamo(client, stateTable, LIMITS)
+  const clock = new SystemClock()
+  const now = () => clock.now()
+  return {
+    clients: new DynamoDbClients(dynamo),
+    users: new DynamoDbUsers(dynamo),
+    grants: new DynamoDbGrants(dynamo, now),
+    revocations: new DynamoDbRevocations(dynamo, now),
+    keys: new KmsSigningKeys({ kept: new DynamoDbKeptState(dynamo, KEY_LIST, []), tags: { [STAGE_TAG]: stage }, region }),
+    ...{ clock, passwords: new Passwords(), wait },
+    close: async () => client.destroy(),
+  }
+}

@@ -1,0 +1,78 @@
+/** `fhir client`, `fhir user` and `fhir keys` on a deployed stage: its stores on an emulator, found by what a deployment writes down. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
+import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/registered.ts'
+import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/revocations.ts'
+import { Passwords } from '../../lambdas/auth/passwords.ts'
+import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import type { Ended } from './process.ts'
+
+const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
+
+await onDynamo(async (engine) => {
+  const table = await engine.newTable()
+  const folder = newFolder()
+  mkdirSync(join(folder, '.fhir'))
+  writeFileSync(join(folder, '.fhir', 'test.json'), JSON.stringify({ 'fhir-test-data': { StateTableName: table } }))
+  writeFileSync(join(folder, '.fhir', 'empty.json'), JSON.stringify({ 'fhir-empty-service': {} }))
+  const environment = {
+    ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
+    ...(process.env.KMS_ENDPOINT === undefined ? {} : { AWS_ENDPOINT_URL_KMS: process.env.KMS_ENDPOINT }),
+  }
+  const dynamo = new Dynamo(engine.client, table, { attempts: 3, patience: 60_000 })
+  const [clients, users] = [new DynamoDbClients(dynamo), new DynamoDbUsers(dynamo)]
+  const revocations = new DynamoDbRevocations(dynamo, () => Date.now())
+  afterAll(() => engine.stop())
+
+  function fhir(input: string, ...args: readonly string[]): Promise<Ended> {
+    const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { ...process.env, ...environment } })
+    let [out, err] = ['', '']
+    child.stdout.on('data', (data) => (out += data))
+    child.stderr.on('data', (data) => (err += data))
+    child.stdin.end(input)
+    return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+  }
+
+  describe('On a deployed stage', () => {
+    it('clients are registered, listed and removed', async () => {
+      const added = await fhir('', 'client', 'add', 'app', '--secret', '--scope', 'system/*.rs', '--json', '--stage', 'test')
+      const { client_secret: secret } = JSON.parse(added.out) as { readonly client_secret: string }
+      expect((await clients.get('app'))?.authentication).toEqual({ kind: 'secret', hashes: [fingerprintOf(secret)] })
+      expect((await fhir('', 'client', 'list', '--stage', 'test')).out).toMatch(/^app +a secret +default +system\/\*\.rs$/m)
+      expect((await fhir('', 'client', 'remove', 'app', '--stage', 'test')).code).toBe(0)
+      expect([await clients.list(), (await revocations.revoked(['client:app'])).size]).toEqual([[], 1])
+    })
+
+    it('users are added with a password', async () => {
+      expect((await fhir('correct horse\n', 'user', 'add', 'alice', '--scope', 'user/*.rs', '--stage', 'test')).code).toBe(0)
+      expect(await new Passwords().check('correct horse', (await users.get('alice'))?.password)).toBe(true)
+    })
+
+    it('keys are listed, and rotated where there is KMS', async () => {
+      expect((await fhir('', 'keys', 'list', '--stage', 'test')).out).toContain('There are no keys')
+      if (process.env.KMS_ENDPOINT === undefined) return
+      for (const said of ['from now on', 'in ten minutes'])
+        expect((await fhir('', 'keys', 'rotate', '--stage', 'test')).out).toContain(said)
+      expect((await fhir('', 'keys', 'list', '--stage', 'test')).out.trim().split('\n')).toHaveLength(3)
+    })
+
+    it.each([
+      ['none', 'fhir: There is no .fhir/none.json, which npm run deploy writes: run it, or copy the file from where it was run\n'],
+      ['empty', 'fhir: .fhir/empty.json does not name the table of state: deploy the stage again\n'],
+      ['../x', 'fhir: "../x" is no stage: a to z, 0 to 9 and -, at most 20\n'],
+    ])('what is not deployed is told: %s', async (stage, err) => {
+      expect(await fhir('', 'client', 'list', '--stage', stage)).toEqual({ code: 1, out: '', err })
+    })
+
+    it('is another place than a data folder', async () => {
+      const { code, err } = await fhir('', 'client', 'list', '--stage', 'test', '--data', 'x')
+      expect([code, err.includes("option '--stage <name>' cannot be used with option '--data <folder>'")]).toEqual([1, true])
+    })
+  })
+})
