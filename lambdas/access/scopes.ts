@@ -45,8 +45,11 @@ export const scopeTexts = (list: string): readonly string[] => [...new Set(list.
 const textOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
-/** `any`: what a user may do bounds what is done in the user's name: a scope of one context covers those of all, and names are not bounded. */
+/** `any`: what a user may do bounds what is done in the user's name: of two contexts what they have in common counts, and names are not bounded. */
 export type Contexts = 'same' | 'any'
+
+/** Each within those after it. */
+const NARROWEST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 /** What of `asked` lies within `allowed`, in the order it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
 export function narrowedTo(asked: readonly string[], allowed: readonly string[], contexts: Contexts = 'same'): readonly string[] {
@@ -69,5 +72,6 @@ function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: Context
   if (letters.length === 0) return []
   const type = scope.type === '*' ? bound.type : scope.type
   const query = [...new Set([scope.query, bound.query].filter((text) => text !== ''))].join('&')
-  return [{ ...scope, type, letters, query }]
+  const context = NARROWEST.find((each) => each === scope.context || each === bound.context)!
+  return [{ ...scope, context, type, letters, query }]
 }

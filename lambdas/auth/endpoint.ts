@@ -64,6 +64,6 @@ export type PatientFinder = {
   readonly find: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
   /** `id`: without its type. */
   readonly get: (user: User, tenants: readonly string[], id: string) => Promise<FoundPatient | undefined>
-  /** Of a RelatedPerson: the ids of the patients it is related to. */
+  /** Of a RelatedPerson: the ids of the patients it cares for; none in several tenants. */
   readonly caredForBy: (user: User, tenants: readonly string[]) => Promise<readonly string[]>
 }

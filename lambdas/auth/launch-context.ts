@@ -26,13 +26,14 @@ export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest
   const launch = await launchedBy(ports, asked, user)
   const scopes = scopesOfUser(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
   if (scopes.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
-  const tenants = tenantsOf(ports, asked, user, launch)
-  const patient = await patientOf(ports, { asked, user, tenants, launch, scopes })
+  const possible = tenantsOf(ports, asked, user, launch)
+  const patient = await patientOf(ports, { asked, user, tenants: possible, launch, scopes })
+  const tenants = patient?.tenant === undefined ? possible : [patient.tenant]
   const isRelated = user.fhirUser?.startsWith('RelatedPerson/') ?? false
   return {
     scopes,
     ...(isRelated ? { actsFor: await ports.patients.caredForBy(user, tenants) } : {}),
-    tenants: patient?.tenant === undefined ? tenants : [patient.tenant],
+    tenants,
     ...(patient === undefined ? {} : { patient }),
     ...(launch?.encounter === undefined ? {} : { encounter: launch.encounter }),
     banner: launch?.banner ?? true,

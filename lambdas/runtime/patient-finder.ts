@@ -1,5 +1,6 @@
 /** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
 import { type Access, accessOf } from '../access/access.ts'
+import { actingFor } from '../access/acting-for.ts'
 import type { FoundPatient, PatientFinder } from '../auth/endpoint.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
@@ -11,6 +12,7 @@ import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { ReadingOf } from '../search/reading.ts'
+import { caredFor } from './cared-for.ts'
 
 export type PatientsParts = {
   readonly ports: SearchPorts
@@ -39,7 +41,9 @@ export function patientFinder(parts: PatientsParts): PatientFinder {
     async get(user, tenants, id) {
       return isId(id) ? (await inEach(tenants, (tenant) => patientsIn(parts, user, tenant, [['_id', id]])))[0] : undefined
     },
-    caredForBy: (user, tenants) => inEach(tenants, (tenant) => relatedIn(parts, user, tenant)),
+    // Ids of one tenant are other people in another.
+    caredForBy: async ({ fhirUser }, [tenant, ...others]) =>
+      tenant === undefined || tenant === '*' || others.length > 0 ? [] : caredFor(parts, fhirUser, tenant),
   }
 }
 
@@ -52,33 +56,12 @@ async function someOf(known: KnownTenants): Promise<readonly string[]> {
 /** As a search by the user, who is shown nobody else. */
 async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
   const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
-  const own = await ownOf(parts, user, tenant)
-  const access =
-    own === undefined
-      ? accessOf({ scopes, ...AS_USER })
-      : accessOf({ scopes: [...scopes, 'user/Patient.rs'], actsFor: own.map((id) => `Patient/${id}`), ...AS_USER })
+  const own = actingFor(user.fhirUser, await caredFor(parts, user.fhirUser, tenant), parts.baseUrl)
+  const access = accessOf({ scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'], ...own, ...AS_USER })
   return (await found(parts, 'Patient', tenant, access, criteria)).map((patient) => shownOf(patient, tenant))
 }
 
 const AS_USER = { isOfClient: false, patientScopesWithoutContext: 'none' } as const
-
-/** Ids of whom a Patient is, or a RelatedPerson cares for; undefined: the user is neither. */
-async function ownOf(parts: PatientsParts, user: User, tenant: string): Promise<readonly string[] | undefined> {
-  const [, type, id] = /^(Patient|RelatedPerson)\/(.+)$/.exec(user.fhirUser ?? '') ?? []
-  if (id === undefined) return undefined
-  return type === 'Patient' ? [id] : relatedIn(parts, user, tenant)
-}
-
-/** Asked by the server itself, for who the user is. */
-async function relatedIn(parts: PatientsParts, { fhirUser = '' }: User, tenant: string): Promise<readonly string[]> {
-  const id = fhirUser.replace('RelatedPerson/', '')
-  if (!isId(id)) return []
-  const access = accessOf({ scopes: ['user/RelatedPerson.rs'], ...AS_USER })
-  const [person] = await found(parts, 'RelatedPerson', tenant, access, [['_id', id]])
-  const { reference } = isElement(person?.patient) ? person.patient : ({} as Element)
-  const [, patient] = /^Patient\/([^/]+)$/.exec(String(reference)) ?? []
-  return patient === undefined || person?.active === false ? [] : [patient]
-}
 
 async function found(
   { ports, baseUrl, reading }: PatientsParts,

@@ -57,4 +57,9 @@ describe('What is asked, within what is allowed', () => {
     const asked = ['patient/*.read', 'openid', 'system/admin']
     expect(narrowedTo(asked, ['user/Observation.rs'], 'any')).toEqual(['patient/Observation.rs', 'openid'])
   })
+
+  it('is what two contexts have in common, where contexts do not matter', () => {
+    expect(narrowedTo(['user/*.rs'], ['patient/Observation.rs'], 'any')).toEqual(['patient/Observation.rs'])
+    expect(narrowedTo(['user/*.rs'], ['system/Observation.rs'], 'any')).toEqual(['user/Observation.rs'])
+  })
 })

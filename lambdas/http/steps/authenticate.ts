@@ -15,7 +15,7 @@ export const authenticate = (authenticator: Authenticator): Step => ({
     if (exchange.http.unread !== undefined) throw exchange.http.unread
     const token = await admitted(authenticator, exchange.http, exchange.interaction)
     exchange.token = token
-    exchange.caller = callerOf(token ?? ANYBODY)
+    exchange.caller = callerOf(token ?? ANYBODY, exchange.site.baseUrl)
   },
 })
 
@@ -41,4 +41,8 @@ export const admission =
     }
   }
 
-const callerOf = (token: VerifiedToken): Caller => ({ tenant: token.tenant, client: token.client, access: accessOfToken(token) })
+const callerOf = (token: VerifiedToken, baseUrl: string): Caller => ({
+  tenant: token.tenant,
+  client: token.client,
+  access: accessOfToken(token, baseUrl),
+})

@@ -1,0 +1,21 @@
+/** For whom a user acts, by the person the user is. https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#scopes-for-requesting-identity-data */
+
+/** Who works for an organization acts for all of a tenant. */
+const STAFF: ReadonlySet<string> = new Set(['Practitioner', 'PractitionerRole'])
+
+/**
+ * The patients, `Patient/1`; absent: all of the tenant. A patient acts for nobody else; who cares for patients, for those of the ids `caredFor`;
+ * everybody else, and a person of another server, for nobody. `baseUrl`: of this server, without a slash at the end.
+ */
+export function actingFor(
+  fhirUser: string | undefined,
+  caredFor: readonly string[] = [],
+  baseUrl?: string,
+): { readonly actsFor?: readonly string[] } {
+  if (fhirUser === undefined) return {}
+  const [, base = baseUrl, type = '', id] = /^(?:(.*)\/)?([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})$/.exec(fhirUser) ?? []
+  if (STAFF.has(type)) return {}
+  if (base !== baseUrl) return { actsFor: [] }
+  const patients = type === 'Patient' ? [id] : type === 'RelatedPerson' ? caredFor : []
+  return { actsFor: patients.map((patient) => `Patient/${patient}`) }
+}

@@ -1,0 +1,27 @@
+import { expect, it } from '@jest/globals'
+import { actingFor } from '../../lambdas/access/acting-for.ts'
+import { BASE } from './issuing.ts'
+
+it.each([
+  [undefined, undefined],
+  ['Practitioner/1', undefined],
+  ['https://elsewhere.example/fhir/PractitionerRole/1', undefined],
+  ['Patient/1', ['Patient/1']],
+  [`${BASE}/Patient/1`, ['Patient/1']],
+  ['https://elsewhere.example/fhir/Patient/1', []],
+  ['RelatedPerson/1', ['Patient/cared-for']],
+  [`${BASE}/RelatedPerson/1`, ['Patient/cared-for']],
+  ['https://elsewhere.example/fhir/RelatedPerson/1', []],
+  ['Person/1', []],
+  ['Patient/1/_history/2', []],
+  ['Patient/a_b', []],
+  ['patient/1', []],
+  ['Patient', []],
+  ['Practitioner/', []],
+  ['nonsense', []],
+  ['', []],
+])('as %s a user acts for %j, and where that is not said for everybody', (fhirUser, patients) => {
+  expect(actingFor(fhirUser, ['cared-for'], BASE).actsFor).toEqual(patients)
+})
+
+it('nobody is cared for by who does not say for whom', () => expect(actingFor('RelatedPerson/1', undefined, BASE)).toEqual({ actsFor: [] }))

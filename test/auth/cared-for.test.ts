@@ -1,0 +1,60 @@
+/** For whom a user acts who is a RelatedPerson: in tokens, and among the patients to choose from. */
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import type { User } from '../../lambdas/ports/users.ts'
+import { BASE, openSite, operatorOf, type Site } from './site.ts'
+
+let site: Site
+beforeAll(async () => {
+  site = await openSite()
+  for (const id of ['own', 'other']) await site.ask(operatorOf('north'), 'PUT', `/Patient/${id}`, { body: { resourceType: 'Patient', id } })
+})
+afterAll(() => site.close())
+
+const userOf = (fhirUser: string): User => ({
+  ...{ name: 'ann', subject: 's-1', password: '', scopes: ['patient/*.rs'], tenants: ['north'], changedAt: 0, fhirUser },
+})
+
+let persons = 0
+async function person(more: object): Promise<User> {
+  const id = `person-${++persons}`
+  const body = { resourceType: 'RelatedPerson', id, patient: { reference: 'Patient/own' }, ...more }
+  expect((await site.ask(operatorOf('north'), 'PUT', `/RelatedPerson/${id}`, { body })).status).toBe(201)
+  return userOf(`RelatedPerson/${id}`)
+}
+
+it.each([
+  ['the patient', {}, ['own']],
+  ['one that is told with the base of the server', { patient: { reference: `${BASE}/Patient/own` } }, ['own']],
+  ['nobody of another server', { patient: { reference: 'https://elsewhere.example/fhir/Patient/own' } }, []],
+  ['nobody who is only described', { patient: { display: 'own' } }, []],
+  ['nobody any more', { active: false }, []],
+  ['nobody after the period', { period: { start: '2001', end: '2002' } }, []],
+  ['nobody before the period', { period: { start: '2999' } }, []],
+  ['the patient within the period', { period: { start: '2001', end: '2999' } }, ['own']],
+])('cares for %s', async (_, more, expected) => {
+  const user = await person(more)
+  expect(await site.patients.caredForBy(user, ['north'])).toEqual(expected)
+  expect((await site.patients.find(user, ['north'], '')).map(({ id }) => id)).toEqual(expected)
+  expect(await site.patients.get(user, ['north'], 'other')).toBeUndefined()
+})
+
+it('cares for nobody where the tenant is another, or not one, or the person is gone', async () => {
+  const user = await person({})
+  for (const tenants of [['south'], ['north', 'south'], ['*'], []]) expect(await site.patients.caredForBy(user, tenants)).toEqual([])
+  await site.ask(operatorOf('north'), 'DELETE', `/${user.fhirUser}`)
+  expect(await site.patients.caredForBy(user, ['north'])).toEqual([])
+  expect(await site.patients.caredForBy(userOf('RelatedPerson/never'), ['north'])).toEqual([])
+})
+
+it.each(['Practitioner/1', 'Patient/own', 'Person/1'])('is nobody else: %s', async (fhirUser) => {
+  expect(await site.patients.caredForBy(userOf(fhirUser), ['north'])).toEqual([])
+})
+
+it.each([
+  ['Practitioner/1', ['other', 'own']],
+  ['Patient/own', ['own']],
+  [`${BASE}/Patient/own`, ['own']],
+  ['Person/own', []],
+])('%s may choose from %j', async (fhirUser, expected) => {
+  expect((await site.patients.find(userOf(fhirUser), ['north'], '')).map(({ id }) => id).sort()).toEqual(expected)
+})

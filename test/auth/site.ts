@@ -1,0 +1,117 @@
+/**
+ * A server for questions of who may see what: the embedded home below the network, with tenancy. Its tokens are signed as real ones are, and
+ * say whatever a test wants.
+ */
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
+import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts'
+import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
+import { WatchedClock } from '../../lambdas/adapters/in-process/watched-clock.ts'
+import { byToken } from '../../lambdas/http/authenticators.ts'
+import type { HttpRequest } from '../../lambdas/http/exchange.ts'
+import type { Serve } from '../../lambdas/http/server.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { type Home, type HomeParts, openHome } from '../../lambdas/runtime/home.ts'
+import { BASE, SECOND, world } from '../access/issuing.ts'
+import type { Tree } from '../fixtures/resources.ts'
+import type { Who } from './oracle.ts'
+
+export { BASE }
+
+export type Sent = { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+  readonly body: Tree
+}
+
+/** Asks as somebody. `target`: path and query below the base. */
+export type Ask = (who: Who, method: string, target: string, sent?: Sent) => Promise<Answer>
+
+export type Site = {
+  readonly ask: Ask
+  readonly patients: Home['patients']
+  readonly audited: AuditRecord[]
+  readonly close: () => Promise<void>
+}
+
+/** Who may do everything in a tenant. */
+export const operatorOf = (tenant: string): Who => ({ tenant, client: 'operator', scopes: 'system/*.cruds system/admin' })
+
+/** Tokens of a server: one for each who. */
+export function tokens() {
+  const issuer = world({ tenancy: true, clock: { now: () => Date.now() } })
+  issuer.now = Date.now()
+  const made = new Map<Who, string>()
+  const tokenOf = (who: Who): string => {
+    const { tenant, client, scopes: scope, patient, fhirUser, actsFor: acts_for } = who
+    const isOfUser = who.isUser === true
+    const exp = Math.floor(issuer.now / SECOND) + 36_000
+    const token =
+      made.get(who) ??
+      issuer.token({ tenant, client_id: client, azp: client, sub: isOfUser ? 'a-user' : client, scope, patient, fhirUser, acts_for, exp })
+    made.set(who, token)
+    return token
+  }
+  return { authenticator: byToken(issuer.verify), tokenOf }
+}
+
+/** Asks what serves. */
+export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
+  let requests = 0
+  return async (who, method, target, { body, headers = {} } = {}) => {
+    const [path = '', query = ''] = target.split(/\?(.*)/s)
+    const isBytes = body instanceof Uint8Array
+    const request: HttpRequest = {
+      ...{ method, path, query },
+      headers: {
+        ...(body === undefined || isBytes ? {} : { 'content-type': typeof body === 'string' ? FORM : 'application/fhir+json' }),
+        authorization: `Bearer ${tokenOf(who)}`,
+        ...headers,
+      },
+      body: body === undefined ? new Uint8Array() : isBytes ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    }
+    const answer = await serve(request, `request-${++requests}`)
+    const text = Buffer.concat(answer.body ?? []).toString()
+    return { status: answer.status, headers: answer.headers, text, body: text.startsWith('{') ? JSON.parse(text) : undefined }
+  }
+}
+
+const FORM = 'application/x-www-form-urlencoded'
+
+/** `settings`: environment variables. */
+export async function openSite(settings: Readonly<Record<string, string>> = {}): Promise<Site> {
+  const folder = await mkdtemp(join(tmpdir(), 'fhir-site-'))
+  const data = await openDataFolder(folder)
+  const audited: AuditRecord[] = []
+  const { authenticator, tokenOf } = tokens()
+  const home = await openHome({
+    config: readConfig({ FHIR_ACCESS: 'token', FHIR_TENANCY: 'on', ...settings }),
+    baseUrl: BASE,
+    report: (error) => {
+      throw error
+    },
+    authorization: { authenticator, endpoints: {} } as unknown as HomeParts['authorization'],
+    data,
+    clock: new WatchedClock(),
+    audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
+    seal: new AesSeal(randomBytes(32)),
+    blobs: new FilesystemBlobStore(data.path('blobs')),
+  })
+  return {
+    ask: asking(home.serve, tokenOf),
+    patients: home.patients,
+    audited,
+    async close() {
+      await home.close()
+      data.unlock()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
