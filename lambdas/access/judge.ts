@@ -1,26 +1,34 @@
 /** Whether one version may be seen, or written, under an access: what indexes decide for searches, for single resources. */
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { evaluate } from '../search/evaluate.ts'
 import { isAlways, isNever, type Predicate } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import { type Access, type Clause, clausesFor } from './access.ts'
 import { meetsInside } from './granular.ts'
-import { ABOUT_NOBODY, clauseRule, ruleFor } from './rules.ts'
+import { ABOUT_NOBODY, clauseRule, isWholeTenant, ruleFor } from './rules.ts'
 import type { Letter } from './scopes.ts'
+import { securityContextOf } from './security-context.ts'
 
 export type Judge = {
   readonly access: Access
   readonly reading: Reading
   readonly expressions: () => ExpressionRunner
+  /** The head, whoever asks. */
+  readonly current: (key: ResourceKey) => Promise<ResourceVersion | undefined>
 }
 
 /** A version that was read, or that a write would make. */
 export type Judged = ResourceVersion
 
+type May = (judge: Judge, letter: Letter, version: Judged) => boolean | Promise<boolean>
+
 /** Of a deletion only its compartments are left to judge by. */
 export function maySee(judge: Judge, letter: Letter, version: Judged): boolean | Promise<boolean> {
+  if (isWholeTenant(judge.access, letter)) return true
+  const context = securityContextOf(version, judge.reading.baseUrl)
+  if (context !== undefined) return mayInContext(judge, letter, version, context, maySee)
   const rule = ruleFor(judge.access, version.type, letter, judge.reading)
   if (rule === undefined || isNever(rule)) return false
   return isAlways(rule) || meets(judge, version, rule)
@@ -31,11 +39,24 @@ export function maySee(judge: Judge, letter: Letter, version: Judged): boolean |
  * patient too.
  */
 export async function mayWrite(judge: Judge, letter: Letter, version: Judged): Promise<boolean> {
+  if (isWholeTenant(judge.access, letter)) return true
+  const context = securityContextOf(version, judge.reading.baseUrl)
+  if (context !== undefined) return mayInContext(judge, letter, version, context, mayWrite)
   for (const clause of clausesFor(judge.access, version.type, letter)) {
     const rule = clauseRule(clause, version.type, judge.reading)
     if (!isNever(rule) && isOnlyAbout(clause, version) && (isAlways(rule) || (await meets(judge, version, rule)))) return true
   }
   return false
+}
+
+/** What has a security context is seen and written by who may do the same with that; whom its own clauses are about does not matter then. */
+async function mayInContext(judge: Judge, letter: Letter, version: Judged, context: ResourceKey | 'elsewhere', may: May): Promise<boolean> {
+  const clauses = clausesFor(judge.access, version.type, letter)
+  const rules = clauses.map(({ within: _, ...clause }) => clauseRule(clause, version.type, judge.reading))
+  const met = await Promise.all(rules.map((rule) => !isNever(rule) && (isAlways(rule) || meets(judge, version, rule))))
+  if (context === 'elsewhere' || !met.includes(true)) return false
+  const head = await judge.current(context)
+  return head !== undefined && !head.deleted && may(judge, letter, head)
 }
 
 const isOnlyAbout = ({ within }: Clause, { type, compartments }: Judged): boolean =>

@@ -16,7 +16,7 @@ const NO_CUSTOM: object = []
 export function ruleFor(access: Access, type: string, letter: Letter, reading: Reading): Predicate | undefined {
   const rules = rulesOf(access, reading.custom ?? NO_CUSTOM)
   const name = `${letter} ${type}`
-  if (!rules.has(name)) rules.set(name, made(clausesFor(access, type, letter), type, reading))
+  if (!rules.has(name)) rules.set(name, made(access, type, letter, reading))
   return rules.get(name)
 }
 
@@ -24,8 +24,9 @@ export function ruleFor(access: Access, type: string, letter: Letter, reading: R
 export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
   clauses.some(({ type, letters, query, within }) => type === '*' && query === '' && within === undefined && letters.includes(letter))
 
-/** Everything of a type. */
+/** Everything of a type. A Binary may belong to whatever it says. */
 export function isWholeType(access: Access, type: string, letter: Letter, reading: Reading): boolean {
+  if (type === 'Binary') return isWholeTenant(access, letter)
   const rule = ruleFor(access, type, letter, reading)
   return rule !== undefined && isAlways(rule)
 }
@@ -38,8 +39,11 @@ function rulesOf(access: Access, custom: object): Rules {
   return rules
 }
 
-function made(clauses: readonly Clause[], type: string, reading: Reading): Predicate | undefined {
+/** What a Binary belongs to is in no index: who may not see everything does not find one by searching. */
+function made(access: Access, type: string, letter: Letter, reading: Reading): Predicate | undefined {
+  const clauses = clausesFor(access, type, letter)
   if (clauses.length === 0) return undefined
+  if (type === 'Binary' && letter === 's' && !isWholeTenant(access, 's')) return NEVER
   return eitherOf(clauses.map((clause) => clauseRule(clause, type, reading)))
 }
 

@@ -1,5 +1,6 @@
 /** The compartments a resource is in. https://hl7.org/fhir/R4/compartmentdefinition.html */
 import definitions from './definitions/compartments.json' with { type: 'json' }
+import { relative } from './references.ts'
 import type { Element, Resource } from './resource.ts'
 
 /** By resource type: where references are that put a resource into a compartment, and which kinds of compartment that can be. */
@@ -7,11 +8,18 @@ export type Compartments = Readonly<
   Record<string, readonly { readonly path: readonly string[]; readonly compartments: readonly string[] }[]>
 >
 
-/** `Patient/1`, `Encounter/2` …, each once. Only relative references count; the five kinds of compartment hold themselves. */
-export function compartmentsOf(resource: Resource): readonly string[] {
+/**
+ * `Patient/1`, `Encounter/2` …, each once; the five kinds of compartment hold themselves. `baseUrl`: of this server, without a slash at the end;
+ * references to others do not count.
+ */
+export function compartmentsOf(resource: Resource, baseUrl?: string): readonly string[] {
   const found: string[] = []
   if (OWNERS.has(resource.resourceType) && resource.id !== undefined) found.push(`${resource.resourceType}/${resource.id}`)
-  for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, found)
+  const add: Add = (reference, compartments) => {
+    const name = nameIn(relative(reference, baseUrl), compartments)
+    if (name !== undefined) found.push(name)
+  }
+  for (const { path, compartments } of PATHS.get(resource.resourceType) ?? []) collect(resource, path, 0, compartments, add)
   // Most are two or three; a Group may have thousands.
   return found.length <= 4 ? found.filter((key, i) => found.indexOf(key) === i) : [...new Set(found)]
 }
@@ -29,20 +37,21 @@ export const patientCompartmentTypes: ReadonlySet<string> = new Set([
 
 const PATHS = new Map(Object.entries(definitions as Compartments))
 
-function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], found: string[]): void {
-  if (Array.isArray(focus)) for (const item of focus) collect(item, path, at, compartments, found)
+type Add = (reference: string, compartments: readonly string[]) => void
+
+function collect(focus: unknown, path: readonly string[], at: number, compartments: readonly string[], add: Add): void {
+  if (Array.isArray(focus)) for (const item of focus) collect(item, path, at, compartments, add)
   else if (typeof focus === 'object' && focus !== null) {
-    if (at < path.length) collect((focus as Element)[path[at]!], path, at + 1, compartments, found)
-    else add((focus as Element).reference, compartments, found)
+    if (at < path.length) return collect((focus as Element)[path[at]!], path, at + 1, compartments, add)
+    const { reference } = focus as Element
+    if (typeof reference === 'string') add(reference, compartments)
   }
 }
 
-function add(reference: unknown, compartments: readonly string[], found: string[]): void {
-  if (typeof reference !== 'string') return
+/** Without its version. */
+function nameIn(reference: string, compartments: readonly string[]): string | undefined {
   const slash = reference.indexOf('/')
-  if (slash <= 0) return
-  const type = reference.slice(0, slash)
-  if (!compartments.includes(type)) return
+  if (slash <= 0 || !compartments.includes(reference.slice(0, slash))) return undefined
   const version = reference.indexOf('/', slash + 1)
-  found.push(version < 0 ? reference : reference.slice(0, version))
+  return version < 0 ? reference : reference.slice(0, version)
 }

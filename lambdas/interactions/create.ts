@@ -21,16 +21,16 @@ export const creation: WriteInteraction = {
     if (matches.length > 1) throw tooManyMatches()
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
     if (version !== undefined) {
-      const response = await shownTo(request, version, unchanged(request, version), ports.expressions)
+      const response = await shownTo(request, version, unchanged(request, version), ports)
       return { kind: 'answer', response, key: version }
     }
     const key = newKey(ports, request)
     return { kind: 'target', key, guard: guardOf(criteria, key, holder) }
   },
-  change({ clock, expressions, resolve }, request, target, head) {
+  change(ports, request, target, head) {
     const { type, id } = target.key
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
-    return andThen(resolve(bodyOf(request)), (resource) => save({ clock, expressions }, request, target, head, resource))
+    return andThen(ports.resolve(bodyOf(request)), (resource) => save(ports, request, target, head, resource))
   },
 }
 

@@ -55,8 +55,7 @@ export async function included(
 
 /** FhirError 403 where a type is named that is out of scope; those that are only possible are left out. */
 export function checkIncludes(searcher: Searcher, includes: readonly Include[]): void {
-  for (const { reverse, source, target } of includes)
-    for (const type of [reverse ? source : '*', target ?? '*']) if (type !== '*') searcher.within([type])
+  for (const { source, target = '*' } of includes) for (const type of [source, target]) if (type !== '*') searcher.within([type])
 }
 
 const CUT: BundleEntry = {

@@ -5,15 +5,14 @@ import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceKey, ResourceVersion, VersionKey, Write } from '../ports/resource-store.ts'
 import { checkDefinition, definedByR4 } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
-import { andThen, type Change, type Target } from './writing.ts'
-import { type Head, mustWrite, shownTo } from './written-head.ts'
+import { type Answer, andThen, type Change, type Target } from './writing.ts'
+import { type Head, type JudgePorts, mustWrite, shownTo } from './written-head.ts'
 
 const LARGEST_BODY = 20_000_000
 
@@ -21,30 +20,37 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
+export type SavePorts = Pick<Ports, 'clock'> & JudgePorts
+
 /**
  * Saves the resource as the version after `head`. FhirError 403 for a version the request may not make, 422 for one that defines a search
  * parameter that cannot be searched by.
  */
 export function save(
-  { clock, expressions }: Pick<Ports, 'clock' | 'expressions'>,
+  ports: SavePorts,
   request: FhirRequest,
   target: Target,
   head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change> {
   const next = (): Awaitable<Change> => {
-    const change = following(clock, request, target, head, resource)
-    return andThen(mustWrite(request, change.write, expressions), () => withoutUnread(request, change, expressions))
+    const change = following(ports.clock, request, target, head, resource)
+    return andThen(mustWrite(request, change.write, ports), () => {
+      const response = toPatcher(request, change.write, change.response, ports)
+      return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
+    })
   }
   if (resource.resourceType !== 'SearchParameter') return next()
-  return checkDefinition(resource, request.tenant, expressions, request.reading.custom).then(next)
+  return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(next)
 }
 
 /** A patch does not send what it changes. */
-const withoutUnread = (request: FhirRequest, change: Change, expressions: ExpressionRunner): Awaitable<Change> =>
-  request.interaction === 'patch'
-    ? andThen(shownTo(request, change.write, change.response, expressions), (response) => ({ ...change, response }))
-    : change
+const toPatcher = (
+  request: FhirRequest,
+  version: Omit<ResourceVersion, 'versionId'>,
+  response: FhirResponse,
+  ports: JudgePorts,
+): Awaitable<FhirResponse> => (request.interaction === 'patch' ? shownTo(request, version, response, ports) : response)
 
 function following(clock: Clock, request: FhirRequest, { key, guard }: Target, head: Head | undefined, resource: Resource): Change {
   const expected = head?.versionId ?? 0
@@ -52,7 +58,7 @@ function following(clock: Clock, request: FhirRequest, { key, guard }: Target, h
   const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
   const body = Buffer.from(writeJson(stamped))
   if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
-  const write: Write = { ...key, expected, lastUpdated, deleted: false, compartments: compartmentsOf(stamped), body }
+  const write: Write = { ...key, expected, lastUpdated, deleted: false, compartments: compartmentsOf(stamped, request.baseUrl), body }
   const created = head === undefined || head.deleted
   return {
     kind: 'change',
@@ -78,9 +84,13 @@ export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
 
 const versionKeyOf = ({ tenant, type, id, expected }: Write): VersionKey => ({ tenant, type, id, versionId: expected + 1 })
 
-/** The resource as it is already: If-None-Exist found it, or the update changed nothing. */
+/** The resource as it is already: If-None-Exist found it. */
 export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse =>
   saved(request, { ...version, expected: version.versionId - 1 }, false, [])
+
+/** The update, or the patch, changed nothing. */
+export const leftAsItIs = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<Answer> =>
+  andThen(toPatcher(request, head, unchanged(request, head), ports), (response) => ({ kind: 'answer', response, key: head }))
 
 function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boolean, warnings: readonly Issue[]): FhirResponse {
   const { type, id, lastUpdated } = write

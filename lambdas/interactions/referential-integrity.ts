@@ -7,8 +7,10 @@ import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ResourceKey, ResourceWriter, Write } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { REFERENCES } from '../search/extract.ts'
+import type { AccessRules } from '../search/plan.ts'
 import type { RequestWriter } from './interaction.ts'
 import { nameOf } from './key.ts'
+import { searcherOf } from './searcher.ts'
 import type { Looking, SeenBy } from './seen.ts'
 
 export type IntegrityPorts = {
@@ -82,26 +84,22 @@ async function checkReferences({ resources, baseUrl }: CheckPorts, writes: reado
   )
 }
 
-/** 409: a resource is deleted that others refer to. */
-async function checkDeletions({ index, resources }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
+/** 409: a resource is deleted that others refer to. Only one that may be seen is named. */
+async function checkDeletions({ index }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {
   const written = new Set(writes.map(nameOf))
   for (const [i, write] of writes.entries()) {
     if (!write.deleted) continue
-    const where = { kind: 'key', field: REFERENCES, oneOf: [nameOf(write)] } as const
-    const plan = {
-      tenant: write.tenant,
-      types: resourceTypes,
-      where,
-      access: 'everything',
-      order: [],
-      limit: writes.length + 1,
-      total: 'none',
-    } as const
-    const { hits } = await index.find(plan)
-    const holder = hits.find((hit) => !written.has(nameOf(hit)))
-    if (holder === undefined) continue
-    const [seen] = await resources(by, 'r').current([{ ...holder, tenant: write.tenant }])
-    const who = seen === undefined ? 'another resource' : nameOf(holder)
+    const { tenant } = write
+    const holderFor = async (access: AccessRules): Promise<string | undefined> => {
+      const where = { kind: 'key', field: REFERENCES, oneOf: [nameOf(write)] } as const
+      const matching = { tenant, types: resourceTypes, where, access }
+      const { hits } = await index.find({ ...matching, order: [], limit: writes.length + 1, total: 'none' })
+      return hits.map(nameOf).find((name) => !written.has(name))
+    }
+    const rules = searcherOf({ ...by, tenant }).rules(resourceTypes)
+    const seen = await holderFor(rules)
+    if (seen === undefined && (rules === 'everything' || (await holderFor('everything')) === undefined)) continue
+    const who = seen ?? 'another resource'
     throw new BrokenReference(409, i, [
       { severity: 'error', code: 'conflict', text: `${nameOf(write)} cannot be deleted: ${who} refers to it` },
     ])

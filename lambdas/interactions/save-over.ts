@@ -4,19 +4,19 @@ import { isElement, type Resource } from '../fhir/resource.ts'
 import { stamp } from '../fhir/version.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
-import { save, unchanged } from './next-version.ts'
+import { leftAsItIs, type SavePorts, save } from './next-version.ts'
 import type { Answer, AttemptPorts, Change, Target } from './writing.ts'
 import type { Head } from './written-head.ts'
 
 export function saveOver(
-  { choices, ...ports }: Pick<AttemptPorts, 'clock' | 'expressions' | 'choices'>,
+  { choices, ...ports }: SavePorts & Pick<AttemptPorts, 'choices'>,
   request: FhirRequest,
   target: Target,
   head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change | Answer> {
   if (choices.noOpUpdates === 'ignore' && head !== undefined && !head.deleted && !('damage' in head) && isSameAs(head, resource))
-    return { kind: 'answer', response: unchanged(request, head), key: head }
+    return leftAsItIs(request, head, ports)
   return save(ports, request, target, head, resource)
 }
 

@@ -1,14 +1,11 @@
 /** The resources of the store as a request may see them: what its access hides is as if it were not there. */
-import { type Access, clausesFor } from '../access/access.ts'
+import type { Access } from '../access/access.ts'
 import { type Judge, maySee } from '../access/judge.ts'
 import { isWholeType } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
-import { parseJsonBytes } from '../fhir/json.ts'
-import { localReference } from '../fhir/references.ts'
-import { isElement } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
-import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
 import type { Reading } from '../search/reading.ts'
 import { forbidden } from './forbidden.ts'
 
@@ -25,7 +22,8 @@ export type SeenBy = (request: Looking, letter: Letter) => Seen
 export const seenThrough =
   (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: () => ExpressionRunner): SeenBy =>
   ({ access, reading }, letter) => {
-    const eye: Eye = { judge: { access, reading, expressions }, letter, resources }
+    const current = async (key: ResourceKey) => (await resources.current([key]))[0]
+    const eye: Eye = { judge: { access, reading, expressions, current }, letter, resources }
     return {
       current: async (keys) => shown(eye, await resources.current(keys)),
       versions: async (keys) => shown(eye, await resources.versions(keys)),
@@ -38,29 +36,12 @@ export const seenThrough =
     }
   }
 
-type Eye = { readonly judge: Judge; readonly letter: Letter; readonly resources: Pick<ResourceReader, 'current' | 'history'> }
+type Eye = { readonly judge: Judge; readonly letter: Letter; readonly resources: Pick<ResourceReader, 'history'> }
 
 async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[]): Promise<readonly (ResourceVersion | undefined)[]> {
-  const judged = versions.map((version) => version !== undefined && isShown(eye, version))
+  const judged = versions.map((version) => version !== undefined && maySee(eye.judge, eye.letter, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
   return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
-}
-
-function isShown(eye: Eye, version: ResourceVersion): boolean | Promise<boolean> {
-  const may = maySee(eye.judge, eye.letter, version)
-  return may === false && version.type === 'Binary' ? isInSecurityContext(eye, version) : may
-}
-
-/** A Binary is seen by who sees what it belongs to. https://hl7.org/fhir/R4/binary.html#security-context */
-async function isInSecurityContext(eye: Eye, { tenant, deleted, body }: ResourceVersion): Promise<boolean> {
-  if (deleted || !clausesFor(eye.judge.access, 'Binary', eye.letter).some(({ query }) => query === '')) return false
-  const binary = parseJsonBytes(body)
-  const context = isElement(binary) && isElement(binary.securityContext) ? binary.securityContext.reference : undefined
-  const name = typeof context === 'string' ? localReference(context, eye.judge.reading.baseUrl) : undefined
-  const [type = '', id = ''] = name?.split('/') ?? []
-  if (name === undefined || type === 'Binary') return false
-  const [head] = await eye.resources.current([{ tenant, type, id }])
-  return head !== undefined && !head.deleted && (await maySee(eye.judge, eye.letter, head))
 }
 
 /** A page of what may be seen; pages of the store are read until there is one more. */

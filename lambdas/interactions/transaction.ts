@@ -122,9 +122,7 @@ async function plan(
       ...ports,
       resolve: (resource: Resource) => andThen(resolve(resource, meaningOf), (after) => checked(resource, after)),
     }
-    return forEntry(entry, () =>
-      andThen(headFor(request, head, ports.expressions), (known) => interaction.change(changing, request, target, known)),
-    )
+    return forEntry(entry, () => andThen(headFor(request, head, ports), (known) => interaction.change(changing, request, target, known)))
   })
   const made = await allOf(changes)
   return planned.map(({ entry }, i) => ({ entry, change: made[i]! }))

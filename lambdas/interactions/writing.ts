@@ -57,7 +57,7 @@ export const writing =
       if (target.kind === 'answer') return target.response
       const [current] = await ports.heads([target.key])
       if (movedOn(target, current)) continue
-      const head = await headFor(request, current, ports.expressions)
+      const head = await headFor(request, current, ports)
       const changed = await change({ ...ports, resolve: resolving(ports, request) }, request, target, head)
       if (changed.kind === 'answer') return changed.response
       const result = await ports.writer.commit([changed.write], changed.guards, request)

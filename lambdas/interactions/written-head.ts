@@ -2,30 +2,35 @@
 import { type Judge, maySee, mayWrite } from '../access/judge.ts'
 import { isWholeTenant } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
-import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { DamagedVersion, ResourceVersion, Write } from '../ports/resource-store.ts'
 import { forbidden } from './forbidden.ts'
-import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
 
 /** What a write follows: it may also replace what cannot be read. */
 export type Head = ResourceVersion | DamagedVersion
 
 const LETTERS: Readonly<Record<string, Letter>> = { create: 'c', update: 'u', patch: 'u', delete: 'd' }
 
-const judgeOf = ({ access, reading }: FhirRequest, expressions: ExpressionRunner): Judge => ({
+export type JudgePorts = Pick<Ports, 'heads' | 'expressions'>
+
+const judgeOf = ({ access, reading }: FhirRequest, { heads, expressions }: JudgePorts): Judge => ({
   access,
   reading,
   expressions: () => expressions,
+  current: async (key) => {
+    const [head] = await heads([key])
+    return head === undefined || 'damage' in head ? undefined : head
+  },
 })
 
 const isFree = ({ access, interaction }: FhirRequest): boolean => isWholeTenant(access, LETTERS[interaction]!)
 
 /** The head as the write may know it. FhirError 403 for one it may not change; to a patch, one that may not be seen either is not there. */
-export const headFor = (request: FhirRequest, head: Head | undefined, expressions: ExpressionRunner): Awaitable<Head | undefined> =>
-  head === undefined || isFree(request) ? head : judgedHead(request, head, expressions)
+export const headFor = (request: FhirRequest, head: Head | undefined, ports: JudgePorts): Awaitable<Head | undefined> =>
+  head === undefined || isFree(request) ? head : judgedHead(request, head, ports)
 
-async function judgedHead(request: FhirRequest, head: Head, expressions: ExpressionRunner): Promise<Head | undefined> {
-  const judge = judgeOf(request, expressions)
+async function judgedHead(request: FhirRequest, head: Head, ports: JudgePorts): Promise<Head | undefined> {
+  const judge = judgeOf(request, ports)
   // Nobody knows whose a damaged one is.
   const judged = 'damage' in head ? { ...head, lastUpdated: 0, compartments: [], body: NO_BODY } : head
   if (await mayWrite(judge, LETTERS[request.interaction]!, judged)) return head
@@ -36,12 +41,12 @@ async function judgedHead(request: FhirRequest, head: Head, expressions: Express
 const NO_BODY = new Uint8Array()
 
 /** FhirError 403 for a version the request may not make. */
-export const mustWrite = (request: FhirRequest, write: Write, expressions: ExpressionRunner): Awaitable<void> =>
-  isFree(request) ? undefined : judgedWrite(request, write, expressions)
+export const mustWrite = (request: FhirRequest, write: Write, ports: JudgePorts): Awaitable<void> =>
+  isFree(request) ? undefined : judgedWrite(request, write, ports)
 
-async function judgedWrite(request: FhirRequest, write: Write, expressions: ExpressionRunner): Promise<void> {
+async function judgedWrite(request: FhirRequest, write: Write, ports: JudgePorts): Promise<void> {
   const version = { ...write, versionId: write.expected + 1 }
-  if (!(await mayWrite(judgeOf(request, expressions), LETTERS[request.interaction]!, version))) throw notYours(write)
+  if (!(await mayWrite(judgeOf(request, ports), LETTERS[request.interaction]!, version))) throw notYours(write)
 }
 
 const notYours = ({ type, id }: { readonly type: string; readonly id: string }): Error =>
@@ -52,17 +57,12 @@ export const shownTo = (
   request: FhirRequest,
   version: Omit<ResourceVersion, 'versionId'>,
   response: FhirResponse,
-  expressions: ExpressionRunner,
+  ports: JudgePorts,
 ): Awaitable<FhirResponse> =>
-  isWholeTenant(request.access, 'r') ? response : readable(request, { ...version, versionId: 0 }, response, expressions)
+  isWholeTenant(request.access, 'r') ? response : readable(request, { ...version, versionId: 0 }, response, ports)
 
-async function readable(
-  request: FhirRequest,
-  version: ResourceVersion,
-  response: FhirResponse,
-  expressions: ExpressionRunner,
-): Promise<FhirResponse> {
-  if (await maySee(judgeOf(request, expressions), 'r', version)) return response
+async function readable(request: FhirRequest, version: ResourceVersion, response: FhirResponse, ports: JudgePorts): Promise<FhirResponse> {
+  if (await maySee(judgeOf(request, ports), 'r', version)) return response
   const { body: _, ...rest } = response
   return rest
 }

@@ -4,6 +4,15 @@ import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 
 const reference = (to: string) => ({ reference: to })
 
+it('counts a reference with the base of the server, and none to another', () => {
+  const observation = (to: string) => ({ resourceType: 'Observation', subject: reference(to) })
+  const here = 'https://here.example/fhir'
+  expect(compartmentsOf(observation(`${here}/Patient/1`), here)).toEqual(['Patient/1'])
+  expect(compartmentsOf(observation(`${here}/Patient/1/_history/2`), here)).toEqual(['Patient/1'])
+  expect(compartmentsOf(observation('https://elsewhere.example/fhir/Patient/1'), here)).toEqual([])
+  expect(compartmentsOf(observation(`${here}/Patient/1`))).toEqual([])
+})
+
 describe('a large Group', () => {
   it('is in the compartments of all its members', () => {
     const member = Array.from({ length: 20_000 }, (_, index) => ({ entity: { reference: `Patient/${index}` } }))

@@ -1,0 +1,51 @@
+/** Whether an answer has anything in it that who asked may not see. */
+import { type Kept, sees, type Who } from './oracle.ts'
+import { ID, MARK, type Population } from './population.ts'
+import type { Answer } from './site.ts'
+
+export class LeakCheck {
+  readonly #population: Population
+  readonly #ids = new Map<Who, ReadonlySet<string>>()
+
+  constructor(population: Population) {
+    this.#population = population
+  }
+
+  /** Marks, and ids, of what is hidden. `asked`: all that was sent, which may be said again. */
+  leaksIn({ text, headers }: Answer, who: Who, asked: string): readonly string[] {
+    const said = `${text} ${JSON.stringify(headers)}`
+    const marks = [...new Set(said.match(MARK))].filter((mark) => !asked.includes(mark) && !this.#mayShow(mark, who))
+    const known = this.#idsFor(who)
+    const ids = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && !known.has(id))
+    return [...marks, ...ids]
+  }
+
+  /** The population has changed. */
+  forget(): void {
+    this.#ids.clear()
+  }
+
+  #mayShow(mark: string, who: Who): boolean {
+    const found = this.#population.versionOf(mark)
+    return found !== undefined && this.#isShown(found.kept, found.version, who)
+  }
+
+  #isShown(kept: Kept, version: Kept['versions'][number], who: Who): boolean {
+    return (['r', 's'] as const).some((letter) => sees(who, letter, kept, version, this.#population.find))
+  }
+
+  /** Of what may be seen, and of what that refers to. */
+  #idsFor(who: Who): ReadonlySet<string> {
+    const known = this.#ids.get(who)
+    if (known !== undefined) return known
+    const ids = this.#population.all(who.tenant).flatMap((kept) => {
+      const texts = kept.versions.flatMap((version) =>
+        this.#isShown(kept, version, who) ? [kept.id, JSON.stringify(version.json ?? '')] : [],
+      )
+      return texts.join(' ').match(ID) ?? []
+    })
+    const found = new Set<string>(ids)
+    this.#ids.set(who, found)
+    return found
+  }
+}
