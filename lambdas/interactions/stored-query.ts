@@ -5,23 +5,31 @@ import type { Clock } from '../ports/clock.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { Owner } from './cursor.ts'
 
-const FOLDER = 'queries/'
+export const QUERIES = 'queries/'
 const DAY = 24 * 60 * 60 * 1000
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
+/** Day, tenant, and what is asked of whom. */
+const keyOf = (at: number, tenant: string, text: string): string => `${dayOf(at)}/${hashed(tenant).slice(0, 16)}/${hashed(text)}`
+
+const hashed = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** The mark of the tenant in the key of a blob. */
+export const ownerOf = (key: string): string => key.split('/').at(-2) ?? ''
+
 /** The key under which they are kept. The same parameters of one caller have the same key all day. */
 export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client }: Owner, pairs: Pairs): Promise<string> {
   const text = JSON.stringify([tenant, client, pairs])
-  const key = `${dayOf(clock.now())}/${createHash('sha256').update(text).digest('base64url')}`
-  if ((await blobs.get(FOLDER + key)) === undefined)
-    await blobs.put(FOLDER + key, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
+  const key = keyOf(clock.now(), tenant, text)
+  if ((await blobs.get(QUERIES + key)) === undefined)
+    await blobs.put(QUERIES + key, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
   return key
 }
 
 /** undefined: not kept any more, or another caller's. */
 export async function keptQuery(blobs: BlobStore, caller: Owner, key: string): Promise<Pairs | undefined> {
-  const blob = await blobs.get(FOLDER + key)
+  const blob = await blobs.get(QUERIES + key)
   if (blob === undefined) return undefined
   const [tenant, client, pairs] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, string, Pairs]
   return tenant === caller.tenant && client === caller.client ? pairs : undefined
@@ -30,5 +38,5 @@ export async function keptQuery(blobs: BlobStore, caller: Owner, key: string): P
 /** Removes what no cursor refers to any more. */
 export async function forgetQueries(blobs: BlobStore, now: number): Promise<void> {
   const oldest = dayOf(now - 2 * DAY)
-  for await (const { key } of blobs.list(FOLDER)) if (key.slice(FOLDER.length) < oldest) await blobs.remove(key)
+  for await (const { key } of blobs.list(QUERIES)) if (key.slice(QUERIES.length) < oldest) await blobs.remove(key)
 }

@@ -14,6 +14,7 @@ import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-c
 import { nodeServer } from '../http/node-server.ts'
 import type { Serve } from '../http/server.ts'
 import { admission } from '../http/steps/authenticate.ts'
+import { BoundedQueries } from '../interactions/bounded-queries.ts'
 import { forgetQueries } from '../interactions/stored-query.ts'
 import type { FetchDocument } from '../ports/fetch-document.ts'
 import { Overloaded } from '../ports/overloaded.ts'
@@ -52,6 +53,8 @@ export type Embedded = {
   readonly close: () => Promise<void>
 }
 
+/** Bytes of searches kept for paging links. */
+const QUERY_BOUNDS = { ofTenant: 100_000_000, inAll: 500_000_000 }
 const HOUR = 60 * 60 * 1000
 
 /** Where it fails, nothing stays open. What it opened is closed the other way round, all of it, also where some of it cannot be closed. */
@@ -82,7 +85,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     clock,
     audit,
     seal: new AesSeal(await data.key()),
-    blobs: new FilesystemBlobStore(data.path('blobs')),
+    blobs: new BoundedQueries(new FilesystemBlobStore(data.path('blobs')), QUERY_BOUNDS),
   }
   const open = async (): Promise<Home> => {
     await takeRestored(folder)

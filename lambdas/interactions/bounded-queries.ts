@@ -1,0 +1,91 @@
+/**
+ * A BlobStore whose kept queries take no more than so many bytes, of each tenant and of all: the oldest goes, of the tenant that has most. Who only
+ * reads fills no disk. Known to one process: where several keep queries, each would have to ask for all.
+ */
+import type { Blob, BlobParts, BlobStore } from '../ports/blob-store.ts'
+import { ownerOf, QUERIES } from './stored-query.ts'
+
+/** Bytes. */
+export type Bounds = { readonly ofTenant: number; readonly inAll: number }
+
+/** What a file takes at least. */
+const LEAST = 4_096
+
+type OfTenant = { sum: number; readonly sizes: Map<string, number> }
+
+export class BoundedQueries implements BlobStore {
+  readonly #blobs: BlobStore
+  readonly #bounds: Bounds
+  /** The oldest first. */
+  readonly #kept = new Map<string, OfTenant>()
+  #sum = 0
+  #known: Promise<void> | undefined
+
+  constructor(blobs: BlobStore, bounds: Bounds) {
+    this.#blobs = blobs
+    this.#bounds = bounds
+  }
+
+  async put(key: string, blob: Blob): Promise<void> {
+    if (!key.startsWith(QUERIES)) return this.#blobs.put(key, blob)
+    // What cannot be listed counts for nothing, and goes with its day.
+    this.#known ??= this.#learn().catch(() => undefined)
+    await this.#known
+    await this.#blobs.put(key, blob)
+    this.#add(key, blob.bytes.length)
+    for (let gone = this.#tooMuch(ownerOf(key)); gone !== undefined; gone = this.#tooMuch(ownerOf(key))) await this.remove(gone)
+  }
+
+  get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined> {
+    return this.#blobs.get(key, range)
+  }
+
+  async remove(key: string): Promise<void> {
+    this.#forget(key)
+    await this.#blobs.remove(key)
+  }
+
+  list(prefix: string): ReturnType<BlobStore['list']> {
+    return this.#blobs.list(prefix)
+  }
+
+  openParts(key: string, contentType: string, id?: string): Promise<BlobParts> {
+    return this.#blobs.openParts(key, contentType, id)
+  }
+
+  async #learn(): Promise<void> {
+    const found: { readonly key: string; readonly size: number; readonly written: number }[] = []
+    for await (const info of this.#blobs.list(QUERIES)) found.push(info)
+    for (const { key, size } of found.toSorted((a, b) => a.written - b.written)) this.#add(key, size)
+  }
+
+  #add(key: string, bytes: number): void {
+    this.#forget(key)
+    const of = this.#kept.get(ownerOf(key)) ?? { sum: 0, sizes: new Map<string, number>() }
+    const size = Math.max(LEAST, bytes)
+    of.sizes.set(key, size)
+    of.sum += size
+    this.#sum += size
+    this.#kept.set(ownerOf(key), of)
+  }
+
+  #forget(key: string): void {
+    const of = this.#kept.get(ownerOf(key))
+    const size = of?.sizes.get(key)
+    if (of === undefined || size === undefined) return
+    of.sizes.delete(key)
+    of.sum -= size
+    this.#sum -= size
+    if (of.sizes.size === 0) this.#kept.delete(ownerOf(key))
+  }
+
+  /** The next that has to go. */
+  #tooMuch(owner: string): string | undefined {
+    const { ofTenant, inAll } = this.#bounds
+    const mine = this.#kept.get(owner)
+    if (mine !== undefined && mine.sum > ofTenant) return first(mine)
+    return this.#sum > inAll ? first([...this.#kept.values()].reduce((most, each) => (each.sum > most.sum ? each : most))) : undefined
+  }
+}
+
+const first = ({ sizes }: OfTenant): string | undefined => sizes.keys().next().value
