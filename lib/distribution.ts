@@ -24,12 +24,18 @@ import { HttpOrigin } from 'aws-cdk-lib/aws-cloudfront-origins'
 import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53'
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
+import { CLIENT_ADDRESS } from '../lambdas/http/client-address.ts'
 import { STAGE } from './fhir-api.ts'
 import { outcomeText } from './gateway-errors.ts'
+import { ORIGIN_SECRET, type OriginSecret } from './origin-secret.ts'
 import type { CustomDomain, Settings } from './settings.ts'
 
-/** Who asks, as the rate rule wants to know it: whatever a client says of itself is overwritten. */
-export const CLIENT_ADDRESS = 'true-client-ip'
+export type FrontProps = {
+  readonly api: RestApi
+  readonly settings: Settings
+  /** What the API knows it by; absent: it is answered as anybody. */
+  readonly secret?: OriginSecret
+}
 
 /**
  * CloudFront keeps these for ten seconds by itself, whatever the answer says of caching.
@@ -42,13 +48,15 @@ export class FhirDistribution extends Construct {
   readonly baseUrl: string
   readonly distribution: Distribution
 
-  constructor(scope: Construct, id: string, api: RestApi, { customDomain, stage, baseUrl }: Settings) {
+  constructor(scope: Construct, id: string, { api, settings, secret }: FrontProps) {
     super(scope, id)
+    const { access, customDomain, stage, baseUrl } = settings
     const { region, urlSuffix } = Stack.of(this)
     // Not the address of the stage: functions are told the distribution's, and the stage depends on them.
     const origin = new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, {
       protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
       originSslProtocols: [OriginSslPolicy.TLS_V1_2],
+      ...(secret === undefined ? {} : { customHeaders: { [ORIGIN_SECRET]: secret.sent } }),
     })
     this.distribution = new Distribution(this, 'Distribution', {
       comment: `FHIR ${stage}`,
@@ -60,7 +68,7 @@ export class FhirDistribution extends Construct {
         originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
         viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
         compress: true,
-        functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest() }],
+        functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest(access === 'token') }],
       },
       errorResponses: CACHED_ERRORS.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
       ...(customDomain === undefined ? {} : this.#named(customDomain)),
@@ -69,8 +77,9 @@ export class FhirDistribution extends Construct {
     this.baseUrl = baseUrl ?? `https://${customDomain?.name ?? this.distribution.distributionDomainName}/${STAGE}`
   }
 
-  #viewerRequest(): ViewerFunction {
-    return new ViewerFunction(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code: FunctionCode.fromInline(VIEWER_REQUEST) })
+  #viewerRequest(givesTokens: boolean): ViewerFunction {
+    const code = FunctionCode.fromInline(viewerRequest(givesTokens))
+    return new ViewerFunction(this, 'ViewerRequest', { runtime: FunctionRuntime.JS_2_0, code })
   }
 
   #named({ name, certificateArn }: CustomDomain) {
@@ -90,11 +99,18 @@ export class FhirDistribution extends Construct {
 /** API Gateway takes 10,240 bytes of address and headers, and has no answer of ours for more. */
 const LONGEST_HEAD = 9_500
 
+/** What clients of the authorization server look for at the root: https://www.rfc-editor.org/rfc/rfc8414#section-3.1 */
+const TO_BASE = `\
+  var known = /^(\\/\\.well-known\\/(?:smart-configuration|openid-configuration|oauth-authorization-server))(?:\\/${STAGE})?$/.exec(request.uri)
+  if (known) request.uri = '/${STAGE}' + known[1]
+`
+
 /**
  * Browsers leave some characters of a query as they are which API Gateway refuses or splits at. In CloudFront's JavaScript.
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-javascript-runtime-20.html
  */
-const VIEWER_REQUEST = `
+const viewerRequest = (givesTokens: boolean): string =>
+  `
 function encoded(text) {
   return text.replace(/[|{};]/g, function (character) { return '%' + character.charCodeAt(0).toString(16).toUpperCase() })
 }
@@ -113,7 +129,7 @@ function size(values) {
 }
 function handler(event) {
   var request = event.request
-  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${outcomeText('not-found', `The server is at /${STAGE}`)}')
+${givesTokens ? TO_BASE : ''}  if (!/^\\/${STAGE}(\\/|$)/.test(request.uri)) return refused(404, '${outcomeText('not-found', `The server is at /${STAGE}`)}')
   var address = request.uri.length + size(request.querystring)
   if (address > ${LONGEST_HEAD}) return refused(414, '${outcomeText('too-long', 'The address is too long: search by POST')}')
   if (address + size(request.headers) > ${LONGEST_HEAD}) return refused(431, '${outcomeText('too-long', 'The headers are too long')}')

@@ -74,7 +74,7 @@ export class FhirApi extends Construct {
       if (!integrations.has(name)) integrations.set(name, new LambdaIntegration(functions[name], options))
       return integrations.get(name)!
     }
-    const authorizationType = this.#settings.access === 'open' ? AuthorizationType.NONE : AuthorizationType.IAM
+    const authorizationType = this.#settings.access === 'iam' ? AuthorizationType.IAM : AuthorizationType.NONE
     for (const [path, methods] of gatewayRoutes()) {
       const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
       for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })

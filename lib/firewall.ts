@@ -1,64 +1,92 @@
 /**
- * WAF at the API: bodies that are too large for a function, and clients that ask too much. No managed rules: they take narratives for attacks.
+ * WAF at the API: requests that do not come through CloudFront where they must, bodies that are too large for a function, and clients that ask
+ * too much. No managed rules: they take narratives for attacks.
  * https://docs.aws.amazon.com/waf/latest/developerguide/
  */
 import { CfnWebACL, CfnWebACLAssociation } from 'aws-cdk-lib/aws-wafv2'
 import { Construct } from 'constructs'
-import { CLIENT_ADDRESS } from './distribution.ts'
+import { CLIENT_ADDRESS } from '../lambdas/http/client-address.ts'
 import { ALLOW_ORIGIN, allowedOrigin, outcomeText } from './gateway-errors.ts'
+import { ORIGIN_SECRET, type OriginSecret } from './origin-secret.ts'
 import type { Settings } from './settings.ts'
 
 const FIVE_MINUTES = 300
 
+type Rule = CfnWebACL.RuleProperty
+type Statement = CfnWebACL.StatementProperty
+
 export class Firewall extends Construct {
   readonly webAcl: CfnWebACL
 
-  constructor(scope: Construct, id: string, stageArn: string, settings: Settings) {
+  /** `secret`: which a request must carry. */
+  constructor(scope: Construct, id: string, settings: Settings, secret: OriginSecret | undefined) {
     super(scope, id)
     const { limits, service } = settings
     const origin = allowedOrigin(settings)
+    const rule = (name: keyof typeof ANSWERS, statement: Statement): Omit<Rule, 'priority'> => ({
+      name,
+      action: refuse(ANSWERS[name], name, origin),
+      statement,
+      visibilityConfig: shown(name),
+    })
+    const isBehindFront = secret !== undefined
+    const rules = [
+      ...(secret === undefined ? [] : [rule('NotThroughFront', { notStatement: { statement: anyOf(secret.accepted.map(carries)) } })]),
+      rule('TooLarge', isLongerThan(Number(service.maxBodyBytes))),
+      rule('TooMany', asksMoreThan(limits.perAddress, isBehindFront)),
+    ]
     this.webAcl = new CfnWebACL(this, 'WebAcl', {
       scope: 'REGIONAL',
       defaultAction: { allow: {} },
       visibilityConfig: shown('Requests'),
       customResponseBodies: {
+        ...(isBehindFront ? { NotThroughFront: body('forbidden', 'This is not the address of the server') } : {}),
         TooLarge: body('too-long', `The body has more than ${service.maxBodyBytes} bytes`),
         TooMany: body('throttled', 'Too many requests of one address: try again in a few minutes'),
       },
-      rules: [
-        {
-          name: 'TooLarge',
-          priority: 0,
-          action: refuse(413, 'TooLarge', origin),
-          statement: {
-            regexMatchStatement: {
-              fieldToMatch: { singleHeader: { Name: 'content-length' } },
-              regexString: moreThan(Number(service.maxBodyBytes)),
-              textTransformations: [{ priority: 0, type: 'NONE' }],
-            },
-          },
-          visibilityConfig: shown('TooLarge'),
-        },
-        {
-          name: 'TooMany',
-          priority: 1,
-          action: refuse(429, 'TooMany', origin),
-          statement: {
-            rateBasedStatement: {
-              limit: limits.perAddress,
-              evaluationWindowSec: FIVE_MINUTES,
-              // Of CloudFront itself all requests come.
-              aggregateKeyType: 'FORWARDED_IP',
-              forwardedIpConfig: { headerName: CLIENT_ADDRESS, fallbackBehavior: 'NO_MATCH' },
-            },
-          },
-          visibilityConfig: shown('TooMany'),
-        },
-      ],
+      rules: rules.map((each, priority) => ({ ...each, priority })),
     })
+  }
+
+  protect(stageArn: string): void {
     new CfnWebACLAssociation(this, 'Association', { resourceArn: stageArn, webAclArn: this.webAcl.attrArn })
   }
 }
+
+const ANSWERS = { NotThroughFront: 403, TooLarge: 413, TooMany: 429 } as const
+
+const AS_IT_IS = [{ priority: 0, type: 'NONE' }]
+
+const anyOf = (statements: readonly Statement[]): Statement =>
+  statements.length === 1 ? statements[0]! : { orStatement: { statements: [...statements] } }
+
+const carries = (searchString: string): Statement => ({
+  byteMatchStatement: {
+    fieldToMatch: { singleHeader: { Name: ORIGIN_SECRET } },
+    positionalConstraint: 'EXACTLY',
+    searchString,
+    textTransformations: AS_IT_IS,
+  },
+})
+
+const isLongerThan = (bytes: number): Statement => ({
+  regexMatchStatement: {
+    fieldToMatch: { singleHeader: { Name: 'content-length' } },
+    regexString: moreThan(bytes),
+    textTransformations: AS_IT_IS,
+  },
+})
+
+/** Behind CloudFront all requests come from there, and who asks stands in a header; elsewhere anybody could write that. */
+const asksMoreThan = (limit: number, isBehindFront: boolean): Statement => ({
+  rateBasedStatement: {
+    limit,
+    evaluationWindowSec: FIVE_MINUTES,
+    ...(isBehindFront
+      ? { aggregateKeyType: 'FORWARDED_IP', forwardedIpConfig: { headerName: CLIENT_ADDRESS, fallbackBehavior: 'MATCH' } }
+      : { aggregateKeyType: 'IP' }),
+  },
+})
 
 const shown = (metricName: string) => ({ metricName, cloudWatchMetricsEnabled: true, sampledRequestsEnabled: false })
 const body = (code: string, text: string) => ({ contentType: 'APPLICATION_JSON', content: outcomeText(code, text) })
@@ -74,5 +102,5 @@ export function moreThan(limit: number): string {
     const rest = digits.length - i - 1
     return digit === '9' ? [] : [`${digits.slice(0, i)}[${Number(digit) + 1}-9]${rest === 0 ? '' : `[0-9]{${rest}}`}`]
   })
-  return `^(${[...larger, `[0-9]{${digits.length + 1},}`].join('|')})$`
+  return `^(?:${[...larger, `[0-9]{${digits.length + 1},}`].join('|')})$`
 }

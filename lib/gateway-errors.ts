@@ -38,9 +38,9 @@ export function gatewayErrors(api: RestApi, settings: Settings): void {
 
 /** The gateway has one answer for a path it does not know and for a request that is not signed. */
 const withoutRoute = ({ access }: Settings): Answer =>
-  access === 'open'
-    ? { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 404, code: 'not-found', text: UNKNOWN }
-    : { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 401, code: 'login', text: `The request is not signed, or: ${UNKNOWN}` }
+  access === 'iam'
+    ? { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 401, code: 'login', text: `The request is not signed, or: ${UNKNOWN}` }
+    : { type: ResponseType.MISSING_AUTHENTICATION_TOKEN, status: 404, code: 'not-found', text: UNKNOWN }
 
 export const outcomeText = (code: string, text: string): string =>
   JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity: 'error', code, details: { text } }] })

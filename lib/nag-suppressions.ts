@@ -11,7 +11,7 @@ type Accepted = {
 }
 
 const NO_CONTENT = 'It would carry paths or queries, and with them ids and values of patients'
-const LATER = 'Requests are signed with AWS credentials until the server has its own authorization'
+const OWN_AUTHORIZATION = 'Who asks is verified by the functions, as the standards of FHIR want it, or by signatures of AWS'
 
 const IN_DATA: readonly Accepted[] = [
   {
@@ -64,7 +64,7 @@ const DEMO: readonly Accepted[] = [
 
 const IN_SERVICE: readonly Accepted[] = [
   { rules: ['AwsSolutions-APIG2'], at: /^Api\/Api$/, reason: 'The functions validate; the gateway knows no FHIR' },
-  { rules: ['AwsSolutions-COG4'], at: /^Api\/Api\//, reason: LATER },
+  { rules: ['AwsSolutions-COG4'], at: /^Api\/Api\//, reason: OWN_AUTHORIZATION },
   { rules: ['AwsSolutions-APIG4'], at: /\/OPTIONS$/, reason: 'Browsers ask without credentials; the answer tells nothing of what is kept' },
   { rules: ['AwsSolutions-APIG6', 'HIPAA.Security-APIGWExecutionLoggingEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
   { rules: ['HIPAA.Security-APIGWXrayEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
@@ -122,6 +122,15 @@ const SERVICE_WITH_VPC: readonly Accepted[] = [
   },
 ]
 
+const WITH_TOKENS: readonly Accepted[] = [
+  { rules: ['AwsSolutions-APIG4'], at: /^Api\/Api\//, reason: OWN_AUTHORIZATION },
+  {
+    rules: ['AwsSolutions-SMG4', 'HIPAA.Security-SecretsManagerRotationEnabled'],
+    at: /^Origin\/Secret\d+$/,
+    reason: 'Both sides get it in a deployment; the setting originSecret makes another',
+  },
+]
+
 const WITHOUT_NAME: readonly Accepted[] = [
   {
     rules: ['AwsSolutions-CFR4'],
@@ -134,9 +143,10 @@ export function suppressInData(stack: Stack, { search, vpc }: Settings): void {
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }
 
-export function suppressInService(stack: Stack, data: Parents, { vpc, customDomain, search }: Settings): void {
+export function suppressInService(stack: Stack, data: Parents, { access, vpc, customDomain, search }: Settings): void {
   accept(stack, [
     ...IN_SERVICE,
+    ...(access === 'token' ? WITH_TOKENS : []),
     ...(vpc === undefined ? SERVICE_WITHOUT_VPC : SERVICE_WITH_VPC),
     ...(customDomain === undefined ? WITHOUT_NAME : []),
     {

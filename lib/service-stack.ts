@@ -16,6 +16,7 @@ import { Firewall } from './firewall.ts'
 import { type AwsResources, follows, makesSeal } from './grants.ts'
 import { suppressInService } from './nag-suppressions.ts'
 import { Observability } from './observability.ts'
+import { OriginSecret } from './origin-secret.ts'
 import { RebuildWorkflow } from './rebuild-workflow.ts'
 import { type Settings, serviceEnvironment } from './settings.ts'
 import { follow } from './stream-indexer.ts'
@@ -39,7 +40,12 @@ export class ServiceStack extends Stack {
     this.#data = data
     const { key } = data
     const fhirApi = new FhirApi(this, 'Api', settings, key)
-    const { baseUrl, distribution } = new FhirDistribution(this, 'Front', fhirApi.api, settings)
+    const { api } = fhirApi
+    const secret = settings.access === 'token' ? new OriginSecret(this, 'Origin', settings.originSecret, key) : undefined
+    const firewall = new Firewall(this, 'Firewall', settings, secret)
+    const { baseUrl, distribution } = new FhirDistribution(this, 'Front', { api, settings, ...(secret === undefined ? {} : { secret }) })
+    // It accepts a new secret before that is sent.
+    distribution.node.addDependency(firewall.webAcl)
     const told = { FHIR_BASE_URL: baseUrl }
 
     const step = this.#function('rebuild-step', this.#aws(), {
@@ -59,11 +65,11 @@ export class ServiceStack extends Stack {
     const migration = this.#migration(aws, told, [indexer, settler, step])
     const functions = this.#httpFunctions(aws, told, migration)
     fhirApi.addRoutes(functions)
-    new Firewall(this, 'Firewall', fhirApi.api.deploymentStage.stageArn, settings)
+    firewall.protect(api.deploymentStage.stageArn)
 
     const watches = watchesOf({
       stage: settings.stage,
-      api: { name: fhirApi.api.restApiName, stage: STAGE },
+      api: { name: api.restApiName, stage: STAGE },
       table: data.resourceTable.tableName,
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
@@ -74,7 +80,7 @@ export class ServiceStack extends Stack {
     const { topic } = new Observability(this, 'Watch', { watches, key, ...(alarmEmail === undefined ? {} : { alarmEmail }) })
     this.#outputs({
       BaseUrl: baseUrl,
-      ApiUrl: fhirApi.api.url,
+      ApiUrl: api.url,
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
     })

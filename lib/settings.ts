@@ -8,8 +8,13 @@ export type Settings = {
   /** Absent: that of whoever deploys. */
   readonly account?: string
   readonly region: string
-  /** `iam`: requests are signed with AWS credentials. `open`: anybody may do anything; for engines on one machine only. */
-  readonly access: 'iam' | 'open'
+  /**
+   * `iam`: requests are signed with AWS credentials. `token`: they carry access tokens, which the stage gives to clients that are registered.
+   * `open`: anybody may do anything; for engines on one machine only.
+   */
+  readonly access: 'token' | 'iam' | 'open'
+  /** With `token`: which secret CloudFront shows the API. One more and a deployment make another; the one before counts until the next. */
+  readonly originSecret: number
   readonly search: SearchSettings
   /** What the server calls itself, without a slash at the end. Absent: the custom domain, else CloudFront's. */
   readonly baseUrl?: string
@@ -19,8 +24,6 @@ export type Settings = {
   readonly capacity: Capacity
   /** One of the numbers of days CloudWatch knows. */
   readonly logRetentionDays: number
-  /** One tenant. More are not there yet. */
-  readonly tenancy: 'single'
   /** Settings of the service by their names in config.ts. */
   readonly service: Readonly<Partial<Record<ServiceSetting, string | number>>>
   /** Gets the alarms; it has to confirm that once. */
@@ -94,10 +97,10 @@ export const DEFAULTS: Settings = {
   stage: 'dev',
   region: 'us-east-1',
   access: 'iam',
+  originSecret: 1,
   search: { kind: 'domain', size: 'demo' },
   capacity: {},
   logRetentionDays: 90,
-  tenancy: 'single',
   service: {},
   concurrency: {},
   parallelizationFactor: 1,
@@ -118,13 +121,16 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }
-  const { stage, access, account, service, concurrency } = settings
+  const { stage, access, account, originSecret, service, concurrency } = settings
   refuse(
     Object.keys(given).find((name) => !known.includes(name)),
     (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
   )
   refuse(/^[a-z][a-z0-9-]{0,19}$/.test(stage) ? undefined : stage, (name) => `"${name}" is no stage: a to z, 0 to 9 and -, at most 20`)
-  refuse(access === 'open' ? account : undefined, (id) => `access "open" lets anybody do anything: not in an account (${id}), use "iam"`)
+  refuse(
+    access === 'open' ? account : undefined,
+    (id) => `access "open" lets anybody do anything: not in an account (${id}), use "token" or "iam"`,
+  )
   refuse(
     Object.keys(service).find((name) => !SETTINGS.some((each) => each.name === name)),
     (name) => `"${name}" is no setting of the service`,
@@ -135,9 +141,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   )
   refuse(service.access, () => '"access" stands beside "service", not in it: the gateway has to know it too')
   refuse(
-    service.tenancy === 'on' ? access : undefined,
+    service.tenancy === 'on' && access !== 'token' ? access : undefined,
     (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
   )
+  refuse(Number.isInteger(originSecret) && originSecret > 0 ? undefined : originSecret, () => 'originSecret is a whole number from 1 on')
   refuse(
     service.referentialIntegrity === undefined || service.referentialIntegrity === 'off' ? undefined : 'referentialIntegrity',
     (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,

@@ -57,6 +57,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'search-mappings': ['lambdas/fhir', 'node:*'],
   lib: [
+    'lambdas/http/client-address.ts',
     'lambdas/interactions/routes.ts',
     'lambdas/functions/functions.ts',
     'lambdas/indexing/workflow.ts',

@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html
  */
 import { outcome } from '../fhir/outcome.ts'
+import { CLIENT_ADDRESS } from './client-address.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
 import { httpResponse } from './steps/write-response.ts'
@@ -38,9 +39,12 @@ const LARGEST_RESULT = 6_000_000
 /** A character becomes six bytes at most, and headers have some thousands: what is shorter is not counted. */
 const SURELY_FITS = 900_000
 
-export function requestOf(event: GatewayEvent): HttpRequest {
+/** `isBehindFront`: nobody but CloudFront can ask. */
+export function requestOf(event: GatewayEvent, isBehindFront = false): HttpRequest {
   const { httpMethod, resource, pathParameters, multiValueQueryStringParameters, body, isBase64Encoded } = event
-  const { userArn: arn, sourceIp: address } = event.requestContext?.identity ?? {}
+  const { userArn: arn, sourceIp } = event.requestContext?.identity ?? {}
+  const headers = headersOf(event)
+  const address = isBehindFront ? headers[CLIENT_ADDRESS] : sourceIp
   const pairs = Object.entries(multiValueQueryStringParameters ?? {}).flatMap(([name, values]) =>
     values.map((value): [string, string] => [name, value]),
   )
@@ -48,7 +52,7 @@ export function requestOf(event: GatewayEvent): HttpRequest {
     method: httpMethod === 'HEAD' ? 'GET' : httpMethod,
     path: resource.replace(/\{(\w+)\+?\}/g, (_, name: string) => encodeURIComponent(pathParameters?.[name] ?? '')),
     query: new URLSearchParams(pairs).toString(),
-    headers: headersOf(event),
+    headers,
     ...(arn ? { arn } : {}),
     ...(address ? { address } : {}),
     ...refusalOf(event),

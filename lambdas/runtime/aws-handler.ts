@@ -35,7 +35,7 @@ export function httpHandler({ interactions, steps, reading, seal }: HttpFunction
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
   return async (event) => {
-    const request = requestOf(event)
+    const request = requestOf(event, config().access === 'token')
     const requestId = requestIdOf(event, () => clock().newId())
     const response = await ready().then(
       () => serve(request, requestId),

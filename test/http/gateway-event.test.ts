@@ -36,6 +36,11 @@ describe('a request', () => {
     expect(requestOf(event({ body: null })).body).toHaveLength(0)
   })
 
+  it('comes from who the gateway says, or, behind CloudFront, from who CloudFront says', () => {
+    const given = event({ multiValueHeaders: { 'True-Client-IP': ['192.0.2.1'] }, requestContext: { identity: { sourceIp: '192.0.2.9' } } })
+    expect([requestOf(given).address, requestOf(given, true).address]).toEqual(['192.0.2.9', '192.0.2.1'])
+  })
+
   it('of HEAD is one of GET', () => expect(requestOf(event({ httpMethod: 'HEAD' })).method).toBe('GET'))
 
   it("is named by the client's id where that can be one, else by the gateway's", () => {

@@ -33,11 +33,12 @@ const all = synthesized({
   local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' }, rebuildWait: 1 },
   // A domain of one's own.
   elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
+  tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
   again: {},
   changed: { service: { timeZone: 'Europe/Berlin' } },
 })
-const { demo, production, local, elsewhere, again, changed } = all
-const each = Object.entries<Synthesized>({ demo, production, local, elsewhere })
+const { demo, production, local, elsewhere, tokens, again, changed } = all
+const each = Object.entries<Synthesized>({ demo, production, local, elsewhere, tokens })
 const names = Object.keys(FUNCTIONS) as FunctionName[]
 
 describe.each(each)('the stacks: %s', (_, { data, service, findings }) => {
@@ -444,8 +445,14 @@ describe('the API', () => {
         .filter((value) => value !== undefined)
     expect(new Set(access(service))).toEqual(new Set(['iam']))
     expect(new Set(access(local.service))).toEqual(new Set(['open']))
+    expect(new Set(access(tokens.service))).toEqual(new Set(['token']))
     expect(() => settingsOf({ service: { access: 'open' } })).toThrow('"access" stands beside "service"')
     expect(() => settingsOf({ service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
+  })
+
+  it('lets in requests without a signature where functions want tokens', () => {
+    const methods = Object.values(ofType(tokens.service, 'AWS::ApiGateway::Method'))
+    expect(new Set(methods.map(({ AuthorizationType }) => AuthorizationType))).toEqual(new Set(['NONE']))
   })
 
   it('has a stage that is called as the path of the server', () => {
@@ -519,9 +526,10 @@ const shapeOf = (path: string): string => path.replace(/\{\w+\}|\*/g, '{}')
 
 describe('what is in front', () => {
   const [viewer] = Object.values(ofType(demo.service, 'AWS::CloudFront::Function'))
-  const asked = (uri: string, querystring: object = {}, headers: object = {}): Tree => {
+  const [viewerOfTokens] = Object.values(ofType(tokens.service, 'AWS::CloudFront::Function'))
+  const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer!): Tree => {
     const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
-    return runInNewContext(`${viewer!.FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
+    return runInNewContext(`${FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
   }
 
   it('encodes what the API refuses or splits at, in every value', () => {
@@ -540,6 +548,16 @@ describe('what is in front', () => {
     const { statusCode, body } = asked('/favicon.ico')
     expect([statusCode, JSON.parse(body.data).resourceType]).toEqual([404, 'OperationOutcome'])
     expect(asked('/fhirs').statusCode).toBe(404)
+  })
+
+  it('finds what clients of the authorization server look for at the root, where there is one', () => {
+    const found = (uri: string) => asked(uri, {}, {}, viewerOfTokens!)
+    for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
+      for (const end of ['', '/fhir']) expect(found(`/.well-known/${name}${end}`).uri).toBe(`/fhir/.well-known/${name}`)
+    }
+    for (const uri of ['/.well-known/smart-configuration/other', '/.well-known/other', '/x/.well-known/smart-configuration'])
+      expect(found(uri).statusCode).toBe(404)
+    expect(asked('/.well-known/smart-configuration').statusCode).toBe(404)
   })
 
   it('answers by itself what is too long for the API', () => {
@@ -576,15 +594,59 @@ describe('what is in front', () => {
     expect(lengths.filter((length) => larger.test(length))).toEqual(lengths.slice(3))
   })
 
-  it('refuses an address that asks too much, counted by who really asks', () => {
-    const [{ Rules, CustomResponseBodies, DefaultAction }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
-    const tooMany = Rules.find(({ Name }: Tree) => Name === 'TooMany')
-    expect(tooMany).toMatchObject({
+  const rulesOf = ({ service }: Synthesized): Tree[] =>
+    Object.values(ofType(service, 'AWS::WAFv2::WebACL'))[0]!.Rules.toSorted((a: Tree, b: Tree) => a.Priority - b.Priority)
+  const tooMany = (stacks: Synthesized): Tree => rulesOf(stacks).find(({ Name }) => Name === 'TooMany')
+
+  it('refuses an address that asks too much', () => {
+    const [{ CustomResponseBodies, DefaultAction }] = Object.values(ofType(demo.service, 'AWS::WAFv2::WebACL')) as [Tree]
+    expect(tooMany(demo)).toMatchObject({
       Action: { Block: { CustomResponse: { ResponseCode: 429 } } },
-      Statement: { RateBasedStatement: { AggregateKeyType: 'FORWARDED_IP', ForwardedIPConfig: { HeaderName: 'true-client-ip' } } },
+      Statement: { RateBasedStatement: { AggregateKeyType: 'IP' } },
     })
     for (const { Content } of Object.values<Tree>(CustomResponseBodies)) expect(JSON.parse(Content).resourceType).toBe('OperationOutcome')
     expect(DefaultAction).toEqual({ Allow: {} })
+  })
+
+  describe('with tokens', () => {
+    const { DistributionConfig } = Object.values(ofType(tokens.service, 'AWS::CloudFront::Distribution'))[0]!
+    const [first, ...others] = rulesOf(tokens)
+    const { Statements } = first.Statement.NotStatement.Statement.OrStatement
+    const accepted: Tree[] = Statements.map(({ ByteMatchStatement }: Tree) => ByteMatchStatement)
+
+    it('is the only one the API answers: it shows a secret, and while it gets another the one before counts', () => {
+      expect(first).toMatchObject({ Name: 'NotThroughFront', Action: { Block: { CustomResponse: { ResponseCode: 403 } } } })
+      const [sent] = DistributionConfig.Origins[0].OriginCustomHeaders
+      expect(accepted.map(({ FieldToMatch, PositionalConstraint }) => [FieldToMatch.SingleHeader.Name, PositionalConstraint])).toEqual(
+        accepted.map(() => [sent.HeaderName, 'EXACTLY']),
+      )
+      expect(accepted).toHaveLength(2)
+      expect(accepted[0].SearchString).toEqual(sent.HeaderValue)
+      expect(accepted[1].SearchString).not.toEqual(sent.HeaderValue)
+      expect(others.map(({ Name }) => Name)).toEqual(['TooLarge', 'TooMany'])
+    })
+
+    it('has secrets that no template holds', () => {
+      for (const { SearchString } of accepted) expect(JSON.stringify(SearchString)).toContain('{{resolve:secretsmanager:')
+      const secrets = Object.values(ofType(tokens.service, 'AWS::SecretsManager::Secret'))
+      expect(secrets.map(({ GenerateSecretString }) => GenerateSecretString.PasswordLength)).toEqual([64, 64])
+    })
+
+    it('sends another secret once the firewall accepts it', () => {
+      const [distribution] = Object.values<Tree>(tokens.service.Resources).filter(({ Type }) => Type === 'AWS::CloudFront::Distribution')
+      expect(distribution.DependsOn.map((id: string) => tokens.service.Resources[id].Type)).toContain('AWS::WAFv2::WebACL')
+    })
+
+    it('says who asks too much', () =>
+      expect(tooMany(tokens).Statement.RateBasedStatement).toMatchObject({
+        AggregateKeyType: 'FORWARDED_IP',
+        ForwardedIPConfig: { HeaderName: 'true-client-ip', FallbackBehavior: 'MATCH' },
+      }))
+  })
+
+  it('shows no secret where requests are signed, and the first has none before it', () => {
+    expect(JSON.stringify(demo.service)).not.toContain('secretsmanager')
+    expect(() => settingsOf({ access: 'token', originSecret: 0 })).toThrow('originSecret is a whole number from 1 on')
   })
 })
 
