@@ -13,10 +13,10 @@ export class LeakCheck {
 
   /** Marks, and ids, of what is hidden. `asked`: all that was sent, which may be said again. */
   leaksIn({ text, headers }: Answer, who: Who, asked: string): readonly string[] {
-    const said = `${text} ${JSON.stringify(headers)}`
+    const said = `${text} ${JSON.stringify(headers)}`.replace(/%2[CF]/g, ' ')
     const marks = [...new Set(said.match(MARK))].filter((mark) => !asked.includes(mark) && !this.#mayShow(mark, who))
     const known = this.#idsFor(who)
-    const ids = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && !known.has(id))
+    const ids = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && !known.has(id) && this.#population.ids.has(id))
     return [...marks, ...ids]
   }
 

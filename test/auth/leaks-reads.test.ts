@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { LeakCheck } from './leak-check.ts'
 import { inScope, type Kept, sees, seesAll, seesType, type Who } from './oracle.ts'
 import { type Population, populate, TENANTS } from './population.ts'
-import { type Answer, openSite, operatorOf, type Site } from './site.ts'
+import { type Answer, BASE, openSite, operatorOf, type Site } from './site.ts'
 import { nameOfWho, sampled, WHOS } from './whos.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
@@ -122,7 +122,7 @@ it('shows of a history the versions that were about the patient', async () => {
     while (target !== undefined) {
       const { body } = await site.ask(patient, 'GET', target)
       pages.push(body.entry.map(({ response }: { response: { etag: string } }) => response.etag).join())
-      target = body.link.find(({ relation }: { relation: string }) => relation === 'next')?.url.replace(/^.*\/fhir/, '')
+      target = body.link.find(({ relation }: { relation: string }) => relation === 'next')?.url.slice(BASE.length)
     }
     expect(pages).toEqual(['W/"4"', 'W/"3"', 'W/"1"'])
   }

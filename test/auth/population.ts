@@ -97,6 +97,7 @@ export function marked(tenant: string, id: string, version: number, json: Json):
 
 export class Population {
   readonly kept = new Map<string, Kept>()
+  readonly ids = new Set<string>()
 
   readonly find: Find = (tenant, name) => this.kept.get(`${tenant} ${name}`)
 
@@ -108,6 +109,7 @@ export class Population {
     const kept = this.kept.get(name) ?? { tenant, type, id, versions: [] }
     const version: Version = json === undefined ? { about: kept.versions.at(-1)!.about } : { json, about: patientsIn(json, BASE) }
     kept.versions.push(version)
+    this.ids.add(id)
     this.kept.set(name, kept)
   }
 
