@@ -7,16 +7,24 @@ import { fingerprintOf } from './unguessable.ts'
 /** Whose attempts they are. `name`: an address, an account. */
 export type Guesser = { readonly of: 'client' | 'account' | 'address'; readonly name: string }
 
-/** Wrong attempts that cost nothing. Behind one address may be a hospital. */
-const FREE: Readonly<Record<Guesser['of'], number>> = { client: 10, account: 5, address: 50 }
 /** Milliseconds. */
 const SECOND = 1_000
-const LONGEST_WAIT = 15 * 60 * SECOND
-const FORGOTTEN_AFTER = 24 * 60 * 60 * SECOND
+const MINUTE = 60 * SECOND
+
+/** `free`: wrong attempts that cost nothing. Milliseconds: one is forgotten each `leak`, and `longest` is the longest wait. */
+type Rule = { readonly free: number; readonly leak: number; readonly longest: number }
+
+/** Behind one address may be a hospital, whose people mistype all day. */
+const RULES: Readonly<Record<Guesser['of'], Rule>> = {
+  client: { free: 10, leak: MINUTE, longest: 15 * MINUTE },
+  account: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
+  address: { free: 50, leak: 10 * SECOND, longest: 30 * SECOND },
+}
 /** Of racing attempts as many find their turn; the others are too many. */
 const TURNS = 8
 
-type Kept = { readonly failures: number; readonly until: number }
+/** Milliseconds since 1970: `at` there were so many failures; before `until` there is no attempt. */
+type Kept = { readonly failures: number; readonly at: number; readonly until: number }
 type Ports = Pick<AuthPorts, 'grants' | 'clock'>
 
 /**
@@ -50,7 +58,7 @@ export async function countingFailures<T>(ports: Ports, guesser: Guesser, attemp
   }
 }
 
-const stateOf = (known: KeptGrant | undefined): Kept => (known?.value as Kept | undefined) ?? { failures: 0, until: 0 }
+const stateOf = (known: KeptGrant | undefined): Kept => (known?.value as Kept | undefined) ?? { failures: 0, at: 0, until: 0 }
 
 const keyOf = ({ of, name }: Guesser): string => fingerprintOf(`${of} ${name}`)
 
@@ -59,10 +67,11 @@ async function count({ grants, clock }: Ports, guesser: Guesser): Promise<void> 
   for (let turn = 0; turn < TURNS; turn++) {
     const now = clock.now()
     const known = await grants.get('attempts', key)
-    const { failures, until } = stateOf(known)
+    const { until, ...before } = stateOf(known)
     if (now < until) throw tooMany(until - now)
-    const next: Kept = { failures: failures + 1, until: now + waitAfter(failures + 1 - FREE[guesser.of]) }
-    const grant = { owner: guesser.of, value: next, expires: now + FORGOTTEN_AFTER }
+    const failures = remaining(before, guesser, now) + 1
+    const next: Kept = { failures, at: now, until: now + waitAfter(failures, guesser) }
+    const grant = { owner: guesser.of, value: next, expires: now + RULES[guesser.of].leak * Math.ceil(failures) + MINUTE }
     if (known === undefined ? await grants.add('attempts', key, grant) : await grants.replace('attempts', known, grant)) return
   }
   throw tooMany(SECOND)
@@ -75,14 +84,21 @@ async function giveBack({ grants }: Ports, guesser: Guesser): Promise<void> {
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('attempts', key)
     if (known === undefined) return
-    const { failures } = known.value as Kept
+    const { failures, at } = known.value as Kept
     const { owner, expires } = known
-    const grant = { owner, value: { failures: failures - 1, until: 0 }, ...(expires === undefined ? {} : { expires }) }
+    const value: Kept = { failures: Math.max(0, failures - 1), at, until: 0 }
+    const grant = { owner, value, ...(expires === undefined ? {} : { expires }) }
     if (await grants.replace('attempts', known, grant)) return
   }
 }
 
-const waitAfter = (beyond: number): number => (beyond < 0 ? 0 : Math.min(SECOND * 2 ** beyond, LONGEST_WAIT))
+const remaining = ({ failures, at }: Omit<Kept, 'until'>, { of }: Guesser, now: number): number =>
+  Math.max(0, failures - (now - at) / RULES[of].leak)
+
+function waitAfter(failures: number, { of }: Guesser): number {
+  const { free, longest } = RULES[of]
+  return failures < free - 0.5 ? 0 : Math.min(SECOND * 2 ** Math.round(failures - free), longest)
+}
 
 const tooMany = (wait: number): OAuthError =>
   new OAuthError('temporarily_unavailable', 'Too many failed attempts: wait', 429, { 'retry-after': String(Math.ceil(wait / SECOND)) })

@@ -146,3 +146,18 @@ describe('who is no practitioner', () => {
     expect(await seen(await tokensOf(free.page, free.user))).toEqual([patient])
   })
 })
+
+// Fifty passwords are looked at: that alone takes ten seconds.
+if (process.env.FHIR_TEST_FULL === '1')
+  it('a thousand who log in at once are slowed before their passwords are looked at, and leave reads working', async () => {
+    const { page, user } = await enter('doctor', 'user/*.cruds')
+    const tokens = await tokensOf(page, user)
+    const robot = browser(server, ISSUER)
+    const form = await robot.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' })
+    const logins = Array.from({ length: 1_000 }, (_, i) => logIn(robot, form, `user${i}`, 'wrong password').then(({ status }) => status))
+    const reads = await Promise.all(Array.from({ length: 50 }, () => seen(tokens)))
+    expect(new Set(reads.map((ids) => ids.join()))).toEqual(new Set(['1,2,3']))
+    const statuses = await Promise.all(logins)
+    expect(statuses.filter((status) => status === 403).length).toBeLessThan(100)
+    expect(new Set(statuses.filter((status) => status !== 403))).toEqual(new Set([429]))
+  })

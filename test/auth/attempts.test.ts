@@ -1,0 +1,97 @@
+/** How guessing is slowed: for one account, one client, one address; and what others behind it notice. */
+import { describe, expect, it } from '@jest/globals'
+import { countingFailures, delayed, type Guesser } from '../../lambdas/auth/attempts.ts'
+import { OAuthError } from '../../lambdas/auth/oauth-error.ts'
+import { MemoryGrants } from '../fixtures/memory/grants.ts'
+
+function begun() {
+  let now = 1_000_000
+  const clock = { now: () => now, newId: () => '' }
+  const ports = { grants: new MemoryGrants(clock.now), clock }
+  const later = (milliseconds: number): void => {
+    now += milliseconds
+  }
+  const attempt = (guesser: Guesser, isRight = false): Promise<string> =>
+    delayed(ports, [guesser], async () => (isRight ? true : undefined)).then(
+      (result) => (result === undefined ? 'wrong' : 'right'),
+      (error: OAuthError) => `${error.status} ${error.headers['retry-after']}`,
+    )
+  return { ports, later, attempt }
+}
+
+const ANN: Guesser = { of: 'account', name: 'ann' }
+const HOSPITAL: Guesser = { of: 'address', name: '192.0.2.1' }
+
+const times = async <T>(count: number, work: () => Promise<T>): Promise<readonly T[]> => {
+  const found: T[] = []
+  for (let i = 0; i < count; i++) found.push(await work())
+  return found
+}
+
+describe('an account', () => {
+  it('has five attempts, then waits twice as long each time, for minutes in the end; others do not wait', async () => {
+    const { attempt, later } = begun()
+    expect(await times(6, () => attempt(ANN))).toEqual([...Array(5).fill('wrong'), '429 1'])
+    const waits: string[] = []
+    for (let seconds = 1; seconds < 2_000; seconds *= 2) {
+      later(Math.min(seconds, 900) * 1_000)
+      expect(await attempt(ANN)).toBe('wrong')
+      waits.push(await attempt(ANN))
+    }
+    expect(waits).toEqual(['429 2', '429 4', '429 8', '429 16', '429 32', '429 64', '429 128', '429 256', '429 256', '429 512', '429 512'])
+    expect(await attempt({ of: 'account', name: 'bob' })).toBe('wrong')
+  })
+
+  it('begins anew with the right password, and is forgiven an attempt each quarter of an hour', async () => {
+    const { attempt, later } = begun()
+    await times(4, () => attempt(ANN))
+    expect([await attempt(ANN, true), ...(await times(5, () => attempt(ANN)))]).toEqual(['right', ...Array(5).fill('wrong')])
+    later(3 * 900_000)
+    expect(await times(4, () => attempt(ANN))).toEqual(['wrong', 'wrong', 'wrong', '429 1'])
+  })
+
+  it('cannot be guessed at many times at once', async () => {
+    const { attempt } = begun()
+    const answers = await Promise.all(Array.from({ length: 200 }, () => attempt(ANN)))
+    expect(answers.filter((answer) => answer === 'wrong').length).toBeLessThanOrEqual(5)
+  })
+})
+
+describe('an address', () => {
+  it('waits half a minute at most, and people who mistype now and then not at all', async () => {
+    const { attempt, later } = begun()
+    const answers = await times(200, async () => {
+      later(11_000)
+      return attempt(HOSPITAL)
+    })
+    expect(new Set(answers)).toEqual(new Set(['wrong']))
+    const flood = await times(300, async () => {
+      later(30_000)
+      return [await attempt(HOSPITAL), await attempt(HOSPITAL), await attempt(HOSPITAL), await attempt(HOSPITAL)]
+    })
+    expect(
+      flood
+        .at(-1)!
+        .filter((answer) => answer !== 'wrong')
+        .every((answer) => Number(answer.split(' ')[1]) <= 30),
+    ).toBe(true)
+    expect(flood.flat().filter((answer) => answer === 'wrong').length).toBeLessThan(1_200)
+  })
+
+  it('is not counted who knows the password, however many there are', async () => {
+    const { attempt } = begun()
+    expect(new Set(await times(500, () => attempt(HOSPITAL, true)))).toEqual(new Set(['right']))
+  })
+})
+
+it('of a client only failures are written down, and a broken machine is none', async () => {
+  const { ports } = begun()
+  const app: Guesser = { of: 'client', name: 'app' }
+  await countingFailures(ports, app, async () => 1)
+  await expect(countingFailures(ports, app, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  expect(ports.grants.size).toBe(0)
+  await expect(countingFailures(ports, app, () => Promise.reject(new OAuthError('invalid_client', 'wrong', 401)))).rejects.toThrow('wrong')
+  expect(ports.grants.size).toBe(1)
+  await countingFailures(ports, app, async () => 1)
+  expect(ports.grants.size).toBe(0)
+})
