@@ -1,4 +1,5 @@
 /** Backend services: clients that sign what they say, and everything that is no such signature. */
+import { sign } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import type { Element } from '../../lambdas/fhir/resource.ts'
 import { assertion, assertionForm, type Changed, hmacAssertion, type KeyPair, keyPair, part } from './assertions.ts'
@@ -42,6 +43,15 @@ describe('a client that signs', () => {
     expect([status, body.expires_in, body.refresh_expires_in]).toEqual([200, 300, 0])
     expect(claimsOf(body.access_token)).toMatchObject({ client_auth: 'assertion', sub: 'signer', iat: S, exp: S + 300 })
     expect(auth.audited).toMatchObject([{ client: 'signer', status: 200 }])
+  })
+
+  it('whose key does not say by which algorithm is held to the same ones', async () => {
+    const { alg: _, ...jwk } = rsa.jwk
+    await auth.addClient('loose', { authentication: { kind: 'keys', keys: [jwk] } })
+    expect((await send(assertion(rsa, 'loose', T0))).status).toBe(200)
+    const claims = { iss: 'loose', sub: 'loose', aud: `${BASE}/auth/token`, exp: S + 60, jti: 'weak' }
+    const text = `${part({ alg: 'RS256', kid: 'rsa' })}.${part(claims)}`
+    expect((await send(`${text}.${sign('sha256', Buffer.from(text), rsa.secret).toString('base64url')}`)).status).toBe(401)
   })
 
   it('may also send its name, and no other', async () => {
