@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { type Administration, openAdministration } from '../../lambdas/runtime/administration.ts'
-import type { Deployment } from '../../lambdas/runtime/aws-administration.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
 import { dataOption } from './options.ts'
 
 export type PlaceOptions = { readonly data: string; readonly stage?: string }
@@ -29,11 +29,12 @@ export async function administered<T>(place: PlaceOptions, work: (ports: Adminis
 }
 
 async function openStage(stage: string): Promise<Administration> {
-  const { settingsOf } = await import('../../lib/settings.ts')
+  const { serviceEnvironment, settingsOf } = await import('../../lib/settings.ts')
   const usual = `.fhir/${stage}.settings.json`
-  const { region } = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
+  const settings = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
+  const { auditRetentionDays } = readConfig(serviceEnvironment(settings))
   const { openDeployment } = await import('../../lambdas/runtime/aws-administration.ts')
-  return openDeployment({ stage, region, stateTable: stateTableOf(stage) } satisfies Deployment)
+  return openDeployment({ stage, region: settings.region, stateTable: stateTableOf(stage), auditRetentionDays })
 }
 
 /** As `npm run deploy` has written it down. */

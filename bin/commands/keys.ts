@@ -1,6 +1,6 @@
 /** `fhir keys`: what tokens are signed with. */
 import { Command } from 'commander'
-import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotate, usedAt } from '../../lambdas/runtime/administration.ts'
+import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotateKeys, usedAt } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
 import { administered, type PlaceOptions, placed, table } from './administered.ts'
 
@@ -15,13 +15,13 @@ const list = new Command('list')
     say(table([['KID', 'MADE', 'RETIRES', ''], ...rows]))
   })
 
-const rotateKeys = new Command('rotate')
+const rotate = new Command('rotate')
   .description('make a new key, which takes over in ten minutes, when everybody who verifies has it; no token is refused')
   .option('--now', 'it takes over in fifteen seconds: who keeps the keys that are published may refuse new tokens for some minutes')
   .action(async ({ now, ...place }: PlaceOptions & { readonly now?: boolean }) => {
-    const rotated = async ({ keys, clock }: Administration) => {
-      const made = await rotate(keys, clock.now(), now ? FOUND_WITHIN : COPIES_LIVE)
-      return { made, used: usedAt(await keys.list(), clock.now()) }
+    const rotated = async (ports: Administration) => {
+      const made = await rotateKeys(ports, now ? FOUND_WITHIN : COPIES_LIVE)
+      return { made, used: usedAt(await ports.keys.list(), ports.clock.now()) }
     }
     const { made, used } = await administered(place, rotated, true)
     // The first has none to take over from.
@@ -32,4 +32,4 @@ const rotateKeys = new Command('rotate')
 export const keysCommand = new Command('keys')
   .description('list and rotate what tokens are signed with')
   .addCommand(placed(list))
-  .addCommand(placed(rotateKeys))
+  .addCommand(placed(rotate))

@@ -2,10 +2,14 @@
  * What an operator does with clients, users and keys. What was issued to a client or a user before a change that takes something from them is
  * refused, wherever that is noticed within seconds.
  */
-import type { Client, ClientAuthentication, Clients } from '../ports/clients.ts'
+import type { AuditLog, AuditRecord } from '../ports/audit-log.ts'
+import { type Client, type ClientAuthentication, type Clients, isClientId } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
+import { NotRecorded } from '../ports/not-recorded.ts'
 import type { Mark, Revocations } from '../ports/revocations.ts'
+import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
+import { rotate } from './key-rotation.ts'
 import type { Passwords } from './passwords.ts'
 import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
@@ -16,6 +20,11 @@ export type AdministrationPorts = {
   readonly revocations: Revocations
   readonly clock: Clock
   readonly passwords: Pick<Passwords, 'hash'>
+  readonly keys: SigningKeys
+  /** Strict: nothing is changed that cannot be recorded. */
+  readonly audit: AuditLog
+  /** Who asks; absent: it is known otherwise. */
+  readonly operator?: string
   /** Milliseconds. */
   readonly wait: (time: number) => Promise<unknown>
 }
@@ -31,15 +40,18 @@ export type Registered = { readonly client: Client; readonly secret?: string }
 export type NewClient = Omit<ClientRequest, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
 
 /** RangeError where there is one already, or it cannot be registered. */
-export async function addClient({ clients, clock }: AdministrationPorts, request: NewClient): Promise<Registered> {
+export async function addClient(ports: AdministrationPorts, request: NewClient): Promise<Registered> {
+  const { clients, clock } = ports
   const { authentication, ...rest } = request
   const secret = authentication === 'secret' ? unguessable() : undefined
   const kept = authentication === 'secret' ? { kind: 'secret' as const, hashes: [fingerprintOf(secret!)] } : authentication
   const client = registeredClient({ ...rest, authentication: kept }, clock.now())
-  await clients.change(client.id, (known) => {
-    if (known !== undefined) throw new RangeError(`There is a client ${client.id} already`)
-    return client
-  })
+  await recorded(ports, { interaction: 'client add', client: client.id }, () =>
+    clients.change(client.id, (known) => {
+      if (known !== undefined) throw new RangeError(`There is a client ${client.id} already`)
+      return client
+    }),
+  )
   return { client, ...(secret === undefined ? {} : { secret }) }
 }
 
@@ -53,11 +65,14 @@ export type Rotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { 
 export async function rotateClient(ports: AdministrationPorts, id: string, rotation: Rotation): Promise<Registered> {
   const secret = rotation === 'next' || rotation === 'now' ? unguessable() : undefined
   const changedAt = ports.clock.now()
-  const client = await ports.clients.change(id, (known) => {
-    if (known === undefined) throw noClient(id)
-    return { ...known, authentication: rotated(known, rotation, secret), changedAt }
+  const client = await recorded(ports, { interaction: 'client rotate', client: id }, async () => {
+    const changed = await ports.clients.change(id, (known) => {
+      if (known === undefined) throw noClient(id)
+      return { ...known, authentication: rotated(known, rotation, secret), changedAt }
+    })
+    if (rotation !== 'next') await refuseOlder(ports, `client:${id}`)
+    return changed
   })
-  if (rotation !== 'next') await refuseOlder(ports, `client:${id}`)
   return { client: client!, ...(secret === undefined ? {} : { secret }) }
 }
 
@@ -75,33 +90,42 @@ function rotated({ id, authentication }: Client, rotation: Rotation, secret: str
 
 /** RangeError where there is none; what one of this id was issued is refused all the same. */
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
-  const isThere = await removed(ports.clients, id)
-  if (isThere || /^[\w.-]{1,64}$/.test(id)) await refuseOlder(ports, `client:${id}`)
-  if (!isThere) throw noClient(id)
+  if (!isClientId(id)) throw noClient(id)
+  await recorded(ports, { interaction: 'client remove', client: id }, async () => {
+    const isThere = await removed(ports.clients, id)
+    await refuseOlder(ports, `client:${id}`)
+    if (!isThere) throw noClient(id)
+  })
 }
 
 /** RangeError where there is one already, or it cannot be registered. */
-export async function addUser({ users, clock, passwords }: AdministrationPorts, request: UserRequest, password: string): Promise<User> {
+export async function addUser(ports: AdministrationPorts, request: UserRequest, password: string): Promise<User> {
+  const { users, clock, passwords } = ports
   const kept = { subject: clock.newId(), password: '', changedAt: clock.now() }
   const { name } = registeredUser(request, kept)
   const user = registeredUser(request, { ...kept, password: await passwords.hash(password) })
-  await users.change(name, (known) => {
-    if (known !== undefined) throw new RangeError(`There is a user ${name} already`)
-    return user
-  })
+  await recorded(ports, { interaction: 'user add', user: name, subject: user.subject }, () =>
+    users.change(name, (known) => {
+      if (known !== undefined) throw new RangeError(`There is a user ${name} already`)
+      return user
+    }),
+  )
   return user
 }
 
 /** RangeError where there is no such user, or the password is none. */
 export async function changePassword(ports: AdministrationPorts, typed: string, password: string): Promise<void> {
   const name = typed.toLowerCase()
-  if ((await ports.users.get(name)) === undefined) throw noUser(name)
+  const before = await ports.users.get(name)
+  if (before === undefined) throw noUser(name)
   const hash = await ports.passwords.hash(password)
-  const user = await ports.users.change(name, (known) => {
-    if (known === undefined) throw noUser(name)
-    return { ...known, password: hash, changedAt: ports.clock.now() }
+  await recorded(ports, { interaction: 'user password', user: name, subject: before.subject }, async () => {
+    const user = await ports.users.change(name, (known) => {
+      if (known === undefined) throw noUser(name)
+      return { ...known, password: hash, changedAt: ports.clock.now() }
+    })
+    await refuseOlder(ports, `user:${user!.subject}`)
   })
-  await refuseOlder(ports, `user:${user!.subject}`)
 }
 
 /** RangeError where there is none. */
@@ -109,9 +133,39 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
   const name = typed.toLowerCase()
   const user = await ports.users.get(name)
   if (user === undefined) throw noUser(name)
-  await removed(ports.users, name)
-  await refuseOlder(ports, `user:${user.subject}`)
+  await recorded(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
+    await removed(ports.users, name)
+    await refuseOlder(ports, `user:${user.subject}`)
+  })
 }
+
+/** `patience`: milliseconds after which it takes over, see `rotate`. */
+export const rotateKeys = (ports: AdministrationPorts, patience: number): Promise<SigningKey> =>
+  recorded(ports, { interaction: 'keys rotate' }, () => rotate(ports.keys, ports.clock.now(), patience))
+
+type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject'>
+
+/** What is refused has changed nothing, and leaves no record; what breaks may have. */
+async function recorded<T>(ports: AdministrationPorts, what: Recorded, change: () => Promise<T>): Promise<T> {
+  const at = ports.clock.now()
+  await ports.audit.prepare(at)
+  const end = (status: number, outcome: string) => ports.audit.record(recordOf(ports, what, { at, status, outcome }))
+  try {
+    const result = await change()
+    await end(200, 'done')
+    return result
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof NotRecorded)) await end(500, 'failed')
+    throw error
+  }
+}
+
+type Ended = Pick<AuditRecord, 'at' | 'status' | 'outcome'>
+
+const recordOf = ({ clock, operator }: AdministrationPorts, what: Recorded, ended: Ended): AuditRecord => ({
+  ...{ ...what, ...ended, requestId: clock.newId(), tenant: '', duration: clock.now() - ended.at },
+  ...(operator === undefined ? {} : { operator }),
+})
 
 async function removed<Entry>(
   entries: { change(name: string, change: (entry: Entry | undefined) => undefined): Promise<unknown> },

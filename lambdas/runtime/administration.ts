@@ -1,7 +1,9 @@
 /** Who may use an embedded server, and its signing keys: in its data folder, also while it runs, which goes by it at once. */
 import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
 import { makeFolder } from '../adapters/filesystem/durable-file.ts'
 import { checkEntry } from '../adapters/filesystem/folder-entries.ts'
 import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
@@ -10,7 +12,6 @@ import { openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import type { AdministrationPorts } from '../auth/administration.ts'
 import { Passwords } from '../auth/passwords.ts'
 import type { Grants } from '../ports/grants.ts'
-import type { SigningKeys } from '../ports/signing-keys.ts'
 
 export {
   addClient,
@@ -22,9 +23,10 @@ export {
   removeClient,
   removeUser,
   rotateClient,
+  rotateKeys,
 } from '../auth/administration.ts'
 export { clientKeysOf } from '../auth/client-keys.ts'
-export { COPIES_LIVE, FOUND_WITHIN, rotate, usedAt } from '../auth/key-rotation.ts'
+export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../auth/key-rotation.ts'
 export { launchFrom } from '../auth/launches.ts'
 export type { Client } from '../ports/clients.ts'
 
@@ -34,7 +36,6 @@ export const SIGNING_KEYS = 'signing-keys'
 
 export type Administration = AdministrationPorts & {
   readonly grants: Grants
-  readonly keys: SigningKeys
   readonly close: () => Promise<void>
 }
 
@@ -46,5 +47,22 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
   await checkEntry(join(folder, GRANTS), 'file')
   const clock = new SystemClock()
   const { close, ...stores } = openGrants(join(folder, GRANTS), () => clock.now())
-  return { ...stores, keys: new FilesystemSigningKeys(join(folder, SIGNING_KEYS)), clock, passwords: new Passwords(), wait, close }
+  const audit = new CommandAuditLog(join(folder, 'audit'))
+  return {
+    ...{ ...stores, keys: new FilesystemSigningKeys(join(folder, SIGNING_KEYS)), clock, passwords: new Passwords(), wait },
+    ...{ audit, operator: nameOfOperator() },
+    async close() {
+      await audit.close()
+      await close()
+    },
+  }
+}
+
+/** Some users of containers have a number and no name. */
+function nameOfOperator(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? 'unknown')
+  }
 }

@@ -1,5 +1,6 @@
 /** Who may use a deployed server, and its signing keys: in its table of state and in KMS, with the credentials of who asks. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { DynamoDbAuditLog } from '../adapters/dynamodb/audit-log.ts'
 import { documentClient } from '../adapters/dynamodb/client.ts'
 import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
 import { DynamoDbGrants } from '../adapters/dynamodb/grants.ts'
@@ -13,22 +14,30 @@ import { Passwords } from '../auth/passwords.ts'
 import type { Administration } from './administration.ts'
 
 /** `stateTable`: its name. */
-export type Deployment = { readonly stage: string; readonly region: string; readonly stateTable: string }
+export type Deployment = {
+  readonly stage: string
+  readonly region: string
+  readonly stateTable: string
+  /** As the stage's setting says. */
+  readonly auditRetentionDays: number
+}
 
 /** Milliseconds, of a command that a person waits for. */
 const LIMITS = { attempts: 8, patience: 10_000 }
 
-export function openDeployment({ stage, region, stateTable }: Deployment): Administration {
+export function openDeployment({ stage, region, stateTable, auditRetentionDays }: Deployment): Administration {
   const client = documentClient({ region })
   const dynamo = new Dynamo(client, stateTable, LIMITS)
   const clock = new SystemClock()
   const now = () => clock.now()
+  const newId = () => clock.newId()
   return {
     clients: new DynamoDbClients(dynamo),
     users: new DynamoDbUsers(dynamo),
     grants: new DynamoDbGrants(dynamo, now),
     revocations: new DynamoDbRevocations(dynamo, now),
     keys: new KmsSigningKeys({ kept: new DynamoDbKeptState(dynamo, KEY_LIST, []), tags: { [STAGE_TAG]: stage }, region }),
+    audit: new DynamoDbAuditLog({ dynamo, retentionDays: auditRetentionDays, durability: 'strict', newId, onError: () => undefined }),
     ...{ clock, passwords: new Passwords(), wait },
     close: async () => client.destroy(),
   }

@@ -9,12 +9,16 @@ import {
   removeClient,
   removeUser,
   rotateClient,
+  rotateKeys,
 } from '../../lambdas/auth/administration.ts'
 import { Passwords } from '../../lambdas/auth/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { NotRecorded } from '../../lambdas/ports/not-recorded.ts'
 import type { Mark } from '../../lambdas/ports/revocations.ts'
 import { MemoryClients, MemoryUsers } from '../fixtures/memory/registered.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
+import { MemorySigningKeys } from '../fixtures/memory/signing-keys.ts'
 
 const T = Date.UTC(2026, 0, 1, 0, 0, 0, 400)
 const DAY = 24 * 60 * 60 * 1000
@@ -25,8 +29,12 @@ const app: NewClient = {
 
 function opened() {
   const time = { now: T }
+  const records: AuditRecord[] = []
   const ports: AdministrationPorts & { readonly revocations: MemoryRevocations } = {
     ...{ clients: new MemoryClients(), users: new MemoryUsers(), revocations: new MemoryRevocations(() => time.now), passwords },
+    keys: new MemorySigningKeys(),
+    audit: { prepare: async () => undefined, record: async (entry) => void records.push(entry), close: async () => undefined },
+    operator: 'carol',
     clock: { now: () => time.now, newId: () => crypto.randomUUID() },
     async wait(ms) {
       time.now += ms
@@ -36,7 +44,7 @@ function opened() {
     const authentication = (await ports.clients.get('app'))?.authentication
     return authentication?.kind === 'secret' ? authentication.hashes : []
   }
-  return { ports, time, hashes }
+  return { ports, time, hashes, records }
 }
 
 /** What was issued up to `T` is refused, what is issued once the change is done is not: tokens say seconds. */
@@ -137,5 +145,49 @@ describe('A user', () => {
     await expectRefused(under, `user:${subject}`)
     await expect(removeUser(under.ports, 'alice')).rejects.toThrow('There is no user alice')
     expect((await addUser(under.ports, alice, 'correct horse')).subject).not.toBe(subject)
+  })
+})
+
+describe('Each change', () => {
+  const alice = { name: 'alice', scopes: ['user/*.rs'], tenants: ['*'] }
+
+  it('leaves a record of who made it, without a secret; what fails leaves none', async () => {
+    const { ports, records } = opened()
+    const { secret } = await addClient(ports, app)
+    await rotateClient(ports, 'app', 'next')
+    await removeClient(ports, 'app')
+    const { subject } = await addUser(ports, alice, 'correct horse')
+    await changePassword(ports, 'alice', 'another horse')
+    await removeUser(ports, 'alice')
+    await rotateKeys(ports, 0)
+    for (const failing of [() => addClient(ports, { ...app, id: '' }), () => removeClient(ports, 'app'), () => removeUser(ports, 'bob')])
+      await expect(failing()).rejects.toThrow(RangeError)
+    expect(records.map(({ interaction, client, user, subject }) => [interaction, client ?? user, subject])).toEqual([
+      ['client add', 'app', undefined],
+      ['client rotate', 'app', undefined],
+      ['client remove', 'app', undefined],
+      ['user add', 'alice', subject],
+      ['user password', 'alice', subject],
+      ['user remove', 'alice', subject],
+      ['keys rotate', undefined, undefined],
+    ])
+    expect(new Set(records.map(({ operator, status, outcome }) => `${operator} ${status} ${outcome}`))).toEqual(new Set(['carol 200 done']))
+    for (const hidden of [secret!, 'horse']) expect(JSON.stringify(records)).not.toContain(hidden)
+  })
+
+  it('that breaks half-way leaves a record that says so', async () => {
+    const { ports, records } = opened()
+    await addClient(ports, app)
+    const revocations = { ...ports.revocations, revoke: () => Promise.reject(new Error('down')) } as unknown as MemoryRevocations
+    await expect(removeClient({ ...ports, revocations }, 'app')).rejects.toThrow('down')
+    expect(records.at(-1)).toMatchObject({ interaction: 'client remove', client: 'app', status: 500, outcome: 'failed' })
+  })
+
+  it('that cannot be recorded is not made', async () => {
+    const { ports } = opened()
+    const full = { ...ports, audit: { ...ports.audit, prepare: () => Promise.reject(new NotRecorded('full')) } }
+    for (const change of [() => addClient(full, app), () => addUser(full, alice, 'correct horse'), () => rotateKeys(full, 0)])
+      await expect(change()).rejects.toThrow(NotRecorded)
+    expect([await ports.clients.list(), await ports.users.list(), await ports.keys.list()]).toEqual([[], [], []])
   })
 })

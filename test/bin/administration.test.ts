@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
@@ -293,6 +294,39 @@ describe('What says who may use a server', () => {
     expect((await fhir('keys', 'rotate', '--data', data)).code).toBe(0)
     const ours = readdirSync(data, { recursive: true, encoding: 'utf8' }).map((name) => statSync(join(data, name)).uid)
     expect([ours.length >= 3, new Set(ours)]).toEqual([true, new Set([65_534])])
+  })
+
+  it('leaves audit records beside those of a server, on disk, which are removed with those', async () => {
+    const data = newFolder()
+    const { stop } = await startedWithTokens('--data', data)
+    await Promise.all(['a', 'b', 'c'].map((id) => fhir('client', 'add', id, ...APP, '--data', data)))
+    await stop()
+    const folder = join(data, 'audit')
+    const name = readdirSync(folder).find((each) => each.endsWith('.commands.jsonl'))!
+    const records = readFileSync(join(folder, name), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(records.map(({ client }) => client).toSorted()).toEqual(['a', 'b', 'c'])
+    expect(records[0]).toMatchObject({
+      at: expect.stringMatching(/Z$/),
+      interaction: 'client add',
+      operator: userInfo().username,
+      status: 200,
+    })
+    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
+    chmodSync(folder, 0o700)
+    writeFileSync(join(folder, '2020-01-01.commands.jsonl'), '{}\n')
+    const again = await startedWithTokens('--data', data)
+    await fetch(`${again.base}/metadata`)
+    while (existsSync(join(folder, '2020-01-01.commands.jsonl'))) await wait(50)
+    expect(existsSync(join(folder, name))).toBe(true)
+    await again.stop()
+    const taken = newFolder()
+    writeFileSync(join(taken, 'audit'), '')
+    const refused = `audit records cannot be written to ${join(taken, 'audit')}, and without one nothing is changed`
+    expect(await fhir('client', 'add', 'a', ...APP, '--data', taken)).toEqual(failing(refused))
+    expect(await opened(taken).clients.list()).toEqual([])
   })
 
   it('is not looked for in what is no file', async () => {

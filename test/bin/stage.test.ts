@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
 import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/registered.ts'
@@ -46,6 +47,9 @@ await onDynamo(async (engine) => {
       expect((await clients.get('app'))?.authentication).toEqual({ kind: 'secret', hashes: [fingerprintOf(secret)] })
       expect((await fhir('', 'client', 'list', '--stage', 'test')).out).toMatch(/^app +a secret +default +system\/\*\.rs$/m)
       expect((await fhir('', 'client', 'remove', 'app', '--stage', 'test')).code).toBe(0)
+      const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
+      const records = Items.filter(({ pk }) => String(pk).startsWith('AUDIT#'))
+      expect(records.map(({ interaction }) => interaction).toSorted()).toEqual(['client add', 'client remove'])
       expect([await clients.list(), (await revocations.revoked(['client:app'])).size]).toEqual([[], 1])
     })
 

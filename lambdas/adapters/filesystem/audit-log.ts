@@ -178,9 +178,10 @@ export class FilesystemAuditLog implements AuditLog {
   }
 }
 
+/** Those of commands too, which nobody else removes. */
 function removeBefore(folder: string, oldest: string): void {
   for (const name of readdirSync(folder)) {
-    const [, day] = /^(\d{4}-\d{2}-\d{2})\.jsonl$/.exec(name) ?? []
+    const [, day] = /^(\d{4}-\d{2}-\d{2})(?:\.commands)?\.jsonl$/.exec(name) ?? []
     if (day !== undefined && day < oldest) rmSync(join(folder, name))
   }
 }

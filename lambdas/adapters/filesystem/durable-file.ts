@@ -80,7 +80,7 @@ export async function makeFolder(folder: string): Promise<void> {
 type Owner = Readonly<Record<'uid' | 'gid', number>>
 
 /** What root makes in a folder is its owner's: the server may run as another user than a command does. */
-async function giveToOwner(folder: string, give: (owner: Owner) => Promise<void>): Promise<void> {
+export async function giveToOwner(folder: string, give: (owner: Owner) => Promise<void>): Promise<void> {
   if (process.geteuid?.() === 0) await give(await stat(folder))
 }
 

@@ -1,0 +1,51 @@
+/**
+ * Audit records of commands, which run beside a server and beside each other: lines of a file of their own for each day (UTC), for a server
+ * writes its own as nobody else may. Each is on disk when it is acknowledged.
+ */
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import { NotRecorded } from '../../ports/not-recorded.ts'
+import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
+
+export class CommandAuditLog implements AuditLog {
+  readonly #folder: string
+  #file: FileHandle | undefined
+
+  /** `folder`: made when missing. */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  async prepare(at: number): Promise<void> {
+    try {
+      this.#file ??= await this.#opened(at)
+    } catch (error) {
+      throw new NotRecorded(`audit records cannot be written to ${this.#folder}, and without one nothing is changed`, { cause: error })
+    }
+  }
+
+  async record(entry: AuditRecord): Promise<void> {
+    try {
+      const line = `${JSON.stringify({ ...entry, at: new Date(entry.at).toISOString() })}\n`
+      await this.#file!.appendFile(line)
+      await this.#file!.sync()
+    } catch (error) {
+      throw new NotRecorded('what was done could not be recorded', { cause: error })
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close()
+    this.#file = undefined
+  }
+
+  async #opened(at: number): Promise<FileHandle> {
+    await makeFolder(this.#folder)
+    const day = new Date(at).toISOString().slice(0, 10)
+    const file = await open(join(this.#folder, `${day}.commands.jsonl`), 'a', 0o600)
+    await giveToOwner(this.#folder, ({ uid, gid }) => file.chown(uid, gid))
+    await flushFolder(this.#folder)
+    return file
+  }
+}
