@@ -7,7 +7,6 @@ import { signedToken } from './signed-token.ts'
 
 /** Seconds. https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token: at most five minutes where exports begin. */
 const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: 3_600, none: 3_600 }
-export const LONGEST_ACCESS = 3_600
 
 export type TokenPorts = Pick<AuthPorts, 'keys' | 'clock' | 'choices'>
 

@@ -10,6 +10,7 @@ import type { Mark, Revocations } from '../ports/revocations.ts'
 import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
 import { rotate } from './key-rotation.ts'
+import { LONGEST_LIFE } from './lifetimes.ts'
 import type { Passwords } from './passwords.ts'
 import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
@@ -30,8 +31,6 @@ export type AdministrationPorts = {
 }
 
 const SECOND = 1_000
-/** Milliseconds: nothing that is issued lives longer, refresh tokens included. */
-const LONGEST_LIFE = 100 * 24 * 60 * 60 * SECOND
 
 /** A secret is told this once: what is kept is its SHA-256. */
 export type Registered = { readonly client: Client; readonly secret?: string }

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../ports/clock.ts'
 import type { PublishedKeys, SigningKey, SigningKeys } from '../ports/signing-keys.ts'
+import { LONGEST_ACCESS } from './lifetimes.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -12,14 +13,12 @@ const MINUTE = 60 * SECOND
 export const COPIES_LIVE = 10 * MINUTE
 /** Milliseconds: our own verifiers look for a key they do not know, but not more often than every ten seconds. */
 export const FOUND_WITHIN = 15 * SECOND
-/** Milliseconds: no token lives longer. */
-export const LONGEST_TOKEN = 60 * MINUTE
 /** Milliseconds by which clocks of signers differ, and for which they remember the list of keys. */
 const SLACK = MINUTE
 
 /** Those a token may have been signed with, or soon will be. */
 export const publishedAt = (keys: readonly SigningKey[], now: number): readonly SigningKey[] =>
-  keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt + LONGEST_TOKEN + SLACK)
+  keys.filter(({ retiredAt }) => retiredAt === undefined || now < retiredAt + LONGEST_ACCESS * SECOND + SLACK)
 
 /** What functions that verify are given: by a key that is not published any more nothing is proved, whether it was removed or not. */
 export const publishedBy = (keys: PublishedKeys, clock: Pick<Clock, 'now'>): PublishedKeys => ({

@@ -3,10 +3,11 @@ import type { ClientAuth } from '../access/claims.ts'
 import type { Client } from '../ports/clients.ts'
 import type { Mark } from '../ports/revocations.ts'
 import type { User } from '../ports/users.ts'
-import { type Access, accessToken, LONGEST_ACCESS, tokenAnswer } from './access-token.ts'
+import { type Access, accessToken, tokenAnswer } from './access-token.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { scopesOfUser } from './granted-scopes.ts'
 import { idToken } from './id-token.ts'
+import { LONGEST_ACCESS, LONGEST_LIFE, REFRESH_LIFE } from './lifetimes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { isRevoked } from './revoked.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
@@ -37,10 +38,6 @@ export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'r
 /** A refresh token. `issuedAt`: milliseconds since 1970. `used`: it was exchanged for the next one. */
 export type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly used: boolean }
 
-const DAY = 24 * 60 * 60 * 1000
-/** Milliseconds a refresh token counts: each exchange gives another one. */
-const REFRESH_LIFE = { offline_access: 90 * DAY, online_access: DAY / 2 }
-
 /** By which a client's refresh tokens of a user are listed. */
 export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`
 
@@ -60,7 +57,7 @@ export async function revokeGrant(
   { revocations, clock }: Pick<AuthPorts, 'revocations' | 'clock'>,
   { sid }: Pick<UserGrant, 'sid'>,
 ): Promise<void> {
-  const until = clock.now() + REFRESH_LIFE.offline_access + LONGEST_ACCESS * 1000
+  const until = clock.now() + LONGEST_LIFE
   await revocations.revoke({ mark: `sid:${sid}`, before: until, until })
 }
 

@@ -1,0 +1,11 @@
+/** How long what is issued counts. As long a revocation is remembered, and a key published. */
+
+/** Seconds, of an access token, and of an ID token beside it. */
+export const LONGEST_ACCESS = 3_600
+
+const DAY = 24 * 60 * 60 * 1000
+/** Milliseconds a refresh token counts: each exchange gives another one. */
+export const REFRESH_LIFE = { offline_access: 90 * DAY, online_access: DAY / 2 }
+
+/** Milliseconds: nothing that was issued before counts any longer. */
+export const LONGEST_LIFE = REFRESH_LIFE.offline_access + LONGEST_ACCESS * 1000
