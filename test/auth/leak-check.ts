@@ -15,8 +15,8 @@ export class LeakCheck {
   leaksIn({ text, headers }: Answer, who: Who, asked: string): readonly string[] {
     const said = `${text} ${JSON.stringify(headers)}`.replace(/%2[CF]/g, ' ')
     const marks = [...new Set(said.match(MARK))].filter((mark) => !asked.includes(mark) && !this.#mayShow(mark, who))
-    const known = this.#idsFor(who)
-    const ids = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && !known.has(id) && this.#population.ids.has(id))
+    const others = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && this.#population.ids.has(id))
+    const ids = others.length === 0 ? [] : others.filter((id) => !this.#idsFor(who).has(id))
     return [...marks, ...ids]
   }
 
