@@ -26,6 +26,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   granular: { entry: './lambdas/access/granular.ts', imported: /^\.\/granular\.ts$/, exports: ['conditionOf', 'meetsInside'] },
   expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/, exports: ['expressionRunner'] },
   'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
+  'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/fetch-document\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }
 

@@ -43,6 +43,8 @@ const SEARCHES = ['queries/*', 'tokens/*']
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
 const AUDIT = 'AUDIT#*'
+const SIGNING_KEYS = 'SIGNING_KEYS'
+const REVOCATIONS = 'REVOKED#*'
 
 const GRANTS: Readonly<Record<PortName, Grant>> = {
   resources: (aws) => ({
@@ -93,6 +95,10 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   progress: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
+  verification(aws) {
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem'], REVOCATIONS)
+    return { environment, statements: [...statements, ...onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
+  },
   audit: (aws) => onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT),
   workflow: ({ rebuildWorkflow = '' }) => ({
     environment: { FHIR_REBUILD_WORKFLOW: rebuildWorkflow },
@@ -157,7 +163,7 @@ const onState = (aws: AwsResources, actions: string[], leading: string): Granted
       [leading.endsWith('*') ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: { 'dynamodb:LeadingKeys': [leading] },
     }),
     decrypts(aws),
-    ...(actions.some((action) => action !== 'dynamodb:GetItem') ? [encrypts(aws)] : []),
+    ...(actions.some((action) => !READ_ITEMS.includes(action)) ? [encrypts(aws)] : []),
   ],
 })
 

@@ -1,5 +1,5 @@
 /** What no route matches: preflight requests of browsers, and methods a path does not have. */
 import { readingSteps } from '../http/pipelines/reading.ts'
-import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
 
-export const handler = httpHandler({ interactions: {}, steps: readingSteps(stepParts()) })
+export const handler = httpHandler({ interactions: {}, steps: readingSteps({ ...unaskedParts(), authenticator: () => undefined }) })

@@ -8,6 +8,7 @@ import type { InteractionCode } from '../interactions/routes.ts'
  * resources: reads versions. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index.
  * rebuilding: makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
+ * verification: reads what proves access tokens: public keys, and what was revoked.
  */
 export type PortName =
   | 'resources'
@@ -22,6 +23,7 @@ export type PortName =
   | 'workflow'
   | 'seal'
   | 'audit'
+  | 'verification'
 
 export type HttpFunction =
   | 'read'
@@ -43,21 +45,23 @@ export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migra
 
 export type FunctionName = HttpFunction | Worker
 
-const WRITING: readonly PortName[] = ['resources', 'writer', 'index', 'blobs', 'seal', 'progress', 'audit']
+/** Of every function that answers who has to say who it is. */
+const ASKED: readonly PortName[] = ['verification', 'audit']
+const WRITING: readonly PortName[] = ['resources', 'writer', 'index', 'blobs', 'seal', 'progress', ...ASKED]
 
 export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
-  read: ['resources', 'progress', 'audit'],
-  vread: ['resources', 'audit'],
-  history: ['resources', 'seal', 'audit'],
-  search: ['resources', 'index', 'blobs', 'seal', 'progress', 'audit'],
+  read: ['resources', 'progress', ...ASKED],
+  vread: ['resources', ...ASKED],
+  history: ['resources', 'seal', ...ASKED],
+  search: ['resources', 'index', 'blobs', 'seal', 'progress', ...ASKED],
   create: WRITING,
   update: WRITING,
   patch: WRITING,
   delete: WRITING,
   bundle: WRITING,
-  capabilities: ['progress', 'audit'],
-  reindex: ['definitions', 'workflow', 'audit'],
-  'reindex-status': ['progress', 'audit'],
+  capabilities: ['progress', ...ASKED],
+  reindex: ['definitions', 'workflow', ...ASKED],
+  'reindex-status': ['progress', ...ASKED],
   fallback: ['audit'],
   indexer: ['documents', 'definitions', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],

@@ -2,7 +2,6 @@
 
 import { ADMIN } from '../access/scopes.ts'
 import { fetchedKeys } from '../access/verification/fetched-keys.ts'
-import { type Verifier, verifier } from '../access/verification/verifier.ts'
 import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
 import { GrantsFileError } from '../adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../adapters/sqlite-grants/open-grants.ts'
@@ -10,7 +9,7 @@ import { accessToken } from '../auth/access-token.ts'
 import { tendDemo } from '../auth/demo-client.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import { endpoints } from '../auth/endpoints.ts'
-import { publishedBy, tendKeys } from '../auth/key-rotation.ts'
+import { tendKeys } from '../auth/key-rotation.ts'
 import { LONGEST_ACCESS } from '../auth/lifetimes.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { byToken, openToAll } from '../http/authenticators.ts'
@@ -23,6 +22,7 @@ import type { FetchDocument } from '../ports/fetch-document.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
 import { GRANTS, SIGNING_KEYS } from './administration.ts'
 import type { Config } from './config.ts'
+import { verifierOf } from './verifier-of.ts'
 
 export type AuthorizationParts = {
   readonly config: Config
@@ -71,7 +71,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
     await stores.revocations.sweep()
   }
   const ports = portsOf(parts, stores, keys)
-  const { verify } = verifierOf(parts, ports)
+  const { verify } = verifierOf(parts.config, parts.baseUrl, { ...parts, keys, revocations: stores.revocations })
   const all = opened.move()
   return {
     authenticator: byToken(verify),
@@ -113,18 +113,6 @@ function portsOf(
     patients,
   }
 }
-
-const verifierOf = ({ baseUrl, config, clock, fetchDocument, report }: AuthorizationParts, { keys, revocations }: AuthPorts): Verifier =>
-  verifier({
-    issuer: baseUrl,
-    audience: baseUrl,
-    keys: publishedBy(keys, clock),
-    ...{ revocations, clock, fetchDocument, report },
-    tenancy: config.tenancy,
-    tenantClaim: config.tenantClaim,
-    externalIssuers: config.externalIssuers,
-    patientScopesWithoutContext: config.patientScopesWithoutContext,
-  })
 
 /** Who asks by the socket. Nobody can register it: no client has a colon in its id. */
 const OPERATOR: Client = {

@@ -1,6 +1,5 @@
 /** A deployed function that answers requests of API Gateway. */
 
-import { namedByGateway, openToAll } from '../http/authenticators.ts'
 import type { Site } from '../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
 import type { Steps } from '../http/pipeline.ts'
@@ -8,6 +7,7 @@ import type { StepParts } from '../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../http/server.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { audit, clock, config, places, plainReading } from './aws.ts'
+import { authenticator } from './aws-access.ts'
 import { report } from './aws-log.ts'
 
 export type HttpFunctionParts = {
@@ -18,15 +18,16 @@ export type HttpFunctionParts = {
   readonly seal?: { readonly ready: () => Promise<void> }
 }
 
-export const stepParts = (): StepParts => ({
+/** Of a function that nobody has to say anything to. */
+export const unaskedParts = (): Omit<StepParts, 'authenticator'> => ({
   audit: audit(),
   clock: clock(),
-  // Whatever the gateway lets through: only what says openly that it is open is.
-  authenticator: config().access === 'open' ? openToAll : namedByGateway,
   origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
   loopbackOnly: false,
   report,
 })
+
+export const stepParts = (): StepParts => ({ ...unaskedParts(), authenticator: authenticator() })
 
 /** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
 export function httpHandler({ interactions, steps, reading, seal }: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
+import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { FUNCTIONS, type FunctionName, functionOf } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { ROUTES } from '../../lambdas/interactions/routes.ts'
@@ -187,6 +188,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   definitions: ['FHIR_STATE_TABLE'],
   seal: ['FHIR_STATE_TABLE'],
   audit: ['FHIR_STATE_TABLE'],
+  verification: ['FHIR_STATE_TABLE'],
   workflow: ['FHIR_REBUILD_WORKFLOW'],
 }
 
@@ -286,6 +288,22 @@ describe('who may do what', () => {
     const seal = { resource: ARNS.StateTable, context: leading('SEAL') }
     expect(whoMay({ action: 'dynamodb:PutItem', ...seal })).toEqual(['migrate'])
     expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(names.filter((name) => FUNCTIONS[name].includes('seal')).sort())
+  })
+
+  it('only who asks for tokens may read what proves them, and nobody may change it', () => {
+    const asking = names.filter((name) => FUNCTIONS[name].includes('verification')).sort()
+    for (const key of ['REVOKED#abc', KEY_LIST]) {
+      const call = (action: string) => ({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
+      expect([key, whoMay(call('GetItem'))]).toEqual([key, asking])
+      for (const action of ['PutItem', 'UpdateItem', 'DeleteItem']) expect([key, action, whoMay(call(action))]).toEqual([key, action, []])
+    }
+    expect(asking).toEqual(names.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback').sort())
+    for (const name of asking) {
+      const others = ['CLIENTS', 'USERS', 'GRANT#code#abc'].filter((key) =>
+        may(name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
+      )
+      expect([name, others]).toEqual([name, []])
+    }
   })
 
   it('only who has the port of definitions may change them', () => {

@@ -1,6 +1,7 @@
 /** Proves that a token is one of an issuer whose keys we hold: signature, issuer, audience. */
-import { JwtVerifier } from 'aws-jwt-verify'
+
 import { JwtInvalidAudienceError, JwtInvalidSignatureError } from 'aws-jwt-verify/error'
+import { JwtVerifier } from 'aws-jwt-verify/jwt-verifier'
 import type { UnprovedToken } from './bearer.ts'
 import type { HeldKeys } from './held-keys.ts'
 import { tokenRefused } from './refusals.ts'

@@ -1,0 +1,18 @@
+/** How this server verifies access tokens, in both homes: it issues them to itself, under its base URL. */
+import { type Verifier, type VerifierParts, verifier } from '../access/verification/verifier.ts'
+import { publishedBy } from '../auth/key-rotation.ts'
+import type { Config } from './config.ts'
+
+export type VerifyingPorts = Pick<VerifierParts, 'keys' | 'revocations' | 'clock' | 'fetchDocument' | 'report'>
+
+export const verifierOf = (config: Config, baseUrl: string, ports: VerifyingPorts): Verifier =>
+  verifier({
+    ...ports,
+    issuer: baseUrl,
+    audience: baseUrl,
+    keys: publishedBy(ports.keys, ports.clock),
+    tenancy: config.tenancy,
+    tenantClaim: config.tenantClaim,
+    externalIssuers: config.externalIssuers,
+    patientScopesWithoutContext: config.patientScopesWithoutContext,
+  })
