@@ -9,7 +9,7 @@ import { NotRecorded } from '../ports/not-recorded.ts'
 import type { Mark, Revocations } from '../ports/revocations.ts'
 import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
-import { rotate } from './key-rotation.ts'
+import { rotate, tendKeys } from './key-rotation.ts'
 import { LONGEST_LIFE } from './lifetimes.ts'
 import type { Passwords } from './passwords.ts'
 import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
@@ -138,9 +138,13 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
   })
 }
 
-/** `patience`: milliseconds after which it takes over, see `rotate`. */
+/** `patience`: milliseconds after which it takes over, see `rotate`. What no token needs any more goes at once: nobody else may come by. */
 export const rotateKeys = (ports: AdministrationPorts, patience: number): Promise<SigningKey> =>
-  recorded(ports, { interaction: 'keys rotate' }, () => rotate(ports.keys, ports.clock.now(), patience))
+  recorded(ports, { interaction: 'keys rotate' }, async () => {
+    const made = await rotate(ports.keys, ports.clock.now(), patience)
+    await tendKeys(ports.keys, ports.clock.now())
+    return made
+  })
 
 type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject'>
 

@@ -148,6 +148,18 @@ describe('A user', () => {
   })
 })
 
+describe('Keys', () => {
+  it('that are rotated take those with them that no token needs any more', async () => {
+    const { ports, time } = opened()
+    const first = await rotateKeys(ports, 0)
+    const second = await rotateKeys(ports, 0)
+    expect((await ports.keys.list()).map(({ key }) => key.kid).toSorted()).toEqual([first.key.kid, second.key.kid].toSorted())
+    time.now += 3_660_000
+    const third = await rotateKeys(ports, 0)
+    expect((await ports.keys.list()).map(({ key }) => key.kid)).toEqual([second.key.kid, third.key.kid])
+  })
+})
+
 describe('Each change', () => {
   const alice = { name: 'alice', scopes: ['user/*.rs'], tenants: ['*'] }
 
