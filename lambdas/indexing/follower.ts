@@ -62,7 +62,7 @@ export class Follower {
     this.#position = positionOf(parts.index)
     this.#committed = this.#position
     const { defining = [] } = parts
-    this.#kept = { ...NO_DEFINITIONS, ...JSON.parse(String(parts.index.note('definitions') ?? '{}')) }
+    this.#kept = keptIn(parts.index)
     this.#definitions = this.#position === 0 ? definedFromTheFirst(defining) : this.#kept
     this.#newest = new Map(defining.map((version) => [nameOf(version), version.versionId]))
     this.#readings = new Readings(parts.reading, 'documents')
@@ -203,18 +203,22 @@ export class Follower {
     if (next.definitions !== before.definitions) this.#isAheadNeeded = isSomeWatched(next)
   }
 
-  /** What SearchParameters define is part of the index: kept in one transaction with its documents. */
+  /** What SearchParameters define is part of the index: kept in one transaction with its documents, what is different now alone. */
   #keep(): void {
     const [now, before] = [this.#definitions, this.#kept]
     if (now === before) return
     this.#kept = now
-    this.#parts.index.setNote('definitions', JSON.stringify(now))
-    this.#parts.onChange({
-      ...(now.definitions === before.definitions ? {} : { definitions: now.definitions }),
-      ...(now.rebuilds === before.rebuilds ? {} : { rebuilds: this.rebuilds }),
-      ...(now.poisoned === before.poisoned ? {} : { poisoned: now.poisoned }),
-    })
+    const { index, onChange } = this.#parts
+    const changed = PARTS.filter((part) => now[part] !== before[part])
+    for (const part of changed) index.setNote(part, JSON.stringify({ [part]: now[part] }))
+    onChange(Object.fromEntries(changed.map((part) => [part, part === 'rebuilds' ? this.rebuilds : now[part]])))
   }
 }
+
+const PARTS = ['definitions', 'rebuilds', 'poisoned'] as const
+
+/** Until each part had a note of its own, the first had all of them. */
+const keptIn = (index: FollowingIndex): Definitions =>
+  Object.assign({}, NO_DEFINITIONS, ...PARTS.map((part) => JSON.parse(String(index.note(part) ?? '{}')))) as Definitions
 
 const isSomeWatched = ({ definitions }: Definitions): boolean => definitions.some(({ mapping }) => isWatched(mapping))

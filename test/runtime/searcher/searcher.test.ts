@@ -1,5 +1,6 @@
 /** The searcher thread of the embedded home: always as new as what was acknowledged, whatever happens to the thread or its file. */
 import { existsSync, readdirSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, jest } from '@jest/globals'
 import { SearchTooCostly } from '../../../lambdas/ports/too-costly.ts'
@@ -105,6 +106,48 @@ describe('The searcher', () => {
     expect(
       (await searcher.find(planOf({ kind: 'key', field: `${told[0]!.definitions![0]!.mapping.field}:exact`, oneOf: ['X'] }))).total,
     ).toBe(1_000)
+  })
+
+  it('knows what an older one kept of definitions, and keeps of them only what is different', async () => {
+    const first = await homeOf()
+    const parameter = { resourceType: 'SearchParameter', id: 'x', url: 'x', status: 'active', code: 'x', base: ['Patient'], type: 'string' }
+    await first.store.commit(
+      [
+        writeOf(keyOf('t', 'SearchParameter', 'x'), { body: { ...parameter, expression: 'Patient.name.family' } }),
+        writeOf(patientOf('b'), { body: '{"resourceType":' }),
+      ],
+      [],
+    )
+    await first.searcher.caughtUp()
+    await until(() => first.told.some(({ definitions }) => definitions?.[0]?.state === 'active'))
+    const known = Object.assign({}, ...first.told)
+    await first.close()
+    const notes = (change: (kept: Record<string, string>) => Record<string, string | undefined>) => {
+      const db = new DatabaseSync(first.index)
+      const rows = db.prepare("SELECT name, value FROM about WHERE name IN ('definitions', 'rebuilds', 'poisoned')").all()
+      const kept = Object.fromEntries(rows.map(({ name, value }) => [String(name), String(value)]))
+      for (const [name, value] of Object.entries(change(kept)))
+        if (value === undefined) db.prepare('DELETE FROM about WHERE name = ?').run(name)
+        else db.prepare('UPDATE about SET value = ? WHERE name = ?').run(value, name)
+      db.close()
+      return kept
+    }
+    const before = notes((kept) => {
+      const whole = Object.assign({}, ...Object.values(kept).map((text) => JSON.parse(text)))
+      return { definitions: JSON.stringify(whole), rebuilds: undefined, poisoned: undefined }
+    })
+    expect(Object.keys(before).toSorted()).toEqual(['definitions', 'poisoned', 'rebuilds'])
+    const second = await homeOf({ name: first.name })
+    await until(() => second.told.length > 0)
+    expect(second.told[0]).toEqual(known)
+    await second.store.commit([named('b', 'X', 1)], [])
+    await second.searcher.caughtUp()
+    await second.close()
+    const after = notes(() => ({}))
+    expect([Object.keys(after).toSorted(), after.poisoned]).toEqual([['definitions', 'poisoned'], '{"poisoned":[]}'])
+    const third = await homeOf({ name: first.name })
+    await until(() => third.told.length > 0)
+    expect(third.told[0]).toEqual({ ...known, poisoned: [] })
   })
 
   it('goes on where it was when it is opened again', async () => {
