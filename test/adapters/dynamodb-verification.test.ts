@@ -1,0 +1,49 @@
+/** Tokens as deployed functions verify them: what proves them is in the table of state, and is asked for seldom. On an emulator. */
+import { afterAll, expect, it } from '@jest/globals'
+import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
+import { DynamoDbKeptState } from '../../lambdas/adapters/dynamodb/kept-state.ts'
+import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/revocations.ts'
+import { KEY_LIST, type KmsKey, publishedKeys } from '../../lambdas/adapters/kms/published-keys.ts'
+import { KEY, SECOND, settled, type World, world } from '../access/issuing.ts'
+import { type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+
+await onDynamo((engine) => {
+  afterAll(() => engine.stop())
+
+  it('a function asks for keys once in ten seconds, for revocations once in three, in one read each, and answers 503 where it cannot', async () => {
+    const table = await engine.newTable()
+    const calls: string[] = []
+    let fault: Fault | undefined
+    const plan = ({ name }: { readonly name: string }): Fault | undefined => {
+      calls.push(name)
+      return fault
+    }
+    const state = new Dynamo(faulty(engine.client, plan), table, { attempts: 1, patience: 5_000 })
+    const elsewhere = new Dynamo(engine.client, table, { attempts: 8, patience: 60_000 })
+    const kept = new DynamoDbKeptState<readonly KmsKey[]>(elsewhere, KEY_LIST, [])
+    await kept.change(() => [{ id: 'in-kms', key: KEY.published, madeAt: 0 }])
+    const now = (): number => it.now
+    const it: World = world({
+      keys: publishedKeys(new DynamoDbKeptState<readonly KmsKey[]>(state, KEY_LIST, [])),
+      revocations: new DynamoDbRevocations(state, now),
+    })
+
+    const token = it.token()
+    for (let i = 0; i < 10; i++) expect(await it.ask(token)).toMatchObject({ client: 'app' })
+    expect(calls).toEqual(['Get', 'BatchGet'])
+    await new DynamoDbRevocations(elsewhere, now).revoke({ mark: 'client:app', before: it.now, until: it.now + 3_600 * SECOND })
+    it.now += 3 * SECOND
+    for (let i = 0; i < 3; i++) await expect(it.ask(token)).rejects.toMatchObject({ status: 401 })
+    expect(calls).toEqual(['Get', 'BatchGet', 'BatchGet'])
+
+    it.now += 10 * SECOND
+    const later = it.token()
+    fault = 'throttled'
+    await expect(it.ask(later)).rejects.toMatchObject({ fault: 'unavailable' })
+    await settled()
+    fault = undefined
+    it.now += SECOND
+    expect(await it.ask(later)).toMatchObject({ client: 'app' })
+  })
+})
