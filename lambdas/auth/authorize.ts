@@ -25,7 +25,10 @@ import { boundForm, isBound, type Session, sessionOf } from './sessions.ts'
 import { unguessable } from './unguessable.ts'
 import type { UserGrant } from './user-grant.ts'
 
-export type AuthorizePorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'patients'>
+export type AuthorizePorts = Pick<
+  AuthPorts,
+  'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'choices' | 'patients' | 'isDecidable'
+>
 
 /** A POST becomes a GET: only then does a browser send the cookie of whoever is logged in. */
 export const authorize =

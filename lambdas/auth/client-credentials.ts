@@ -1,16 +1,18 @@
 /** A client asks for itself. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
 import { type Access, accessToken, type TokenPorts, tokenAnswer } from './access-token.ts'
 import type { Authenticated } from './client-authentication.ts'
-import type { AuthRequest, AuthResponse } from './endpoint.ts'
-import { scopesOfClient } from './granted-scopes.ts'
+import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
+import { checkConditions, scopesOfClient } from './granted-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 
 export async function clientCredentials(
-  ports: TokenPorts,
+  ports: TokenPorts & Pick<AuthPorts, 'isDecidable'>,
   { client, by, parameters }: Authenticated,
   { baseUrl, address }: AuthRequest,
 ): Promise<AuthResponse> {
   if (by === 'none') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
+  const scopes = scopesOfClient(client, parameters.get('scope'))
+  await checkConditions(ports, scopes, client.tenants)
   const patient = client.patient?.replace(/^Patient\//, '')
   const context = patient === undefined ? {} : { patient }
   const access: Access = {
@@ -19,7 +21,7 @@ export async function clientCredentials(
     baseUrl,
     subject: client.id,
     sid: ports.clock.newId(),
-    scopes: scopesOfClient(client, parameters.get('scope')),
+    scopes,
     tenants: client.tenants,
     acr: '1',
     about: { clientId: client.id, ...(address === '' ? {} : { clientHost: address, clientAddress: address }), ...context },

@@ -56,6 +56,8 @@ export type AuthPorts = {
   /** Whether it is the user's password; as long for a user that is not there. */
   readonly checkPassword: (typed: string, user: User | undefined) => Promise<boolean>
   readonly patients: PatientFinder
+  /** Whether the condition of a scope can be decided on a resource of the type alone, in one of these tenants. */
+  readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }
 
 /** Patients a user may see, in these tenants (`*`: any). */

@@ -2,7 +2,9 @@
 import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../access/scopes.ts'
 import type { Client } from '../ports/clients.ts'
 import type { User } from '../ports/users.ts'
+import type { AuthPorts } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
+import { shown } from './parameters.ts'
 
 /** Bytes of all texts: a token travels in a header, and those of gateways end at 10,240 bytes. */
 const LONGEST = 3_000
@@ -20,6 +22,20 @@ export function scopesOfClient({ scopes }: Client, asked: string | undefined): r
 export function scopesOfUser({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
   const own = asked.filter((scope) => contextOf(scope) !== 'system')
   return somethingOf(narrowedTo(narrowedTo(own, scopes), user.scopes, 'any'))
+}
+
+/** OAuthError `invalid_scope` where a scope has a condition by which nothing could ever be decided. One of all types may be of some of them. */
+export async function checkConditions(
+  { isDecidable }: Pick<AuthPorts, 'isDecidable'>,
+  scopes: readonly string[],
+  tenants: readonly string[],
+) {
+  for (const text of scopes) {
+    const scope = parseScope(text)
+    if (scope?.kind !== 'resource' || scope.query === '' || scope.type === '*') continue
+    if (!(await isDecidable(tenants, scope.type, scope.query)))
+      throw new OAuthError('invalid_scope', `${shown(text)} has a condition that a resource alone cannot meet`)
+  }
 }
 
 function contextOf(text: string): ScopeContext | undefined {

@@ -4,7 +4,7 @@ import { TENANT } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
-import { scopesOfUser } from './granted-scopes.ts'
+import { checkConditions, scopesOfUser } from './granted-scopes.ts'
 import { type Launch, launchOf } from './launches.ts'
 import { OAuthError } from './oauth-error.ts'
 
@@ -19,7 +19,7 @@ export type LaunchContext = {
   readonly mustChoose: boolean
 }
 
-export type ContextPorts = Pick<AuthPorts, 'grants' | 'patients' | 'choices'>
+export type ContextPorts = Pick<AuthPorts, 'grants' | 'patients' | 'choices' | 'isDecidable'>
 
 /** OAuthError that the client is told. */
 export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
@@ -27,6 +27,7 @@ export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest
   const scopes = scopesOfUser(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
   if (scopes.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
   const possible = tenantsOf(ports, asked, user, launch)
+  await checkConditions(ports, scopes, possible)
   const patient = await patientOf(ports, { asked, user, tenants: possible, launch, scopes })
   const tenants = patient?.tenant === undefined ? possible : [patient.tenant]
   const isRelated = user.fhirUser?.startsWith('RelatedPerson/') ?? false

@@ -2,7 +2,7 @@
 import { authenticate } from './client-authentication.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { exchangeCode } from './code-grant.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { AuthPorts, Endpoint } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
 import { required, shown } from './parameters.ts'
 import { exchangeRefresh } from './refresh-grant.ts'
@@ -13,7 +13,7 @@ const GRANTS = { client_credentials: clientCredentials, authorization_code: exch
 export const GRANT_TYPES = Object.keys(GRANTS)
 
 export const token =
-  (ports: UserGrantPorts): Endpoint =>
+  (ports: UserGrantPorts & Pick<AuthPorts, 'isDecidable'>): Endpoint =>
   async (request) => {
     const authenticated = await authenticate(ports, request)
     const type = required(authenticated.parameters, 'grant_type')

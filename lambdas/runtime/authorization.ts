@@ -34,6 +34,7 @@ export type AuthorizationParts = {
   readonly fetchDocument: FetchDocument
   readonly audit: AuditLog
   readonly patients: AuthPorts['patients']
+  readonly isDecidable: AuthPorts['isDecidable']
   readonly report: (error: unknown) => void
 }
 
@@ -98,7 +99,7 @@ const OPEN: Authorization = {
 }
 
 function portsOf(
-  { clock, config, fetchDocument, patients, report }: AuthorizationParts,
+  { clock, config, fetchDocument, patients, isDecidable, report }: AuthorizationParts,
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
@@ -111,6 +112,7 @@ function portsOf(
     keySource: fetchedKeys({ fetchDocument, clock, report }),
     checkPassword: (typed, user) => passwords.check(typed, user?.password),
     patients,
+    isDecidable,
   }
 }
 

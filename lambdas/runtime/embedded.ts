@@ -70,6 +70,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   opened.defer(() => audit.close())
   const authorization = await openAuthorization({
     ...{ config, baseUrl, path: data.path, clock, audit, fetchDocument: options.fetchDocument ?? fetchDocument() },
+    isDecidable: (...asked) => gate.pass(({ isDecidable }) => isDecidable(...asked), restored),
     patients: {
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),

@@ -1,3 +1,4 @@
+import { isDecidable } from '../access/granular.ts'
 import type { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
 import type { DataFolder } from '../adapters/filesystem/data-folder.ts'
 import type { WatchedClock } from '../adapters/in-process/watched-clock.ts'
@@ -22,6 +23,7 @@ import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import { TENANT } from '../ports/known-tenants.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Authorization } from './authorization.ts'
@@ -51,6 +53,7 @@ export type Home = {
   readonly serve: Serve
   readonly refuse: Serve
   readonly patients: AuthPorts['patients']
+  readonly isDecidable: AuthPorts['isDecidable']
   readonly close: () => Promise<void>
 }
 
@@ -94,6 +97,8 @@ export async function openHome({ config, authorization, baseUrl, report, data, c
   return {
     serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)),
     refuse: serve,
+    isDecidable: async (tenants, type, query) =>
+      tenants.some((tenant) => isDecidable(type, query, readingFor(tenant === '*' ? TENANT : tenant))),
     patients: patientFinder({ ports, knownTenants: stores.store, baseUrl, reading: readingFor }),
     close: () => all.disposeAsync(),
   }

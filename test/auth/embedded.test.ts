@@ -131,6 +131,26 @@ describe('a practitioner', () => {
   })
 })
 
+it('a scope is granted with a condition that a resource alone can meet, and with no other', async () => {
+  const granted = async (scope: string) => {
+    const { body } = await server.ask('POST', '/auth/token', {
+      form: { grant_type: 'client_credentials', client_id: 'app', client_secret: secret, scope },
+    })
+    return body.scope ?? body.error
+  }
+  const good = [
+    'patient/Observation.rs?status=final',
+    'patient/Observation.rs?code=http://loinc.org|1234-5&status=final,amended',
+    'patient/*.rs?_tag=a',
+  ]
+  for (const scope of good) expect(await granted(scope)).toBe(scope)
+  for (const bad of ['subject.name=a', '_has:Provenance:target:agent=1', 'nothing=1', 'status:contains=x', '_count=1', 'date=never'])
+    expect([bad, await granted(`patient/Observation.rs?${bad}`)]).toEqual([bad, 'invalid_scope'])
+  const user = browser(server, ISSUER)
+  const page = await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs?subject.name=a' })
+  expect(backOf(await logIn(user, page, 'doctor', PASSWORD)).sent.error).toBe('invalid_scope')
+})
+
 describe('who is no practitioner', () => {
   it.each([
     ['bob', '2'],
