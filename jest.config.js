@@ -5,10 +5,11 @@ import { join } from 'node:path'
 // The threads and processes tests start, hundreds, need not strip and compile the same sources again.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
-// Servers among faults take long: a whole run leaves them to `npm run test:full`. Whoever names them gets them.
-const FAULTS = [
+// Servers among faults, and a browser, take long: a whole run leaves them to `npm run test:full`. Whoever names them gets them.
+const LONG = [
   ...['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'runtime/power-cut', 'runtime/restoring', 'runtime/searcher/damage'],
   ...[
+    'auth/in-browser',
     'runtime/spoilt-folder',
     'adapters/dynamodb-faults',
     'adapters/dynamodb-protocol',
@@ -18,8 +19,8 @@ const FAULTS = [
 ]
 const isFull = process.env.FHIR_TEST_FULL === '1'
 const isWhole = process.argv.slice(2).every((argument) => argument.startsWith('-'))
-const leftOut = isWhole && !isFull ? FAULTS.map((path) => `<rootDir>/test/${path}.test.ts`) : []
-if (leftOut.length > 0) process.stderr.write(`Left to npm run test:full: ${FAULTS.join(', ')}\n`)
+const leftOut = isWhole && !isFull ? LONG.map((path) => `<rootDir>/test/${path}.test.ts`) : []
+if (leftOut.length > 0) process.stderr.write(`Left to npm run test:full: ${LONG.join(', ')}\n`)
 
 export default {
   testEnvironment: 'node',
