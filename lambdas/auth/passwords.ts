@@ -52,6 +52,13 @@ export class Passwords {
     return timingSafeEqual(derived, hash) && known !== undefined
   }
 
+  /** Whether it was kept at a lower cost than is asked for now. */
+  isOutdated(kept: string): boolean {
+    const { N, r, p } = this.#cost
+    const cost = parse(kept)?.cost
+    return cost === undefined || cost.N * cost.r * cost.p < N * r * p
+  }
+
   async #derived(typed: string, salt: Buffer, cost: ScryptCost): Promise<Buffer> {
     await this.#turn()
     try {
@@ -74,12 +81,6 @@ export class Passwords {
 /** By characters as people count them. */
 export const isPassword = (typed: string): boolean =>
   [...normalized(typed)].length >= PASSWORD_LENGTH.least && typed.length <= PASSWORD_LENGTH.most
-
-/** Whether it was kept at a lower cost than is asked for now: who has just typed it can have it kept anew. */
-export function isOutdated(kept: string, { N, r, p }: ScryptCost = SCRYPT_COST): boolean {
-  const cost = parse(kept)?.cost
-  return cost === undefined || cost.N * cost.r * cost.p < N * r * p
-}
 
 /** Keyboards compose characters differently. https://www.rfc-editor.org/rfc/rfc8265#section-4.2.1 */
 const normalized = (typed: string): string => typed.normalize('NFC')

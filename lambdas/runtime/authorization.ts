@@ -11,6 +11,7 @@ import type { AuthPorts } from '../auth/endpoint.ts'
 import { endpoints } from '../auth/endpoints.ts'
 import { tendKeys } from '../auth/key-rotation.ts'
 import { LONGEST_ACCESS } from '../auth/lifetimes.ts'
+import { passwordCheck } from '../auth/password-check.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { byToken, openToAll } from '../http/authenticators.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
@@ -103,14 +104,13 @@ function portsOf(
   stores: OpenedGrants,
   keys: SigningKeys,
 ): AuthPorts {
-  const passwords = new Passwords()
   return {
     ...stores,
     keys,
     clock,
     choices: config,
     keySource: fetchedKeys({ fetchDocument, clock, report }),
-    checkPassword: (typed, user) => passwords.check(typed, user?.password),
+    checkPassword: passwordCheck({ users: stores.users, passwords: new Passwords() }),
     patients,
     isDecidable,
   }

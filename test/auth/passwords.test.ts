@@ -1,8 +1,11 @@
 /** Passwords as they are kept and checked. */
 import { scryptSync } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
-import { isOutdated, isPassword, Passwords, SCRYPT_COST } from '../../lambdas/auth/passwords.ts'
+import { passwordCheck } from '../../lambdas/auth/password-check.ts'
+import { isPassword, Passwords, SCRYPT_COST } from '../../lambdas/auth/passwords.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import type { User } from '../../lambdas/ports/users.ts'
+import { MemoryUsers } from '../fixtures/memory/registered.ts'
 
 const cheap = { N: 16, r: 8, p: 1 }
 const passwords = new Passwords(cheap)
@@ -27,7 +30,8 @@ describe('A password', () => {
         ['\u0000', false],
       ] as const)
         expect(await by.check(typed, kept)).toBe(isIt)
-    expect([isOutdated(kept, cheap), isOutdated(kept, { ...cheap, N: 32 }), isOutdated(kept)]).toEqual([false, true, true])
+    const outdated = [cheap, { ...cheap, N: 32 }, { ...cheap, r: 4 }, SCRYPT_COST].map((cost) => new Passwords(cost).isOutdated(kept))
+    expect(outdated).toEqual([false, true, false, true])
   })
 
   it('is kept with a salt of its own', async () => {
@@ -74,6 +78,36 @@ describe('A password', () => {
       ['a', 'b'],
       ['c', 'd'],
     ])
+  })
+})
+
+describe('A login', () => {
+  const dear = new Passwords({ ...cheap, N: 64 })
+
+  async function aliceOf(by: Passwords) {
+    const users = new MemoryUsers()
+    const user: User = { name: 'alice', subject: 's', password: await by.hash('correct horse'), tenants: [], scopes: [], changedAt: 5 }
+    await users.change('alice', () => user)
+    return { users, user, check: passwordCheck({ users, passwords: dear }) }
+  }
+
+  it('with a password that was kept at a lower cost keeps it anew, and changes nothing else', async () => {
+    const { users, user, check } = await aliceOf(passwords)
+    expect([await check('wrong horse', user), await users.get('alice')]).toEqual([false, user])
+    expect(await check('correct horse', user)).toBe(true)
+    const known = (await users.get('alice'))!
+    expect(known).toEqual({ ...user, password: expect.stringMatching(/^scrypt\$64\$/) })
+    expect([await check('correct horse', known), users.writes]).toEqual([true, 2])
+  })
+
+  it('leaves a password that was changed meanwhile, and works where nothing can be kept', async () => {
+    const { users, user, check } = await aliceOf(passwords)
+    const other = { ...user, password: await dear.hash('another horse') }
+    await users.change('alice', () => other)
+    expect([await check('correct horse', user), await users.get('alice')]).toEqual([true, other])
+    const broken = { change: () => Promise.reject(new Error('full')) }
+    expect(await passwordCheck({ users: broken, passwords: dear })('correct horse', user)).toBe(true)
+    expect(await check('correct horse', undefined)).toBe(false)
   })
 })
 
