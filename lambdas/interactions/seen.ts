@@ -44,6 +44,9 @@ async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[
   return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
 }
 
+/** Versions read at once: how many there are of what is hidden is not told by how long most resources take. */
+const FEWEST = 100
+
 /** A page of what may be seen; pages of the store are read until there is one more. */
 async function historyOf(
   eye: Eye,
@@ -51,7 +54,7 @@ async function historyOf(
 ): ReturnType<ResourceReader['history']> {
   const versions: ResourceVersion[] = []
   for (let from = after; ; ) {
-    const page = await eye.resources.history(scope, window, from, limit)
+    const page = await eye.resources.history(scope, window, from, Math.max(limit, FEWEST))
     const seen = (await shown(eye, page.versions)).filter((version) => version !== undefined)
     versions.push(...seen)
     from = page.versions.at(-1)

@@ -58,14 +58,24 @@ export type Home = {
 }
 
 /** Where it fails, nothing stays open. */
-export async function openHome({ config, authorization, baseUrl, report, data, clock, audit, seal, blobs }: HomeParts): Promise<Home> {
+export async function openHome(parts: HomeParts): Promise<Home> {
+  const { config, baseUrl, report, data, clock } = parts
   await using opened = new AsyncDisposableStack()
   const reading = readingOf(config, baseUrl)
   const now = () => clock.now()
   const stores = await openStores({ path: data.path, now, reading, budget: config.searchBudget, report: (error) => report(error, '') })
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
+  const home = homeOn(stores, parts)
+  const all = opened.move()
+  return { ...home, close: () => all.disposeAsync() }
+}
+
+/** On stores that are open. */
+export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'>): Omit<Home, 'close'> {
+  const { config, authorization, baseUrl, report, clock, audit, seal, blobs } = parts
   const { definitions } = stores
+  const reading = readingOf(config, baseUrl)
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const ports: Ports = {
@@ -93,14 +103,12 @@ export async function openHome({ config, authorization, baseUrl, report, data, c
     { audit, clock, authenticator, report, maxBody: config.maxBodyBytes, origins, loopbackOnly, tokens },
     { baseUrl, reading: readingFor },
   )
-  const all = opened.move()
   return {
     serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)),
     refuse: serve,
     isDecidable: async (tenants, type, query) =>
       tenants.some((tenant) => isDecidable(type, query, readingFor(tenant === '*' ? TENANT : tenant))),
     patients: patientFinder({ ports, knownTenants: stores.store, baseUrl, reading: readingFor }),
-    close: () => all.disposeAsync(),
   }
 }
 

@@ -122,23 +122,38 @@ export class Population {
   }
 }
 
-/** Writes it all, as the operators of the tenants. */
+/** One version of the population. `json`: undefined for a deletion. */
+export type Step = { readonly tenant: string; readonly type: string; readonly id: string; readonly json: Json | undefined }
+
+export const STEPS: readonly Step[] = TENANTS.flatMap((tenant) =>
+  Object.entries(RESOURCES).flatMap(([id, versions]) =>
+    versions.map((json, at): Step => {
+      const type = versions[0].resourceType
+      return { tenant, type, id, json: json === null ? undefined : marked(tenant, id, at + 1, json) }
+    }),
+  ),
+)
+
+/** As the operator of the tenant. */
+export async function take(ask: Ask, { tenant, type, id, json }: Step): Promise<void> {
+  const answer = await ask(
+    operatorOf(tenant),
+    json === undefined ? 'DELETE' : 'PUT',
+    `/${type}/${id}`,
+    json === undefined ? {} : { body: json },
+  )
+  if (answer.status >= 300) throw new Error(`${type}/${id}: ${answer.text}`)
+}
+
+/** All that there is to be. */
+export function population(): Population {
+  const made = new Population()
+  for (const { tenant, type, id, json } of STEPS) made.add(tenant, type, id, json)
+  return made
+}
+
+/** Writes it all. */
 export async function populate(ask: Ask): Promise<Population> {
-  const population = new Population()
-  for (const tenant of TENANTS)
-    for (const [id, versions] of Object.entries(RESOURCES)) {
-      const { resourceType: type } = versions[0]
-      for (const [at, json] of versions.entries()) {
-        const sent = json === null ? undefined : marked(tenant, id, at + 1, json)
-        const answer = await ask(
-          operatorOf(tenant),
-          sent === undefined ? 'DELETE' : 'PUT',
-          `/${type}/${id}`,
-          sent === undefined ? {} : { body: sent },
-        )
-        if (answer.status >= 300) throw new Error(`${type}/${id}: ${answer.text}`)
-        population.add(tenant, type, id, sent)
-      }
-    }
-  return population
+  for (const step of STEPS) await take(ask, step)
+  return population()
 }

@@ -14,8 +14,11 @@ import { byToken } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest } from '../../lambdas/http/exchange.ts'
 import type { Serve } from '../../lambdas/http/server.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { Seal } from '../../lambdas/ports/seal.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { type Home, type HomeParts, openHome } from '../../lambdas/runtime/home.ts'
+import { type Home, type HomeParts, homeOn } from '../../lambdas/runtime/home.ts'
+import { readingOf } from '../../lambdas/runtime/reading-of.ts'
+import { openStores, type Stores } from '../../lambdas/runtime/stores.ts'
 import { BASE, SECOND, world } from '../access/issuing.ts'
 import type { Tree } from '../fixtures/resources.ts'
 import type { Who } from './oracle.ts'
@@ -36,6 +39,8 @@ export type Ask = (who: Who, method: string, target: string, sent?: Sent) => Pro
 
 export type Site = {
   readonly ask: Ask
+  /** Asks without a look at where references lead. */
+  readonly load: Ask
   readonly patients: Home['patients']
   readonly audited: AuditRecord[]
   readonly close: () => Promise<void>
@@ -85,31 +90,52 @@ export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
 
 const FORM = 'application/x-www-form-urlencoded'
 
-/** `settings`: environment variables. */
-export async function openSite(settings: Readonly<Record<string, string>> = {}): Promise<Site> {
+export type SiteOptions = {
+  /** Environment variables. */
+  readonly settings?: Readonly<Record<string, string>>
+  readonly clock?: WatchedClock
+  readonly seal?: Seal
+  /** Watches what is asked of the stores. */
+  readonly around?: (stores: Stores) => Stores
+}
+
+export async function openSite({
+  settings = {},
+  clock = new WatchedClock(),
+  seal,
+  around = (stores) => stores,
+}: SiteOptions = {}): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), 'fhir-site-'))
   const data = await openDataFolder(folder)
   const audited: AuditRecord[] = []
   const { authenticator, tokenOf } = tokens()
-  const home = await openHome({
-    config: readConfig({ FHIR_ACCESS: 'token', FHIR_TENANCY: 'on', ...settings }),
-    baseUrl: BASE,
-    report: (error) => {
-      throw error
-    },
-    authorization: { authenticator, endpoints: {} } as unknown as HomeParts['authorization'],
-    data,
-    clock: new WatchedClock(),
-    audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
-    seal: new AesSeal(randomBytes(32)),
-    blobs: new FilesystemBlobStore(data.path('blobs')),
+  const config = readConfig({ FHIR_ACCESS: 'token', FHIR_TENANCY: 'on', ...settings })
+  const fail = (error: unknown): never => {
+    throw error
+  }
+  const stores = await openStores({
+    path: data.path,
+    now: () => clock.now(),
+    reading: readingOf(config, BASE),
+    budget: config.searchBudget,
+    report: fail,
   })
+  const parts = {
+    ...{ config, baseUrl: BASE, clock, report: fail },
+    authorization: { authenticator, endpoints: {} } as unknown as HomeParts['authorization'],
+    audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
+    seal: seal ?? new AesSeal(randomBytes(32)),
+    blobs: new FilesystemBlobStore(data.path('blobs')),
+  }
+  const home = homeOn(around(stores), parts)
+  const loading = homeOn(stores, { ...parts, config: { ...config, referentialIntegrity: false } })
   return {
     ask: asking(home.serve, tokenOf),
+    load: asking(loading.serve, tokenOf),
     patients: home.patients,
     audited,
     async close() {
-      await home.close()
+      await stores.close()
       data.unlock()
       await rm(folder, { recursive: true, force: true })
     },

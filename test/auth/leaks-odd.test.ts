@@ -1,0 +1,114 @@
+/** What no table of requests has: guards that others hold, conditions whose parameter comes and goes, errors that could name what is hidden. */
+import { afterEach, expect, it } from '@jest/globals'
+import type { Json, Who } from './oracle.ts'
+import { observation } from './population.ts'
+import { type Answer, openSite, operatorOf, type Site } from './site.ts'
+
+const OPERATOR = operatorOf('north')
+const APP: Who = { tenant: 'north', client: 'app', scopes: 'patient/*.cruds', patient: 'a' }
+
+let site: Site
+afterEach(() => site.close())
+
+const about = (patient: string, more: Json = {}): Json =>
+  observation('laboratory', { subject: { reference: `Patient/${patient}` }, ...more })
+const put = (json: Json): Promise<Answer> => site.ask(OPERATOR, 'PUT', `/${json.resourceType}/${json.id}`, { body: json })
+
+async function opened(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+  site = await openSite({ settings })
+  for (const id of ['a', 'b']) await put({ resourceType: 'Patient', id })
+}
+
+it.each([
+  ['POST', 'Observation', { 'if-none-exist': 'identifier=same' }],
+  ['PUT', 'Observation?identifier=same', {}],
+])('a guard that what is hidden holds is in nobody’s way: %s', async (method, target, headers) => {
+  await opened()
+  const identifier = [{ value: 'same' }]
+  const by = (who: Who, patient: string, id: string) =>
+    site.ask(who, method, `/${target}`, { body: about(patient, { id, identifier }), headers })
+  expect((await by(OPERATOR, 'b', 'hidden')).status).toBe(201)
+  expect((await by(APP, 'a', 'mine')).status).toBe(201)
+  expect((await by(APP, 'a', 'mine')).status).toBe(200)
+})
+
+it('a condition on a parameter somebody defined grants nothing while it is not there', async () => {
+  await opened()
+  const who: Who = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs?note-author=me' }
+  await put(about('b', { id: 'noted', note: [{ authorString: 'me', text: 'x' }] }))
+  await put(about('b', { id: 'other', note: [{ authorString: 'you', text: 'x' }] }))
+  const found = async () => {
+    const read = await site.ask(who, 'GET', '/Observation/noted')
+    const { body } = await site.ask(who, 'GET', '/Observation')
+    return [read.status, (body.entry ?? []).map(({ resource }: Json) => resource.id).join()]
+  }
+  expect(await found()).toEqual([404, ''])
+  const parameter = {
+    ...{
+      resourceType: 'SearchParameter',
+      id: 'note-author',
+      url: 'urn:note-author',
+      name: 'noteAuthor',
+      status: 'active',
+      description: 'x',
+    },
+    ...{ code: 'note-author', base: ['Observation'], type: 'string', expression: 'Observation.note.author.ofType(string)' },
+  }
+  expect((await put(parameter)).status).toBe(201)
+  const states = new Set<string>()
+  for (let i = 0; i < 1_000 && !states.has('200 noted'); i++) states.add((await found()).join(' '))
+  // Nothing while it is made, then what it is about, and never the other.
+  expect([...states].filter((state) => !['404 ', '404 noted', '200 ', '200 noted'].includes(state))).toEqual([])
+  expect(states).toContain('200 noted')
+  await site.ask(OPERATOR, 'DELETE', '/SearchParameter/note-author')
+  let last: readonly unknown[] = []
+  for (let i = 0; i < 1_000 && last.join(' ') !== '404 '; i++) last = await found()
+  expect(last).toEqual([404, ''])
+})
+
+it('what is hidden refers to it: the deletion is refused, and who refers is named where one may be seen', async () => {
+  await opened({ FHIR_REFERENTIAL_INTEGRITY: 'on' })
+  await put(about('a', { id: 'target' }))
+  await put(about('b', { id: 'hidden', focus: [{ reference: 'Observation/target' }] }))
+  const deletion = () => site.ask(APP, 'DELETE', '/Observation/target')
+  expect(await deletion()).toMatchObject({ status: 409, text: expect.stringContaining('another resource refers to it') })
+  await put(about('a', { id: 'shown', focus: [{ reference: 'Observation/target' }] }))
+  expect(await deletion()).toMatchObject({ status: 409, text: expect.stringContaining('Observation/shown refers to it') })
+  const [hidden, never] = await Promise.all(
+    ['hidden', 'never'].map((id) =>
+      site.ask(APP, 'POST', '/Observation', { body: about('a', { id: `to-${id}`, focus: [{ reference: `Observation/${id}` }] }) }),
+    ),
+  )
+  expect([hidden!.status, hidden!.text]).toEqual([422, never!.text.replaceAll('never', 'hidden')])
+})
+
+it('a patch that changes nothing shows nothing to who may not read', async () => {
+  await opened({ FHIR_NO_OP_UPDATES: 'ignore' })
+  await put(about('a', { id: 'mine', note: [{ text: 'secret' }] }))
+  const body = Buffer.from(JSON.stringify([{ op: 'test', path: '/status', value: 'final' }]))
+  const headers = { 'content-type': 'application/json-patch+json' }
+  const patch = (scopes: string) => site.ask({ ...APP, scopes }, 'PATCH', '/Observation/mine', { body, headers })
+  expect(await patch('patient/Observation.u')).toMatchObject({ status: 200, text: '' })
+  expect(await patch('patient/Observation.r patient/Observation.u')).toMatchObject({ status: 200, text: expect.stringContaining('secret') })
+})
+
+it('a type that is only named in what comes along must be in scope', async () => {
+  await opened()
+  const who: Who = { tenant: 'north', client: 'app', scopes: 'system/Observation.rs' }
+  const status = async (query: string) => (await site.ask(who, 'GET', `/Observation?${query}`)).status
+  expect(await status('_include=Observation:subject')).toBe(200)
+  expect(await status('_include=Observation:subject:Patient')).toBe(403)
+  expect(await status('_include:iterate=Patient:organization')).toBe(403)
+  expect(await status('_revinclude=Provenance:target')).toBe(403)
+})
+
+it('cursors and kept queries are of no use to another client, or tenant', async () => {
+  await opened()
+  for (const id of ['1', '2', '3']) await put(about('a', { id }))
+  const { body } = await site.ask(APP, 'POST', '/Observation/_search', { body: 'category=laboratory&_count=1' })
+  const next = body.link.find(({ relation }: Json) => relation === 'next').url.replace(/^.*(?=\/Observation)/, '')
+  expect((await site.ask(APP, 'GET', next)).status).toBe(200)
+  expect((await site.ask({ ...APP, patient: 'b' }, 'GET', next)).body.entry).toBeUndefined()
+  expect((await site.ask({ ...APP, client: 'other' }, 'GET', next)).status).toBe(400)
+  expect((await site.ask({ ...APP, tenant: 'south' }, 'GET', next)).status).toBe(400)
+})
