@@ -3,6 +3,7 @@ import { parseScope } from '../access/scopes.ts'
 import { TENANT } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
+import { commonTenants } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
 import { checkConditions, scopesOfUser } from './granted-scopes.ts'
 import { type Launch, launchOf } from './launches.ts'
@@ -43,7 +44,7 @@ export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest
 }
 
 async function launchedBy(ports: ContextPorts, { launch, scopes, client }: AuthorizationRequest, user: User): Promise<Launch | undefined> {
-  if (launch === undefined || !scopes.includes('launch')) return undefined
+  if (launch === undefined || !scopes.includes('launch') || !client.scopes.includes('launch')) return undefined
   const found = await launchOf(ports, launch, client.id)
   if (found === undefined) throw new OAuthError('invalid_request', 'launch is not known, or was used')
   if (found.user !== undefined && found.user !== user.name) throw new OAuthError('access_denied', 'Somebody else launched the app')
@@ -62,14 +63,9 @@ function isOfPatient(text: string): boolean {
 /** Those both may have. OAuthError where there are none. */
 function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
   if (!choices.tenancy) return [TENANT]
-  const common = commonOf(commonOf(client.tenants, user.tenants), launch?.tenant === undefined ? ['*'] : [launch.tenant])
+  const common = commonTenants(commonTenants(client.tenants, user.tenants), launch?.tenant === undefined ? ['*'] : [launch.tenant])
   if (common.length === 0) throw new OAuthError('access_denied', 'The user has no tenant that the client may ask for')
   return common
-}
-
-function commonOf(some: readonly string[], others: readonly string[]): readonly string[] {
-  if (some.includes('*')) return others
-  return others.includes('*') ? some : some.filter((tenant) => others.includes(tenant))
 }
 
 type Patients = {
@@ -105,5 +101,5 @@ function chosen(
   choice: string,
 ): Promise<FoundPatient | undefined> {
   const [id, tenant] = choice.split('/').reverse()
-  return patients.get(user, tenant === undefined ? tenants : commonOf(tenants, [tenant]), id!)
+  return patients.get(user, tenant === undefined ? tenants : commonTenants(tenants, [tenant]), id!)
 }

@@ -356,6 +356,10 @@ describe('a patient', () => {
     expect(await error(await ehr({ user: 'pat' }))).toBe('access_denied')
     expect(await error(await ehr({ patient: '9' }))).toBe('access_denied')
     expect(backOf(await user.open('/auth/authorize', await ehr({}))).sent.code).toBeDefined()
+    // Without the scope a launch is nothing: it neither counts nor is used up.
+    await auth.addClient('plain', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
+    const other = { ...(await ehr({ client: 'plain' })), client_id: 'plain' }
+    expect((await user.open('/auth/authorize', other)).text).toContain('Choose a patient')
   })
 
   it('belongs to a tenant, and so does the token', async () => {

@@ -244,6 +244,19 @@ describe('a refresh token', () => {
     expect(await refresh(body.refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
   })
 
+  it('opens the tenants that client and user have by now', async () => {
+    auth = await started({ choices: { tenancy: true } })
+    await auth.addUser('ann', { tenants: ['a', 'b'] })
+    const first = await refreshable()
+    const tenantsAfter = async (token: string, tenants: readonly string[]) => {
+      await auth.users.change('ann', (user) => ({ ...user!, tenants }))
+      return (await refresh(token)).body
+    }
+    const second = await tenantsAfter(first.refresh_token, ['b', 'c'])
+    expect([claimsOf(first.access_token).tenant, claimsOf(second.access_token).tenant]).toEqual([['a', 'b'], 'b'])
+    expect((await tenantsAfter(second.refresh_token, ['c'])).error).toBe('invalid_grant')
+  })
+
   it('is its client’s, and ends ninety days after it was last used', async () => {
     const first = await refreshable()
     expect(await refresh(first.refresh_token, { client_id: 'other' })).toMatchObject(INVALID)
