@@ -109,7 +109,10 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
   return pickerPage({ form: formOf(request, 'authorize', '', asked.redirectUri), app: asked.client.name, query, text, found })
 }
 
-/** No page where everything was decided before, and the client is surely the one it says: others can take a public one's name. */
+/**
+ * No page where everything was decided before, and the client is surely the one it says: others can take a public one's name. Who chose the
+ * patient that stands in a URL is not known, the user or the client: the page says who it is, and the user agrees.
+ */
 async function consentOrCode(
   ports: AuthorizePorts,
   asked: AuthorizationRequest,
@@ -120,7 +123,7 @@ async function consentOrCode(
   const { client, redirectUri, prompt } = asked
   const before = await consentOf(ports, { client: client.id, subject: session.user.subject })
   const isKnown = client.authentication.kind !== 'public' || redirectUri.startsWith('https:')
-  const isDecided = context.scopes.every((scope) => before?.asked.includes(scope))
+  const isDecided = asked.patient === undefined && context.scopes.every((scope) => before?.asked.includes(scope))
   if (isKnown && isDecided && !prompt.includes('consent')) {
     const scopes = context.scopes.filter((scope) => before?.granted.includes(scope))
     if (scopes.length > 0) return giveCode(ports, asked, { ...known, scopes }, request)

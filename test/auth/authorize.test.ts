@@ -324,6 +324,16 @@ describe('a patient', () => {
     expect((await user.open('/auth/authorize', { ...STANDALONE, prompt: 'none' })).headers.location).toContain('interaction_required')
   })
 
+  it('is chosen by the user: one that a client names is shown first, whatever was allowed before', async () => {
+    const user = browser(auth)
+    const chosen = { ...STANDALONE, chosen_patient: '1' }
+    await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
+    backOf(await allow(user, await user.open('/auth/authorize', chosen)))
+    const other = { ...chosen, chosen_patient: '2' }
+    expect((await user.open('/auth/authorize', other)).text).toContain('The patient is <strong>Bob</strong>')
+    expect(backOf(await user.open('/auth/authorize', { ...other, prompt: 'none' })).sent).toMatchObject({ error: 'consent_required' })
+  })
+
   it('whom the user may not see cannot be chosen', async () => {
     const user = browser(auth)
     await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
