@@ -47,11 +47,12 @@ export const authorize =
     })
   }
 
-/** The form of the consent page: its URL has the query of the request. */
+/** The form of the consent page: its URL has the query of the request. Who only loads it is shown that page. */
 export const consent =
   (ports: AuthorizePorts): Endpoint =>
   async (request) => {
     const asker = await askerOf(ports, request.query, request)
+    if (request.method === 'GET') return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
     if (!isBound(request))
       throw new OAuthError('invalid_request', 'This page was open for too long: go back to the app, and begin again.', 403)
     return tellingClient(asker, request, async () => {

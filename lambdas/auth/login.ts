@@ -11,11 +11,13 @@ import { beginSession, boundForm, isBound } from './sessions.ts'
 
 export type LoginPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'clock' | 'checkPassword'>
 
-/** Its URL has the query of the request to authorize; without one it leads to the account. */
+/** Its URL has the query of the request to authorize; without one it leads to the account. Who only loads it is shown the form. */
 export const login =
   (ports: LoginPorts): Endpoint =>
   async (request) => {
     const asker = request.query.length === 0 ? undefined : await askerOf(ports, request.query, request)
+    const onward = (query: string) => (asker === undefined ? urlOf(request, 'account', '') : urlOf(request, 'authorize', query))
+    if (request.method === 'GET') return seeOther(onward(queryOf(request.query, [])))
     const name = fieldOf(request, 'username').trim().toLowerCase().slice(0, 200)
     const again = (fault: string, status: number, more: Readonly<Record<string, string>> = {}): AuthResponse => {
       const { csrf, headers } = boundForm(request)
@@ -29,8 +31,7 @@ export const login =
       if (user === undefined) return again('The user name or the password is wrong.', 403)
       const headers = await beginSession(ports, request, user)
       request.note({ outcome: 'logged in' })
-      const next = asker === undefined ? urlOf(request, 'account', '') : urlOf(request, 'authorize', queryAfterLogin(request.query))
-      return seeOther(next, headers)
+      return seeOther(onward(queryAfterLogin(request.query)), headers)
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error
       request.note({ outcome: 'login refused' })

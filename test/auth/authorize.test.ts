@@ -79,6 +79,17 @@ describe('a login', () => {
     expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The')
   })
 
+  it('and consent can be loaded again, by who was sent a form and looks at the address', async () => {
+    const user = browser(auth)
+    expect((await user.open('/auth/login', { ...ASKED, prompt: 'login' })).text).toContain('Sign in')
+    expect((await user.open('/auth/login')).text).toContain('Sign in')
+    await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    expect((await user.open('/auth/login', { ...ASKED, prompt: 'login' })).text).toContain('Sign in')
+    expect((await user.open('/auth/login', ASKED)).text).toContain('Let The')
+    expect((await user.open('/auth/consent', ASKED)).text).toContain('Let The')
+    expect((await user.open('/auth/consent', { ...ASKED, redirect_uri: 'https://evil.example' })).status).toBe(400)
+  })
+
   it('renews the cookie, which scripts cannot read, and which is sent over TLS only', async () => {
     const user = browser(auth)
     const login = await user.open('/auth/authorize', ASKED)
