@@ -9,6 +9,7 @@ process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 const LONG = [
   ...['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'runtime/power-cut', 'runtime/restoring', 'runtime/searcher/damage'],
   ...[
+    'auth/fhirclient',
     'auth/in-browser',
     'runtime/spoilt-folder',
     'adapters/dynamodb-faults',

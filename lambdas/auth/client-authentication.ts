@@ -11,6 +11,7 @@ import type { AuthRequest } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
 import { type Parameters, parametersOf } from './parameters.ts'
 import { fingerprintOf } from './unguessable.ts'
+import type { Refreshing } from './user-grant.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -28,7 +29,7 @@ type Credentials =
  */
 export async function authenticate(ports: AssertionPorts, request: AuthRequest): Promise<Authenticated> {
   const parameters = formOf(request)
-  const credentials = credentialsOf(request, parameters)
+  const credentials = credentialsOf(request, await namedByToken(ports, request, parameters))
   const client = await ports.clients.get(credentials.id)
   if (client === undefined) throw new OAuthError('invalid_client', 'There is no such client')
   request.note({ client: client.id })
@@ -38,6 +39,18 @@ export async function authenticate(ports: AssertionPorts, request: AuthRequest):
     else if (!isSecretOf(client, credentials.secret)) throw wrongSecret(request.baseUrl)
   })
   return { client, by: credentials.kind, parameters }
+}
+
+/**
+ * A public client need not say who it is where its refresh token does, and fhirclient does not.
+ * https://www.rfc-editor.org/rfc/rfc6749#section-6
+ */
+async function namedByToken({ grants }: AssertionPorts, { headers }: AuthRequest, parameters: Parameters): Promise<Parameters> {
+  const token = parameters.get('refresh_token')
+  const isNamed = headers.authorization !== undefined || parameters.has('client_id') || parameters.has('client_assertion')
+  if (isNamed || token === undefined || parameters.get('grant_type') !== 'refresh_token') return parameters
+  const kept = (await grants.get('refresh', fingerprintOf(token)))?.value as Refreshing | undefined
+  return kept === undefined ? parameters : new Map([...parameters, ['client_id', kept.grant.client]])
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1 asks for the header. */

@@ -211,6 +211,16 @@ describe('a refresh token', () => {
     expect(auth.audited.filter(({ outcome, user }) => outcome === 'refresh_token' && user === 'ann')).toHaveLength(2)
   })
 
+  it('says by itself which public client it is of, and nothing of one that has a secret', async () => {
+    const { code } = await codeFor('offline_access user/*.rs', { client_id: 'native' })
+    const { body } = await exchange(code, { client_id: 'native', client_secret: '' })
+    const alone = (token: string) => send({ grant_type: 'refresh_token', refresh_token: token })
+    expect((await alone(body.refresh_token)).status).toBe(200)
+    const { refresh_token } = await refreshable()
+    expect(await alone(refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_client' } })
+    expect(await alone('unknown')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  })
+
   it('that comes twice ends all that came of it, for thief and owner', async () => {
     const first = await refreshable()
     const { body: second } = await refresh(first.refresh_token)
