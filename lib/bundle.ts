@@ -23,7 +23,12 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
-  granular: { entry: './lambdas/access/granular.ts', imported: /^\.\/granular\.ts$/, exports: ['conditionOf', 'meetsInside'] },
+  granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/, exports: ['conditionOf', 'isDecidable', 'meetsInside'] },
+  'jwt-verifier': {
+    entry: './lambdas/access/verification/jwt-verifier.ts',
+    imported: /^\.\/jwt-verifier\.ts$/,
+    exports: ['JwtVerifier', 'JwtInvalidAudienceError', 'JwtInvalidSignatureError'],
+  },
   expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/, exports: ['expressionRunner'] },
   'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/fetch-document\.ts$/ },
@@ -100,7 +105,7 @@ function later(): Plugin {
         const file = `./${name}.js`
         onResolve({ filter: imported }, ({ kind }) => {
           if (kind === 'entry-point') return undefined
-          return kind === 'dynamic-import' ? { path: file, external: true } : { path: name, namespace: 'later' }
+          return kind === 'dynamic-import' ? { path: file, external: true } : { path: name, namespace: 'later', sideEffects: false }
         })
         onResolve({ filter: new RegExp(`^\\./${name}\\.js$`), namespace: 'later' }, () => ({ path: file, external: true }))
         onLoad({ filter: new RegExp(`^${name}$`), namespace: 'later' }, () => ({

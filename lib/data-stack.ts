@@ -41,14 +41,14 @@ export class DataStack extends Stack {
       terminationProtection: true,
       description: 'FHIR server: what lasts',
     })
-    const { capacity, search, stage, vpc } = settings
+    const { access, capacity, search, stage, vpc } = settings
     this.key = this.#key()
     this.resourceTable = resourceTable(this, this.key, capacity)
     this.stateTable = stateTable(this, this.key)
     this.logsBucket = this.#logsBucket(settings)
     this.bucket = this.#dataBucket()
     if (vpc !== undefined) {
-      const network = new Network(this, 'Network', vpc)
+      const network = new Network(this, 'Network', vpc, access === 'token')
       network.logTo(this.logsBucket)
       this.network = network
     }

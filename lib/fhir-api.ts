@@ -18,7 +18,7 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { functionOf, type HttpFunction } from '../lambdas/functions/functions.ts'
-import { ROUTES } from '../lambdas/interactions/routes.ts'
+import { AUTH_ROUTES, ROUTES } from '../lambdas/interactions/routes.ts'
 import { gatewayErrors } from './gateway-errors.ts'
 import type { Settings } from './settings.ts'
 
@@ -30,7 +30,7 @@ export const STAGE = 'fhir'
  */
 const BINARY = ['image/*', 'audio/*', 'video/*', 'application/pdf', 'application/octet-stream', 'application/zip', 'application/dicom']
 
-export type Functions = Readonly<Record<HttpFunction, IFunction>>
+export type Functions = Readonly<Partial<Record<HttpFunction, IFunction>>>
 
 export class FhirApi extends Construct {
   readonly api: RestApi
@@ -71,11 +71,11 @@ export class FhirApi extends Construct {
     const integrations = new Map<HttpFunction, LambdaIntegration>()
     const integrationOf = (name: HttpFunction): LambdaIntegration => {
       const options = { timeout: Duration.seconds(29), scopePermissionToMethod: false }
-      if (!integrations.has(name)) integrations.set(name, new LambdaIntegration(functions[name], options))
+      if (!integrations.has(name)) integrations.set(name, new LambdaIntegration(functions[name]!, options))
       return integrations.get(name)!
     }
     const authorizationType = this.#settings.access === 'iam' ? AuthorizationType.IAM : AuthorizationType.NONE
-    for (const [path, methods] of gatewayRoutes()) {
+    for (const [path, methods] of gatewayRoutes(this.#settings)) {
       const resource = path.split('/').filter(Boolean).reduce(child, this.api.root)
       for (const [method, name] of methods) resource.addMethod(method, integrationOf(name), { authorizationType })
       resource.addMethod('ANY', integrationOf('fallback'), { authorizationType })
@@ -101,9 +101,10 @@ const ACCESS = {
 }
 
 /** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD. */
-export function gatewayRoutes(): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
-  const routes = new Map<string, Map<string, HttpFunction>>()
-  for (const { method, path, interaction } of ROUTES) {
+export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
+  const givesTokens = access === 'token'
+  const routes = new Map<string, Map<string, HttpFunction>>(givesTokens ? UNKNOWN_ENDPOINTS.map((path) => [path, new Map()]) : [])
+  for (const { method, path, interaction } of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
     const place = placeOf(path)
     const methods = routes.get(place) ?? new Map<string, HttpFunction>()
     for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
@@ -111,6 +112,9 @@ export function gatewayRoutes(): ReadonlyMap<string, ReadonlyMap<string, HttpFun
   }
   return routes
 }
+
+/** Below these there are the endpoints of the authorization server and nothing else. */
+const UNKNOWN_ENDPOINTS = ['/auth', '/auth/{proxy+}', '/.well-known', '/.well-known/{proxy+}']
 
 /** What a variable is called by its depth; the handler puts them together again by their order. */
 const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']

@@ -5,7 +5,7 @@ import { ManagedPolicy, PolicyDocument, PolicyStatement, Role, ServicePrincipal 
 import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { FUNCTIONS, type FunctionName, type HttpFunction, type Worker } from '../lambdas/functions/functions.ts'
+import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, type Worker } from '../lambdas/functions/functions.ts'
 import type { Bundle } from './bundle.ts'
 import { type AwsResources, granted } from './grants.ts'
 import { rolePath } from './search-domain.ts'
@@ -29,6 +29,7 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
   'settle-transactions': 300,
   'rebuild-step': 900,
   migrate: 300,
+  'tend-keys': 60,
 }
 
 export class FhirFunction extends Construct {
@@ -38,7 +39,7 @@ export class FhirFunction extends Construct {
   constructor(scope: Construct, { name, bundle, settings, aws, statements = [], environment = {}, network }: FhirFunctionProps) {
     super(scope, constructId(name))
     this.name = name
-    const ports = granted(FUNCTIONS[name], aws)
+    const ports = granted(portsOfStage(name, settings.access), aws)
     const { stage, memory, concurrency, logRetentionDays } = settings
     const logGroup = new LogGroup(this, 'Log', {
       retention: logRetentionDays as RetentionDays,
@@ -77,8 +78,13 @@ export class FhirFunction extends Construct {
 /** `settle-transactions` → SettleTransactions. */
 const constructId = (name: string): string => name.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())
 
-const WORKERS: Readonly<Record<Worker, true>> = { indexer: true, 'settle-transactions': true, 'rebuild-step': true, migrate: true }
+const WORKERS: Readonly<Record<Worker, true>> = {
+  indexer: true,
+  'settle-transactions': true,
+  'rebuild-step': true,
+  migrate: true,
+  'tend-keys': true,
+}
 
-export const HTTP_FUNCTIONS = (Object.keys(FUNCTIONS) as FunctionName[]).filter(
-  (name): name is HttpFunction => !Object.hasOwn(WORKERS, name),
-)
+export const httpFunctions = ({ access }: Settings): readonly HttpFunction[] =>
+  functionsOfStage(access).filter((name): name is HttpFunction => !Object.hasOwn(WORKERS, name))

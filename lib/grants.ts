@@ -11,6 +11,7 @@ import type { PortName } from '../lambdas/functions/functions.ts'
 import { INDEX } from './resource-table.ts'
 
 export type AwsResources = {
+  readonly stage: string
   readonly key: IKey
   readonly resourceTable: TableV2
   readonly stateTable: TableV2
@@ -39,12 +40,18 @@ const OVERFLOW = 'overflow/*'
 /** Where pages of searches and lists of tokens are kept. */
 const SEARCHES = ['queries/*', 'tokens/*']
 
-/** What the secret of cursors and tokens, and the state of definitions, are called in the table of state. */
+/** What partitions of the table of state are called, or begin with: each is one of lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
 const DEFINITIONS = 'DEFINITIONS'
 const AUDIT = 'AUDIT#*'
 const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
+const CLIENTS = 'CLIENTS'
+const USERS = 'USERS'
+const GRANTED = ['GRANT#*', 'OWNED#*']
+
+/** By which the keys of a stage are known in KMS. */
+const STAGE_TAG = 'fhir-stage'
 
 const GRANTS: Readonly<Record<PortName, Grant>> = {
   resources: (aws) => ({
@@ -100,6 +107,22 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     return { environment, statements: [...statements, ...onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
   },
   audit: (aws) => onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT),
+  'published-keys': (aws) => onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS),
+  revoking: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], REVOCATIONS),
+  clients: (aws) => onState(aws, ['dynamodb:GetItem'], CLIENTS),
+  users: (aws) => onState(aws, ['dynamodb:GetItem'], USERS),
+  grants: (aws) => onState(aws, [...READ_ITEMS, 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ...GRANTED),
+  signing: (aws) => {
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
+    return { environment, statements: [...statements, onSigningKeys(aws, ['kms:Sign'])] }
+  },
+  keys: (aws) => {
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
+    return {
+      environment: { ...environment, FHIR_STAGE: aws.stage },
+      statements: [...statements, onSigningKeys(aws, ['kms:GetPublicKey', 'kms:ScheduleKeyDeletion']), ...makesKeys(aws)],
+    }
+  },
   workflow: ({ rebuildWorkflow = '' }) => ({
     environment: { FHIR_REBUILD_WORKFLOW: rebuildWorkflow },
     statements: [allow(['states:StartExecution'], [rebuildWorkflow])],
@@ -156,16 +179,38 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
 
 /** Items of the table of state whose partition key is, or begins with, this. */
-const onState = (aws: AwsResources, actions: string[], leading: string): Granted => ({
+const onState = (aws: AwsResources, actions: string[], ...leading: readonly string[]): Granted => ({
   environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
   statements: [
     allow(actions, [aws.stateTable.tableArn], {
-      [leading.endsWith('*') ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: { 'dynamodb:LeadingKeys': [leading] },
+      [leading.some((key) => key.endsWith('*')) ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: {
+        'dynamodb:LeadingKeys': [...leading],
+      },
     }),
     decrypts(aws),
     ...(actions.some((action) => !READ_ITEMS.includes(action)) ? [encrypts(aws)] : []),
   ],
 })
+
+/** Nobody else's: they carry the tag of the stage. */
+const onSigningKeys = (aws: AwsResources, actions: string[]): PolicyStatement =>
+  allow(actions, [signingKeys(aws)], { StringEquals: { [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage } })
+
+const signingKeys = ({ stateTable }: AwsResources): string =>
+  Stack.of(stateTable).formatArn({ service: 'kms', resource: 'key', resourceName: '*' })
+
+/** With the tag of this stage; a key that carries another's is not given this one. https://docs.aws.amazon.com/kms/latest/developerguide/tag-permissions.html */
+const makesKeys = (aws: AwsResources): readonly PolicyStatement[] => {
+  const tagged = { StringEquals: { [`aws:RequestTag/${STAGE_TAG}`]: aws.stage } }
+  const signing = { 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
+  return [
+    allow(['kms:CreateKey'], ['*'], { StringEquals: { ...tagged.StringEquals, ...signing } }),
+    allow(['kms:TagResource'], [signingKeys(aws)], {
+      ...tagged,
+      StringEqualsIfExists: { ...signing, [`aws:ResourceTag/${STAGE_TAG}`]: aws.stage },
+    }),
+  ]
+}
 
 type Method = 'Get' | 'Post' | 'Put' | 'Delete'
 

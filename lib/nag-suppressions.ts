@@ -1,5 +1,5 @@
 /** Findings of cdk-nag that are accepted, where, and why. Whatever is not in here fails a test. https://github.com/cdklabs/cdk-nag */
-import { type CfnElement, Stack, Validations } from 'aws-cdk-lib'
+import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import type { Settings } from './settings.ts'
 
@@ -122,14 +122,27 @@ const SERVICE_WITH_VPC: readonly Accepted[] = [
   },
 ]
 
-const WITH_TOKENS: readonly Accepted[] = [
+const withTokens = (stack: Stack): readonly Accepted[] => [
   { rules: ['AwsSolutions-APIG4'], at: /^Api\/Api\//, reason: OWN_AUTHORIZATION },
   {
     rules: ['AwsSolutions-SMG4', 'HIPAA.Security-SecretsManagerRotationEnabled'],
     at: /^Origin\/Secret\d+$/,
     reason: 'Both sides get it in a deployment; the setting originSecret makes another',
   },
+  {
+    rules: ['AwsSolutions-IAM5[Resource::*]', `AwsSolutions-IAM5[Resource::${anyKeyOf(stack)}]`],
+    at: /^(?:Token|TendKeys)\/Role$/,
+    reason: SIGNING_KEYS,
+  },
 ]
+
+/** As findings are told: what only a deployment knows by its name. */
+const anyKeyOf = ({ partition, region, account }: Stack): string => {
+  const told = (value: string, name: string) => (Token.isUnresolved(value) ? `<AWS::${name}>` : value)
+  return `arn:${told(partition, 'Partition')}:kms:${told(region, 'Region')}:${told(account, 'AccountId')}:key/*`
+}
+
+const SIGNING_KEYS = 'Keys that sign have no name before they are made: they are known by the tag of the stage'
 
 const WITHOUT_NAME: readonly Accepted[] = [
   {
@@ -146,7 +159,7 @@ export function suppressInData(stack: Stack, { search, vpc }: Settings): void {
 export function suppressInService(stack: Stack, data: Parents, { access, vpc, customDomain, search }: Settings): void {
   accept(stack, [
     ...IN_SERVICE,
-    ...(access === 'token' ? WITH_TOKENS : []),
+    ...(access === 'token' ? withTokens(stack) : []),
     ...(vpc === undefined ? SERVICE_WITHOUT_VPC : SERVICE_WITH_VPC),
     ...(customDomain === undefined ? WITHOUT_NAME : []),
     {

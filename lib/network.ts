@@ -23,7 +23,8 @@ export class Network extends Construct {
   /** Of all functions. */
   readonly functions: ISecurityGroup
 
-  constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings) {
+  /** `signs`: functions ask KMS for signatures. */
+  constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings, signs: boolean) {
     super(scope, id)
     this.vpc = new Vpc(this, 'Vpc', {
       ipAddresses: IpAddresses.cidr(cidr),
@@ -41,11 +42,9 @@ export class Network extends Construct {
     this.functions.addEgressRule(Peer.anyIpv4(), Port.tcp(443), 'DynamoDB, S3, OpenSearch, Step Functions')
     const endpoints = new SecurityGroup(this, 'Endpoints', { vpc: this.vpc, description: 'The endpoints', allowAllOutbound: false })
     endpoints.addIngressRule(this.functions, Port.tcp(443), 'The functions')
-    this.vpc.addInterfaceEndpoint('states', {
-      service: InterfaceVpcEndpointAwsService.STEP_FUNCTIONS,
-      securityGroups: [endpoints],
-      open: false,
-    })
+    const called = { states: InterfaceVpcEndpointAwsService.STEP_FUNCTIONS, ...(signs ? { kms: InterfaceVpcEndpointAwsService.KMS } : {}) }
+    for (const [name, service] of Object.entries(called))
+      this.vpc.addInterfaceEndpoint(name, { service, securityGroups: [endpoints], open: false })
   }
 
   logTo(bucket: IBucket): void {

@@ -11,7 +11,7 @@ import type { Bundles } from './bundle.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
 import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
-import { FhirFunction, type FhirFunctionProps, HTTP_FUNCTIONS } from './fhir-function.ts'
+import { FhirFunction, type FhirFunctionProps, httpFunctions } from './fhir-function.ts'
 import { Firewall } from './firewall.ts'
 import { type AwsResources, follows, makesSeal } from './grants.ts'
 import { suppressInService } from './nag-suppressions.ts'
@@ -27,6 +27,8 @@ export const FOLLOWED = { indexer: 'H', 'settle-transactions': 'T' } as const
 
 /** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
+/** And who tends the signing keys. */
+const KEY_SWEEP = { keys: Duration.days(1) } as const
 
 export class ServiceStack extends Stack {
   readonly #settings: Settings
@@ -60,10 +62,11 @@ export class ServiceStack extends Stack {
     })
     const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws) })
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
-    this.#sweep(settler.function)
+    this.#sweep(settler.function, SWEEPS)
 
     const migration = this.#migration(aws, told, [indexer, settler, step])
-    const functions = this.#httpFunctions(aws, told, migration)
+    const keys = settings.access === 'token' ? this.#signingKeys(aws, told) : undefined
+    const functions = this.#httpFunctions(aws, told, [migration, ...(keys === undefined ? [] : [keys.made])])
     fhirApi.addRoutes(functions)
     firewall.protect(api.deploymentStage.stageArn)
 
@@ -74,6 +77,7 @@ export class ServiceStack extends Stack {
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
       rebuild: machine.stateMachineArn,
+      ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined ? {} : { domain: { name: data.domain.domainName, account: this.account } }),
     })
     const { alarmEmail } = settings
@@ -94,7 +98,7 @@ export class ServiceStack extends Stack {
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
-    return { key, resourceTable, stateTable, bucket, ...place }
+    return { stage: this.#settings.stage, key, resourceTable, stateTable, bucket, ...place }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
@@ -110,12 +114,12 @@ export class ServiceStack extends Stack {
     return follow(follower, { table, bucket, sort, parallelizationFactor }).eventSourceMappingId
   }
 
-  #sweep(settler: IFunction): void {
-    for (const [sweep, every] of Object.entries(SWEEPS)) {
+  #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>): void {
+    for (const [sweep, every] of Object.entries(sweeps)) {
       new Rule(this, `Sweep-${sweep}`, {
         description: `Takes up what was left: ${sweep}`,
         schedule: Schedule.rate(every),
-        targets: [new LambdaFunction(settler, { event: RuleTargetInput.fromObject({ sweep }), retryAttempts: 0 })],
+        targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep }), retryAttempts: 0 })],
       })
     }
   }
@@ -141,10 +145,22 @@ export class ServiceStack extends Stack {
     return createHash('sha256').update(JSON.stringify(all)).digest('hex')
   }
 
-  #httpFunctions(aws: AwsResources, told: Record<string, string>, migration: CustomResource): Functions {
-    const made = HTTP_FUNCTIONS.map((name): [HttpFunction, IFunction] => {
+  /** Made before anybody can ask for a token, and removed with the stage. */
+  #signingKeys(aws: AwsResources, told: Record<string, string>): { readonly tender: IFunction; readonly made: CustomResource } {
+    const { function: tender } = this.#function('tend-keys', aws, { environment: told })
+    this.#sweep(tender, KEY_SWEEP)
+    const made = new CustomResource(this, 'SigningKeys', {
+      resourceType: 'Custom::FhirSigningKeys',
+      serviceToken: tender.functionArn,
+      serviceTimeout: Duration.minutes(2),
+    })
+    return { tender, made }
+  }
+
+  #httpFunctions(aws: AwsResources, told: Record<string, string>, before: readonly CustomResource[]): Functions {
+    const made = httpFunctions(this.#settings).map((name): [HttpFunction, IFunction] => {
       const { function: each } = this.#function(name, aws, { environment: told })
-      each.node.addDependency(migration)
+      each.node.addDependency(...before)
       return [name, each as IFunction]
     })
     return Object.fromEntries(made) as Functions

@@ -77,6 +77,11 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   capabilities: 'light',
   'reindex-status': 'light',
   fallback: 'light',
+  discovery: 'light',
+  token: 'light',
+  introspect: 'light',
+  revoke: 'light',
+  authorize: 'request',
   search: 'request',
   create: 'request',
   update: 'request',
@@ -88,6 +93,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   'settle-transactions': 'request',
   'rebuild-step': 'worker',
   migrate: 'request',
+  'tend-keys': 'light',
 }
 
 /** The event of a function has 6 MB, and carries a body as an escaped string. */
@@ -121,7 +127,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }
-  const { stage, access, account, originSecret, service, concurrency } = settings
+  const { stage, access, account, originSecret, service, concurrency, vpc } = settings
   refuse(
     Object.keys(given).find((name) => !known.includes(name)),
     (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
@@ -145,6 +151,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
   )
   refuse(Number.isInteger(originSecret) && originSecret > 0 ? undefined : originSecret, () => 'originSecret is a whole number from 1 on')
+  refuse(
+    vpc === undefined ? undefined : service.externalIssuers,
+    () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',
+  )
   refuse(
     service.referentialIntegrity === undefined || service.referentialIntegrity === 'off' ? undefined : 'referentialIntegrity',
     (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,

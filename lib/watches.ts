@@ -33,9 +33,11 @@ export type Deployed = {
   /** ARN of the state machine. */
   readonly rebuild: string
   readonly domain?: { readonly name: string; readonly account: string }
+  /** Where it gives tokens: the name of the function that tends the keys. */
+  readonly tokens?: { readonly tender: string }
 }
 
-export function watchesOf({ stage, api, table, followers, mappings, rebuild, domain }: Deployed): readonly Watch[] {
+export function watchesOf({ stage, api, table, followers, mappings, rebuild, domain, tokens }: Deployed): readonly Watch[] {
   const ofApi = (metricName: string, statistic: string): Watched => ({
     namespace: 'AWS/ApiGateway',
     metricName,
@@ -166,6 +168,34 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, dom
       },
     },
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
+    ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
+  ]
+}
+
+function watchesOfTokens(api: Deployed['api'], { tender }: NonNullable<Deployed['tokens']>): readonly Watch[] {
+  const dimensions = { ApiName: api.name, Resource: '/auth/token', Method: 'POST', Stage: api.stage }
+  return [
+    {
+      title: 'Tokens that could not be given',
+      metrics: [{ namespace: 'AWS/ApiGateway', metricName: '5XXError', statistic: 'Sum', dimensions }],
+      alarm: {
+        name: 'TokenErrors',
+        above: 0,
+        periods: 2,
+        means: 'clients that may have tokens get none',
+        todo: 'Look at the log of the function token: KMS or the table of state refuses it. Tokens that were given go on counting',
+      },
+    },
+    {
+      title: 'Signing keys that were not tended',
+      metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: tender } }],
+      alarm: {
+        name: 'SigningKeys',
+        above: 0,
+        means: 'signing keys could not be made or removed',
+        todo: 'Look at the log of tend-keys; tokens are signed with the keys there are. The list of them is the item SIGNING_KEYS of the table of state',
+      },
+    },
   ]
 }
 

@@ -48,6 +48,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime': ['lambdas', 'node:*'],
   'lambdas/adapters/step-functions': ['lambdas/ports', '@aws-sdk/client-sfn', 'node:*'],
   'lambdas/functions': [
+    'lambdas/auth',
     'lambdas/runtime',
     'lambdas/http/pipelines',
     'lambdas/http/perform.ts',

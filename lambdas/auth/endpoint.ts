@@ -3,7 +3,7 @@ import type { Clients } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Grants } from '../ports/grants.ts'
 import type { Revocations } from '../ports/revocations.ts'
-import type { SigningKeys } from '../ports/signing-keys.ts'
+import type { PublishedKeys, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { KeySource } from './key-source.ts'
@@ -59,6 +59,9 @@ export type AuthPorts = {
   /** Whether the condition of a scope can be decided on a resource of the type alone, in one of these tenants. */
   readonly isDecidable: (tenants: readonly string[], type: string, query: string) => Promise<boolean>
 }
+
+/** Of endpoints that verify tokens, and sign none. */
+export type VerifyingPorts = Pick<AuthPorts, 'clock'> & { readonly keys: PublishedKeys }
 
 /** Patients a user may see, in these tenants (`*`: any). */
 export type PatientFinder = {

@@ -3,13 +3,13 @@ import type { AccessClaims } from '../access/claims.ts'
 import type { Client } from '../ports/clients.ts'
 import type { Mark } from '../ports/revocations.ts'
 import { authenticate } from './client-authentication.ts'
-import type { AuthPorts, AuthRequest, Endpoint } from './endpoint.ts'
+import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
 import { json, OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
 import { isRevoked } from './revoked.ts'
 import { readToken } from './signed-token.ts'
 
-export type IntrospectPorts = Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keys' | 'clock' | 'keySource'>
+export type IntrospectPorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 
 /** Tokens of others are told of to whom is registered for it only; every other token is as one that is none. */
 export const introspect =

@@ -1,5 +1,5 @@
 /** The keys our tokens are verified with. https://www.rfc-editor.org/rfc/rfc7517#section-5 */
-import type { AuthPorts, Endpoint } from './endpoint.ts'
+import type { Endpoint, VerifyingPorts } from './endpoint.ts'
 import { publishedAt } from './key-rotation.ts'
 import { json } from './oauth-error.ts'
 
@@ -7,6 +7,6 @@ import { json } from './oauth-error.ts'
 export const CACHEABLE = { 'cache-control': 'public, max-age=300' }
 
 export const jwks =
-  ({ keys, clock }: Pick<AuthPorts, 'keys' | 'clock'>): Endpoint =>
+  ({ keys, clock }: VerifyingPorts): Endpoint =>
   async () =>
     json(200, { keys: publishedAt(await keys.list(), clock.now()).map(({ key }) => key) }, CACHEABLE)

@@ -1,14 +1,14 @@
 /** A token does not count any more. https://www.rfc-editor.org/rfc/rfc7009, specification 5.4 and 7 */
 import type { Client } from '../ports/clients.ts'
 import { authenticate } from './client-authentication.ts'
-import type { AuthPorts, AuthRequest, Endpoint } from './endpoint.ts'
+import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
 import { NO_STORE, OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
 import { readToken } from './signed-token.ts'
 import { fingerprintOf } from './unguessable.ts'
 import { type Refreshing, revokeGrant } from './user-grant.ts'
 
-export type RevokePorts = Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keys' | 'clock' | 'keySource'>
+export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 
 /** 200 whatever the token is, but it has an effect on a client's own only. A wrong secret is 400 here. */
 export const revoke =

@@ -2,7 +2,7 @@
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { AccessClaims } from '../access/claims.ts'
 import { ACCESS_TYP } from '../access/claims.ts'
-import type { AuthPorts } from './endpoint.ts'
+import type { AuthPorts, VerifyingPorts } from './endpoint.ts'
 import { publishedAt, usedAt } from './key-rotation.ts'
 
 const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url')
@@ -17,11 +17,7 @@ export async function signedToken({ keys, clock }: Pick<AuthPorts, 'keys' | 'clo
 }
 
 /** The claims of an access token of ours that has not expired; whether it was revoked is not asked. */
-export async function readToken(
-  { keys, clock }: Pick<AuthPorts, 'keys' | 'clock'>,
-  token: string,
-  baseUrl: string,
-): Promise<AccessClaims | undefined> {
+export async function readToken({ keys, clock }: VerifyingPorts, token: string, baseUrl: string): Promise<AccessClaims | undefined> {
   const now = clock.now()
   const published = publishedAt(await keys.list(), now).map(({ key }) => key)
   try {

@@ -2,4 +2,4 @@
 import { readingSteps } from '../http/pipelines/reading.ts'
 import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
 
-export const handler = httpHandler({ interactions: {}, steps: readingSteps({ ...unaskedParts(), authenticator: () => undefined }) })
+export const handler = httpHandler({ steps: readingSteps(unaskedParts()) })

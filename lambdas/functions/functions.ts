@@ -2,13 +2,15 @@
  * The deployed functions, as data: the file of this folder that is each one's entry point, and the ports it is given. Its bundle holds their
  * adapters, its role may use what they stand on, its environment names it. Drives the stacks; imports types only.
  */
-import type { InteractionCode } from '../interactions/routes.ts'
+import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 
 /**
  * resources: reads versions. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index.
  * rebuilding: makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
- * verification: reads what proves access tokens: public keys, and what was revoked.
+ * verification: reads what proves access tokens: public keys, and what was revoked. published-keys: reads the former only. revoking: reads and
+ * writes the latter. clients, users: reads who is registered. grants: what the authorization server remembers. signing: signs tokens. keys:
+ * makes and ends the keys that does with.
  */
 export type PortName =
   | 'resources'
@@ -24,6 +26,13 @@ export type PortName =
   | 'seal'
   | 'audit'
   | 'verification'
+  | 'published-keys'
+  | 'revoking'
+  | 'clients'
+  | 'users'
+  | 'grants'
+  | 'signing'
+  | 'keys'
 
 export type HttpFunction =
   | 'read'
@@ -39,21 +48,29 @@ export type HttpFunction =
   | 'reindex'
   | 'reindex-status'
   | 'fallback'
+  | AuthFunction
 
-/** `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment. */
-export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migrate'
+/** Those of the authorization server: `discovery` tells what it can and its keys, `authorize` has its pages. */
+export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'authorize'
+
+/**
+ * `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment,
+ * `tend-keys` when a stage is made and every day.
+ */
+export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migrate' | 'tend-keys'
 
 export type FunctionName = HttpFunction | Worker
 
 /** Of every function that answers who has to say who it is. */
 const ASKED: readonly PortName[] = ['verification', 'audit']
-const WRITING: readonly PortName[] = ['resources', 'writer', 'index', 'blobs', 'seal', 'progress', ...ASKED]
+const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
+const WRITING: readonly PortName[] = [...SEARCHING, 'writer', ...ASKED]
 
 export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   read: ['resources', 'progress', ...ASKED],
   vread: ['resources', ...ASKED],
   history: ['resources', 'seal', ...ASKED],
-  search: ['resources', 'index', 'blobs', 'seal', 'progress', ...ASKED],
+  search: [...SEARCHING, ...ASKED],
   create: WRITING,
   update: WRITING,
   patch: WRITING,
@@ -63,15 +80,49 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
   fallback: ['audit'],
+  discovery: ['published-keys', 'audit'],
+  token: ['clients', 'users', 'grants', 'revoking', 'signing', 'progress', 'audit'],
+  introspect: ['clients', 'grants', 'verification', 'audit'],
+  revoke: ['clients', 'grants', 'revoking', 'published-keys', 'audit'],
+  authorize: ['clients', 'users', 'grants', 'revoking', ...SEARCHING, 'audit'],
   indexer: ['documents', 'definitions', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],
   'rebuild-step': ['resources', 'rebuilding', 'definitions'],
   migrate: ['definitions', 'workflow', 'seal'],
+  'tend-keys': ['keys'],
 }
 
-/** The function that answers an interaction: one for each, but the kinds of history together, and those of search. */
-export function functionOf(interaction: InteractionCode): HttpFunction {
-  if (interaction === 'history-instance' || interaction === 'history-type' || interaction === 'history-system') return 'history'
-  if (interaction === 'search-type' || interaction === 'search-system') return 'search'
-  return interaction
+const OF_TOKENS: ReadonlySet<FunctionName> = new Set(['discovery', 'token', 'introspect', 'revoke', 'authorize', 'tend-keys'])
+
+/** The functions of a stage, and their ports, by whether it asks for tokens. */
+export const functionsOfStage = (access: string): readonly FunctionName[] =>
+  (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => access === 'token' || !OF_TOKENS.has(name))
+
+export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
+  FUNCTIONS[name].filter((port) => access === 'token' || port !== 'verification')
+
+/** The function that answers: one for each interaction, but the kinds of history together, those of search, and the pages. */
+export function functionOf(code: InteractionCode | AuthCode): HttpFunction {
+  return isShared(code) ? SHARED[code] : code
+}
+
+type SharedCode = Exclude<InteractionCode | AuthCode, HttpFunction>
+
+const isShared = (code: InteractionCode | AuthCode): code is SharedCode => Object.hasOwn(SHARED, code)
+
+/** A code that is no function of its own, and is not in here, does not compile. */
+const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
+  'history-instance': 'history',
+  'history-type': 'history',
+  'history-system': 'history',
+  'search-type': 'search',
+  'search-system': 'search',
+  jwks: 'discovery',
+  'smart-configuration': 'discovery',
+  'openid-configuration': 'discovery',
+  login: 'authorize',
+  consent: 'authorize',
+  account: 'authorize',
+  logout: 'authorize',
+  style: 'authorize',
 }

@@ -1,10 +1,8 @@
 /** Who is let in at a deployed function. What proves a token is in the table of state: no client's row is read, and nobody is asked. */
-import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
-import { DynamoDbRevocations } from '../adapters/dynamodb/revocations.ts'
-import { KEY_LIST, publishedKeys } from '../adapters/kms/published-keys.ts'
 import { byToken, namedByGateway, openToAll } from '../http/authenticators.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
-import { clock, config, places, stateTable } from './aws.ts'
+import { clock, config, places } from './aws.ts'
+import { fetched, publicKeys, revocations } from './aws-authorization.ts'
 import { report } from './aws-log.ts'
 import type { Config } from './config.ts'
 import { once } from './once.ts'
@@ -21,10 +19,9 @@ export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTIC
 
 const verify = () =>
   verifierOf(config(), places().baseUrl, {
-    keys: publishedKeys(new DynamoDbKeptState(stateTable(), KEY_LIST, [])),
-    revocations: new DynamoDbRevocations(stateTable(), () => clock().now()),
+    keys: publicKeys(),
+    revocations: revocations(),
     clock: clock(),
-    // Its code is loaded when somebody else's keys are first needed.
-    fetchDocument: async (url) => (await import('../adapters/https/fetch-document.ts')).fetchDocument()(url),
+    fetchDocument: fetched,
     report: (error) => report(error, 'keys'),
   }).verify

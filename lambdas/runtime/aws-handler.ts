@@ -1,5 +1,6 @@
 /** A deployed function that answers requests of API Gateway. */
 
+import { namedByGateway } from '../http/authenticators.ts'
 import type { Site } from '../http/exchange.ts'
 import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf } from '../http/gateway-event.ts'
 import type { Steps } from '../http/pipeline.ts'
@@ -11,17 +12,19 @@ import { authenticator } from './aws-access.ts'
 import { report } from './aws-log.ts'
 
 export type HttpFunctionParts = {
-  readonly interactions: ServerParts['interactions']
+  readonly interactions?: ServerParts['interactions']
+  readonly endpoints?: ServerParts['endpoints']
   readonly steps: Steps
   /** Absent: nobody's definitions matter. */
   readonly reading?: { readonly refresh: (at: number) => Promise<void>; readonly now: ReadingOf }
   readonly seal?: { readonly ready: () => Promise<void> }
 }
 
-/** Of a function that nobody has to say anything to. */
-export const unaskedParts = (): Omit<StepParts, 'authenticator'> => ({
+/** Of a function that anybody may ask: should it ever want to know who does, it is nobody. */
+export const unaskedParts = (): StepParts => ({
   audit: audit(),
   clock: clock(),
+  authenticator: namedByGateway,
   origins: config().allowedOrigins.includes('*') ? '*' : config().allowedOrigins,
   loopbackOnly: false,
   report,
@@ -30,9 +33,10 @@ export const unaskedParts = (): Omit<StepParts, 'authenticator'> => ({
 export const stepParts = (): StepParts => ({ ...unaskedParts(), authenticator: authenticator() })
 
 /** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
-export function httpHandler({ interactions, steps, reading, seal }: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
+export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
+  const { interactions = {}, endpoints = {}, steps, reading, seal } = parts
   const site: Site = { baseUrl: places().baseUrl, reading: (tenant) => reading?.now(tenant) ?? plainReading() }
-  const serve = server({ interactions, steps, site })
+  const serve = server({ interactions, endpoints, steps, site })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)
   return async (event) => {

@@ -13,14 +13,14 @@ export type CustomResourceEvent = {
   readonly PhysicalResourceId?: string
 }
 
-/** `deploy`: at creation and at each update; a deletion leaves everything as it is. */
+/** `deploy`: at creation and at each update. `remove`: at the deletion, which else leaves everything as it is. */
 export const customResource =
-  (deploy: () => Promise<void>) =>
+  (deploy: () => Promise<void>, remove: () => Promise<void> = async () => undefined) =>
   async (event: CustomResourceEvent): Promise<void> => {
     const { RequestType, ResponseURL, StackId, RequestId, LogicalResourceId, PhysicalResourceId = LogicalResourceId } = event
     let answer: object = { Status: 'SUCCESS' }
     try {
-      if (RequestType !== 'Delete') await deploy()
+      await (RequestType === 'Delete' ? remove() : deploy())
     } catch (error) {
       report(error, RequestId)
       answer = { Status: 'FAILED', Reason: `${(error as Error).name}: see the log of the function` }

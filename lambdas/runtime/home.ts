@@ -1,4 +1,3 @@
-import { isDecidable } from '../access/granular.ts'
 import type { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
 import type { DataFolder } from '../adapters/filesystem/data-folder.ts'
 import type { WatchedClock } from '../adapters/in-process/watched-clock.ts'
@@ -23,11 +22,11 @@ import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
-import { TENANT } from '../ports/known-tenants.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Authorization } from './authorization.ts'
 import type { Config } from './config.ts'
+import { decidable } from './decidable.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { patientFinder } from './patient-finder.ts'
 import { readingOf } from './reading-of.ts'
@@ -106,8 +105,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'>): Omit<Hom
   return {
     serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)),
     refuse: serve,
-    isDecidable: async (tenants, type, query) =>
-      tenants.some((tenant) => isDecidable(type, query, readingFor(tenant === '*' ? TENANT : tenant))),
+    isDecidable: decidable(readingFor),
     patients: patientFinder({ ports, knownTenants: stores.store, baseUrl, reading: readingFor }),
   }
 }

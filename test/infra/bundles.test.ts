@@ -12,7 +12,7 @@ import { newFolder } from '../fixtures/at-end.ts'
 import { functionsOf, type Tree } from './assembly.ts'
 
 const folder = newFolder()
-const assembly = await synthesize({ folder, settings: {} })
+const assembly = await synthesize({ folder, settings: { access: 'token' } })
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
@@ -20,6 +20,8 @@ const names = Object.keys(FUNCTIONS) as FunctionName[]
 const isFull = process.env.FHIR_TEST_FULL === '1'
 
 const filesOf = (name: string): readonly string[] => readdirSync(join(assembly, 'bundles', name)).filter((file) => file.endsWith('.js'))
+const sourcesOf = (name: string): readonly string[] =>
+  filesOf(name).flatMap((file) => readJson('bundles', 'maps', `${file}.map`).sources as string[])
 const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name, `${name}.js`)).size
 
 /** The adapters a port is made of. Clock and seal's cipher are anybody's. */
@@ -37,12 +39,18 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   audit: ['dynamodb'],
   verification: ['dynamodb', 'https', 'kms'],
   workflow: ['step-functions'],
+  'published-keys': ['dynamodb', 'kms'],
+  revoking: ['dynamodb'],
+  clients: ['dynamodb', 'https'],
+  users: ['dynamodb'],
+  grants: ['dynamodb'],
+  signing: ['dynamodb', 'kms'],
+  keys: ['dynamodb', 'kms'],
 }
 
 describe('the code of a function', () => {
   it.each(names)('%s carries the adapters of its ports, and no others', (name) => {
-    const sources = filesOf(name).flatMap((file) => readJson('bundles', 'maps', `${file}.map`).sources as string[])
-    const adapters = sources.flatMap((source) => /lambdas\/adapters\/([\w-]+)\//.exec(source)?.[1] ?? [])
+    const adapters = sourcesOf(name).flatMap((source) => /lambdas\/adapters\/([\w-]+)\//.exec(source)?.[1] ?? [])
     const wanted = FUNCTIONS[name].flatMap((port) => ADAPTERS[port])
     expect([...new Set(adapters)].filter((adapter) => adapter !== 'in-process').toSorted()).toEqual([...new Set(wanted)].toSorted())
   })
@@ -61,10 +69,10 @@ describe('the code of a function', () => {
     for (const name of names) expect([name, sizeOf(name) <= 1_600_000]).toEqual([name, true])
   })
 
-  it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes and what fetches from files of their own', () => {
+  it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes, what fetches and what verifies tokens from files of their own', () => {
     const later = [
       ...['definitions.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
-      ...['granular.js', 's3-blob-store.js', 'ucum.js'],
+      ...['granular.js', 'jwt-verifier.js', 's3-blob-store.js', 'ucum.js'],
     ]
     for (const name of ['read', 'search', 'create'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
   })
@@ -98,18 +106,39 @@ describe('a function that starts', () => {
       ]),
     )
 
-  it.each(names)('%s loads no more than it needs, and has a handler', (name) => {
-    const after = "{ handler: typeof loaded.handler, files: Object.keys(require.cache).map((file) => file.split('/').at(-1)) }"
-    // The steps of writing validate, which takes the definitions of R4.
-    const files = VALIDATING.has(name) ? [`${name}.js`, 'definitions.js'] : [`${name}.js`]
-    expect(started(fileOf(name), variablesOf(name), after)).toEqual({ handler: 'function', files })
+  describe.each([
+    ['iam', ['read', 'search', 'create']],
+    ['token', names],
+  ] as const)('of a stage with access %s', (access, some) => {
+    it.each(some)('%s loads no more than it needs, and has a handler', (name) => {
+      const after = "{ handler: typeof loaded.handler, files: Object.keys(require.cache).map((file) => file.split('/').at(-1)) }"
+      const files = [
+        `${name}.js`,
+        // The steps of writing validate, which takes the definitions of R4.
+        ...(VALIDATING.has(name) ? ['definitions.js'] : []),
+        ...(access === 'token' && isVerifying(name) ? ['jwt-verifier.js'] : []),
+      ]
+      const { handler, files: found } = started(fileOf(name), { ...variablesOf(name), FHIR_ACCESS: access }, after)
+      expect([handler, found.toSorted()]).toEqual(['function', files.toSorted()])
+    })
+  })
+
+  it('asks KMS for signatures in one function only, which holds no resources', () => {
+    const carriers = names.filter((name) => sourcesOf(name).some((source) => source.includes('@aws-sdk/client-kms/')))
+    expect(carriers.sort()).toEqual(['tend-keys', 'token'])
+  })
+
+  it('answers nobody without a token where tokens are wanted', () => {
+    const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Patient', id: '1' }, multiValueHeaders: {} }
+    const variables = { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: 'batched' }
+    expect(started(fileOf('read'), variables, `loaded.handler(${JSON.stringify({ ...event, ...SIGNED })})`).statusCode).toBe(401)
   })
 
   const SIGNED = { requestContext: { identity: { userArn: 'arn:aws:iam::111111111111:user/a' } } }
 
   it('answers nobody of whom the gateway says nothing', () => {
     const event = { httpMethod: 'GET', resource: '/{type}/{id}', pathParameters: { type: 'Patient', id: '1' }, multiValueHeaders: {} }
-    const variables = { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: 'batched' }
+    const variables = { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: 'batched', FHIR_ACCESS: 'iam' }
     expect(started(fileOf('read'), variables, `loaded.handler(${JSON.stringify(event)})`).statusCode).toBe(403)
   })
 
@@ -143,7 +172,7 @@ describe('a function that starts', () => {
     }
     const { statusCode, body } = started(
       fileOf('read'),
-      { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: durability },
+      { ...variablesOf('read'), FHIR_AUDIT_DURABILITY: durability, FHIR_ACCESS: 'iam' },
       `loaded.handler(${JSON.stringify(event)})`,
     )
     expect([statusCode, JSON.parse(body).resourceType]).toEqual([status, 'OperationOutcome'])
@@ -185,6 +214,8 @@ describe('a function that starts', () => {
     expect(sizeOf('read')).toBeLessThanOrEqual(MOST * statSync(bare).size)
   })
 })
+
+const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FUNCTIONS[name].includes('verification')
 
 const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle'])
 

@@ -1,7 +1,7 @@
 /** The costs lib/README.md tells, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+import { OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
 
 const README = readFileSync('lib/README.md', 'utf8')
 
@@ -11,6 +11,7 @@ describe('a million requests', () => {
     ['search', '8.21'],
     ['create', '6.74'],
     ['update', '8.81'],
+    ['token', '8.88'],
   ])('of %s cost $%s', (name, dollars) => {
     expect(ofMillion(WORK[name]).toFixed(2)).toBe(dollars)
     expect(README).toContain(`$${dollars}`)
@@ -18,6 +19,11 @@ describe('a million requests', () => {
 })
 
 describe('a month', () => {
+  it('of tokens costs $1.60 before the first is given', () => {
+    expect(OF_TOKENS.toFixed(2)).toBe('1.60')
+    expect(README).toContain('$1.60')
+  })
+
   it.each<[string, Use, readonly [number, number, number, number, number]]>([
     ['of a demo: ten thousand requests, 1 GB', { requests: 0.01, stored: 1, size: 'demo' }, [0, 0, 29, 10, 39]],
     ['of a million requests, 10 GB', { requests: 1, stored: 10, size: 'demo' }, [6, 2, 29, 10, 47]],

@@ -11,6 +11,7 @@ const PRICES = {
   readUnit: 0.125,
   cloudFront: 1,
   firewall: 0.6,
+  signature: 3,
   /** For a gigabyte and second, on arm64. */
   computing: 0.0000133334,
   /** For a gigabyte: once, or each month. */
@@ -24,6 +25,7 @@ const PRICES = {
   largeNode: 131,
   firewallWithRules: 7,
   key: 1,
+  secret: 0.4,
   alarm: 0.1,
 } as const
 
@@ -39,6 +41,7 @@ type Work = {
   /** Bytes of the answer, in KB. */
   readonly answer: number
   readonly indexed?: true
+  readonly signed?: true
 }
 
 /** Of a resource of 1.5 KB, which is kept in less than 1; a search finds 20. Units as lib/README.md tells them. */
@@ -47,6 +50,8 @@ export const WORK = {
   search: { gigabytes: 1, ms: 40, writes: 0, reads: 20, answer: 30 },
   create: { gigabytes: 1, ms: 20, writes: 2, reads: 0, answer: 0.5, indexed: true },
   update: { gigabytes: 1, ms: 25, writes: 5, reads: 1, answer: 0.5, indexed: true },
+  // The client, its failures, and twice the list of keys.
+  token: { gigabytes: 0.5, ms: 30, writes: 0, reads: 4, answer: 1.5, signed: true },
 } satisfies Record<string, Work>
 
 const AUDIT_WRITES = 1
@@ -54,12 +59,15 @@ const LOG_KB = 0.5
 /** Records come in batches. */
 const INDEXING = 0.05
 
+/** In a month, of a stage that gives tokens: its signing key, what CloudFront shows the API, two alarms. */
+export const OF_TOKENS = PRICES.key + PRICES.secret + 2 * PRICES.alarm
+
 /** Of a million requests, but for transfer. */
-export function ofMillion({ gigabytes, ms, writes, reads, indexed }: Work): number {
+export function ofMillion({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {
   const gateway = PRICES.api + PRICES.invocation + PRICES.firewall
   const computing = gigabytes * ms * 1_000 * PRICES.computing
   const units = (writes + AUDIT_WRITES) * PRICES.writeUnit + reads * PRICES.readUnit
-  return gateway + computing + units + LOG_KB * PRICES.log + (indexed === true ? INDEXING : 0)
+  return gateway + computing + units + LOG_KB * PRICES.log + (indexed === true ? INDEXING : 0) + (signed === true ? PRICES.signature : 0)
 }
 
 export type Use = {

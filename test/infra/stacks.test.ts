@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
 import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
-import { FUNCTIONS, type FunctionName, functionOf } from '../../lambdas/functions/functions.ts'
+import { FUNCTIONS, type FunctionName, functionOf, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
-import { ROUTES } from '../../lambdas/interactions/routes.ts'
+import { AUTH_ROUTES, type AuthRoute, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
 import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { settingsOf } from '../../lib/settings.ts'
 import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
@@ -40,9 +40,12 @@ const all = synthesized({
 })
 const { demo, production, local, elsewhere, tokens, again, changed } = all
 const each = Object.entries<Synthesized>({ demo, production, local, elsewhere, tokens })
-const names = Object.keys(FUNCTIONS) as FunctionName[]
+const names = functionsOfStage('iam')
+const accessOf = (stacks: Synthesized): string => functionsOf(stacks.service).read!.Environment.Variables.FHIR_ACCESS
 
-describe.each(each)('the stacks: %s', (_, { data, service, findings }) => {
+describe.each(each)('the stacks: %s', (_, stacks) => {
+  const { data, service, findings } = stacks
+  const names = functionsOfStage(accessOf(stacks))
   const resources = Object.entries<Tree>({ ...data.Resources, ...service.Resources })
 
   it('have no finding of cdk-nag that is not accepted with a reason', () =>
@@ -160,7 +163,8 @@ describe.each(each)('the stacks: %s', (_, { data, service, findings }) => {
     for (const [name, { Environment }] of Object.entries(functionsOf(service))) {
       const variables = Object.keys(Environment?.Variables ?? {})
       expect([name, variables.filter((each) => !isKnown(each))]).toEqual([name, []])
-      expect([name, variables.filter((each) => PLACE_VARIABLES.has(each)).sort()]).toEqual([name, placesOf(name as FunctionName).sort()])
+      const wanted = placesOf(name as FunctionName, accessOf(stacks))
+      expect([name, variables.filter((each) => PLACE_VARIABLES.has(each)).sort()]).toEqual([name, wanted.sort()])
       expect(Environment.Variables.FHIR_MAX_BODY_BYTES).toBe('5000000')
     }
   })
@@ -175,7 +179,7 @@ const NAMED_BY_NATURE = new Set(['AWS::IAM::Policy', 'AWS::Lambda::EventSourceMa
 const PLACE_VARIABLES = new Set(PLACES.map(({ name }) => variableOf(name)))
 const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || SETTINGS.some(({ name }) => variableOf(name) === variable)
 
-/** What a port is found by. */
+/** What a port is found by, where that is not the table of state. */
 const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   resources: ['FHIR_TABLE', 'FHIR_BUCKET'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
@@ -184,18 +188,14 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   documents: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING', 'FHIR_BUCKET'],
   rebuilding: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
   blobs: ['FHIR_BUCKET'],
-  progress: ['FHIR_STATE_TABLE'],
-  definitions: ['FHIR_STATE_TABLE'],
-  seal: ['FHIR_STATE_TABLE'],
-  audit: ['FHIR_STATE_TABLE'],
-  verification: ['FHIR_STATE_TABLE'],
   workflow: ['FHIR_REBUILD_WORKFLOW'],
+  keys: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
 }
 
-const placesOf = (name: FunctionName): string[] => [
+const placesOf = (name: FunctionName, access: string): string[] => [
   ...new Set([
     'FHIR_BASE_URL',
-    ...FUNCTIONS[name].flatMap((port) => PLACES_OF[port]!),
+    ...portsOfStage(name, access).flatMap((port) => PLACES_OF[port] ?? ['FHIR_STATE_TABLE']),
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
     ...(name === 'indexer' ? ['FHIR_STAGE'] : []),
   ]),
@@ -290,22 +290,6 @@ describe('who may do what', () => {
     expect(whoMay({ action: 'dynamodb:GetItem', ...seal })).toEqual(names.filter((name) => FUNCTIONS[name].includes('seal')).sort())
   })
 
-  it('only who asks for tokens may read what proves them, and nobody may change it', () => {
-    const asking = names.filter((name) => FUNCTIONS[name].includes('verification')).sort()
-    for (const key of ['REVOKED#abc', KEY_LIST]) {
-      const call = (action: string) => ({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
-      expect([key, whoMay(call('GetItem'))]).toEqual([key, asking])
-      for (const action of ['PutItem', 'UpdateItem', 'DeleteItem']) expect([key, action, whoMay(call(action))]).toEqual([key, action, []])
-    }
-    expect(asking).toEqual(names.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback').sort())
-    for (const name of asking) {
-      const others = ['CLIENTS', 'USERS', 'GRANT#code#abc'].filter((key) =>
-        may(name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
-      )
-      expect([name, others]).toEqual([name, []])
-    }
-  })
-
   it('only who has the port of definitions may change them', () => {
     const call = { action: 'dynamodb:PutItem', resource: ARNS.StateTable, context: leading('DEFINITIONS') }
     expect(whoMay(call)).toEqual(names.filter((name) => FUNCTIONS[name].includes('definitions')).sort())
@@ -358,6 +342,71 @@ describe('who may do what', () => {
     expect(whoMay({ action: 'states:StartExecution', resource: ARNS.RebuildMachine })).toEqual(
       names.filter((name) => FUNCTIONS[name].includes('workflow')).sort(),
     ))
+
+  describe('with tokens', () => {
+    const all = functionsOfStage('token')
+    const whoMay = (call: Call) => all.filter((name) => allowed(tokens.service, name, call)).sort()
+    const onState = (action: string, key: string) =>
+      whoMay({ action: `dynamodb:${action}`, resource: ARNS.StateTable, context: leading(key) })
+    const having = (...ports: readonly string[]) => all.filter((name) => FUNCTIONS[name].some((port) => ports.includes(port))).sort()
+    const SIGNING_KEY = 'arn:aws:kms:us-east-1:111111111111:key/made'
+    const ofStage = (stage: string) => ({ 'aws:ResourceTag/fhir-stage': stage })
+
+    it('only those of the authorization server read who is registered, and none of them writes it', () => {
+      expect(onState('GetItem', 'CLIENTS')).toEqual(['authorize', 'introspect', 'revoke', 'token'])
+      expect(onState('GetItem', 'USERS')).toEqual(['authorize', 'token'])
+      for (const key of ['CLIENTS', 'USERS']) {
+        for (const action of ['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'Query', 'BatchGetItem'])
+          expect([key, action, onState(action, key)]).toEqual([key, action, []])
+      }
+    })
+
+    it('only those of the authorization server read and write what it remembers', () => {
+      for (const action of ['GetItem', 'PutItem', 'DeleteItem', 'Query'])
+        for (const key of ['GRANT#code#x', 'OWNED#refresh#x'])
+          expect([action, onState(action, key)]).toEqual([action, ['authorize', 'introspect', 'revoke', 'token']])
+    })
+
+    it('every function that asks who asks reads revocations and keys, and writes neither', () => {
+      for (const action of ['GetItem', 'BatchGetItem']) expect(onState(action, 'REVOKED#x')).toEqual(having('verification', 'revoking'))
+      expect(onState('PutItem', 'REVOKED#x')).toEqual(['authorize', 'revoke', 'token'])
+      expect(onState('GetItem', KEY_LIST)).toEqual(having('verification', 'published-keys', 'signing', 'keys'))
+      expect(onState('PutItem', KEY_LIST)).toEqual(['tend-keys'])
+      const resources = names.filter((name) => FUNCTIONS[name].includes('audit') && name !== 'fallback')
+      expect(having('verification')).toEqual([...resources, 'introspect'].sort())
+    })
+
+    it('only token signs, with keys of this stage', () => {
+      const sign = (context: Call['context']) => whoMay({ action: 'kms:Sign', resource: SIGNING_KEY, ...(context && { context }) })
+      expect(sign(ofStage('dev'))).toEqual(['token'])
+      expect(sign(ofStage('prod'))).toEqual([])
+      expect(sign(undefined)).toEqual([])
+    })
+
+    it('only tend-keys makes and removes keys, of this stage, which can do nothing but sign', () => {
+      const make = { 'aws:RequestTag/fhir-stage': 'dev', 'kms:KeySpec': 'RSA_2048', 'kms:KeyUsage': 'SIGN_VERIFY' }
+      const may = (action: string, context: Record<string, string>) => whoMay({ action: `kms:${action}`, resource: SIGNING_KEY, context })
+      expect(may('CreateKey', make)).toEqual(['tend-keys'])
+      expect(may('CreateKey', { ...make, 'kms:KeyUsage': 'ENCRYPT_DECRYPT' })).toEqual([])
+      expect(may('CreateKey', { ...make, 'aws:RequestTag/fhir-stage': 'prod' })).toEqual([])
+      expect(may('TagResource', make)).toEqual(['tend-keys'])
+      expect(may('TagResource', { ...make, ...ofStage('prod') })).toEqual([])
+      for (const action of ['GetPublicKey', 'ScheduleKeyDeletion']) {
+        expect(may(action, ofStage('dev'))).toEqual(['tend-keys'])
+        expect(may(action, ofStage('prod'))).toEqual([])
+      }
+      for (const action of ['PutKeyPolicy', 'CreateGrant', 'UntagResource', 'DisableKey']) expect(may(action, ofStage('dev'))).toEqual([])
+    })
+
+    it('where requests are signed, nobody reads anything of it', () => {
+      for (const key of ['CLIENTS', 'USERS', 'GRANT#code#x', 'REVOKED#x', KEY_LIST])
+        for (const name of names)
+          expect([
+            name,
+            allowed(demo.service, name, { action: 'dynamodb:GetItem', resource: ARNS.StateTable, context: leading(key) }),
+          ]).toEqual([name, false])
+    })
+  })
 
   it('the key is used by tables and bucket only, never by a function itself', () => {
     const call = { action: 'kms:Decrypt', resource: ARNS.Key }
@@ -417,10 +466,13 @@ describe('who may do what', () => {
 
 describe('the API', () => {
   const { service } = demo
-  const api = routesOf(service)
+  const served: readonly (readonly [string, ReturnType<typeof routesOf>, readonly (Route | AuthRoute)[]])[] = [
+    ['with signatures', routesOf(service), ROUTES],
+    ['with tokens', routesOf(tokens.service), [...ROUTES, ...AUTH_ROUTES]],
+  ]
 
-  it('has the method of every route, and HEAD with every GET', () => {
-    for (const { method, path, interaction } of ROUTES) {
+  it.each(served)('has the method of every route, and HEAD with every GET: %s', (_, api, routes) => {
+    for (const { method, path, interaction } of routes) {
       const found = api.filter((each) => fitsRoute(each.path, path))
       expect([path, found.length]).toEqual([path, 1])
       for (const wanted of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
@@ -429,18 +481,19 @@ describe('the API', () => {
     }
   })
 
-  it('has no other methods, but the fallback for all that is left', () => {
+  it.each(served)('has no other methods, but the fallback for all that is left: %s', (_, api, routes) => {
     for (const { path, methods } of api.filter(({ methods }) => methods.size > 0)) {
-      const wanted = ROUTES.filter((route) => fitsRoute(path, route.path)).flatMap(({ method }) =>
-        method === 'GET' ? ['GET', 'HEAD'] : [method],
-      )
+      const wanted = routes
+        .filter((route) => fitsRoute(path, route.path))
+        .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
       expect([path, [...methods.keys()].sort()]).toEqual([path, [...new Set([...wanted, 'ANY', 'OPTIONS'])].sort()])
       expect([methods.get('ANY'), methods.get('OPTIONS')]).toEqual(['fallback', 'fallback'])
     }
   })
 
-  it('answers something at every level, so that a static part with parts below never hides a variable one', () =>
-    expect(api.filter(({ methods }) => methods.size === 0).map(({ path }) => path)).toEqual([]))
+  it.each(served)('answers something at every level, so that a static part with parts below never hides a variable one: %s', (_, api) =>
+    expect(api.filter(({ methods }) => methods.size === 0).map(({ path }) => path)).toEqual([]),
+  )
 
   it('wants signed requests, but of browsers that ask whether they may', () => {
     const open = Object.values(ofType(service, 'AWS::ApiGateway::Method')).filter(
@@ -466,6 +519,13 @@ describe('the API', () => {
     expect(new Set(access(tokens.service))).toEqual(new Set(['token']))
     expect(() => settingsOf({ service: { access: 'open' } })).toThrow('"access" stands beside "service"')
     expect(() => settingsOf({ service: { tenancy: 'on' } })).toThrow('tenancy "on" is not possible with access "iam"')
+  })
+
+  it('knows every path below the authorization server, also what is none of its endpoints', () => {
+    const api = routesOf(tokens.service)
+    for (const path of ['/auth', '/auth/{proxy+}', '/.well-known', '/.well-known/{proxy+}'])
+      expect([path, [...(api.find((each) => each.path === path)?.methods.values() ?? [])]]).toEqual([path, ['fallback', 'fallback']])
+    expect(routesOf(service).filter(({ path }) => /^\/(?:auth|\.well-known)/.test(path))).toEqual([])
   })
 
   it('lets in requests without a signature where functions want tokens', () => {
@@ -704,6 +764,15 @@ describe('what follows the table', () => {
     ])
   })
 
+  it('tends the signing keys every day, which are made before anybody is answered', () => {
+    const inputs = Object.values(ofType(tokens.service, 'AWS::Events::Rule')).map(({ Targets }) => Targets[0].Input)
+    expect(inputs).toContain('{"sweep":"keys"}')
+    const { Resources } = tokens.service
+    const made = Object.entries<Tree>(Resources).find(([, { Type }]) => Type === 'Custom::FhirSigningKeys')![0]
+    const token = Object.values<Tree>(Resources).find(({ Properties }) => Properties?.Handler === 'token.handler')
+    expect(token.DependsOn).toContain(made)
+  })
+
   it('rebuilds by the state machine of lambdas/indexing/workflow.ts, whose log has no input', () => {
     const [machine] = Object.values(ofType(demo.service, 'AWS::StepFunctions::StateMachine'))
     const [separator, parts] = machine!.DefinitionString['Fn::Join']
@@ -760,7 +829,7 @@ describe('a deployment', () => {
   })
 
   it('watches what can go wrong, with what is then to be done', () => {
-    const alarms = Object.values(ofType(demo.service, 'AWS::CloudWatch::Alarm'))
+    const alarms = Object.values(ofType(tokens.service, 'AWS::CloudWatch::Alarm'))
     const watched = new Set(alarms.map(({ AlarmDescription }) => /^\w+/.exec(AlarmDescription)![0]))
     const runbook = readFileSync('lib/README.md', 'utf8').match(/\| alarm \| means \| do \|\n.*\n(?:\|.*\n)+/)![0]
     expect([...watched].sort()).toEqual(
@@ -773,11 +842,12 @@ describe('a deployment', () => {
       expect(AlarmActions).toHaveLength(1)
       expect(AlarmDescription).toMatch(/^\w+: .+\. .{20,}/)
     }
-    expect(Object.keys(ofType(demo.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
+    expect(Object.keys(ofType(tokens.service, 'AWS::CloudWatch::Dashboard'))).toHaveLength(1)
   })
 })
 
 describe('what is deployed, type by type and permission by permission', () => {
   it('what lasts', () => expect(digest(demo.data)).toMatchSnapshot())
   it('what runs', () => expect(digest(demo.service)).toMatchSnapshot())
+  it('what runs and gives tokens', () => expect(digest(tokens.service)).toMatchSnapshot())
 })

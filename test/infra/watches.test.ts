@@ -11,6 +11,7 @@ const watches = watchesOf({
   mappings: { indexer: '7d9f' },
   rebuild: 'arn:aws:states:rebuild',
   domain: { name: 'fhir', account: '111111111111' },
+  tokens: { tender: 'fhir-tend-keys' },
 })
 const SECOND = 1_000
 const alarms = watches.flatMap(({ alarm, ...watch }) => (alarm === undefined ? [] : [{ ...watch, ...alarm }]))
@@ -66,7 +67,7 @@ describe('Alarms', () => {
 
   it('watch something each, by dimensions that services of AWS write', () => {
     const WRITTEN: Readonly<Record<string, readonly string[]>> = {
-      'AWS/ApiGateway': ['ApiName,Stage'],
+      'AWS/ApiGateway': ['ApiName,Stage', 'ApiName,Resource,Method,Stage'],
       'AWS/Lambda': ['FunctionName', 'EventSourceMappingUUID', ''],
       'AWS/DynamoDB': ['TableName'],
       'AWS/States': ['StateMachineArn'],

@@ -1,9 +1,7 @@
 /** Proves that a token is one of an issuer whose keys we hold: signature, issuer, audience. */
-
-import { JwtInvalidAudienceError, JwtInvalidSignatureError } from 'aws-jwt-verify/error'
-import { JwtVerifier } from 'aws-jwt-verify/jwt-verifier'
 import type { UnprovedToken } from './bearer.ts'
 import type { HeldKeys } from './held-keys.ts'
+import { JwtInvalidAudienceError, JwtInvalidSignatureError, JwtVerifier } from './jwt-verifier.ts'
 import { tokenRefused } from './refusals.ts'
 
 export type Claims = Readonly<Record<string, unknown>>

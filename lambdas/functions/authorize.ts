@@ -1,0 +1,45 @@
+/** The pages of the authorization server: login, choice of a patient, consent, account, logout. */
+import { account, logout } from '../auth/account.ts'
+import { authorize, consent } from '../auth/authorize.ts'
+import { login } from '../auth/login.ts'
+import { Passwords } from '../auth/passwords.ts'
+import { style } from '../auth/style.ts'
+import { authorizingSteps } from '../http/pipelines/authorizing.ts'
+import { blobs, clock, expressions, places, reading, resources, seal, store } from '../runtime/aws.ts'
+import { authenticating, revocations, users } from '../runtime/aws-authorization.ts'
+import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
+import { index } from '../runtime/aws-index.ts'
+import { decidable } from '../runtime/decidable.ts'
+import { patientFinder } from '../runtime/patient-finder.ts'
+
+const readingNow = (tenant: string) => reading().now(tenant)
+const patients = patientFinder({
+  ports: { resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs(), expressions: expressions() },
+  knownTenants: store(),
+  baseUrl: places().baseUrl,
+  reading: readingNow,
+})
+const passwords = new Passwords()
+
+const ports = {
+  ...authenticating(),
+  users: users(),
+  revocations: revocations(),
+  checkPassword: (typed: string, user: { readonly password: string } | undefined) => passwords.check(typed, user?.password),
+  patients,
+  isDecidable: decidable(readingNow),
+}
+
+export const handler = httpHandler({
+  endpoints: {
+    authorize: authorize(ports),
+    login: login(ports),
+    consent: consent(ports),
+    account: account(ports),
+    logout: logout(ports),
+    style,
+  },
+  steps: authorizingSteps(unaskedParts()),
+  reading: reading(),
+  seal: seal(),
+})

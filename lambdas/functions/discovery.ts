@@ -1,0 +1,16 @@
+/** What the authorization server can, and the keys its tokens are verified with. */
+import { openidConfiguration, smartConfiguration } from '../auth/discovery.ts'
+import { jwks } from '../auth/jwks.ts'
+import { authorizingSteps } from '../http/pipelines/authorizing.ts'
+import { clock, config } from '../runtime/aws.ts'
+import { publicKeys } from '../runtime/aws-authorization.ts'
+import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
+
+export const handler = httpHandler({
+  endpoints: {
+    'smart-configuration': smartConfiguration(config()),
+    'openid-configuration': openidConfiguration(config()),
+    jwks: jwks({ keys: publicKeys(), clock: clock() }),
+  },
+  steps: authorizingSteps(unaskedParts()),
+})

@@ -1,0 +1,10 @@
+/** Tells what a token says, and whether it counts. */
+import { introspect } from '../auth/introspect.ts'
+import { authorizingSteps } from '../http/pipelines/authorizing.ts'
+import { authenticating, publicKeys, revocations } from '../runtime/aws-authorization.ts'
+import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
+
+export const handler = httpHandler({
+  endpoints: { introspect: introspect({ ...authenticating(), revocations: revocations(), keys: publicKeys() }) },
+  steps: authorizingSteps(unaskedParts()),
+})

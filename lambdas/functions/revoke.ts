@@ -1,0 +1,10 @@
+/** Ends tokens. */
+import { revoke } from '../auth/revoke.ts'
+import { authorizingSteps } from '../http/pipelines/authorizing.ts'
+import { authenticating, publicKeys, revocations } from '../runtime/aws-authorization.ts'
+import { httpHandler, unaskedParts } from '../runtime/aws-handler.ts'
+
+export const handler = httpHandler({
+  endpoints: { revoke: revoke({ ...authenticating(), revocations: revocations(), keys: publicKeys() }) },
+  steps: authorizingSteps(unaskedParts()),
+})

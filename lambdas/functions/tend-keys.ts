@@ -1,0 +1,8 @@
+/** Makes the first signing key of a stage, ends rotations every day, and removes all keys with the stage. */
+import { removeKeys, tend } from '../runtime/aws-signing.ts'
+import { type CustomResourceEvent, customResource } from '../runtime/custom-resource.ts'
+
+const deploy = customResource(tend, removeKeys)
+
+export const handler = (event: CustomResourceEvent | { readonly sweep: 'keys' }): Promise<void> =>
+  'sweep' in event ? tend() : deploy(event)

@@ -1,0 +1,34 @@
+/** The cloud home's authorization, port by port: tables of DynamoDB. What signs is in aws-signing.ts. */
+import { fetchedKeys } from '../access/verification/fetched-keys.ts'
+import { DynamoDbGrants } from '../adapters/dynamodb/grants.ts'
+import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
+import { DynamoDbClients, DynamoDbUsers } from '../adapters/dynamodb/registered.ts'
+import { DynamoDbRevocations } from '../adapters/dynamodb/revocations.ts'
+import { KEY_LIST, type KmsKeyList, publishedKeys } from '../adapters/kms/published-keys.ts'
+import type { FetchDocument } from '../ports/fetch-document.ts'
+import { clock, config, stateTable } from './aws.ts'
+import { report } from './aws-log.ts'
+import { once } from './once.ts'
+
+const now = (): number => clock().now()
+
+export const clients = /* @__PURE__ */ once(() => new DynamoDbClients(stateTable()))
+export const users = /* @__PURE__ */ once(() => new DynamoDbUsers(stateTable()))
+export const grants = /* @__PURE__ */ once(() => new DynamoDbGrants(stateTable(), now))
+export const revocations = /* @__PURE__ */ once(() => new DynamoDbRevocations(stateTable(), now))
+
+export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), KEY_LIST, []))
+
+export const publicKeys = /* @__PURE__ */ once(() => publishedKeys(keyList()))
+
+/** Its code is loaded when somebody else's keys are first needed. */
+export const fetched: FetchDocument = async (url) => (await import('../adapters/https/fetch-document.ts')).fetchDocument()(url)
+
+/** What endpoints need that authenticate clients. */
+export const authenticating = () => ({
+  clients: clients(),
+  grants: grants(),
+  clock: clock(),
+  choices: config(),
+  keySource: fetchedKeys({ fetchDocument: fetched, clock: clock(), report: (error) => report(error, 'keys') }),
+})

@@ -1,0 +1,17 @@
+/** The cloud home's signing keys: KMS. */
+import { STAGE_TAG } from '../adapters/kms/published-keys.ts'
+import { KmsSigningKeys } from '../adapters/kms/signing-keys.ts'
+import { tendKeys } from '../auth/key-rotation.ts'
+import { clock, places } from './aws.ts'
+import { keyList } from './aws-authorization.ts'
+import { once } from './once.ts'
+
+export const signingKeys = /* @__PURE__ */ once(() => new KmsSigningKeys({ kept: keyList(), tags: { [STAGE_TAG]: places().stage } }))
+
+/** When a stage is made, and every day: makes the first key, ends rotations, removes what no token needs. */
+export const tend = (): Promise<void> => tendKeys(signingKeys(), clock().now())
+
+/** With the stage its keys go: tokens outlive it by an hour at most, and a stage that comes again makes others. */
+export async function removeKeys(): Promise<void> {
+  for (const { key } of await signingKeys().list()) await signingKeys().remove(key.kid)
+}
