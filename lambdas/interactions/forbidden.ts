@@ -1,8 +1,18 @@
 /** What the access of a request does not grant. https://hl7.org/fhir/R4/security.html#AccessDenied */
-import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
 
 export const forbidden = (text: string): FhirError => fhirError(403, 'forbidden', text)
 
+/** With a scope that would grant it. https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+function outsideOf(scope: string, text: string): FhirError {
+  const challenge = `Bearer error="insufficient_scope", scope="${scope}"`
+  return new FhirError(403, [{ severity: 'error', code: 'forbidden', text }], { 'www-authenticate': challenge })
+}
+
 /** `Observation.s`: what a scope would have to say. */
-export const outOfScope = (type: string, letter: string): FhirError =>
-  forbidden(`This needs a scope for ${type}.${letter}, such as system/${type}.${letter}`)
+export function outOfScope(type: string, letter: string): FhirError {
+  const scope = `system/${type}.${letter}`
+  return outsideOf(scope, `This needs a scope for ${type}.${letter}, such as ${scope}`)
+}
+
+export const forAdministrators = (): FhirError => outsideOf('system/admin', 'This is for administrators: it needs the scope system/admin')

@@ -1,7 +1,7 @@
 /** Whether the scopes of a request are about what it asks for at all: said before anything is looked up. */
 import { ruleFor } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
-import { forbidden, outOfScope } from './forbidden.ts'
+import { forAdministrators, outOfScope } from './forbidden.ts'
 import type { FhirRequest } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
 
@@ -34,7 +34,7 @@ export function checkScope(request: FhirRequest): void {
   const needs = NEEDS[interaction]
   const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
   const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
-  if (isForAdministrators && !access.isAdministrator) throw forbidden('This is for administrators: it needs the scope system/admin')
+  if (isForAdministrators && !access.isAdministrator) throw forAdministrators()
   if (needs === 'administrator' || type === undefined) return
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
     if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(type, letter)

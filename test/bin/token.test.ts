@@ -42,7 +42,11 @@ describe('A server that asks for tokens', () => {
     const [plain, admin] = [await token('--data', data), await token('--data', data, '--admin')]
     expect(await statusOf(patient(first))).toBe(401)
     expect(await statusOf(patient(first), bearer(plain))).toBe(200)
-    expect(await statusOf(`${first.base}/$reindex-status`, bearer(plain))).toBe(403)
+    const refused = await fetch(`${first.base}/$reindex-status`, bearer(plain))
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+      403,
+      'Bearer error="insufficient_scope", scope="system/admin"',
+    ])
     expect(await statusOf(`${first.base}/$reindex-status`, bearer(admin))).toBe(200)
     await first.stop()
     const again = await startedWithTokens('--data', data)
