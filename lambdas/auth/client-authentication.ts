@@ -8,6 +8,7 @@ import type { Client } from '../ports/clients.ts'
 import { countingFailures } from './attempts.ts'
 import { type AssertionPorts, checkAssertion, clientNamedBy } from './client-assertion.ts'
 import type { AuthRequest } from './endpoint.ts'
+import { networkOf } from './network.ts'
 import { OAuthError } from './oauth-error.ts'
 import { type Parameters, parametersOf } from './parameters.ts'
 import { fingerprintOf } from './unguessable.ts'
@@ -34,7 +35,7 @@ export async function authenticate(ports: AssertionPorts, request: AuthRequest):
   if (client === undefined) throw new OAuthError('invalid_client', 'There is no such client')
   request.note({ client: client.id })
   if (credentials.kind === 'none') return { client, by: authenticatedByName(client), parameters }
-  await countingFailures(ports, { of: 'client', name: `${client.id} ${request.address}` }, async () => {
+  await countingFailures(ports, { of: 'client', name: `${client.id} ${networkOf(request.address)}` }, async () => {
     if (credentials.kind === 'assertion') await checkAssertion(ports, client, credentials.assertion, request)
     else if (!isSecretOf(client, credentials.secret)) throw wrongSecret(request.baseUrl)
   })

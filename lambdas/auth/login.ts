@@ -4,6 +4,7 @@ import { delayed } from './attempts.ts'
 import { askerOf, queryOf } from './authorization-request.ts'
 import { queryAfterLogin } from './authorize.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
+import { networkOf } from './network.ts'
 import { OAuthError } from './oauth-error.ts'
 import { seeOther } from './page.ts'
 import { loginPage } from './pages.ts'
@@ -46,7 +47,7 @@ const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([eac
 /** OAuthError 429 before the password is looked at. What was typed as a name is noted only where it is one. */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const { address } = request
-  return delayed(ports, [{ of: 'address', name: address } as const, { of: 'account', name } as const], async () => {
+  return delayed(ports, [{ of: 'address', name: networkOf(address) } as const, { of: 'account', name } as const], async () => {
     const user = isUserName(name) ? await ports.users.get(name) : undefined
     if (user !== undefined) request.note({ user: user.name })
     if (await ports.checkPassword(fieldOf(request, 'password'), user)) return user

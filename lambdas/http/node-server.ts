@@ -11,6 +11,7 @@ import { compressed } from './compressed.ts'
 import { Connections } from './connections.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
+import { addressOf } from './peer-address.ts'
 import type { Serve } from './server.ts'
 import type { Admit } from './steps/authenticate.ts'
 import { describe } from './steps/describe-errors.ts'
@@ -24,6 +25,8 @@ export type NodeServerSettings = {
   /** Requests under way at once, those apart whose bodies have not come; more are answered 503. */
   readonly maxRequests: number
   readonly newRequestId: () => string
+  /** In which a proxy says who asks; absent or empty: there is none. */
+  readonly addressHeader?: string
   /** Absent: every body is read. */
   readonly admit?: Admit
   /** Gets what went wrong outside the steps of a request. */
@@ -110,7 +113,7 @@ class Front {
       query,
       headers,
       body: NO_BODY,
-      ...addressOf(incoming),
+      ...addressOf(incoming, this.#settings.addressHeader),
     }
     try {
       const error = refused ?? this.#faultOf(incoming, below)
@@ -219,10 +222,6 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   }
   return flat
 }
-
-/** Without what marks one of IPv4 in a socket of both kinds. */
-const addressOf = ({ socket }: IncomingMessage): Pick<HttpRequest, 'address'> =>
-  socket.remoteAddress === undefined ? {} : { address: socket.remoteAddress.replace(/^::ffff:(?=\d)/, '') }
 
 function split(url: string): readonly [string, string] {
   const at = url.indexOf('?')

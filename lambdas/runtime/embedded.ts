@@ -101,6 +101,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     maxBody: config.maxBodyBytes,
     maxRequests: config.maxRequests,
     newRequestId: () => randomUUID(),
+    addressHeader: config.addressHeader,
     admit: admission(authorization.authenticator),
     report,
   })

@@ -1,0 +1,33 @@
+/** Who asks, as limits and audit records have it: the peer, or whom a proxy names. */
+import { afterEach, expect, it } from '@jest/globals'
+import { type Front, startFront } from './front.ts'
+
+let front: Front
+
+afterEach(() => front.close())
+
+/** As whom a request with these headers comes to the steps. */
+async function addressOf(headers: Readonly<Record<string, string>>, addressHeader?: string): Promise<string | undefined> {
+  let found: string | undefined
+  front = await startFront(
+    async () => ({ status: 200 }),
+    addressHeader === undefined ? {} : { addressHeader },
+    (serve) => (http, requestId) => {
+      found = http.address
+      return serve(http, requestId)
+    },
+  )
+  await (await fetch(`http://127.0.0.1:${front.port}/metadata`, { headers })).arrayBuffer()
+  return found
+}
+
+it.each([
+  ['nobody is believed without a proxy', { 'x-forwarded-for': '192.0.2.1' }, undefined, '127.0.0.1'],
+  ['a proxy is', { 'x-forwarded-for': '192.0.2.1' }, 'X-Forwarded-For', '192.0.2.1'],
+  ['not what a client said before it', { 'x-forwarded-for': '203.0.113.9, 192.0.2.1' }, 'X-Forwarded-For', '192.0.2.1'],
+  ['an address of both kinds is one of IPv4', { 'x-real-ip': '::ffff:192.0.2.1' }, 'x-real-ip', '192.0.2.1'],
+  ['what is no address is the peer', { 'x-forwarded-for': '192.0.2.1, unknown' }, 'X-Forwarded-For', '127.0.0.1'],
+  ['without the header it is the peer', {}, 'X-Forwarded-For', '127.0.0.1'],
+] as const)('%s', async (_, headers, addressHeader, address) => {
+  expect(await addressOf(headers, addressHeader)).toBe(address)
+})
