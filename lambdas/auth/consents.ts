@@ -17,23 +17,31 @@ type Pair = { readonly client: string; readonly subject: string }
 
 /** Milliseconds that tokens without a refresh token count at most, which are listed nowhere else. */
 const UNLISTED = 2 * 60 * 60 * 1000
+/** Of one client and user, each a revocation when the user withdraws. */
+const MOST_SIDS = 200
 const TURNS = 8
 
 export const consentOf = async ({ grants }: Pick<Ports, 'grants'>, pair: Pair): Promise<Consent | undefined> =>
   (await grants.get('consent', ownerOf(pair)))?.value as Consent | undefined
 
-/** `asked`: what was just decided about, and of which `scopes` was allowed. */
-export async function rememberConsent({ grants, clock }: Ports, { client, subject, sid, scopes }: UserGrant, asked: readonly string[]) {
+/**
+ * `asked`: what was just decided about, and of which `scopes` was allowed. Of more grants than anybody makes in two hours the first ones end: an
+ * app that asks again and again could not be withdrawn from.
+ */
+export async function rememberConsent(ports: Ports, { client, subject, sid, scopes }: UserGrant, asked: readonly string[]) {
+  const { grants, clock } = ports
   const key = ownerOf({ client, subject })
   const now = clock.now()
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', key)
     const before = known?.value as Consent | undefined
+    const sids = [...(before?.sids ?? []).filter(({ until }) => until > now), { sid, until: now + UNLISTED }]
+    for (const ended of sids.slice(0, -MOST_SIDS)) await revokeGrant(ports, ended)
     const value: Consent = {
       client,
       asked: [...new Set([...(before?.asked ?? []), ...asked])],
       granted: [...new Set([...(before?.granted ?? []).filter((scope) => !asked.includes(scope)), ...scopes])],
-      sids: [...(before?.sids ?? []).filter(({ until }) => until > now), { sid, until: now + UNLISTED }],
+      sids: sids.slice(-MOST_SIDS),
     }
     const grant = { owner: subject, value }
     if (known === undefined ? await grants.add('consent', key, grant) : await grants.replace('consent', known, grant)) return
