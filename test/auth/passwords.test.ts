@@ -67,17 +67,20 @@ describe('A password', () => {
   })
 
   it('of a user that is not there takes its turn like another', async () => {
-    const busy = new Passwords({ N: 2 ** 14, r: 8, p: 1 })
-    const order: string[] = []
-    const told = (name: string) => () => void order.push(name)
-    await Promise.all([
-      ...['a', 'b'].map((name) => busy.check('x', undefined).then(told(name))),
-      ...['c', 'd'].map((name) => busy.check('x', 'nothing').then(told(name))),
-    ])
-    expect([order.slice(0, 2).toSorted(), order.slice(2).toSorted()]).toEqual([
-      ['a', 'b'],
-      ['c', 'd'],
-    ])
+    const begun: string[] = []
+    const ends: (() => void)[] = []
+    const busy = new Passwords(cheap, (typed) => {
+      begun.push(typed)
+      return new Promise((resolve) => ends.push(() => resolve(Buffer.alloc(32))))
+    })
+    const checks = [busy.check('a', undefined), busy.check('b', undefined), busy.check('c', 'nothing'), busy.check('d', undefined)]
+    for (const expected of ['ab', 'abc', 'abcd']) {
+      await new Promise(setImmediate)
+      expect(begun.join('')).toBe(expected)
+      ends.shift()!()
+    }
+    for (const end of ends) end()
+    expect(await Promise.all(checks)).toEqual([false, false, false, false])
   })
 })
 
