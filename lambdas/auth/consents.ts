@@ -1,5 +1,4 @@
 /** What users allowed which clients, remembered until it is withdrawn. */
-import type { KeptGrant } from '../ports/grants.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
 import { ownerOf, type Refreshing, revokeGrant, type UserGrant } from './user-grant.ts'
@@ -53,15 +52,14 @@ export async function rememberConsent(ports: Ports, { client, subject, sid, scop
 export const consentsOf = async ({ grants }: Pick<Ports, 'grants'>, subject: string): Promise<readonly Consent[]> =>
   (await grants.listOf('consent', subject)).map(({ value }) => value as Consent)
 
-/** Nothing that it gave counts any more. */
+/**
+ * Nothing that it gave counts any more. Of each rotation a refresh token is kept, for months: a grant is revoked once, and what is kept of it
+ * expires. The consent goes last: where something fails, it is still there to be withdrawn.
+ */
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
-  const consent = await consentOf(ports, pair)
-  await ports.grants.remove('consent', ownerOf(pair))
-  for (const { sid } of consent?.sids ?? []) await revokeGrant(ports, { sid })
-  for (const each of await ports.grants.listOf('refresh', ownerOf(pair))) await withdrawRefresh(ports, each)
-}
-
-async function withdrawRefresh(ports: Ports, { key, value }: KeptGrant): Promise<void> {
-  await revokeGrant(ports, (value as Refreshing).grant)
-  await ports.grants.remove('refresh', key)
+  const owner = ownerOf(pair)
+  const listed = (await consentOf(ports, pair))?.sids.map(({ sid }) => sid) ?? []
+  const refreshed = (await ports.grants.listOf('refresh', owner)).map(({ value }) => (value as Refreshing).grant.sid)
+  for (const sid of new Set([...listed, ...refreshed])) await revokeGrant(ports, { sid })
+  await ports.grants.remove('consent', owner)
 }

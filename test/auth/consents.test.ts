@@ -1,8 +1,8 @@
 /** What is remembered of a user's consent, and what withdrawing it asks of the stores. */
-import { expect, it } from '@jest/globals'
+import { expect, it, jest } from '@jest/globals'
 import { consentOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/consents.ts'
 import { isRevoked } from '../../lambdas/auth/revoked.ts'
-import type { UserGrant } from '../../lambdas/auth/user-grant.ts'
+import { ownerOf, type UserGrant } from '../../lambdas/auth/user-grant.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 
@@ -22,4 +22,20 @@ it('of an app that asks a thousand times 200 grants are kept, the others end, an
   expect(await counting()).toEqual(Array.from({ length: 200 }, (_, i) => 800 + i))
   await withdrawConsent(ports, PAIR)
   expect([await counting(), await consentOf(ports, PAIR)]).toEqual([[], undefined])
+})
+
+it('an app that refreshed its tokens for months is withdrawn from by one revocation; where that fails, the consent is still there', async () => {
+  const clock = { now: () => 1_000_000, newId: () => '' }
+  const ports = { grants: new MemoryGrants(clock.now), revocations: new MemoryRevocations(clock.now), clock }
+  const grant = { ...PAIR, sid: 'long', scopes: ['offline_access'] } as unknown as UserGrant
+  await rememberConsent(ports, { ...grant, sid: 'new' }, ['offline_access'])
+  const rotated = { owner: ownerOf(PAIR), value: { grant, issuedAt: 1_000_000, used: true } }
+  for (let i = 0; i < 2_000; i++) await ports.grants.add('refresh', `token${i}`, rotated)
+  const revoke = jest.spyOn(ports.revocations, 'revoke').mockRejectedValueOnce(new Error('broken'))
+  await expect(withdrawConsent(ports, PAIR)).rejects.toThrow('broken')
+  expect(await consentOf(ports, PAIR)).toBeDefined()
+  const remove = jest.spyOn(ports.grants, 'remove')
+  await withdrawConsent(ports, PAIR)
+  expect(revoke.mock.calls.slice(1).map(([{ mark }]) => mark)).toEqual(['sid:new', 'sid:long'])
+  expect([remove.mock.calls, await consentOf(ports, PAIR)]).toEqual([[['consent', ownerOf(PAIR)]], undefined])
 })
