@@ -38,7 +38,7 @@ export const SETTINGS = [
   setting('maxBodyBytes', 'count', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
   setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
   setting('addressHeader', 'text', '', 'header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like'),
-  setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; in open mode only loopback origins are let in'),
+  setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in'),
   setting('auditRetentionDays', 'integer', '90', 'days for which audit records are kept'),
   setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),

@@ -1,4 +1,4 @@
-/** Without authentication only this machine may ask: Host and Origin must name it, or a page of another site could (DNS rebinding). */
+/** Where only this machine may ask, Host and Origin must name it, or a page of another site could (DNS rebinding). */
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
@@ -12,7 +12,7 @@ export const checkHost = (loopbackOnly: boolean): Step => ({
       throw fhirError(
         403,
         'security',
-        'Without authentication the server answers only to local names: Host and Origin must be loopback addresses',
+        'This server answers only to local names: Host and Origin must be loopback addresses, as its base URL is',
       )
   },
 })
