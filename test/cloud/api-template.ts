@@ -5,7 +5,7 @@ type Node = {
   readonly id: string
   readonly path: string
   readonly statics: Map<string, Node>
-  variable?: { readonly name: string; readonly node: Node }
+  variable?: { readonly name: string; readonly node: Node; readonly isGreedy: boolean }
 }
 
 export type Match = {
@@ -65,9 +65,9 @@ function tree(resources: readonly (readonly [string, Tree])[]): Node {
       if (idOf(Properties.ParentId) !== parent.id) continue
       const part: string = Properties.PathPart
       const node: Node = { id, path: `${parent.path}/${part}`, statics: new Map() }
-      const name = /^\{(\w+)\}$/.exec(part)?.[1]
+      const [, name, greedy] = /^\{(\w+)(\+?)\}$/.exec(part) ?? []
       if (name === undefined) parent.statics.set(part, node)
-      else parent.variable = { name, node }
+      else parent.variable = { name, node, isGreedy: greedy === '+' }
       grow(node)
     }
   }
@@ -78,16 +78,17 @@ function tree(resources: readonly (readonly [string, Tree])[]): Node {
 /** A static part wins, also where it leads nowhere: whether the gateway would then turn back is not documented. */
 function match(root: Node, methods: ReadonlyMap<string, string>, path: string): Match | undefined {
   const pathParameters: Record<string, string> = {}
-  let node: Node | undefined = root
-  for (const part of path
-    .split('/')
-    .slice(1)
-    .filter((part, i, all) => part !== '' || i < all.length - 1)) {
-    const text = decodeURIComponent(part)
-    const next: Node | undefined = node.statics.get(text) ?? node.variable?.node
+  const all = path.split('/').slice(1)
+  const parts = all.filter((part, i) => part !== '' || i < all.length - 1).map(decodeURIComponent)
+  let node: Node = root
+  for (const [i, part] of parts.entries()) {
+    const { statics, variable } = node
+    const next = statics.get(part) ?? variable?.node
     if (next === undefined) return undefined
-    if (!node.statics.has(text)) pathParameters[node.variable!.name] = text
+    const isGreedy = !statics.has(part) && variable!.isGreedy
+    if (!statics.has(part)) pathParameters[variable!.name] = isGreedy ? parts.slice(i).join('/') : part
     node = next
+    if (isGreedy) break
   }
   const { id, path: resource } = node
   return {

@@ -1,4 +1,7 @@
-/** The cloud assembly for one machine, as `cdk synth` makes it: the whole template, with an OpenSearch that is there already, open to anybody. */
+/**
+ * The cloud assembly for one machine, as `cdk synth` makes it: the whole template, with an OpenSearch that is there already. It gives tokens;
+ * whether its functions ask for them is each deployment's affair (cloud.ts).
+ */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +17,9 @@ export type AssemblyOptions = {
 export const DOMAIN_ARN = ARNS.SearchDomain
 
 export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: string; readonly searchEndpoint: string }) => ({
-  access: 'open',
+  access: 'token',
+  // That of the stand-in.
+  account: '000000000000',
   baseUrl,
   search: { endpoint: searchEndpoint, domainArn: DOMAIN_ARN },
   // Nobody works with older definitions for long here.

@@ -8,7 +8,8 @@ import { ministack } from '../engines/ministack.ts'
 import { opensearch } from '../engines/opensearch.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
-import { type Front, startFront } from './front.ts'
+import { unresolved } from './firewall.ts'
+import { type Distribution, type Front, startFront } from './front.ts'
 import { CALLERS, type Here, startHere } from './here.ts'
 import type { Call } from './recorder.ts'
 
@@ -18,6 +19,9 @@ export type CloudOptions = {
   readonly report: (line: string) => void
   readonly port?: number
 }
+
+/** Unless a wish says otherwise, everybody is let in. */
+const OPEN = { FHIR_ACCESS: 'open' }
 
 /**
  * `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded;
@@ -31,6 +35,8 @@ export type Described = {
   readonly searchEndpoint: string
   readonly assembly: string
   readonly deployment: Deployment
+  /** Of the API itself, where it runs here. */
+  readonly direct?: string
 }
 
 export type Cloud = {
@@ -79,7 +85,13 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
   const baseUrl = `http://127.0.0.1:${front.port}/fhir`
   const assembly = await synthesize({ baseUrl, searchEndpoint })
   let [deployment, here]: [Deployment?, Here?] = []
-  const described = (): Described => ({ awsEndpoint: aws.endpoint, searchEndpoint, assembly, deployment: deployment! })
+  const described = (): Described => ({
+    awsEndpoint: aws.endpoint,
+    searchEndpoint,
+    assembly,
+    deployment: deployment!,
+    ...(here && { direct: here.url }),
+  })
   const recorded: Call[] = []
   const errors: string[] = []
   const leave = async (): Promise<void> => {
@@ -94,9 +106,13 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
     await aws.send('s3', 'POST', '/_ministack/reset')
     await fetch(`${searchEndpoint}/fhir-*`, { method: 'DELETE' })
     const without = runsHere ? CALLERS : []
-    deployment = await deploy(aws, assembly, { report: deployment === undefined ? report : () => {}, variables: settings, without })
+    deployment = await deploy(aws, assembly, {
+      report: deployment === undefined ? report : () => {},
+      variables: { ...OPEN, ...settings },
+      without,
+    })
     if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })
-    front.forwardTo(here?.url ?? apiUrl(aws, deployment), viewerFunction(deployment))
+    front.forwardTo(here?.url ?? apiUrl(aws, deployment), distributionOf(deployment))
     return here
   }
   const freshUrl = `http://127.0.0.1:${front.port}/-/fresh`
@@ -126,11 +142,15 @@ function apiUrl({ endpoint }: AwsCalls, { resources, templates }: Deployment): s
   throw new Error('no stack has a stage of an API')
 }
 
-/** The code of the function CloudFront runs before it looks at a request. */
-function viewerFunction({ templates }: Deployment): string | undefined {
-  const code = Object.values(templates)
-    .flatMap(({ Resources }) => Object.values<Tree>(Resources))
-    .find(({ Type }) => Type === 'AWS::CloudFront::Function')?.Properties.FunctionCode
-  if (code !== undefined && typeof code !== 'string') throw new Error('the code of the viewer function is not text')
-  return code
+/** The code of the function CloudFront runs before it looks at a request, and the headers it sends besides. */
+function distributionOf({ templates }: Deployment): Distribution {
+  const resources = Object.values(templates).flatMap(({ Resources }) => Object.values<Tree>(Resources))
+  const viewerFunction = resources.find(({ Type }) => Type === 'AWS::CloudFront::Function')?.Properties.FunctionCode
+  if (typeof viewerFunction !== 'string') throw new Error('the code of the viewer function is not text')
+  const distribution = resources.find(({ Type }) => Type === 'AWS::CloudFront::Distribution').Properties.DistributionConfig
+  const headers = (distribution.Origins[0].OriginCustomHeaders ?? []).map(({ HeaderName, HeaderValue }: Tree) => [
+    HeaderName,
+    unresolved(HeaderValue),
+  ])
+  return { viewerFunction, headers: Object.fromEntries(headers) }
 }

@@ -24,10 +24,17 @@ export function firewallOf(template: Tree): Firewall {
 }
 
 function fits(statement: Tree, headers: IncomingHttpHeaders): boolean {
+  const { RateBasedStatement, NotStatement, OrStatement, ByteMatchStatement, RegexMatchStatement } = statement
   // How often a client asks is not counted here.
-  if (statement.RateBasedStatement !== undefined) return false
-  if (statement.RegexMatchStatement === undefined) throw new Error(`a statement that is not known here: ${JSON.stringify(statement)}`)
-  const { FieldToMatch, RegexString } = statement.RegexMatchStatement
+  if (RateBasedStatement !== undefined) return false
+  if (NotStatement !== undefined) return !fits(NotStatement.Statement, headers)
+  if (OrStatement !== undefined) return OrStatement.Statements.some((each: Tree) => fits(each, headers))
+  const { FieldToMatch } = ByteMatchStatement ?? RegexMatchStatement ?? {}
+  if (FieldToMatch === undefined) throw new Error(`a statement that is not known here: ${JSON.stringify(statement)}`)
   const value = headers[FieldToMatch.SingleHeader.Name]
-  return typeof value === 'string' && new RegExp(RegexString).test(value)
+  if (ByteMatchStatement !== undefined) return value === unresolved(ByteMatchStatement.SearchString)
+  return typeof value === 'string' && new RegExp(RegexMatchStatement.RegexString).test(value)
 }
+
+/** A secret as whoever reads the template knows it: by its reference. */
+export const unresolved = (value: Tree): string => JSON.stringify(value)

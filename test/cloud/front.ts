@@ -5,10 +5,13 @@
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { runInNewContext } from 'node:vm'
 
+/** `headers`: what CloudFront sends with every request. */
+export type Distribution = { readonly viewerFunction: string; readonly headers: Headers }
+
 export type Front = {
   readonly port: number
   /** Requests for /fhir go to this address from now on, after the viewer function. */
-  readonly forwardTo: (api: string, viewerFunction?: string) => void
+  readonly forwardTo: (api: string, distribution?: Distribution) => void
   /** How many have been answered. */
   readonly answered: () => number
   readonly close: () => Promise<void>
@@ -26,6 +29,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
   const agent = new Agent({ keepAlive: true })
   let api: string | undefined
   let view: View = (url) => ({ url, headers: {} })
+  let sent: Headers = {}
   let answered = 0
   let underWay = 0
   const waiting: (() => void)[] = []
@@ -49,15 +53,16 @@ export async function startFront(port: number, control: (wish: object) => Promis
     const target = api + (url.slice(BASE.length) || '/')
     enter(() => {
       response.once('close', leave)
-      forward(target, headers, request, response, agent)
+      forward(target, { ...headers, ...sent }, request, response, agent)
     })
   })
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
     port,
-    forwardTo(to, viewerFunction) {
+    forwardTo(to, distribution) {
       api = to
-      view = viewerFunction === undefined ? (url) => ({ url, headers: {} }) : viewed(viewerFunction)
+      sent = distribution?.headers ?? {}
+      view = distribution === undefined ? (url) => ({ url, headers: {} }) : viewed(distribution.viewerFunction)
     },
     answered: () => answered,
     close: () =>

@@ -21,7 +21,7 @@ const heavyPatient = (id: string, bytes: number, character = 'x'): Tree => {
 /** Status and code of a refusal. */
 const refusal = ({ status, body }: Answer): readonly unknown[] => [status, body?.resourceType, body?.issue?.[0]?.code]
 
-onCloud('behind API Gateway', { here: true }, () => {
+onCloud('behind API Gateway', { here: true }, (cloud) => {
   const { get, put, post, send } = clientOf(() => process.env.FHIR_BASE_URL!)
 
   it('a path that leads nowhere is not found', async () => {
@@ -85,6 +85,11 @@ onCloud('behind API Gateway', { here: true }, () => {
     expect((await get(`/Patient/${id}`)).status).toBe(200)
   })
 
+  it('whoever does not come through CloudFront is refused', async () => {
+    const { direct } = cloud()
+    expect(refusal(await clientOf(() => direct!).get('/metadata'))).toEqual([403, 'OperationOutcome', 'forbidden'])
+  })
+
   it('headers of 11 KB are refused', async () => {
     const answer = await get('/metadata', { 'x-long': 'x'.repeat(11_000) })
     expect(refusal(answer)).toEqual([431, 'OperationOutcome', 'too-long'])
@@ -97,7 +102,7 @@ onCloud('a function that takes too long', { here: true }, (cloud) => {
   beforeAll(async () => {
     const { awsEndpoint, searchEndpoint, assembly, deployment } = cloud()
     home = await hosted(awsCalls(awsEndpoint), assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
-    gateway = await startGateway({ api: home.api, firewall: home.firewall, invoke: home.invoke, stage: 'fhir', timeout: 1 })
+    gateway = await startGateway({ api: home.api, firewall: () => undefined, invoke: home.invoke, stage: 'fhir', timeout: 1 })
   })
   afterAll(async () => {
     await gateway?.close()

@@ -34,7 +34,7 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
   })
 
   describe('deny', () => {
-    const all = functionsOfStage('open')
+    const all = functionsOfStage('token')
     const others = (...those: readonly FunctionName[]): readonly FunctionName[] => all.filter((name) => !those.includes(name))
     const writers: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
     const rows: readonly (readonly [what: string, functions: readonly FunctionName[], need: Omit<Need, 'functionName'>])[] = [

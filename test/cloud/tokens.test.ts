@@ -1,0 +1,100 @@
+/** A stage that gives tokens, on the deployed functions: from the command line that registers a client to the answer its token opens. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { beforeAll, expect, it } from '@jest/globals'
+import { clientOf, newId, type Tree } from '../api/server.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { patient } from '../fixtures/resources.ts'
+import { onCloud } from './deployed.ts'
+
+const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
+
+onCloud('a stage that gives tokens', { settings: { FHIR_ACCESS: 'token' } }, (cloud) => {
+  const base = (): string => process.env.FHIR_BASE_URL!
+  const { get, put } = clientOf(base)
+  const folder = newFolder()
+  let writer: Tree
+  let reader: Tree
+  beforeAll(async () => {
+    mkdirSync(join(folder, '.fhir'))
+    writeFileSync(join(folder, '.fhir', 'local.json'), JSON.stringify(cloud().deployment.outputs))
+    writer = await added('writer', 'system/Patient.cruds')
+    reader = await added('reader', 'system/Patient.rs')
+  })
+
+  async function added(id: string, scope: string): Promise<Tree> {
+    const { awsEndpoint } = cloud()
+    const environment = { AWS_ENDPOINT_URL: awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
+    const words = ['client', 'add', id, '--secret', '--scope', scope, '--stage', 'local', '--json']
+    const child = spawn(process.execPath, [PROGRAM, ...words], { cwd: folder, env: { ...process.env, ...environment } })
+    const [out, err] = await Promise.all([child.stdout.toArray(), child.stderr.toArray()])
+    if (out.length === 0) throw new Error(Buffer.concat(err).toString())
+    return JSON.parse(Buffer.concat(out).toString())
+  }
+
+  async function asked(endpoint: string, { client_id, client_secret }: Tree, form: Readonly<Record<string, string>>) {
+    const authorization = `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`
+    const response = await fetch(`${base()}/auth/${endpoint}`, {
+      method: 'POST',
+      headers: { authorization },
+      body: new URLSearchParams(form),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as Tree }
+  }
+
+  const given = async (client: Tree): Promise<string> => {
+    const { status, body } = await asked('token', client, { grant_type: 'client_credentials' })
+    expect([status, body.token_type]).toEqual([200, 'Bearer'])
+    return body.access_token
+  }
+  const bearing = (token: string) => ({ authorization: `Bearer ${token}` })
+
+  it('tells where its tokens are given, and the key they are signed with', async () => {
+    const { body } = await get('/.well-known/smart-configuration')
+    expect([body.issuer, body.token_endpoint]).toEqual([base(), `${base()}/auth/token`])
+    const { keys } = (await get('/auth/jwks')).body
+    const [header] = (await given(reader)).split('.').map((part) => Buffer.from(part, 'base64url').toString())
+    expect(keys.map(({ kid }: Tree) => kid)).toEqual([JSON.parse(header!).kid])
+  })
+
+  it('answers nobody without a token, and who has one within its scopes', async () => {
+    const id = newId()
+    expect((await put(`/Patient/${id}`, patient(id))).status).toBe(401)
+    const [mayWrite, mayRead] = [bearing(await given(writer)), bearing(await given(reader))]
+    expect((await put(`/Patient/${id}`, patient(id), mayRead)).status).toBe(403)
+    expect((await put(`/Patient/${id}`, patient(id), mayWrite)).status).toBe(201)
+    expect((await get(`/Patient/${id}`)).status).toBe(401)
+    expect((await get(`/Patient/${id}`, mayRead)).body.id).toBe(id)
+    expect((await get('/Observation/x', mayRead)).status).toBe(403)
+    expect((await get(`/Patient/${id}`, bearing(`${(await given(reader)).slice(0, -4)}AAAA`))).status).toBe(401)
+  })
+
+  it('gives nothing for a wrong secret, and knows what is none of its endpoints', async () => {
+    const { status, body } = await asked('token', { ...reader, client_secret: 'wrong' }, { grant_type: 'client_credentials' })
+    expect([status, body.error]).toEqual([401, 'invalid_client'])
+    expect((await get('/auth/other')).status).toBe(404)
+  })
+
+  it('tells of a token, and ends it', async () => {
+    const token = await given(reader)
+    expect((await asked('introspect', reader, { token })).body).toMatchObject({ active: true, client_id: 'reader' })
+    expect((await get('/Patient/none', bearing(token))).status).toBe(404)
+    expect((await asked('revoke', reader, { token })).status).toBe(200)
+    expect((await asked('introspect', reader, { token })).body).toEqual({ active: false })
+    // It may be remembered for three seconds.
+    let status = 404
+    for (let i = 0; i < 50 && status === 404; i++) {
+      await wait(200)
+      status = (await get('/Patient/none', bearing(token))).status
+    }
+    expect(status).toBe(401)
+  })
+
+  it('has its pages', async () => {
+    const response = await fetch(`${base()}/auth/account`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
+  })
+})
