@@ -43,7 +43,11 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
       ['scanning a table', all, { action: 'dynamodb:Scan', resource: ARNS.ResourceTable }],
       ['deleting an index', others('rebuild-step'), { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/fhir-patient-v1` }],
       ['deleting every index', all, { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/_all` }],
-      ['searching', others('search', ...writers), { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` }],
+      [
+        'searching',
+        others('search', 'authorize', ...writers),
+        { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` },
+      ],
       ['indexing', others('indexer', 'rebuild-step'), { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/_bulk` }],
       [
         'making the key of seals',
