@@ -5,9 +5,20 @@ import { join } from 'node:path'
 // The threads and processes tests start, hundreds, need not strip and compile the same sources again.
 process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
 
-// Servers among faults, and a browser, take long: a whole run leaves them to `npm run test:full`. Whoever names them gets them.
+// Servers among faults, a browser, bundles and commands one after the other take long: a whole run leaves them to `npm run test:full`.
+// Whoever names them gets them.
 const LONG = [
-  ...['bin/backup', 'bin/damage', 'bin/faults', 'bin/output', 'runtime/power-cut', 'runtime/restoring', 'runtime/searcher/damage'],
+  ...[
+    'bin/administration',
+    'bin/backup',
+    'bin/damage',
+    'bin/faults',
+    'infra/bundles',
+    'bin/output',
+    'runtime/power-cut',
+    'runtime/restoring',
+    'runtime/searcher/damage',
+  ],
   ...[
     'auth/fhirclient',
     'auth/in-browser',
