@@ -12,7 +12,7 @@ const add = new Command('add')
   .argument('<name>', 'what is typed at login, capitals or not: letters, digits, ".", "_", "@", "+" and "-"')
   .option('--scope <scopes>', 'what no token of the user ever exceeds, as "user/*.rs"; several times, or several between spaces', collected)
   .option('--tenant <name>', 'which tenants are the user\'s, * for all; several times (default: "default")', collected)
-  .option('--fhir-user <key>', 'the user as a resource: Practitioner/1, Patient/1')
+  .option('--fhir-user <key>', 'who the user is: Practitioner/1, Patient/1, RelatedPerson/1; without it tokens of the user open nothing')
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
     const password = await typedPassword(`Password of ${name}`)

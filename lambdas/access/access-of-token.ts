@@ -16,14 +16,15 @@ export function accessOfToken(token: VerifiedToken, baseUrl: string): Access {
   return access
 }
 
-const made = (
-  { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' }: VerifiedToken,
-  baseUrl: string,
-): Access =>
-  accessOf({
+function made(token: VerifiedToken, baseUrl: string): Access {
+  const { scopes, patient, fhirUser, subject, client, actsFor, patientScopesWithoutContext = 'all' } = token
+  const isOfClient = subject === client
+  return accessOf({
     scopes,
-    isOfClient: subject === client,
+    isOfClient,
     patientScopesWithoutContext,
     ...(patient === undefined ? {} : { patient: `Patient/${patient}` }),
+    isKnown: isOfClient || fhirUser !== undefined,
     ...actingFor(fhirUser, actsFor, baseUrl),
   })
+}

@@ -29,6 +29,8 @@ export type Standing = {
   readonly patient?: string
   /** The patients a user who is one, or cares for one, acts for; absent for others. */
   readonly actsFor?: readonly string[]
+  /** It says who the user is, or has none: `user/` of a user nobody knows is about nobody. */
+  readonly isKnown: boolean
   /** A token of client_credentials. */
   readonly isOfClient: boolean
   /** What scopes of patients mean in a client's token that names none. */
@@ -42,9 +44,11 @@ export function accessOf(standing: Standing): Access {
 }
 
 function clausesOf({ context, type, letters, query }: ResourceScope, standing: Standing): readonly Clause[] {
-  const within = context === 'patient' ? patientsOf(standing) : context === 'user' ? (standing.actsFor ?? 'all') : 'all'
+  const within = context === 'patient' ? patientsOf(standing) : context === 'user' ? actedFor(standing) : 'all'
   return [{ type, letters, query, ...(within === 'all' ? {} : { within }) }]
 }
+
+const actedFor = ({ isKnown, actsFor }: Standing): readonly string[] | 'all' => (isKnown ? (actsFor ?? 'all') : [])
 
 /** Where nobody is in context a clause is about nobody: its types are in scope, and nothing of them is seen. */
 function patientsOf({ patient, actsFor, isOfClient, patientScopesWithoutContext }: Standing): readonly string[] | 'all' {

@@ -37,7 +37,14 @@ export async function delayed<T>(
   attempt: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
   for (const guesser of guessers) await count(ports, guesser)
-  const result = await attempt()
+  let result: T | undefined
+  try {
+    result = await attempt()
+  } catch (error) {
+    // Nobody guessed wrong where a machine failed.
+    for (const guesser of guessers) await giveBack(ports, guesser, 'this one')
+    throw error
+  }
   if (result !== undefined) for (const guesser of guessers) await giveBack(ports, guesser)
   return result
 }
@@ -77,10 +84,14 @@ async function count({ grants, clock }: Ports, guesser: Guesser): Promise<void> 
   throw tooMany(SECOND)
 }
 
-/** An account or a client that proved itself begins anew; of an address only this attempt is forgiven. */
-async function giveBack({ grants }: Ports, guesser: Guesser): Promise<void> {
+/** An account or a client that proved itself begins anew; of an address, and where nothing was proved, only this attempt is forgiven. */
+async function giveBack(
+  { grants }: Ports,
+  guesser: Guesser,
+  what: 'this one' | 'all' = guesser.of === 'address' ? 'this one' : 'all',
+): Promise<void> {
   const key = keyOf(guesser)
-  if (guesser.of !== 'address') return void (await grants.remove('attempts', key))
+  if (what === 'all') return void (await grants.remove('attempts', key))
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('attempts', key)
     if (known === undefined) return

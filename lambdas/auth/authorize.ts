@@ -171,5 +171,6 @@ const grantOf = (client: string, { user, key, authTime }: Session, context: Laun
 export function queryAfterLogin(pairs: Pairs): string {
   const prompt = pairs.find(([name]) => name === 'prompt')?.[1].split(' ') ?? []
   const rest = prompt.filter((each) => each !== 'login' && each !== 'select_account')
-  return queryOf(pairs, ['prompt'], rest.length === 0 ? [] : [['prompt', rest.join(' ')]])
+  // The login was just now: what asks for one is met.
+  return queryOf(pairs, ['prompt', 'max_age'], rest.length === 0 ? [] : [['prompt', rest.join(' ')]])
 }

@@ -26,7 +26,7 @@ export async function exchangeRefresh(
   const scopes = fewerOf(grant, parameters.get('scope'))
   const user = await userOf(ports, grant, issuedAt)
   if (!grant.scopes.includes('offline_access') && (await ports.grants.get('session', grant.session)) === undefined) throw noLonger()
-  if (!(await ports.grants.replace('refresh', known, { ...known, value: { ...value, used: true } }))) return reused(ports, grant)
+  if (!(await ports.grants.replace('refresh', known, { ...known, owner: '', value: { ...value, used: true } }))) return reused(ports, grant)
   return tokensFor(ports, grant, { client, by, user, scopes }, request)
 }
 

@@ -97,8 +97,26 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
 /** Those a person looks at, in a browser. */
 export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
 
+/** A path as routes know it: each segment decoded, none empty. */
+export const plainPath = (path: string): string =>
+  /%|\/\/|.\/$/.test(path)
+    ? `/${path
+        .split('/')
+        .filter((segment) => segment !== '')
+        .map(decoded)
+        .join('/')}`
+    : path
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
 /** Whether a path is one of theirs, known or not. */
-export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(path)
+export const isAuthPath = (path: string): boolean => /^\/(?:auth|\.well-known)(?:\/|$)/.test(plainPath(path))
 
 export const isAuthCode = (code: InteractionCode | AuthCode): code is AuthCode =>
   AUTH_ROUTES.some(({ interaction }) => interaction === code)

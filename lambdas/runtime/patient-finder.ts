@@ -57,7 +57,12 @@ async function someOf(known: KnownTenants): Promise<readonly string[]> {
 async function patientsIn(parts: PatientsParts, user: User, tenant: string, criteria: Pairs): Promise<readonly FoundPatient[]> {
   const scopes = user.scopes.map((scope) => scope.replace(/^(?:patient|system)\//, 'user/'))
   const own = actingFor(user.fhirUser, await caredFor(parts, user.fhirUser, tenant), parts.baseUrl)
-  const access = accessOf({ scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'], ...own, ...AS_USER })
+  const access = accessOf({
+    scopes: own.actsFor === undefined ? scopes : [...scopes, 'user/Patient.rs'],
+    ...own,
+    ...AS_USER,
+    isKnown: user.fhirUser !== undefined,
+  })
   return (await found(parts, 'Patient', tenant, access, criteria)).map((patient) => shownOf(patient, tenant))
 }
 

@@ -23,6 +23,7 @@ describe('A scope', () => {
     'other/Patient.read',
     'patient/Patient',
     'patient/Patient.rs?a b',
+    'patient/Patient.rs?',
     'Launch',
     'system/Admin',
     '',

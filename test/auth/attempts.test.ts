@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { countingFailures, delayed, type Guesser } from '../../lambdas/auth/attempts.ts'
 import { OAuthError } from '../../lambdas/auth/oauth-error.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 
 function begun() {
@@ -48,6 +49,16 @@ describe('an account', () => {
     expect([await attempt(ANN, true), ...(await times(5, () => attempt(ANN)))]).toEqual(['right', ...Array(5).fill('wrong')])
     later(3 * 900_000)
     expect(await times(4, () => attempt(ANN))).toEqual(['wrong', 'wrong', 'wrong', '429 1'])
+  })
+
+  it('is not held to have guessed where a machine failed', async () => {
+    const { ports, attempt } = begun()
+    const failing = () => delayed(ports, [ANN, HOSPITAL], () => Promise.reject(new Overloaded('busy')))
+    for (let i = 0; i < 100; i++) await expect(failing()).rejects.toThrow(Overloaded)
+    expect([await attempt(ANN), await attempt(HOSPITAL)]).toEqual(['wrong', 'wrong'])
+    await times(3, () => attempt(ANN))
+    await expect(failing()).rejects.toThrow(Overloaded)
+    expect([await attempt(ANN), await attempt(ANN)]).toEqual(['wrong', '429 1'])
   })
 
   it('cannot be guessed at many times at once', async () => {

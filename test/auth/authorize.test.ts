@@ -212,6 +212,12 @@ describe('consent', () => {
     expect(await isActive()).toBe(true)
     const account = await user.open('/auth/account')
     expect(account.text).toContain('Withdraw from The &#60;i&#62;App')
+    const cookie = [...user.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    for (const path of ['/auth/account', '/auth/logout'])
+      for (const csrf of ['', 'forged']) {
+        const forged = await auth.ask('POST', path, { form: { withdraw: 'app', csrf }, headers: { cookie } })
+        expect([path, forged.status]).toEqual([path, 403])
+      }
     const after = await user.submit(account, [['withdraw', 'app']], 1)
     expect(after.text).toContain('You have let no app in')
     expect(await isActive()).toBe(false)
@@ -309,6 +315,10 @@ describe('what is wrong with a request', () => {
     auth.later(100_000)
     expect((await user.open('/auth/authorize', { ...ASKED, max_age: '99' })).text).toContain('Sign in')
     expect((await user.open('/auth/authorize', { ...ASKED, max_age: '101' })).text).toContain('Let The')
+    const page = await user.open('/auth/authorize', { ...ASKED, max_age: '0' })
+    expect(page.text).toContain('Sign in')
+    auth.later(2_000)
+    expect((await logIn(user, page, 'ann')).text).toContain('Let The')
     expect(backOf(await user.open('/auth/authorize', { ...ASKED, prompt: 'none' })).sent.error).toBe('consent_required')
   })
 })

@@ -77,3 +77,19 @@ it('on this machine only, nobody from elsewhere is answered', async () => {
   const response = await fetch(`${there.base}/auth/jwks`, { headers: { origin: 'https://evil.example' } })
   expect([response.status, await response.json()]).toEqual([403, { error: 'access_denied', error_description: expect.any(String) }])
 })
+
+it('a path that is spelled otherwise is the same path: refused in the form of OAuth, and pages are for no other site', async () => {
+  const { base } = there
+  for (const path of ['//auth/token', '/%61uth/token', '/auth//token', '/auth/token/']) {
+    const response = await fetch(base + path, { method: 'POST', body: new URLSearchParams({ ...FORM, client_secret: 'wrong' }) })
+    expect([path, response.status, ((await response.json()) as { readonly error: string }).error]).toEqual([path, 401, 'invalid_client'])
+  }
+  for (const path of ['//auth/nothing', '/%61uth/nothing']) {
+    const response = await fetch(base + path)
+    expect([path, response.status, Object.keys((await response.json()) as object)]).toEqual([path, 404, ['error', 'error_description']])
+  }
+  for (const path of ['//auth/account', '/%61uth/account', '/auth/account', '/auth/%61ccount']) {
+    const { headers } = await fetch(base + path, { headers: { origin: 'http://127.0.0.1:1' }, redirect: 'manual' })
+    expect([path, headers.get('access-control-allow-origin')]).toEqual([path, null])
+  }
+})

@@ -41,8 +41,9 @@ export function clausesOf(who: Who): readonly Clause[] {
   })
 }
 
-function ofUser({ fhirUser, actsFor = [] }: Who): readonly string[] | 'all' {
-  const [type, id] = (fhirUser ?? 'Practitioner/').split('/').slice(-2)
+function ofUser({ isUser = false, fhirUser, actsFor = [] }: Who): readonly string[] | 'all' {
+  if (fhirUser === undefined) return isUser ? [] : 'all'
+  const [type, id] = fhirUser.split('/').slice(-2)
   if (type === 'Practitioner' || type === 'PractitionerRole') return 'all'
   if (type === 'Patient') return [`Patient/${id}`]
   return type === 'RelatedPerson' ? actsFor.map((patient) => `Patient/${patient}`) : []
@@ -50,7 +51,7 @@ function ofUser({ fhirUser, actsFor = [] }: Who): readonly string[] | 'all' {
 
 function inContext(who: Who): readonly string[] | 'all' {
   if (who.patient === undefined) return who.isUser ? [] : 'all'
-  const mine = ofUser(who)
+  const mine = who.fhirUser === undefined ? 'all' : ofUser(who)
   const patient = `Patient/${who.patient}`
   return mine === 'all' || mine.includes(patient) ? [patient] : []
 }

@@ -211,6 +211,16 @@ describe('a refresh token', () => {
     expect(auth.audited.filter(({ outcome, user }) => outcome === 'refresh_token' && user === 'ann')).toHaveLength(2)
   })
 
+  it('is listed once for each grant, however often it was renewed, so that all are found to be withdrawn', async () => {
+    const first = await refreshable()
+    let token: string = first.refresh_token
+    for (let i = 0; i < 5; i++) token = (await refresh(token)).body.refresh_token
+    await refreshable()
+    const listed = await auth.grants.listOf('refresh', 'subject-of-ann app')
+    expect(new Set(listed.map(({ value }) => (value as { readonly grant: { readonly sid: string } }).grant.sid)).size).toBe(2)
+    expect(listed).toHaveLength(2)
+  })
+
   it('says by itself which public client it is of, and nothing of one that has a secret', async () => {
     const { code } = await codeFor('offline_access user/*.rs', { client_id: 'native' })
     const { body } = await exchange(code, { client_id: 'native', client_secret: '' })

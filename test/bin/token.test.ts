@@ -48,6 +48,10 @@ describe('A server that asks for tokens', () => {
       'Bearer error="insufficient_scope", scope="system/admin"',
     ])
     expect(await statusOf(`${first.base}/$reindex-status`, bearer(admin))).toBe(200)
+    expect(await statusOf(`${first.base}/$reindex?type=Basic`, { method: 'POST', ...bearer(plain) })).toBe(403)
+    const parameter = { resourceType: 'SearchParameter', id: 'a' }
+    const headers = { ...bearer(plain).headers, 'content-type': 'application/fhir+json' }
+    expect(await statusOf(`${first.base}/SearchParameter/a`, { method: 'PUT', headers, body: JSON.stringify(parameter) })).toBe(403)
     await first.stop()
     const again = await startedWithTokens('--data', data)
     // Its base URL is another, and so are its tokens.

@@ -1,5 +1,5 @@
 /** CORS: browsers of the allowed origins may call the server and read its headers. https://fetch.spec.whatwg.org/#http-cors-protocol */
-import { isAuthPath } from '../../interactions/routes.ts'
+import { isAuthPath, plainPath } from '../../interactions/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
 const EXPOSED =
@@ -28,7 +28,8 @@ export const PREFLIGHT = {
 }
 
 /** Of the authorization server, apps in browsers call what they must: pages, and what is told to servers, no site may read. */
-const isOwnPagesOnly = (path: string): boolean => isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(path)
+const isOwnPagesOnly = (path: string): boolean =>
+  isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(plainPath(path))
 
 function corsHeaders({ headers: { origin } }: HttpRequest, origins: Origins): Record<string, string> {
   if (origin === undefined) return {}
