@@ -5,21 +5,33 @@ import type { Authorize } from '../../lambdas/runtime/load/post.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
 
-export type As = { readonly to: string; readonly data: string; readonly client?: string; readonly secretFile?: string }
+export type As = {
+  readonly to: string
+  readonly data: string
+  readonly tenant?: string
+  readonly client?: string
+  readonly secretFile?: string
+}
 
-/** undefined: as nobody, which is enough for a server that asks nobody. */
-export async function authorizeAs({ to, data, client, secretFile }: As): Promise<Authorize | undefined> {
+/** undefined: as nobody, which is enough for a server that asks nobody; `why`: what somebody should know of that who is refused. */
+export type Authorized = { readonly authorize?: Authorize; readonly why?: string }
+
+export async function authorizeAs({ to, data, tenant, client, secretFile }: As): Promise<Authorized> {
   if (client !== undefined) {
     if (secretFile === undefined) throw new Error('--client needs --secret-file: a file with its secret, or - for standard input')
     const secret = readFileSync(secretFile === '-' ? 0 : secretFile, 'utf8').trim()
-    return renewed(() => clientToken(to, client, secret))
+    const token = renewed(() => clientToken(to, client, secret))
+    return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
   }
   const place = { folder: data, port: portOf(to) }
-  const get = () => tokenOfServer(place, { isAdministrator: true, tenant: 'default' })
-  const first = await get().catch(() => undefined)
+  const get = () => tokenOfServer(place, { isAdministrator: true, tenant: tenant ?? 'default' })
+  const first = await get().catch((error: Error) => error)
+  if (first === undefined) return { why: `no server runs on ${data}: give --data, or --client` }
+  if (first instanceof Error) return { why: first.message }
   // A token is sent to the server it is of, and to no other.
-  if (first === undefined || !isSame(issuerOf(first), to)) return undefined
-  return renewed(async () => (await get()) ?? '')
+  if (!isSame(issuerOf(first), to))
+    return { why: `the server that runs on ${data} calls itself ${issuerOf(first)}: give it as --to, or --client` }
+  return { authorize: renewed(async () => (await get()) ?? '') }
 }
 
 const portOf = (url: string): number => {

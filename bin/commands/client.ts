@@ -84,7 +84,7 @@ const remove = new Command('remove')
   .argument(id, 'of the client')
   .action(async (clientId: string, options: PlaceOptions) => {
     await administered(options, (ports) => removeClient(ports, clientId))
-    say(`The client ${clientId} is removed, and its tokens count no more\n`)
+    say(`The client ${clientId} is removed, and within three seconds its tokens count no more\n`)
   })
 
 export const clientCommand = new Command('client')

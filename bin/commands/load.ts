@@ -16,7 +16,11 @@ export const loadCommand = new Command('load')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
   .option('--to <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
   .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
-  .option('--client <id>', 'a client that is registered with the server, for system/*.cruds')
+  .option('--tenant <name>', 'whose the resources are, where each tenant has its own (default: "default")')
+  .option(
+    '--client <id>',
+    'a client that is registered with the server, for system/*.cruds, and system/admin where it is to define search parameters',
+  )
   .option('--secret-file <file>', 'the secret of the client; - for standard input')
   .option('--concurrency <number>', 'Bundles under way at once', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
@@ -31,7 +35,7 @@ async function run(paths: readonly string[], { concurrency, failures: file, ...a
   const sources = sourcesOf(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
-  const authorize = await authorizeAs(as)
+  const { authorize, why } = await authorizeAs(as)
   const size = sources.reduce((sum, source) => sum + source.size, 0)
   const bar = new SingleBar({
     stream: lenient(process.stderr),
@@ -56,7 +60,8 @@ async function run(paths: readonly string[], { concurrency, failures: file, ...a
   if (present > 0) say(`${present} more were there under another id, as their ifNoneExist says\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
-  throw new Error(tell(failures, file))
+  const hint = why !== undefined && failures.some(({ reason }) => reason.startsWith('401')) ? ` (no token was sent: ${why})` : ''
+  throw new Error(tell(failures, file) + hint)
 }
 
 /** Before anything is sent: an empty file says that nothing failed, and what is loaded is not written over. */

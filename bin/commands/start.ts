@@ -127,7 +127,7 @@ async function loadSample({ server, issue }: Embedded, basePath: string, { acces
   const base = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${basePath}`
   const patient = `${base}/Patient/${samplePatient()}`
   const authorize = access === 'open' ? undefined : renewed(() => issue({ isAdministrator: false, tenant: 'default' }))
-  const headers: Record<string, string> = authorize === undefined ? {} : { authorization: await authorize() }
+  const headers = { ...(await authorize?.()) }
   if ((await fetch(`${patient}/_history`, { headers })).ok) return (await fetch(patient, { headers })).ok
   const { failures } = await load(sourcesOf([SAMPLE]), {
     base,
@@ -141,12 +141,15 @@ async function loadSample({ server, issue }: Embedded, basePath: string, { acces
 
 const samplePatient = (): string => readdirSync(SAMPLE).sort()[0]!.replace(/\..*$/, '')
 
-function greeting(base: string, options: Options, { access }: Config, hasSample: boolean): string {
-  const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base)
+function greeting(base: string, options: Options, { access, tenancy }: Config, hasSample: boolean): string {
+  const calls = hasSample ? callsOf(base, samplePatient()) : firstCalls(base, placeOf(options))
   const kept = options.memory ? 'Nothing is kept.' : `Everything is kept in ${options.data}.`
   const mode =
     access === 'open' ? 'Open mode (--open): nobody is asked for a token, loopback only.' : 'Every request needs an access token.'
-  const shown = access === 'open' ? calls : [`TOKEN=$(npm run -s fhir -- token${placeOf(options)})`, ...calls.map(withToken)]
+  const shown =
+    access === 'open'
+      ? calls
+      : [`TOKEN=$(npm run -s fhir -- token${placeOf(options)}${tenancy ? ' --tenant default' : ''})`, ...calls.map(withToken)]
   return `FHIR R4 server at ${base}
 ${mode} ${kept}
 
@@ -173,8 +176,8 @@ const callsOf = (base: string, id: string): readonly string[] => [
 ]
 
 /** They work whatever the folder holds. */
-const firstCalls = (base: string): readonly string[] => [
+const firstCalls = (base: string, place: string): readonly string[] => [
   `curl ${pasted(`${base}/metadata`)}`,
   `curl '${base}/Patient?_count=3'`,
-  `npm run fhir -- load FILES --to ${pasted(base)}`,
+  `npm run fhir -- load FILES --to ${pasted(base)}${place.startsWith(' --data') ? place : ''}`,
 ]

@@ -46,7 +46,7 @@ const remove = new Command('remove')
   .argument('<name>', 'of the user')
   .action(async (name: string, options: PlaceOptions) => {
     await administered(options, (ports) => removeUser(ports, name))
-    say(`The user ${name} is removed, and the tokens of ${name} count no more\n`)
+    say(`The user ${name} is removed, and within three seconds the tokens of ${name} count no more\n`)
   })
 
 export const userCommand = new Command('user')

@@ -133,8 +133,9 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
   const user = await ports.users.get(name)
   if (user === undefined) throw noUser(name)
   await recorded(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
-    await removed(ports.users, name)
+    // In this order it can be said again where it is interrupted.
     await refuseOlder(ports, `user:${user.subject}`)
+    await removed(ports.users, name)
   })
 }
 

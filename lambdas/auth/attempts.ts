@@ -60,7 +60,7 @@ export async function countingFailures<T>(ports: Ports, guesser: Guesser, attemp
     if (known !== undefined) await giveBack(ports, guesser)
     return result
   } catch (error) {
-    if (error instanceof OAuthError) await count(ports, guesser)
+    if (error instanceof OAuthError && error.status === 401) await count(ports, guesser)
     throw error
   }
 }

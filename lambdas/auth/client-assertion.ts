@@ -108,7 +108,7 @@ async function fetched(keySource: AuthPorts['keySource'], uri: string, fresh: bo
   try {
     return await keySource(uri, fresh)
   } catch {
-    throw wrong('The keys of the client cannot be fetched')
+    throw new OAuthError('temporarily_unavailable', 'The keys of the client cannot be fetched now', 503, { 'retry-after': '10' })
   }
 }
 

@@ -67,8 +67,7 @@ export async function ask(
   url: string,
   { agent, method = 'GET', headers = {}, body }: Asked,
 ): Promise<readonly [status: number, body: Buffer]> {
-  const authorization = await AUTHORIZED.get(new URL(url).port)?.()
-  const sent = { ...(authorization === undefined ? {} : { authorization }), ...headers }
+  const sent = { ...(await AUTHORIZED.get(new URL(url).port)?.()), ...headers }
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
     const outgoing = request(url, { method, agent, headers: { ...sent, ...length } }, (incoming) => {

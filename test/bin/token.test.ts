@@ -89,6 +89,10 @@ describe('A server that asks for tokens', () => {
     expect(await statusOf(`${server.base}/Patient/a`, bearer(await token('--data', data)))).toBe(200)
     const elsewhere = await fhir('load', files, '--to', other.base, '--data', data)
     expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
+    expect(elsewhere.err).toContain(
+      `(no token was sent: the server that runs on ${data} calls itself ${server.base}: give it as --to, or --client)`,
+    )
+    expect((await fhir('load', files, '--to', server.base, '--data', newFolder())).err).toContain('(no token was sent: no server runs on ')
     await server.stop()
     await other.stop()
   })

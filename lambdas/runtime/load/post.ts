@@ -10,17 +10,16 @@ export type Post = (body: Buffer, headers?: Readonly<Record<string, string>>) =>
 /** How often a busy server is asked again, and one that cannot be reached. */
 const PATIENCE = { busy: 8, unreachable: 5 }
 
-/** What stands in Authorization, as of now. */
-export type Authorize = () => Promise<string>
+/** The headers that say who asks, as of now. */
+export type Authorize = () => Promise<Readonly<Record<string, string>>>
 
 /** `authorize`: where the server asks for a token. */
 export function postTo(base: string, authorize?: Authorize): Post {
   const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
-  return (body, headers = {}) =>
-    patiently(base, async () => {
-      const authorization = authorize === undefined ? {} : { authorization: await authorize() }
-      return send(new URL(base), { method: 'POST', body, headers: { ...headers, ...authorization } }, agents)
-    })
+  return async (body, headers = {}) => {
+    const authorized = { ...headers, ...(await authorize?.()) }
+    return patiently(base, () => send(new URL(base), { method: 'POST', body, headers: authorized }, agents))
+  }
 }
 
 /** As a post: where it cannot be reached, or is busy, it is asked again. */

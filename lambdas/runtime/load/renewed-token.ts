@@ -6,12 +6,12 @@ const EARLY = 60_000
 
 /** `get`: an access token of this server, a JWT. Asked once at a time, and again where it fails. */
 export function renewed(get: () => Promise<string>, now: () => number = Date.now): Authorize {
-  let token: Promise<string> | undefined
+  let token: ReturnType<Authorize> | undefined
   let until = Number.NEGATIVE_INFINITY
-  const ask = async (): Promise<string> => {
+  const ask: Authorize = async () => {
     const text = await get()
     until = endOf(text) - EARLY
-    return `Bearer ${text}`
+    return { authorization: `Bearer ${text}` }
   }
   return () => {
     if (token === undefined || now() >= until) {
