@@ -2,7 +2,7 @@
  * What a request may see and change: every interaction gets one, and what it does not grant is refused.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
  */
-import { type Letter, parseScope, type ResourceScope } from './scopes.ts'
+import { LETTERS, type Letter, parseScope, type ResourceScope } from './scopes.ts'
 
 /** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. */
 export type Clause = {
@@ -16,8 +16,6 @@ export type Clause = {
 
 /** What one clause allows is allowed. */
 export type Access = { readonly clauses: readonly Clause[]; readonly isAdministrator: boolean }
-
-const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
 
 /** Of who needs no token. */
 export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true }

@@ -22,7 +22,7 @@ export type ResourceScope = {
 
 export type Scope = ResourceScope | { readonly kind: 'admin' } | { readonly kind: 'named'; readonly name: string }
 
-const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
+export const LETTERS: readonly Letter[] = ['c', 'r', 'u', 'd', 's']
 const V1: Readonly<Record<string, readonly Letter[]>> = { read: ['r', 's'], write: ['c', 'u', 'd'], '*': LETTERS }
 const NAMED = ['openid', 'fhirUser', 'profile', 'offline_access', 'online_access', 'launch', 'launch/patient', 'launch/encounter']
 const RESOURCE = /^(patient|user|system)\/(\*|[A-Za-z]+)\.(read|write|\*|c?r?u?d?s?)(?:\?([!-~]+))?$/

@@ -7,7 +7,7 @@ import { wantedOf } from './granted-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { type Parameters, parametersOf, required } from './parameters.ts'
 import { challengeOf } from './pkce.ts'
-import { isRegistered } from './redirect-uris.ts'
+import { isRegistered } from './redirect-uri.ts'
 
 /** Who asks, and where the answer goes: known to be right before anything else is looked at. */
 export type Asker = { readonly client: Client; readonly redirectUri: string; readonly state?: string }

@@ -3,7 +3,7 @@
  * used once every copy of the published ones has it; an old one stays published until the last token signed with it has expired.
  */
 import type { Clock } from '../ports/clock.ts'
-import type { PublishedKeys, SigningKey, SigningKeys } from '../ports/signing-keys.ts'
+import { byAge, type PublishedKeys, type SigningKey, type SigningKeys } from '../ports/signing-keys.ts'
 import { LONGEST_ACCESS } from './lifetimes.ts'
 
 const SECOND = 1_000
@@ -67,5 +67,3 @@ function supersededOf(keys: readonly SigningKey[], now: number): readonly (reado
   const used = open.findLastIndex(({ madeAt }) => madeAt + COPIES_LIVE <= now)
   return open.slice(0, Math.max(0, used)).map((key, i) => [key, open[i + 1]!])
 }
-
-const byAge = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)

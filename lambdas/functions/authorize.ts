@@ -1,9 +1,6 @@
 /** The pages of the authorization server: login, choice of a patient, consent, account, logout. */
-import { account, logout } from '../auth/account.ts'
-import { authorize, consent } from '../auth/authorize.ts'
-import { login } from '../auth/login.ts'
+import { pageEndpoints } from '../auth/page-endpoints.ts'
 import { Passwords } from '../auth/passwords.ts'
-import { style } from '../auth/style.ts'
 import { authorizingSteps } from '../http/pipelines/authorizing.ts'
 import { blobs, clock, expressions, places, reading, resources, seal, store } from '../runtime/aws.ts'
 import { authenticating, revocations, users } from '../runtime/aws-authorization.ts'
@@ -31,14 +28,7 @@ const ports = {
 }
 
 export const handler = httpHandler({
-  endpoints: {
-    authorize: authorize(ports),
-    login: login(ports),
-    consent: consent(ports),
-    account: account(ports),
-    logout: logout(ports),
-    style,
-  },
+  endpoints: pageEndpoints(ports),
   steps: authorizingSteps(unaskedParts()),
   reading: reading(),
   seal: seal(),

@@ -19,9 +19,12 @@ export type PublicKey = {
 /** Milliseconds since 1970. `retiredAt`: nothing is signed with it from then on; it may lie ahead. */
 export type SigningKey = { readonly key: PublicKey; readonly madeAt: number; readonly retiredAt?: number }
 
+/** The oldest first; of one age in the order of their kids. */
+export const byAge = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)
+
 /** What functions that verify are given. */
 export interface PublishedKeys {
-  /** The oldest first; of one age in the order of their kids. */
+  /** By age. */
   list(): Promise<readonly SigningKey[]>
 }
 

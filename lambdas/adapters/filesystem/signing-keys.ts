@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type Ke
 import { readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { PublicKey, SigningKey, SigningKeys } from '../../ports/signing-keys.ts'
+import { byAge, type PublicKey, type SigningKey, type SigningKeys } from '../../ports/signing-keys.ts'
 import { filesIn, filesLeftUnfinished, isMissing, makeFolder, removeDurably, replaceDurably } from './durable-file.ts'
 
 type KeptKey = SigningKey & { readonly secret: JsonWebKey }
@@ -28,7 +28,7 @@ export class FilesystemSigningKeys implements SigningKeys {
     return kept
       .filter((each) => each !== undefined)
       .map(({ secret, ...known }) => known)
-      .sort((a, b) => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1))
+      .sort(byAge)
   }
 
   async sign(kid: string, data: Uint8Array): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 /** The list of the keys that KMS holds for us. Who only verifies needs nothing of KMS. */
 import type { KeptState } from '../../ports/kept-state.ts'
-import type { PublishedKeys, SigningKey } from '../../ports/signing-keys.ts'
+import { byAge, type PublishedKeys, type SigningKey } from '../../ports/signing-keys.ts'
 
 /** `id`: of the key in KMS. */
 export type KmsKey = SigningKey & { readonly id: string }
@@ -14,5 +14,3 @@ export type KmsKeyList = KeptState<readonly KmsKey[]>
 export const publishedKeys = (kept: Pick<KmsKeyList, 'read'>): PublishedKeys => ({
   list: async () => (await kept.read()).value.map(({ id, ...known }) => known).toSorted(byAge),
 })
-
-const byAge = (a: SigningKey, b: SigningKey): number => a.madeAt - b.madeAt || (a.key.kid < b.key.kid ? -1 : 1)
