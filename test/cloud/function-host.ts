@@ -116,7 +116,7 @@ class Pool {
 
   async #taken(): Promise<Instance> {
     for (;;) {
-      const idle = [...this.#instances].find(({ busy }) => !busy)
+      const idle = [...this.#instances].find(({ busy, process }) => !busy && process.connected)
       const instance = idle ?? (this.#instances.size < MOST_AT_ONCE ? this.#start() : undefined)
       if (instance !== undefined) {
         instance.busy = true
@@ -162,7 +162,8 @@ class Pool {
         resolve(invoked)
       }
       child.on('message', onMessage).once('exit', onExit)
-      child.send({ id, event, remaining: timeout })
+      // Who was ended a moment ago has no channel any more, and has not exited yet.
+      child.send({ id, event, remaining: timeout }, (error) => error !== null && onExit())
     })
   }
 }
