@@ -22,10 +22,9 @@ export const account =
       return seeOther(urlOf(request, 'account'))
     }
     if (session === undefined) return loginPage({ form: formOf(request, 'login') })
-    const consents = await consentsOf(ports, session.user.subject)
-    const apps = consents.map(async ({ client: id, granted: scopes }) => ({ id, name: (await ports.clients.get(id))?.name ?? id, scopes }))
+    const apps = (await consentsOf(ports, session.user.subject)).map(({ client: { id, name }, scopes }) => ({ id, name, scopes }))
     const form = formOf(request, 'account')
-    return accountPage({ form, user: session.user, apps: await Promise.all(apps), logout: urlOf(request, 'logout') })
+    return accountPage({ form, user: session.user, apps, logout: urlOf(request, 'logout') })
   }
 
 export const logout =

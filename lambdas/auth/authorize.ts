@@ -2,6 +2,7 @@
  * The authorization endpoint: login, choice of a patient, consent, and back to the app. Nothing is kept between its pages: each looks at the
  * whole request again, which stands in its URL. Specification 5.1; https://www.rfc-editor.org/rfc/rfc6749#section-4.1
  */
+import type { Client } from '../ports/clients.ts'
 import type { Pairs } from '../search/pairs.ts'
 import {
   type Asker,
@@ -23,7 +24,7 @@ import { consentPage, type Form, isFixed, loginPage, pickerPage } from './pages.
 import { withParameters } from './redirect-uri.ts'
 import { boundForm, isBound, type Session, sessionOf } from './sessions.ts'
 import { unguessable } from './unguessable.ts'
-import type { UserGrant } from './user-grant.ts'
+import { registrationOf, type UserGrant } from './user-grant.ts'
 
 export type AuthorizePorts = Pick<
   AuthPorts,
@@ -122,7 +123,7 @@ async function consentOrCode(
 ): Promise<AuthResponse> {
   const { session, context } = known
   const { client, redirectUri, prompt } = asked
-  const before = await consentOf(ports, { client: client.id, subject: session.user.subject })
+  const before = await consentOf(ports, client, session.user.subject)
   const isKnown = client.authentication.kind !== 'public' || redirectUri.startsWith('https:')
   const isDecided = asked.patient === undefined && context.scopes.every((scope) => before?.asked.includes(scope))
   if (isKnown && isDecided && !prompt.includes('consent')) {
@@ -144,7 +145,7 @@ async function giveCode(
 ): Promise<AuthResponse> {
   if (launch !== undefined && scopes.includes('launch') && !(await useLaunch(ports, launch)))
     throw new OAuthError('invalid_request', 'launch is not known, or was used')
-  const grant = grantOf(client.id, session, context, scopes)
+  const grant = grantOf(client, session, context, scopes)
   await rememberConsent(ports, grant, context.scopes)
   const optional = { ...(challenge === undefined ? {} : { challenge }), ...(nonce === undefined ? {} : { nonce }) }
   const code = await makeCode(ports, { grant, redirectUri, ...optional })
@@ -152,8 +153,9 @@ async function giveCode(
   return seeOther(withParameters(redirectUri, { code, state, iss: request.baseUrl }))
 }
 
-const grantOf = (client: string, { user, key, authTime }: Session, context: LaunchContext, scopes: readonly string[]): UserGrant => ({
-  client,
+const grantOf = (client: Client, { user, key, authTime }: Session, context: LaunchContext, scopes: readonly string[]): UserGrant => ({
+  client: client.id,
+  ...registrationOf(client),
   user: user.name,
   subject: user.subject,
   sid: unguessable(),

@@ -4,7 +4,7 @@ import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { required } from './parameters.ts'
 import { checkVerifier } from './pkce.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
-import { noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** Milliseconds since 1970: `issuedAt`. */
 type Code = {
@@ -39,7 +39,7 @@ export async function exchangeCode(
   const [code, redirectUri] = [required(parameters, 'code'), required(parameters, 'redirect_uri')]
   const known = await ports.grants.get('code', fingerprintOf(code))
   const value = known?.value as Code | undefined
-  if (known === undefined || value === undefined || value.grant.client !== client.id) throw noLonger()
+  if (known === undefined || value === undefined || !isOf(client, value.grant)) throw noLonger()
   const { grant, challenge, nonce, issuedAt } = value
   request.note({ user: grant.user })
   if (value.used) return reused(ports, grant)

@@ -1,11 +1,14 @@
 /** What users allowed which clients, remembered until it is withdrawn. */
+import type { Client } from '../ports/clients.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
-import { ownerOf, type Refreshing, revokeGrant, type UserGrant } from './user-grant.ts'
+import { isOf, ownerOf, type Refreshing, registrationOf, revokeGrant, type UserGrant } from './user-grant.ts'
 
 /** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */
 export type Consent = {
   readonly client: string
+  /** Of the client: what an earlier one of its id was allowed is not its own. */
+  readonly registeredAt?: number
   readonly asked: readonly string[]
   readonly granted: readonly string[]
   readonly sids: readonly { readonly sid: string; readonly until: number }[]
@@ -20,37 +23,50 @@ const UNLISTED = 2 * 60 * 60 * 1000
 const MOST_SIDS = 200
 const TURNS = 8
 
-export const consentOf = async ({ grants }: Pick<Ports, 'grants'>, pair: Pair): Promise<Consent | undefined> =>
-  (await grants.get('consent', ownerOf(pair)))?.value as Consent | undefined
+/** undefined: there is none that was given to this very client. */
+export async function consentOf({ grants }: Pick<Ports, 'grants'>, client: Client, subject: string): Promise<Consent | undefined> {
+  const consent = (await grants.get('consent', ownerOf({ client: client.id, subject })))?.value as Consent | undefined
+  return consent !== undefined && isOf(client, consent) ? consent : undefined
+}
 
 /**
  * `asked`: what was just decided about, and of which `scopes` was allowed. Of more grants than anybody makes in two hours the first ones end: an
  * app that asks again and again could not be withdrawn from.
  */
-export async function rememberConsent(ports: Ports, { client, subject, sid, scopes }: UserGrant, asked: readonly string[]) {
+export async function rememberConsent(ports: Ports, grant: UserGrant, asked: readonly string[]): Promise<void> {
+  const { client, registeredAt, subject, sid, scopes } = grant
   const { grants, clock } = ports
-  const key = ownerOf({ client, subject })
+  const key = ownerOf(grant)
   const now = clock.now()
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', key)
-    const before = known?.value as Consent | undefined
+    const kept = known?.value as Consent | undefined
+    const before = kept?.registeredAt === registeredAt ? kept : undefined
     const sids = [...(before?.sids ?? []).filter(({ until }) => until > now), { sid, until: now + UNLISTED }]
     for (const ended of sids.slice(0, -MOST_SIDS)) await revokeGrant(ports, ended)
     const value: Consent = {
       client,
+      ...registrationOf(grant),
       asked: [...new Set([...(before?.asked ?? []), ...asked])],
       granted: [...new Set([...(before?.granted ?? []).filter((scope) => !asked.includes(scope)), ...scopes])],
       sids: sids.slice(-MOST_SIDS),
     }
-    const grant = { owner: subject, value }
-    if (known === undefined ? await grants.add('consent', key, grant) : await grants.replace('consent', known, grant)) return
+    const next = { owner: subject, value }
+    if (known === undefined ? await grants.add('consent', key, next) : await grants.replace('consent', known, next)) return
   }
   throw new OAuthError('temporarily_unavailable', 'Too much is decided at once: try again')
 }
 
-/** Of all clients. */
-export const consentsOf = async ({ grants }: Pick<Ports, 'grants'>, subject: string): Promise<readonly Consent[]> =>
-  (await grants.listOf('consent', subject)).map(({ value }) => value as Consent)
+export type Allowed = { readonly client: Client; readonly scopes: readonly string[] }
+
+/** Of all clients that are registered still. */
+export async function consentsOf({ grants, clients }: Pick<AuthPorts, 'grants' | 'clients'>, subject: string): Promise<readonly Allowed[]> {
+  const kept = (await grants.listOf('consent', subject)).map(({ value }) => value as Consent)
+  const allowed = kept.map(async (consent) => ({ client: await clients.get(consent.client), consent }))
+  return (await Promise.all(allowed)).flatMap(({ client, consent }) =>
+    client !== undefined && isOf(client, consent) ? [{ client, scopes: consent.granted }] : [],
+  )
+}
 
 /**
  * Nothing that it gave counts any more. Of each rotation a refresh token is kept, for months: a grant is revoked once, and what is kept of it
@@ -58,7 +74,8 @@ export const consentsOf = async ({ grants }: Pick<Ports, 'grants'>, subject: str
  */
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
   const owner = ownerOf(pair)
-  const listed = (await consentOf(ports, pair))?.sids.map(({ sid }) => sid) ?? []
+  const consent = (await ports.grants.get('consent', owner))?.value as Consent | undefined
+  const listed = consent?.sids.map(({ sid }) => sid) ?? []
   const refreshed = (await ports.grants.listOf('refresh', owner)).map(({ value }) => (value as Refreshing).grant.sid)
   for (const sid of new Set([...listed, ...refreshed])) await revokeGrant(ports, { sid })
   await ports.grants.remove('consent', owner)

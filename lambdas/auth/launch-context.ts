@@ -45,9 +45,10 @@ export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest
 
 async function launchedBy(ports: ContextPorts, { launch, scopes, client }: AuthorizationRequest, user: User): Promise<Launch | undefined> {
   if (launch === undefined || !scopes.includes('launch') || !client.scopes.includes('launch')) return undefined
-  const found = await launchOf(ports, launch, client.id)
+  const found = await launchOf(ports, launch, client)
   if (found === undefined) throw new OAuthError('invalid_request', 'launch is not known, or was used')
-  if (found.user !== undefined && found.user !== user.name) throw new OAuthError('access_denied', 'Somebody else launched the app')
+  if ((found.user ?? user.name) !== user.name || (found.subject ?? user.subject) !== user.subject)
+    throw new OAuthError('access_denied', 'Somebody else launched the app')
   return found
 }
 

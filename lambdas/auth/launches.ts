@@ -1,12 +1,18 @@
 /** Launches from within a health record: who opened which app for which patient. https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch */
 import { isId } from '../fhir/resource.ts'
+import type { Client } from '../ports/clients.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
+import { isOf, registrationOf } from './user-grant.ts'
 
 /** `user`: the name of who launched it, and nobody else may go on. `patient`, `encounter`: ids, without their types. */
 export type Launch = {
   readonly client: string
+  /** Of the client, as of grants. */
+  readonly registeredAt?: number
   readonly user?: string
+  /** Of the user: another of the same name is another. */
+  readonly subject?: string
   readonly patient?: string
   readonly encounter?: string
   readonly tenant?: string
@@ -27,9 +33,9 @@ export async function makeLaunch({ grants, clock }: Ports, launch: Launch): Prom
 }
 
 /** undefined: it is unknown, another client's, or was used. */
-export async function launchOf({ grants }: Pick<Ports, 'grants'>, token: string, client: string): Promise<Launch | undefined> {
+export async function launchOf({ grants }: Pick<Ports, 'grants'>, token: string, client: Client): Promise<Launch | undefined> {
   const launch = (await grants.get('launch', fingerprintOf(token)))?.value as Launch | undefined
-  return launch?.client === client ? launch : undefined
+  return launch !== undefined && isOf(client, launch) ? launch : undefined
 }
 
 /** Whether it was still to be used. */
@@ -38,9 +44,11 @@ export const useLaunch = ({ grants }: Pick<Ports, 'grants'>, token: string): Pro
 
 /** By an operator. RangeError where there is no such client or user, or an id is none. */
 export async function launchFrom(ports: Ports & Pick<AuthPorts, 'clients' | 'users'>, launch: Launch): Promise<string> {
-  const { client, user, patient, encounter } = launch
-  if ((await ports.clients.get(client)) === undefined) throw new RangeError(`There is no client ${client}`)
-  if (user !== undefined && (await ports.users.get(user)) === undefined) throw new RangeError(`There is no user ${user}`)
+  const { patient, encounter } = launch
+  const client = await ports.clients.get(launch.client)
+  if (client === undefined) throw new RangeError(`There is no client ${launch.client}`)
+  const user = launch.user === undefined ? undefined : await ports.users.get(launch.user)
+  if (launch.user !== undefined && user === undefined) throw new RangeError(`There is no user ${launch.user}`)
   for (const id of [patient, encounter]) if (id !== undefined && !isId(id)) throw new RangeError(`${id} is no id: without its type`)
-  return makeLaunch(ports, launch)
+  return makeLaunch(ports, { ...launch, ...registrationOf(client), ...(user === undefined ? {} : { subject: user.subject }) })
 }

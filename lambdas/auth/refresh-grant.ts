@@ -9,7 +9,7 @@ import { wantedOf } from './granted-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
 import { fingerprintOf } from './unguessable.ts'
-import { noLonger, type Refreshing, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+import { isOf, noLonger, type Refreshing, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** OAuthError `invalid_grant`. */
 export async function exchangeRefresh(
@@ -19,7 +19,7 @@ export async function exchangeRefresh(
 ): Promise<AuthResponse> {
   const known = await ports.grants.get('refresh', fingerprintOf(required(parameters, 'refresh_token')))
   const value = known?.value as Refreshing | undefined
-  if (known === undefined || value === undefined || value.grant.client !== client.id) throw noLonger()
+  if (known === undefined || value === undefined || !isOf(client, value.grant)) throw noLonger()
   const { grant, issuedAt, used } = value
   request.note({ user: grant.user })
   if (used) return reused(ports, grant)

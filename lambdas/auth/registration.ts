@@ -15,7 +15,7 @@ export type ClientRequest = Pick<Client, 'id' | 'name' | 'scopes' | 'redirectUri
   readonly patient?: string
 }
 
-export function registeredClient(request: ClientRequest, changedAt: number): Client {
+export function registeredClient(request: ClientRequest, registeredAt: number): Client {
   const { id, name, authentication, redirectUris, mayIntrospect, patient } = request
   if (!isClientId(id)) throw new RangeError('The id of a client is 1 to 64 letters, digits, ".", "_" and "-"')
   checkAuthentication(authentication)
@@ -25,7 +25,8 @@ export function registeredClient(request: ClientRequest, changedAt: number): Cli
     if (fault !== undefined) throw new RangeError(`The redirect URI ${shown(uri)} ${fault}`)
   }
   return {
-    ...{ id, name: checkedName(name), authentication, redirectUris: [...new Set(redirectUris)], mayIntrospect, changedAt },
+    ...{ id, name: checkedName(name), authentication, redirectUris: [...new Set(redirectUris)], mayIntrospect },
+    ...{ registeredAt, changedAt: registeredAt },
     ...{ scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
     ...(patient === undefined ? {} : { patient: checkedReference(patient.includes('/') ? patient : `Patient/${patient}`, ['Patient']) }),
   }

@@ -6,7 +6,7 @@ import { NO_STORE, OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
 import { readToken } from './signed-token.ts'
 import { fingerprintOf } from './unguessable.ts'
-import { type Refreshing, revokeGrant } from './user-grant.ts'
+import { isOf, type Refreshing, revokeGrant } from './user-grant.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 
@@ -33,7 +33,7 @@ async function revoked(ports: RevokePorts, token: string, client: Client, reques
     return true
   }
   const refreshing = (await ports.grants.get('refresh', fingerprintOf(token)))?.value as Refreshing | undefined
-  if (refreshing?.grant.client !== client.id) return false
+  if (refreshing === undefined || !isOf(client, refreshing.grant)) return false
   request.note({ user: refreshing.grant.user })
   await revokeGrant(ports, refreshing.grant)
   return true

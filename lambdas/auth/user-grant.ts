@@ -15,6 +15,8 @@ import { fingerprintOf, unguessable } from './unguessable.ts'
 
 export type UserGrant = {
   readonly client: string
+  /** Of the client: what an earlier one of its id was granted is not its own. */
+  readonly registeredAt?: number
   /** The name, and what stays of a user when a name is given again. */
   readonly user: string
   readonly subject: string
@@ -38,6 +40,14 @@ export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'r
 
 /** A refresh token. `issuedAt`: milliseconds since 1970. `used`: it was exchanged for the next one. */
 export type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly used: boolean }
+
+/** Whether it is this client's, and not that of an earlier one of its id. */
+export const isOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
+  granted.client === id && granted.registeredAt === registeredAt
+
+/** What a grant keeps of it. */
+export const registrationOf = ({ registeredAt }: Pick<UserGrant, 'registeredAt'>): Pick<UserGrant, 'registeredAt'> =>
+  registeredAt === undefined ? {} : { registeredAt }
 
 /** By which a client's refresh tokens of a user are listed. */
 export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`

@@ -22,6 +22,8 @@ export type Client = {
   readonly patient?: string
   /** Learns of tokens of other clients. */
   readonly mayIntrospect: boolean
+  /** Milliseconds since 1970. Who is removed and registered again is another, whatever the id; absent: from before this was kept. */
+  readonly registeredAt?: number
   /** Milliseconds since 1970: of the last change. */
   readonly changedAt: number
 }

@@ -3,39 +3,43 @@ import { expect, it, jest } from '@jest/globals'
 import { consentOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/consents.ts'
 import { isRevoked } from '../../lambdas/auth/revoked.ts'
 import { ownerOf, type UserGrant } from '../../lambdas/auth/user-grant.ts'
+import type { Client } from '../../lambdas/ports/clients.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 import { MemoryRevocations } from '../fixtures/memory/revocations.ts'
 
 const PAIR = { client: 'app', subject: 'ann' }
+const APP = { id: 'app' } as Client
 
 it('of an app that asks a thousand times 200 grants are kept, the others end, and all end when it is withdrawn', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const revocations = new MemoryRevocations(clock.now)
   const ports = { grants: new MemoryGrants(clock.now), revocations, clock }
+  const consent = () => consentOf(ports, APP, 'ann')
   const counting = async (): Promise<readonly number[]> => {
     const revoked = await Promise.all(Array.from({ length: 1_000 }, (_, i) => isRevoked(revocations, [`sid:s${i}`], 1_000_000)))
     return revoked.flatMap((ended, i) => (ended ? [] : [i]))
   }
   for (let i = 0; i < 1_000; i++)
     await rememberConsent(ports, { ...PAIR, sid: `s${i}`, scopes: ['openid'] } as unknown as UserGrant, ['openid'])
-  expect((await consentOf(ports, PAIR))?.sids).toHaveLength(200)
+  expect((await consent())?.sids).toHaveLength(200)
   expect(await counting()).toEqual(Array.from({ length: 200 }, (_, i) => 800 + i))
   await withdrawConsent(ports, PAIR)
-  expect([await counting(), await consentOf(ports, PAIR)]).toEqual([[], undefined])
+  expect([await counting(), await consent()]).toEqual([[], undefined])
 })
 
 it('an app that refreshed its tokens for months is withdrawn from by one revocation; where that fails, the consent is still there', async () => {
   const clock = { now: () => 1_000_000, newId: () => '' }
   const ports = { grants: new MemoryGrants(clock.now), revocations: new MemoryRevocations(clock.now), clock }
+  const consent = () => consentOf(ports, APP, 'ann')
   const grant = { ...PAIR, sid: 'long', scopes: ['offline_access'] } as unknown as UserGrant
   await rememberConsent(ports, { ...grant, sid: 'new' }, ['offline_access'])
   const rotated = { owner: ownerOf(PAIR), value: { grant, issuedAt: 1_000_000, used: true } }
   for (let i = 0; i < 2_000; i++) await ports.grants.add('refresh', `token${i}`, rotated)
   const revoke = jest.spyOn(ports.revocations, 'revoke').mockRejectedValueOnce(new Error('broken'))
   await expect(withdrawConsent(ports, PAIR)).rejects.toThrow('broken')
-  expect(await consentOf(ports, PAIR)).toBeDefined()
+  expect(await consent()).toBeDefined()
   const remove = jest.spyOn(ports.grants, 'remove')
   await withdrawConsent(ports, PAIR)
   expect(revoke.mock.calls.slice(1).map(([{ mark }]) => mark)).toEqual(['sid:new', 'sid:long'])
-  expect([remove.mock.calls, await consentOf(ports, PAIR)]).toEqual([[['consent', ownerOf(PAIR)]], undefined])
+  expect([remove.mock.calls, await consent()]).toEqual([[['consent', ownerOf(PAIR)]], undefined])
 })

@@ -114,7 +114,7 @@ describe('A client', () => {
     const uris = ['https://a.example/', 'https://a.example/']
     expect(registeredClient({ ...request, patient: 'p1', redirectUris: uris, tenants: ['a', '*'] }, 5)).toEqual({
       ...{ id: 'app', name: 'An app', scopes: ['system/Patient.rs', 'launch'], redirectUris: ['https://a.example/'], tenants: ['a', '*'] },
-      ...{ mayIntrospect: false, authentication: { kind: 'public' }, patient: 'Patient/p1', changedAt: 5 },
+      ...{ mayIntrospect: false, authentication: { kind: 'public' }, patient: 'Patient/p1', registeredAt: 5, changedAt: 5 },
     })
   })
 

@@ -47,7 +47,8 @@ describe('fhir client', () => {
     expect(await clients.list()).toEqual([
       {
         ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false },
-        ...{ authentication: { kind: 'secret', hashes: [fingerprintOf(secret)] }, changedAt: expect.any(Number) },
+        ...{ authentication: { kind: 'secret', hashes: [fingerprintOf(secret)] } },
+        ...{ registeredAt: expect.any(Number), changedAt: expect.any(Number) },
       },
     ])
     const listed = await fhir('client', 'list', '--data', data)

@@ -1,0 +1,89 @@
+/** A client or a user of a name that was another's before: nothing of the other's is theirs. */
+import { beforeEach, expect, it } from '@jest/globals'
+import { launchFrom } from '../../lambdas/auth/launches.ts'
+import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
+import { allow, backOf, browser, logIn } from './browser.ts'
+
+const BACK = 'https://app.example/back'
+const SCOPES = ['openid', 'offline_access', 'launch', 'user/*.rs']
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'offline_access user/*.rs' }
+
+let auth: Authorization
+
+const register = (registeredAt: number) => auth.addClient('app', { redirectUris: [BACK], scopes: SCOPES, registeredAt })
+
+beforeEach(async () => {
+  auth = await authorization()
+  await register(T0 + 1)
+  await auth.addUser('ann')
+})
+
+const given = (grant_type: string, form: Record<string, string>) =>
+  auth.ask('POST', '/auth/token', { form: { client_id: 'app', client_secret: SECRET, grant_type, ...form } })
+const tokens = (code: string) => given('authorization_code', { code, redirect_uri: BACK })
+
+/** A user in a browser who has let the app in: with a code that was not exchanged, and a refresh token. */
+async function letIn() {
+  const user = browser(auth)
+  const { sent } = backOf(await allow(user, await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')))
+  const { body } = await tokens(sent.code!)
+  const { code } = backOf(await user.open('/auth/authorize', ASKED)).sent
+  return { user, code: code!, refresh: body.refresh_token as string }
+}
+
+it('a client registered again is asked about again, and exchanges nothing that an earlier one was given', async () => {
+  const { user, code, refresh } = await letIn()
+  expect((await user.open('/auth/account')).text).toContain('Withdraw from The app app')
+  await register(T0 + 2)
+  expect((await user.open('/auth/account')).text).toContain('You have let no app in')
+  const page = await user.open('/auth/authorize', ASKED)
+  expect([page.status, page.text.includes('Let The app app in?')]).toEqual([200, true])
+  expect([(await tokens(code)).body.error, (await given('refresh_token', { refresh_token: refresh })).body.error]).toEqual([
+    'invalid_grant',
+    'invalid_grant',
+  ])
+  const { sent } = backOf(await allow(user, await user.open('/auth/authorize', ASKED)))
+  expect((await tokens(sent.code!)).status).toBe(200)
+  expect(backOf(await user.open('/auth/authorize', ASKED)).sent.code).toBeDefined()
+  // What it was allowed before is not joined to what it is allowed now.
+  await register(T0 + 3)
+  await allow(user, await user.open('/auth/authorize', { ...ASKED, scope: 'openid' }))
+  expect((await user.open('/auth/authorize', ASKED)).text).toContain('Let The app app in?')
+})
+
+it('a client that was only changed keeps what it was given', async () => {
+  const { user, code, refresh } = await letIn()
+  await auth.clients.change('app', (client) => ({ ...client!, name: 'Renamed', changedAt: T0 + 9 }))
+  expect(backOf(await user.open('/auth/authorize', ASKED)).sent.code).toBeDefined()
+  expect([(await tokens(code)).status, (await given('refresh_token', { refresh_token: refresh })).status]).toEqual([200, 200])
+})
+
+it('a client that is removed is on no page of an account', async () => {
+  const { user } = await letIn()
+  await auth.clients.change('app', () => undefined)
+  expect((await user.open('/auth/account')).text).toContain('You have let no app in')
+})
+
+it('a user of a name that was another’s is not logged in, has let nobody in, and is asked', async () => {
+  const { user, code, refresh } = await letIn()
+  await auth.addUser('ann', { subject: 'another' })
+  expect((await user.open('/auth/account')).text).toContain('Sign in')
+  expect([(await tokens(code)).body.error, (await given('refresh_token', { refresh_token: refresh })).body.error]).toEqual([
+    'invalid_grant',
+    'invalid_grant',
+  ])
+  const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+  expect(page.text).toContain('Let The app app in?')
+})
+
+it('a launch is of the client and the user who were there when it was made', async () => {
+  const asked = async (change: () => Promise<unknown>) => {
+    const launch = await launchFrom(auth.ports, { client: 'app', user: 'ann' })
+    await change()
+    const user = browser(auth)
+    return logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'launch user/*.rs', launch }), 'ann')
+  }
+  expect((await asked(async () => undefined)).text).toContain('Let The app app in?')
+  expect(backOf(await asked(() => register(T0 + 2))).sent.error).toBe('invalid_request')
+  expect(backOf(await asked(() => auth.addUser('ann', { subject: 'another' }))).sent.error).toBe('access_denied')
+})
