@@ -14,6 +14,7 @@ const LONG = [
     'bin/damage',
     'bin/faults',
     'infra/bundles',
+    'infra/conditions',
     'bin/output',
     'runtime/power-cut',
     'runtime/restoring',

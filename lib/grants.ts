@@ -100,6 +100,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     statements: [onObjects(aws, ['s3:GetObject', 's3:PutObject'], SEARCHES), onBucket(aws), decrypts(aws), encrypts(aws)],
   }),
   progress: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
+  conditions: (aws) => onState(aws, ['dynamodb:GetItem'], DEFINITIONS),
   definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
   verification(aws) {

@@ -8,9 +8,9 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * resources: reads versions. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index.
  * rebuilding: makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
- * verification: reads what proves access tokens: public keys, and what was revoked. published-keys: reads the former only. revoking: reads and
- * writes the latter. clients, users: reads who is registered. grants: what the authorization server remembers. signing: signs tokens. keys:
- * makes and ends the keys that does with.
+ * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
+ * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. grants: what
+ * the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does with.
  */
 export type PortName =
   | 'resources'
@@ -26,6 +26,7 @@ export type PortName =
   | 'seal'
   | 'audit'
   | 'verification'
+  | 'conditions'
   | 'published-keys'
   | 'revoking'
   | 'clients'
@@ -62,7 +63,7 @@ export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migra
 export type FunctionName = HttpFunction | Worker
 
 /** Of every function that answers who has to say who it is. */
-const ASKED: readonly PortName[] = ['verification', 'audit']
+const ASKED: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
 const WRITING: readonly PortName[] = [...SEARCHING, 'writer', ...ASKED]
 
@@ -94,12 +95,14 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
 
 const OF_TOKENS: ReadonlySet<FunctionName> = new Set(['discovery', 'token', 'introspect', 'revoke', 'authorize', 'tend-keys'])
 
+const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions'])
+
 /** The functions of a stage, and their ports, by whether it asks for tokens. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
   (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => access === 'token' || !OF_TOKENS.has(name))
 
 export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
-  FUNCTIONS[name].filter((port) => access === 'token' || port !== 'verification')
+  FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 
 /** The function that answers: one for each interaction, but the kinds of history together, those of search, and the pages. */
 export function functionOf(code: InteractionCode | AuthCode): HttpFunction {

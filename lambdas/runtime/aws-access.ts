@@ -1,7 +1,7 @@
 /** Who is let in at a deployed function. What proves a token is in the table of state: no client's row is read, and nobody is asked. */
 import { byToken, namedByGateway, openToAll } from '../http/authenticators.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
-import { clock, config, places } from './aws.ts'
+import { clock, config, places, reading } from './aws.ts'
 import { fetched, publicKeys, revocations } from './aws-authorization.ts'
 import { report } from './aws-log.ts'
 import type { Config } from './config.ts'
@@ -9,13 +9,22 @@ import { once } from './once.ts'
 import { verifierOf } from './verifier-of.ts'
 
 const AUTHENTICATORS: Readonly<Record<Config['access'], () => Authenticator>> = {
-  token: () => byToken(verify()),
+  token: () => withConditions(byToken(verify())),
   iam: () => namedByGateway,
   open: () => openToAll,
 }
 
 /** Of the setting `access`. Whatever the gateway lets through: only what says openly that it is open is. */
 export const authenticator = /* @__PURE__ */ once((): Authenticator => AUTHENTICATORS[config().access]())
+
+/** Conditions of scopes may name what the tenant has defined: it is looked up for who has some, for most have none. */
+const withConditions =
+  (authenticator: Authenticator): Authenticator =>
+  async (http) => {
+    const token = await authenticator(http)
+    if (token?.scopes.some((scope) => scope.includes('?'))) await reading().refresh(clock().now())
+    return token
+  }
 
 const verify = () =>
   verifierOf(config(), places().baseUrl, {

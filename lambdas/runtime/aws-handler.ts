@@ -6,8 +6,7 @@ import { type GatewayEvent, type GatewayResult, requestIdOf, requestOf, resultOf
 import type { Steps } from '../http/pipeline.ts'
 import type { StepParts } from '../http/pipelines/reading.ts'
 import { type ServerParts, server } from '../http/server.ts'
-import type { ReadingOf } from '../search/reading.ts'
-import { audit, clock, config, places, plainReading } from './aws.ts'
+import { audit, clock, config, reading as known, places } from './aws.ts'
 import { authenticator } from './aws-access.ts'
 import { report } from './aws-log.ts'
 
@@ -15,8 +14,8 @@ export type HttpFunctionParts = {
   readonly interactions?: ServerParts['interactions']
   readonly endpoints?: ServerParts['endpoints']
   readonly steps: Steps
-  /** Absent: nobody's definitions matter. */
-  readonly reading?: { readonly refresh: (at: number) => Promise<void>; readonly now: ReadingOf }
+  /** Absent: what somebody defined matters only where a scope may name it. */
+  readonly reading?: { readonly refresh: (at: number) => Promise<void> }
   readonly seal?: { readonly ready: () => Promise<void> }
 }
 
@@ -35,7 +34,7 @@ export const stepParts = (): StepParts => ({ ...unaskedParts(), authenticator: a
 /** What the answer needs is fetched while the function starts. Audit records are written before the answer goes out, for then it may sleep. */
 export function httpHandler(parts: HttpFunctionParts): (event: GatewayEvent) => Promise<GatewayResult> {
   const { interactions = {}, endpoints = {}, steps, reading, seal } = parts
-  const site: Site = { baseUrl: places().baseUrl, reading: (tenant) => reading?.now(tenant) ?? plainReading() }
+  const site: Site = { baseUrl: places().baseUrl, reading: (tenant) => known().now(tenant) }
   const serve = server({ interactions, endpoints, steps, site })
   const ready = (): Promise<unknown> => Promise.all([seal?.ready(), reading?.refresh(clock().now())])
   ready().catch(() => undefined)

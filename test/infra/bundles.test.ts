@@ -38,6 +38,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   seal: ['dynamodb'],
   audit: ['dynamodb'],
   verification: ['dynamodb', 'https', 'kms'],
+  conditions: ['dynamodb'],
   workflow: ['step-functions'],
   'published-keys': ['dynamodb', 'kms'],
   revoking: ['dynamodb'],

@@ -1,0 +1,76 @@
+/**
+ * A condition of a scope may name a parameter that a tenant has defined: every function that asks who asks looks up what is defined before it
+ * judges by one, whatever it is for. Where nothing was looked up, nothing would be granted.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import { type FunctionName, functionOf, portsOfStage } from '../../lambdas/functions/functions.ts'
+import { ADMISSION } from '../../lambdas/http/order.ts'
+import { ROUTES } from '../../lambdas/interactions/routes.ts'
+import { bundle } from '../../lib/bundle.ts'
+import { BASE, KEY, signedBy } from '../access/issuing.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import type { AskedOf, Rows } from './partitions-asked.ts'
+
+const DEFINITIONS = 'DEFINITIONS'
+/** A route for each function. */
+const ASKING = [
+  ...new Map(
+    ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').map((route) => [functionOf(route.interaction), route] as const),
+  ),
+]
+
+const tokenOf = (scope: string): string => {
+  const now = Math.floor(Date.now() / 1_000)
+  const who = { sub: 'app', azp: 'app', client_id: 'app', sid: 's', session_state: 's', acr: '0', client_auth: 'secret' }
+  return signedBy(KEY, { iss: BASE, aud: BASE, iat: now, exp: now + 600, jti: scope, typ: 'Bearer', ...who, scope })
+}
+
+/** A token is looked at before anything else: what is sent besides need not make sense. */
+const eventOf = ({ method, path }: (typeof ROUTES)[number], scope: string) => ({
+  httpMethod: method,
+  resource: path,
+  pathParameters: { type: 'Observation', id: '1', versionId: '1', owner: 'Patient', ownerId: '1' },
+  multiValueHeaders: { authorization: [`Bearer ${tokenOf(scope)}`], 'content-type': ['application/fhir+json'] },
+  body: '{}',
+})
+
+const SCOPES = ['system/*.cruds', 'system/*.cruds?mine=x']
+
+it('what is defined is known to every function that judges by a condition', async () => {
+  const bundles = await bundle(newFolder())
+  const rows = ASKING.flatMap(([name, route]) =>
+    SCOPES.map((scope) => ({ bundle: join(bundles[name].folder, `${name}.js`), event: eventOf(route, scope) })),
+  )
+  const input: Rows = { rows, key: KEY.published, environment: ENVIRONMENT }
+  const { stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, 'partitions-asked.ts')], {
+    input: JSON.stringify(input),
+  })
+  if (stdout.length === 0) throw new Error(stderr.toString())
+  const answers = JSON.parse(stdout.toString()) as readonly AskedOf[]
+  for (const { status } of answers) expect([401, 503]).not.toContain(status)
+  const looking = (nth: number) => ASKING.flatMap(([name], i) => (answers[2 * i + nth]!.partitions.includes(DEFINITIONS) ? [name] : []))
+  expect(looking(1)).toEqual(ASKING.map(([name]) => name))
+  // Those that need it for nothing else take no time for it where a token has no condition.
+  const spared = ['history', 'read', 'reindex', 'reindex-status', 'vread']
+  expect(looking(0).sort()).toEqual(
+    ASKING.map(([name]) => name)
+      .filter((name) => !spared.includes(name))
+      .sort(),
+  )
+})
+
+it('and may be read by each of them, in stages that give tokens only', () => {
+  const mayLook = (name: FunctionName, access: string): boolean =>
+    portsOfStage(name, access).some((port) => ['conditions', 'progress', 'definitions'].includes(port))
+  expect(ASKING.filter(([name]) => !mayLook(name, 'token'))).toEqual([])
+  expect(['vread', 'history'].filter((name) => mayLook(name as FunctionName, 'iam'))).toEqual([])
+})
+
+const ENVIRONMENT = {
+  ...{ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x' },
+  ...{ FHIR_ACCESS: 'token', FHIR_BASE_URL: BASE, FHIR_AUDIT_DURABILITY: 'batched' },
+  ...{ FHIR_TABLE: 'resources', FHIR_STATE_TABLE: 'state', FHIR_BUCKET: 'bucket' },
+  FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:rebuild',
+}

@@ -1,0 +1,48 @@
+/**
+ * Run as a process: node test/infra/partitions-asked.ts, rows of JSON on its standard input. Hands each bundled function an event, on a table of
+ * state that has what proves a token and nothing else, and prints what each answered and asked.
+ */
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { deflateRawSync } from 'node:zlib'
+import type { PublicKey } from '../../lambdas/ports/signing-keys.ts'
+
+/** `bundle`: the file of a handler, loaded anew for each row. */
+export type AskedRow = { readonly bundle: string; readonly event: object }
+export type AskedOf = { readonly status: number; readonly partitions: readonly string[] }
+export type Rows = { readonly rows: readonly AskedRow[]; readonly key: PublicKey; readonly environment: Readonly<Record<string, string>> }
+
+type Called = { readonly Key?: { readonly pk: { readonly S: string } }; readonly RequestItems?: Readonly<Record<string, unknown>> }
+
+const { rows, key, environment } = JSON.parse(await text(process.stdin)) as Rows
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+const keys = [{ id: 'key', key, madeAt: 0 }]
+const ITEMS: Readonly<Record<string, object>> = {
+  SEAL: { key: { B: base64(new Uint8Array(32)) } },
+  SIGNING_KEYS: { n: { N: '1' }, z: { B: base64(deflateRawSync(JSON.stringify(keys))) } },
+}
+
+let partitions: string[] = []
+const server = createServer(async (request, response) => {
+  const { Key, RequestItems }: Called = JSON.parse((await text(request)) || '{}')
+  if (Key !== undefined) partitions.push(Key.pk.S)
+  const item = ITEMS[Key?.pk.S ?? '']
+  const answer = RequestItems === undefined ? { Items: [], ...(item && { Item: item }) } : { Responses: {}, UnprocessedItems: {} }
+  response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify(answer))
+})
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+Object.assign(process.env, environment, { AWS_ENDPOINT_URL: endpoint, FHIR_SEARCH_ENDPOINT: endpoint, FHIR_SEARCH_SIGNING: 'none' })
+
+const require = createRequire(import.meta.url)
+const answers: AskedOf[] = []
+for (const { bundle, event } of rows) {
+  for (const file of Object.keys(require.cache)) delete require.cache[file]
+  partitions = []
+  const { handler } = require(bundle) as { readonly handler: (event: object) => Promise<{ readonly statusCode: number }> }
+  const { statusCode } = await handler(event)
+  answers.push({ status: statusCode, partitions })
+}
+process.stdout.write(JSON.stringify(answers), () => process.exit())
