@@ -11,8 +11,8 @@ import type { AuthRequest } from './endpoint.ts'
 import { networkOf } from './network.ts'
 import { OAuthError } from './oauth-error.ts'
 import { type Parameters, parametersOf } from './parameters.ts'
+import { refreshOf } from './refresh-tokens.ts'
 import { fingerprintOf } from './unguessable.ts'
-import type { Refreshing } from './user-grant.ts'
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
@@ -46,12 +46,12 @@ export async function authenticate(ports: AssertionPorts, request: AuthRequest):
  * A public client need not say who it is where its refresh token does, and fhirclient does not.
  * https://www.rfc-editor.org/rfc/rfc6749#section-6
  */
-async function namedByToken({ grants }: AssertionPorts, { headers }: AuthRequest, parameters: Parameters): Promise<Parameters> {
+async function namedByToken(ports: AssertionPorts, { headers }: AuthRequest, parameters: Parameters): Promise<Parameters> {
   const token = parameters.get('refresh_token')
   const isNamed = headers.authorization !== undefined || parameters.has('client_id') || parameters.has('client_assertion')
   if (isNamed || token === undefined || parameters.get('grant_type') !== 'refresh_token') return parameters
-  const kept = (await grants.get('refresh', fingerprintOf(token)))?.value as Refreshing | undefined
-  return kept === undefined ? parameters : new Map([...parameters, ['client_id', kept.grant.client]])
+  const found = await refreshOf(ports, token)
+  return found === undefined ? parameters : new Map([...parameters, ['client_id', found.grant.client]])
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1 asks for the header. */

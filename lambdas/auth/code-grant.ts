@@ -3,6 +3,7 @@ import type { Authenticated } from './client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { required } from './parameters.ts'
 import { checkVerifier } from './pkce.ts'
+import { nextRefresh, refreshKindOf } from './refresh-tokens.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
 import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
@@ -46,9 +47,13 @@ export async function exchangeCode(
   if (ports.clock.now() >= issuedAt + LIFE || redirectUri !== value.redirectUri) throw noLonger()
   checkVerifier(parameters, challenge, ports.choices)
   const user = await userOf(ports, grant, issuedAt)
+  const kind = refreshKindOf(grant, client)
+  const refresh = kind === undefined ? undefined : nextRefresh(grant, kind, ports.clock.now())
+  const answer = await tokensFor(ports, grant, { client, by, user, refresh, ...(nonce === undefined ? {} : { nonce }) }, request)
+  // The code goes last: where a machine fails before, it may be sent again.
+  if (refresh !== undefined) await ports.grants.add('refresh', refresh.key, refresh.entry)
   const used = { ...known, value: { ...value, used: true } }
-  if (!(await ports.grants.replace('code', known, used))) return reused(ports, grant)
-  return tokensFor(ports, grant, { client, by, user, ...(nonce === undefined ? {} : { nonce }) }, request)
+  return (await ports.grants.replace('code', known, used)) ? answer : reused(ports, grant)
 }
 
 async function reused(ports: UserGrantPorts, grant: UserGrant): Promise<never> {

@@ -2,7 +2,7 @@
 import type { Client } from '../ports/clients.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
-import { isOf, ownerOf, type Refreshing, registrationOf, revokeGrant, type UserGrant } from './user-grant.ts'
+import { isOf, ownerOf, registrationOf, revokeGrant, type UserGrant } from './user-grant.ts'
 
 /** `asked`: what was decided about; `granted`: what of it was allowed. `sids`: of grants whose tokens may still count, and until when (ms since 1970). */
 export type Consent = {
@@ -69,14 +69,14 @@ export async function consentsOf({ grants, clients }: Pick<AuthPorts, 'grants' |
 }
 
 /**
- * Nothing that it gave counts any more. Of each rotation a refresh token is kept, for months: a grant is revoked once, and what is kept of it
- * expires. The consent goes last: where something fails, it is still there to be withdrawn.
+ * Nothing that it gave counts any more; what is kept of it expires. The consent goes last: where something fails, it is still there to be
+ * withdrawn.
  */
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
   const owner = ownerOf(pair)
   const consent = (await ports.grants.get('consent', owner))?.value as Consent | undefined
   const listed = consent?.sids.map(({ sid }) => sid) ?? []
-  const refreshed = (await ports.grants.listOf('refresh', owner)).map(({ value }) => (value as Refreshing).grant.sid)
+  const refreshed = (await ports.grants.listOf('refresh', owner)).map(({ value }) => (value as { readonly grant: UserGrant }).grant.sid)
   for (const sid of new Set([...listed, ...refreshed])) await revokeGrant(ports, { sid })
   await ports.grants.remove('consent', owner)
 }

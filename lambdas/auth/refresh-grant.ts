@@ -8,8 +8,8 @@ import type { AuthRequest, AuthResponse } from './endpoint.ts'
 import { wantedOf } from './granted-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
-import { fingerprintOf } from './unguessable.ts'
-import { isOf, noLonger, type Refreshing, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
+import { nextRefresh, refreshKindOf, refreshOf } from './refresh-tokens.ts'
+import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
 /** OAuthError `invalid_grant`. */
 export async function exchangeRefresh(
@@ -17,17 +17,20 @@ export async function exchangeRefresh(
   { client, by, parameters }: Authenticated,
   request: AuthRequest,
 ): Promise<AuthResponse> {
-  const known = await ports.grants.get('refresh', fingerprintOf(required(parameters, 'refresh_token')))
-  const value = known?.value as Refreshing | undefined
-  if (known === undefined || value === undefined || !isOf(client, value.grant)) throw noLonger()
-  const { grant, issuedAt, used } = value
+  const found = await refreshOf(ports, required(parameters, 'refresh_token'))
+  if (found === undefined || !isOf(client, found.grant)) throw noLonger()
+  const { grant, known, issuedAt, half, isNewest } = found
   request.note({ user: grant.user })
-  if (used) return reused(ports, grant)
+  if (!isNewest) return reused(ports, grant)
   const scopes = fewerOf(grant, parameters.get('scope'))
   const user = await userOf(ports, grant, issuedAt)
-  if (!grant.scopes.includes('offline_access') && (await ports.grants.get('session', grant.session)) === undefined) throw noLonger()
-  if (!(await ports.grants.replace('refresh', known, { ...known, owner: '', value: { ...value, used: true } }))) return reused(ports, grant)
-  return tokensFor(ports, grant, { client, by, user, scopes }, request)
+  const kind = refreshKindOf(grant, client)
+  if (kind === undefined) throw noLonger()
+  if (kind === 'online_access' && (await ports.grants.get('session', grant.session)) === undefined) throw noLonger()
+  const refresh = nextRefresh(grant, kind, ports.clock.now(), half)
+  const answer = await tokensFor(ports, grant, { client, by, user, scopes, refresh }, request)
+  // It takes the place of the one that was sent last: where a machine fails before, that may be sent again.
+  return (await ports.grants.replace('refresh', known, refresh.entry)) ? answer : reused(ports, grant)
 }
 
 /** OAuthError `invalid_scope` where more is asked for than was granted. */

@@ -4,9 +4,9 @@ import { authenticate } from './client-authentication.ts'
 import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
 import { NO_STORE, OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
+import { refreshOf } from './refresh-tokens.ts'
 import { readToken } from './signed-token.ts'
-import { fingerprintOf } from './unguessable.ts'
-import { isOf, type Refreshing, revokeGrant } from './user-grant.ts'
+import { isOf, revokeGrant } from './user-grant.ts'
 
 export type RevokePorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
 
@@ -32,7 +32,7 @@ async function revoked(ports: RevokePorts, token: string, client: Client, reques
     await ports.revocations.revoke({ mark: `jti:${claims.jti}`, before: until, until })
     return true
   }
-  const refreshing = (await ports.grants.get('refresh', fingerprintOf(token)))?.value as Refreshing | undefined
+  const refreshing = await refreshOf(ports, token)
   if (refreshing === undefined || !isOf(client, refreshing.grant)) return false
   request.note({ user: refreshing.grant.user })
   await revokeGrant(ports, refreshing.grant)

@@ -8,10 +8,9 @@ import { commonTenants } from './common-tenants.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { scopesOfUser } from './granted-scopes.ts'
 import { idToken } from './id-token.ts'
-import { LONGEST_ACCESS, LONGEST_LIFE, REFRESH_LIFE } from './lifetimes.ts'
+import { LONGEST_ACCESS, LONGEST_LIFE } from './lifetimes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { isRevoked } from './revoked.ts'
-import { fingerprintOf, unguessable } from './unguessable.ts'
 
 export type UserGrant = {
   readonly client: string
@@ -37,9 +36,6 @@ export type UserGrant = {
 }
 
 export type UserGrantPorts = Pick<AuthPorts, 'clients' | 'users' | 'grants' | 'revocations' | 'keys' | 'clock' | 'choices' | 'keySource'>
-
-/** A refresh token. `issuedAt`: milliseconds since 1970. `used`: it was exchanged for the next one. */
-export type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly used: boolean }
 
 /** Whether it is this client's, and not that of an earlier one of its id. */
 export const isOf = ({ id, registeredAt }: Client, granted: Pick<UserGrant, 'client' | 'registeredAt'>): boolean =>
@@ -72,20 +68,24 @@ export async function revokeGrant(
   await revocations.revoke({ mark: `sid:${sid}`, before: until, until })
 }
 
-/** How a token is asked for. `scopes`: fewer than were granted. `nonce`: of the request the code is from. */
+/** How a token is asked for. `scopes`: fewer than were granted. `nonce`: of the request the code is from. `refresh`: what is given along. */
 export type Asking = {
   readonly client: Client
   readonly by: ClientAuth
   readonly user: User
   readonly scopes?: readonly string[]
   readonly nonce?: string
+  readonly refresh: Given | undefined
 }
+
+/** `life`: seconds. */
+type Given = { readonly token: string; readonly life: number }
 
 /** Tokens for a grant, and the answer with them. What is registered, and what the user may, count as of now. */
 export async function tokensFor(
   ports: UserGrantPorts,
   grant: UserGrant,
-  { client, by, user, scopes = grant.scopes, nonce }: Asking,
+  { client, by, user, scopes = grant.scopes, nonce, refresh }: Asking,
   { baseUrl }: AuthRequest,
 ): Promise<AuthResponse> {
   const now = ports.clock.now()
@@ -98,7 +98,6 @@ export async function tokensFor(
     about: { preferred_username: user.name, ...personOf(grant, user), ...contextOf(grant) },
   }
   const made = await accessToken(ports, access)
-  const refresh = await refreshToken(ports, grant)
   const id = granted.includes('openid') ? { id_token: await idToken(ports, { access, authTime: grant.authTime, user, made, nonce }) } : {}
   return tokenAnswer({
     ...{ made, access },
@@ -121,14 +120,3 @@ const contextOf = ({ patient, encounter }: UserGrant) => ({
 /** https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html#launch-context-arrives-with-your-access_token */
 const shownOf = ({ patient, banner }: UserGrant, baseUrl: string) =>
   patient === undefined ? {} : { need_patient_banner: banner, smart_style_url: `${baseUrl}/auth/style` }
-
-/** undefined: none was granted. */
-async function refreshToken({ grants, clock }: Pick<AuthPorts, 'grants' | 'clock'>, grant: UserGrant) {
-  const kind = (['offline_access', 'online_access'] as const).find((scope) => grant.scopes.includes(scope))
-  if (kind === undefined) return undefined
-  const token = unguessable()
-  const value: Refreshing = { grant, issuedAt: clock.now(), used: false }
-  const life = REFRESH_LIFE[kind]
-  await grants.add('refresh', fingerprintOf(token), { owner: ownerOf(grant), value, expires: clock.now() + life })
-  return { token, life: life / 1000 }
-}

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
+import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
 import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET, type Settings, T0 } from './authorization.ts'
 import { allow, backOf, browser, logIn } from './browser.ts'
 
@@ -260,8 +261,73 @@ describe('a refresh token', () => {
     await auth.users.change('ann', (user) => ({ ...user!, scopes: ['user/Patient.r'] }))
     const { body } = await refresh(first.refresh_token)
     expect(body.scope).toBe('offline_access user/Patient.r')
-    await auth.addClient('app', { scopes: ['openid'] })
-    expect(await refresh(body.refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
+    await auth.addClient('app', { scopes: ['offline_access'] })
+    expect((await refresh(body.refresh_token)).body.scope).toBe('offline_access')
+  })
+
+  it('is worth nothing while its client may have none, and no client that may have none gets one', async () => {
+    const { code } = await codeFor('offline_access user/*.rs')
+    const first = await refreshable('offline_access online_access user/*.rs')
+    const without = (...taken: string[]) =>
+      auth.addClient('app', { redirectUris: [BACK], scopes: SCOPES.filter((each) => !taken.includes(each)) })
+    await without('offline_access', 'online_access')
+    expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
+    const { body } = await exchange(code)
+    expect([body.scope, body.refresh_token]).toEqual(['user/Observation.rs user/Patient.rs', undefined])
+    await without('offline_access')
+    expect((await refresh(first.refresh_token)).body).toMatchObject({
+      refresh_expires_in: 43_200,
+      scope: expect.not.stringContaining('offline'),
+    })
+  })
+
+  it('takes the place of the one before: of a grant one entry is kept, and the first one is known as used after months', async () => {
+    const first = await refreshable()
+    const { size } = auth.grants
+    let newest = first
+    for (let month = 0; month < 12; month++) {
+      auth.later(30 * 86_400_000)
+      newest = (await refresh(newest.refresh_token)).body
+    }
+    expect(auth.grants.size).toBe(size)
+    expect(await refresh(first.refresh_token)).toMatchObject(INVALID)
+    expect([await isActive(newest.access_token), (await refresh(newest.refresh_token)).status]).toEqual([false, 400])
+  })
+
+  it('counts still where the machine failed before it gave the next one', async () => {
+    const { code } = await codeFor('offline_access user/*.rs')
+    const failing = async (work: () => Promise<Answer>) => {
+      const { add, replace } = auth.grants
+      const fail = async () => Promise.reject(new Error('broken'))
+      Object.assign(auth.grants, { add: fail, replace: fail })
+      const { status, body } = await work()
+      Object.assign(auth.grants, { add, replace })
+      expect([status, body.access_token, body.refresh_token]).toEqual([500, undefined, undefined])
+    }
+    await failing(() => exchange(code))
+    const { body } = await exchange(code)
+    await failing(() => refresh(body.refresh_token))
+    expect((await refresh(body.refresh_token)).status).toBe(200)
+  })
+
+  it('of the time when each was kept by itself counts once, and is followed by one of today', async () => {
+    const first = await refreshable()
+    const [kept] = await auth.grants.listOf('refresh', 'subject-of-ann app')
+    const { grant, issuedAt } = kept!.value as { readonly grant: object; readonly issuedAt: number }
+    const old = async (key: string, used: boolean) =>
+      auth.grants.add('refresh', fingerprintOf(key), { owner: 'subject-of-ann app', value: { grant, issuedAt, used } })
+    await old('old', false)
+    await old('used', true)
+    expect(await refresh('old.x')).toMatchObject(INVALID)
+    auth = await started()
+    await old('old', false)
+    const { body: next } = await refresh('old')
+    expect((await refresh(next.refresh_token)).status).toBe(200)
+    expect(await refresh('old')).toMatchObject(INVALID)
+    expect(await isActive(next.access_token)).toBe(false)
+    await old('used', true)
+    expect(await refresh('used')).toMatchObject(INVALID)
+    expect(first.refresh_token).toMatch(/^[\w-]{43}\.[\w-]{43}$/)
   })
 
   it('opens the tenants that client and user have by now', async () => {

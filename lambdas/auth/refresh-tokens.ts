@@ -1,0 +1,56 @@
+/**
+ * Refresh tokens of grants. Each grant has one entry, which knows the newest of its tokens: the two halves of a token are which grant it is of,
+ * and which of its tokens. So that one used before is known as that as long as the newest counts, and nothing is kept of it.
+ */
+import { narrowedTo } from '../access/scopes.ts'
+import type { Client } from '../ports/clients.ts'
+import type { Grant, KeptGrant } from '../ports/grants.ts'
+import type { AuthPorts } from './endpoint.ts'
+import { REFRESH_LIFE } from './lifetimes.ts'
+import { fingerprintOf, unguessable } from './unguessable.ts'
+import { ownerOf, type UserGrant } from './user-grant.ts'
+
+/**
+ * `issuedAt`: of the newest, milliseconds since 1970. `newest`: SHA-256 of its second half; absent: of the time when tokens had one half, and an
+ * entry each, which was `used` when it was exchanged for the next one.
+ */
+type Refreshing = { readonly grant: UserGrant; readonly issuedAt: number; readonly newest?: string; readonly used?: boolean }
+
+export type RefreshKind = keyof typeof REFRESH_LIFE
+
+/** One that was sent. */
+export type Refresh = {
+  readonly known: KeptGrant
+  readonly half: string
+  readonly grant: UserGrant
+  readonly issuedAt: number
+  readonly isNewest: boolean
+}
+
+/** One that is made. `life`: seconds. `entry`: what is to be kept under `key` before it is given to anybody. */
+export type NextRefresh = { readonly token: string; readonly life: number; readonly key: string; readonly entry: Grant }
+
+/** undefined: it is none, or no longer. */
+export async function refreshOf({ grants }: Pick<AuthPorts, 'grants'>, token: string): Promise<Refresh | undefined> {
+  const [half = '', second] = token.split('.')
+  const known = await grants.get('refresh', fingerprintOf(half))
+  if (known === undefined) return undefined
+  const { grant, issuedAt, newest, used = false } = known.value as Refreshing
+  const isNewest = newest === undefined ? second === undefined && !used : second !== undefined && fingerprintOf(second) === newest
+  return { known, half, grant, issuedAt, isNewest }
+}
+
+/** undefined: none was granted, or the client may have none by now. */
+export function refreshKindOf({ scopes }: UserGrant, client: Client): RefreshKind | undefined {
+  const may = narrowedTo(scopes, client.scopes)
+  return (['offline_access', 'online_access'] as const).find((scope) => may.includes(scope))
+}
+
+/** `half`: of those before; absent: it is the first. `at`: milliseconds since 1970. */
+export function nextRefresh(grant: UserGrant, kind: RefreshKind, at: number, half: string = unguessable()): NextRefresh {
+  const second = unguessable()
+  const value: Refreshing = { grant, issuedAt: at, newest: fingerprintOf(second) }
+  const life = REFRESH_LIFE[kind]
+  const entry = { owner: ownerOf(grant), value, expires: at + life }
+  return { token: `${half}.${second}`, life: life / 1000, key: fingerprintOf(half), entry }
+}
