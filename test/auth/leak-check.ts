@@ -3,6 +3,7 @@ import { type Kept, sees, type Who } from './oracle.ts'
 import { ID, MARK, type Population } from './population.ts'
 import type { Answer } from './site.ts'
 
+/** Of a population as it is. */
 export class LeakCheck {
   readonly #population: Population
   readonly #ids = new Map<Who, ReadonlySet<string>>()
@@ -18,11 +19,6 @@ export class LeakCheck {
     const others = [...new Set(said.match(ID))].filter((id) => !asked.includes(id) && this.#population.ids.has(id))
     const ids = others.length === 0 ? [] : others.filter((id) => !this.#idsFor(who).has(id))
     return [...marks, ...ids]
-  }
-
-  /** The population has changed. */
-  forget(): void {
-    this.#ids.clear()
   }
 
   #mayShow(mark: string, who: Who): boolean {

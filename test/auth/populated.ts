@@ -1,0 +1,24 @@
+/** What two tenants keep, somewhere that can be asked: the world of the leak matrix. Which home it is does not matter. */
+import { afterAll, beforeAll } from '@jest/globals'
+import { LeakCheck } from './leak-check.ts'
+import { type Population, populate } from './population.ts'
+import { type Ask, openSite, type Site } from './site.ts'
+
+export type Populated = { readonly ask: Ask; readonly population: Population; readonly check: LeakCheck }
+
+export async function populated(ask: Ask): Promise<Populated> {
+  const population = await populate(ask)
+  return { ask, population, check: new LeakCheck(population) }
+}
+
+/** In the embedded home, for a test file. */
+export function withPopulated(): () => Populated & { readonly site: Site } {
+  let site: Site | undefined
+  let world: Populated | undefined
+  beforeAll(async () => {
+    site = await openSite()
+    world = await populated(site.ask)
+  })
+  afterAll(() => site?.close())
+  return () => ({ ...world!, site: site! })
+}

@@ -1,0 +1,82 @@
+/** Reads, versions and histories of everything there is, each with the status it must have. */
+import { inScope, type Kept, sees, seesAll, seesType, type Who } from './oracle.ts'
+import type { Populated } from './populated.ts'
+import { type Population, TENANTS } from './population.ts'
+import type { Answer } from './site.ts'
+
+/** `expected`: the status. */
+export type Read = { readonly target: string; readonly headers?: Record<string, string>; readonly expected: (who: Who) => number }
+
+/** One who reads it might be asked about, as it stands in the tenant of who asks. */
+function readsAbout({ type, id, versions }: Kept, { find }: Population): readonly Read[] {
+  const at = (who: Who): Kept => find(who.tenant, `${type}/${id}`)!
+  const isSeen = (who: Who, version: number): boolean => {
+    const kept = at(who)
+    return kept.versions[version] !== undefined && sees(who, 'r', kept, kept.versions[version], find)
+  }
+  const guarded = (answer: (who: Who) => number) => (who: Who) => (inScope(who, type, 'r') ? answer(who) : 403)
+  const read = guarded((who) => (isSeen(who, versions.length - 1) && versions.at(-1)!.json !== undefined ? 200 : 404))
+  const cached = guarded((who) => (read(who) === 200 ? 304 : 404))
+  const reads: Read[] = [
+    { target: `/${type}/${id}`, expected: read },
+    { target: `/${type}/${id}?_summary=true&_pretty=true`, expected: read },
+    { target: `/${type}/${id}`, headers: { 'if-none-match': '*' }, expected: cached },
+    { target: `/${type}/${id}`, headers: { 'if-none-match': `W/"${versions.length}"` }, expected: cached },
+    { target: `/${type}/${id}/_history`, expected: guarded((who) => (at(who).versions.some((_, i) => isSeen(who, i)) ? 200 : 404)) },
+    {
+      target: `/${type}/${id}/_history?_count=1`,
+      expected: guarded((who) => (at(who).versions.some((_, i) => isSeen(who, i)) ? 200 : 404)),
+    },
+    { target: `/${type}/${id}/_history/${versions.length + 1}`, expected: guarded(() => 404) },
+    ...versions.map(
+      ({ json }, i): Read => ({
+        target: `/${type}/${id}/_history/${i + 1}`,
+        expected: guarded((who) => (!isSeen(who, i) ? 404 : json === undefined ? 410 : 200)),
+      }),
+    ),
+  ]
+  if (type === 'Binary') reads.push({ target: `/${type}/${id}`, headers: { accept: 'text/plain' }, expected: read })
+  return reads
+}
+
+const OF_TYPES: readonly Read[] = [
+  ...['Patient', 'Observation', 'Device', 'Group', 'Organization', 'Binary', 'Questionnaire'].map(
+    (type): Read => ({
+      target: `/${type}/_history`,
+      expected: (who) => (seesType(who, type, 's') ? 200 : 403),
+    }),
+  ),
+  { target: '/_history', expected: (who) => (seesAll(who, 's') ? 200 : 403) },
+  { target: '/metadata', expected: () => 200 },
+  { target: '/Observation/never.id', expected: (who) => (inScope(who, 'Observation', 'r') ? 404 : 403) },
+  { target: '/$reindex-status', expected: (who) => (who.scopes.includes('system/admin') ? 200 : 403) },
+]
+
+/** Of all there is. Both tenants have the same ids. */
+export const readsOf = (population: Population): readonly Read[] => [
+  ...population.all(TENANTS[0]).flatMap((kept) => readsAbout(kept, population)),
+  ...OF_TYPES,
+]
+
+/** What is hidden reads as what never was, byte for byte. */
+function unknownOf({ target }: Read): string {
+  return target.replace(/[\w-]+\.id/, 'never.id')
+}
+
+const bytesOf = ({ text, headers }: Answer, target: string): string =>
+  `${text} ${JSON.stringify({ ...headers, 'x-request-id': '' })}`.replaceAll(/[\w-]+\.id/g, target)
+
+/** What is wrong with what somebody is answered, one line each: its status, what it tells, or that what is hidden is not as what never was. */
+export async function wrongOfRead({ ask, check }: Populated, who: Who, read: Read): Promise<readonly string[]> {
+  const { target, headers = {} } = read
+  const answer = await ask(who, 'GET', target, { headers })
+  const expected = read.expected(who)
+  const leaks = check.leaksIn(answer, who, target)
+  const wrong: string[] = []
+  if (answer.status !== expected || leaks.length > 0)
+    wrong.push(`${target} ${JSON.stringify(headers)}: ${answer.status}, not ${expected}; ${leaks}`)
+  const isDeleted = answer.text.includes('"deleted"')
+  if (expected !== 404 || isDeleted || !target.includes('.id')) return wrong
+  const never = await ask(who, 'GET', unknownOf(read), { headers })
+  return bytesOf(answer, 'x') === bytesOf(never, 'x') ? wrong : [...wrong, `${target} is not as ${unknownOf(read)}`]
+}
