@@ -7,8 +7,8 @@ import { Gathered } from '../fhir/gathered.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 
-/** `limit`: bytes of a body; `most`: bytes of all bodies that are read or worked on; `tick`: milliseconds between two looks at them, 1,000 but in tests. */
-export type BodyLimits = { readonly limit: number; readonly most: number; readonly tick: number }
+/** `most`: bytes of all bodies that are read or worked on; `tick`: milliseconds between two looks at them, 1,000 but in tests. */
+export type BodyLimits = { readonly most: number; readonly tick: number }
 
 export type Body =
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
@@ -19,9 +19,11 @@ export type Body =
   /** With its client. */
   | { readonly kind: 'gone' }
 
+/** `limit`: bytes. `isKept` false: it is only waited for, for its sender reads the answer last. */
+export type Asked = { readonly limit: number; readonly isKept: boolean }
+
 /** `size`: bytes that came, of which `gathered` holds all, or none of a body that is too long or not kept; `sizeThen`: when its rate was last looked at. */
-type Reading = {
-  readonly isKept: boolean
+type Reading = Asked & {
   gathered: Gathered
   size: number
   sizeThen: number
@@ -45,16 +47,14 @@ export class Bodies {
     this.#limits = limits
   }
 
-  /** What is whole counts until it is given back. `isKept` false: it is only waited for, for its sender reads the answer last. */
-  read(incoming: IncomingMessage, isKept = true): Promise<Body> {
+  /** What is whole counts until it is given back. */
+  read(incoming: IncomingMessage, { limit, isKept }: Asked): Promise<Body> {
     return new Promise((resolve) => {
-      const reading: Reading = { isKept, gathered: new Gathered(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
+      const reading: Reading = { limit, isKept, gathered: new Gathered(), size: 0, sizeThen: 0, ticks: 0, give: resolve }
       this.#readings.add(reading)
       this.#timer ??= setInterval(() => this.#look(), this.#limits.tick).unref()
       incoming.on('data', (chunk: Buffer) => this.#take(reading, chunk))
-      incoming.on('end', () =>
-        this.#end(reading, reading.size > this.#limits.limit ? TOO_LONG : { kind: 'whole', bytes: reading.gathered.bytes() }),
-      )
+      incoming.on('end', () => this.#end(reading, reading.size > limit ? TOO_LONG : { kind: 'whole', bytes: reading.gathered.bytes() }))
       incoming.on('close', () => this.#end(reading, GONE))
       incoming.on('error', () => this.#end(reading, GONE))
     })
@@ -67,14 +67,14 @@ export class Bodies {
   /** Of a body that was given up nothing is kept. */
   #take(reading: Reading, chunk: Buffer): void {
     if (!this.#readings.has(reading)) return
-    const { limit, most } = this.#limits
+    const { limit } = reading
     reading.size += chunk.length
     if (reading.size > limit * PATIENCE) return this.#end(reading, TOO_LONG)
     if (reading.size > limit) return this.#forget(reading)
     if (!reading.isKept) return
     reading.gathered.add(chunk)
     this.#held += chunk.length
-    while (this.#held > most && this.#giveWay());
+    while (this.#held > this.#limits.most && this.#giveWay());
   }
 
   #end(reading: Reading, body: Body): void {

@@ -86,7 +86,7 @@ class Front {
   constructor(serve: Serve, settings: NodeServerSettings) {
     this.#serve = serve
     this.#settings = settings
-    this.#bodies = new Bodies({ limit: settings.maxBody, most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
+    this.#bodies = new Bodies({ most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
     this.#answers = new Answers(settings.mostAnswers ?? MOST_ANSWERS)
     const { mostConnections: most = MOST_CONNECTIONS, mostHeads: heads = MOST_HEADS } = settings
     this.connections = new Connections({ most, heads, tick: TICK_OF_HEADS }, (socket) => void this.answerBroken(socket, TOO_MANY_HEADS))
@@ -151,9 +151,9 @@ class Front {
   }
 
   async #answerWithBody(incoming: IncomingMessage, outgoing: ServerResponse, request: HttpRequest, requestId: string): Promise<void> {
-    const unread = await this.#settings.admit?.(request)
+    const { unread, limit = Number.POSITIVE_INFINITY } = (await this.#settings.admit?.(request)) ?? {}
     if (incoming.destroyed) return void outgoing.destroy()
-    const body = await this.#bodies.read(incoming, unread === undefined)
+    const body = await this.#bodies.read(incoming, { isKept: unread === undefined, limit: Math.min(limit, this.#settings.maxBody) })
     const known = unread === undefined ? request : { ...request, unread }
     switch (body.kind) {
       case 'gone':

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { pathBelow } from '../../lambdas/http/base-path.ts'
 import { requestOf } from '../../lambdas/http/gateway-event.ts'
+import { dial } from '../http/front.ts'
 import { claimsOf, SECRET } from './authorization.ts'
 import { type Served, served } from './served.ts'
 
@@ -65,6 +66,20 @@ it('what is refused before it is looked at is told in the form of OAuth too', as
   }
 })
 
+it('a form is read up to 64 kB, whatever other bodies may have: a longer one is refused while it comes', async () => {
+  const asked = new URLSearchParams(FORM).toString()
+  const padded = (bytes: number) => `${asked}&x=`.padEnd(bytes, 'x')
+  const post = (body: string) =>
+    fetch(`${there.base}/auth/token`, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+  expect([(await post(padded(65_536))).status, (await post(padded(65_537))).status]).toEqual([200, 413])
+  const head = ['POST /fhir/auth/token HTTP/1.1', 'host: 127.0.0.1', 'content-length: 900000', '', ''].join('\r\n')
+  // What is beyond is waited for a while, for who sends reads last; not to its end.
+  const line = dial(Number(new URL(there.origin).port), head + 'x'.repeat(4 * 65_536 + 1))
+  expect(await line.ended).toMatch(/^HTTP\/1\.1 413 .*connection: close.*"error":"invalid_request"/is)
+  const event = { httpMethod: 'POST', resource: '/auth/token', body: padded(65_537) }
+  expect((await there.auth.serve(requestOf(event), 'id')).status).toBe(413)
+})
+
 it('HEAD is answered as GET, OPTIONS with what browsers need', async () => {
   const head = await fetch(`${there.base}/auth/jwks`, { method: 'HEAD' })
   expect([head.status, Number(head.headers.get('content-length')) > 300, await head.text()]).toEqual([200, true, ''])
@@ -80,16 +95,19 @@ it('on this machine only, nobody from elsewhere is answered', async () => {
 
 it('a path that is spelled otherwise is the same path: refused in the form of OAuth, and pages are for no other site', async () => {
   const { base } = there
+  const headers = { origin: 'http://127.0.0.1:1' }
   for (const path of ['//auth/token', '/%61uth/token', '/auth//token', '/auth/token/']) {
-    const response = await fetch(base + path, { method: 'POST', body: new URLSearchParams({ ...FORM, client_secret: 'wrong' }) })
+    const body = new URLSearchParams({ ...FORM, client_secret: 'wrong' })
+    const response = await fetch(base + path, { method: 'POST', body, headers })
     expect([path, response.status, ((await response.json()) as { readonly error: string }).error]).toEqual([path, 401, 'invalid_client'])
+    expect([path, response.headers.get('access-control-allow-origin')]).toEqual([path, '*'])
   }
   for (const path of ['//auth/nothing', '/%61uth/nothing']) {
     const response = await fetch(base + path)
     expect([path, response.status, Object.keys((await response.json()) as object)]).toEqual([path, 404, ['error', 'error_description']])
   }
   for (const path of ['//auth/account', '/%61uth/account', '/auth/account', '/auth/%61ccount']) {
-    const { headers } = await fetch(base + path, { headers: { origin: 'http://127.0.0.1:1' }, redirect: 'manual' })
-    expect([path, headers.get('access-control-allow-origin')]).toEqual([path, null])
+    const response = await fetch(base + path, { headers, redirect: 'manual' })
+    expect([path, response.headers.get('access-control-allow-origin')]).toEqual([path, null])
   }
 })

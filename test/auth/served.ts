@@ -1,7 +1,9 @@
 /** The authorization server on the network of this machine, with the clock of this machine's tests: real clients ask it. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { openToAll } from '../../lambdas/http/authenticators.ts'
 import { nodeServer } from '../../lambdas/http/node-server.ts'
+import { admission } from '../../lambdas/http/steps/authenticate.ts'
 import { type Authorization, authorization, type Settings } from './authorization.ts'
 
 export type Served = { readonly auth: Authorization; readonly base: string; readonly origin: string; readonly close: () => Promise<void> }
@@ -9,7 +11,14 @@ export type Served = { readonly auth: Authorization; readonly base: string; read
 export async function served(settings: Settings = {}, maxRequests = 100): Promise<Served> {
   let auth: Authorization | undefined
   const http = nodeServer((request, id) => auth!.serve(request, id), {
-    ...{ basePath: '/fhir', maxBody: 100_000, maxRequests, newRequestId: () => 'made-id', report: () => undefined },
+    ...{
+      basePath: '/fhir',
+      maxBody: 1_000_000,
+      maxRequests,
+      newRequestId: () => 'made-id',
+      admit: admission(openToAll),
+      report: () => undefined,
+    },
   })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')

@@ -3,9 +3,11 @@ import { accessOfToken } from '../../access/access-of-token.ts'
 import { tokenMissing } from '../../access/verification/refusals.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
+import { isAuthCode } from '../../interactions/routes.ts'
 import type { Code, HttpRequest, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
 import { matchRoute } from '../route-table.ts'
+import { LONGEST_FORM } from './limit-body.ts'
 
 /** undefined: nobody has said who asks. FhirError 400, 401 or 403 where what was said does not prove it. */
 export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | undefined>
@@ -25,8 +27,10 @@ async function admitted(authenticator: Authenticator, http: HttpRequest, code: C
   return token
 }
 
-/** Why a request is refused whatever its body is; undefined where that remains to be seen. */
-export type Admit = (http: HttpRequest) => Promise<Error | undefined>
+/** `unread`: why a request is refused whatever its body is. `limit`: bytes of a body here, where there may be fewer than elsewhere. */
+export type Admitted = { readonly unread?: Error; readonly limit?: number }
+
+export type Admit = (http: HttpRequest) => Promise<Admitted>
 
 /** Asked before a body is read, so that who is not let in takes no memory with it. The step asks again, of what is remembered by then. */
 export const admission =
@@ -34,10 +38,11 @@ export const admission =
   async (http) => {
     try {
       const { interaction } = matchRoute(http.method, http.path)
+      if (isAuthCode(interaction)) return { limit: LONGEST_FORM }
       if (ADMISSION[interaction] !== 'anybody') await admitted(authenticator, http, interaction)
-      return undefined
+      return {}
     } catch (error) {
-      return error as Error
+      return { unread: error as Error }
     }
   }
 

@@ -2,6 +2,9 @@
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Step } from '../exchange.ts'
 
+/** Bytes of a body for the authorization server: a form with an assertion in it is much shorter. */
+export const LONGEST_FORM = 64 * 1024
+
 /** `limit`: bytes. */
 export const limitBody = (limit: number): Step => ({
   before({ event: { http } }) {
