@@ -54,7 +54,7 @@ export async function rememberConsent(ports: Ports, grant: UserGrant, asked: rea
     const next = { owner: subject, value }
     if (known === undefined ? await grants.add('consent', key, next) : await grants.replace('consent', known, next)) return
   }
-  throw new OAuthError('temporarily_unavailable', 'Too much is decided at once: try again')
+  throw tooMuch()
 }
 
 export type Allowed = { readonly client: Client; readonly scopes: readonly string[] }
@@ -73,10 +73,18 @@ export async function consentsOf({ grants, clients }: Pick<AuthPorts, 'grants' |
  * withdrawn.
  */
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
+  const { grants } = ports
   const owner = ownerOf(pair)
-  const consent = (await ports.grants.get('consent', owner))?.value as Consent | undefined
-  const listed = consent?.sids.map(({ sid }) => sid) ?? []
-  const refreshed = (await ports.grants.listOf('refresh', owner)).map(({ value }) => (value as { readonly grant: UserGrant }).grant.sid)
-  for (const sid of new Set([...listed, ...refreshed])) await revokeGrant(ports, { sid })
-  await ports.grants.remove('consent', owner)
+  for (let turn = 0; turn < TURNS; turn++) {
+    const known = await grants.get('consent', owner)
+    const listed = (known?.value as Consent | undefined)?.sids.map(({ sid }) => sid) ?? []
+    const refreshed = (await grants.listOf('refresh', owner)).map(({ value }) => (value as { readonly grant: UserGrant }).grant.sid)
+    for (const sid of new Set([...listed, ...refreshed])) await revokeGrant(ports, { sid })
+    // One that was given meanwhile is of grants that were not listed yet.
+    if (known === undefined || (await grants.remove('consent', owner, known.number))) return
+  }
+  throw tooMuch()
 }
+
+const tooMuch = (): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'Too much is decided at once: try again', 503, { 'retry-after': '1' })

@@ -25,8 +25,8 @@ export interface Grants {
   get(kind: GrantKind, key: string): Promise<KeptGrant | undefined>
   /** False where it is another by now, or gone. */
   replace(kind: GrantKind, known: KeptGrant, by: Grant): Promise<boolean>
-  /** True where this call removed it. */
-  remove(kind: GrantKind, key: string): Promise<boolean>
+  /** True where this call removed it. `number`: it is left where it is another by now. */
+  remove(kind: GrantKind, key: string, number?: number): Promise<boolean>
   /** Those of an owner, in the order of their keys, a thousand at most. */
   listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]>
   /** Frees the room of what has expired. */

@@ -41,5 +41,19 @@ it('an app that refreshed its tokens for months is withdrawn from by one revocat
   const remove = jest.spyOn(ports.grants, 'remove')
   await withdrawConsent(ports, PAIR)
   expect(revoke.mock.calls.slice(1).map(([{ mark }]) => mark)).toEqual(['sid:new', 'sid:long'])
-  expect([remove.mock.calls, await consent()]).toEqual([[['consent', ownerOf(PAIR)]], undefined])
+  expect([remove.mock.calls, await consent()]).toEqual([[['consent', ownerOf(PAIR), expect.any(Number)]], undefined])
+})
+
+it('what is allowed while it is withdrawn is withdrawn with it', async () => {
+  const clock = { now: () => 1_000_000, newId: () => '' }
+  const ports = { grants: new MemoryGrants(clock.now), revocations: new MemoryRevocations(clock.now), clock }
+  const grant = { ...PAIR, sid: 'before', scopes: ['openid'] } as unknown as UserGrant
+  await rememberConsent(ports, grant, ['openid'])
+  jest.spyOn(ports.grants, 'listOf').mockImplementationOnce(async () => {
+    await rememberConsent(ports, { ...grant, sid: 'meanwhile' }, ['openid'])
+    return []
+  })
+  await withdrawConsent(ports, PAIR)
+  const ended = (sid: string) => isRevoked(ports.revocations, [`sid:${sid}`], 1_000_000)
+  expect([await ended('before'), await ended('meanwhile'), await consentOf(ports, APP, 'ann')]).toEqual([true, true, undefined])
 })

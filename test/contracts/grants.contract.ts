@@ -66,6 +66,22 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.get('refresh', 'k')).toMatchObject({ value: 'next' })
     })
 
+    it('are removed as they are known, and not where they are others by now', async () => {
+      const { here, there } = await opened()
+      await here.add('consent', 'k', { owner: 'o', value: 1 })
+      const known = (await here.get('consent', 'k')) as KeptGrant
+      await there.replace('consent', known, { owner: 'o', value: 2 })
+      expect([await here.remove('consent', 'k', known.number), (await there.listOf('consent', 'o')).length]).toEqual([false, 1])
+      const { number } = (await here.get('consent', 'k')) as KeptGrant
+      const removed = await Promise.all(each(here, there).map((side) => side.remove('consent', 'k', number)))
+      expect([removed.filter(Boolean).length, await there.get('consent', 'k'), await there.listOf('consent', 'o')]).toEqual([
+        1,
+        undefined,
+        [],
+      ])
+      expect(await here.remove('consent', 'gone', number)).toBe(false)
+    })
+
     it('are not replaced where they are gone, and what was added since is another', async () => {
       const { here, there } = await opened()
       await here.add('session', 'k', { owner: 'o', value: 1 })

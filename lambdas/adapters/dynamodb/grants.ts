@@ -47,10 +47,10 @@ export class DynamoDbGrants implements Grants {
     return this.#transact([...puts, ...left])
   }
 
-  async remove(kind: GrantKind, key: string): Promise<boolean> {
+  async remove(kind: GrantKind, key: string, number?: number): Promise<boolean> {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const known = await this.get(kind, key)
-      if (known === undefined) return false
+      if (known === undefined || known.number !== (number ?? known.number)) return false
       const Delete = { TableName: this.#dynamo.table, Key: grantKey(kind, key), ...this.#unchanged(known.number) }
       if (await this.#transact([{ Delete }, ...this.#deletes(kind, key, known.owner)])) return true
       await pause(attempt)

@@ -6,7 +6,7 @@ import type { Revocation } from '../../ports/revocations.ts'
 export type RegisteredKind = 'client' | 'user'
 type GrantRow = { readonly owner: string; readonly expires: number | null; readonly json: string }
 
-/** `number`: what is changed, 0 where there is nothing; nothing is done where it is another by now. `now`: ms since 1970. */
+/** `number`: what is changed, 0 where there is nothing, null whatever it is; nothing is done where it is another by now. `now`: ms since 1970. */
 export type Change =
   | {
       readonly do: 'register'
@@ -17,7 +17,7 @@ export type Change =
     }
   | ({ readonly do: 'add'; readonly kind: GrantKind; readonly key: string; readonly now: number } & GrantRow)
   | ({ readonly do: 'replace'; readonly kind: GrantKind; readonly key: string; readonly number: number; readonly now: number } & GrantRow)
-  | { readonly do: 'remove'; readonly kind: GrantKind; readonly key: string; readonly now: number }
+  | { readonly do: 'remove'; readonly kind: GrantKind; readonly key: string; readonly number: number | null; readonly now: number }
   | ({ readonly do: 'revoke' } & Revocation)
   | { readonly do: 'sweep'; readonly now: number }
 
@@ -28,7 +28,7 @@ const ADD = `
   ON CONFLICT DO UPDATE SET number = excluded.number, owner = excluded.owner, expires = excluded.expires, json = excluded.json
   WHERE grant.expires IS NOT NULL AND grant.expires <= ?`
 const REPLACE = `UPDATE grant SET number = ?, owner = ?, expires = ?, json = ? WHERE kind = ? AND key = ? AND number = ? AND ${LIVES}`
-const REMOVE = `DELETE FROM grant WHERE kind = ? AND key = ? AND ${LIVES}`
+const REMOVE = `DELETE FROM grant WHERE kind = ? AND key = ? AND number = coalesce(?, number) AND ${LIVES}`
 const REVOKE = `
   INSERT INTO revocation (mark, before, until) VALUES (?, ?, ?)
   ON CONFLICT DO UPDATE SET before = max(before, excluded.before), until = max(until, excluded.until)`
@@ -67,7 +67,7 @@ export class Changes {
         return this.#run(REPLACE, this.#next(), owner, expires, json, kind, key, number, now)
       }
       case 'remove':
-        return this.#run(REMOVE, change.kind, change.key, change.now)
+        return this.#run(REMOVE, change.kind, change.key, change.number, change.now)
       case 'revoke':
         return this.#run(REVOKE, change.mark, change.before, change.until)
       case 'sweep':

@@ -35,8 +35,8 @@ export class SqliteGrants implements Grants {
     return this.#writer.make({ do: 'replace', kind, key, number, now: this.#now(), ...rowOf(by) })
   }
 
-  remove(kind: GrantKind, key: string): Promise<boolean> {
-    return this.#writer.make({ do: 'remove', kind, key, now: this.#now() })
+  remove(kind: GrantKind, key: string, number: number | null = null): Promise<boolean> {
+    return this.#writer.make({ do: 'remove', kind, key, number, now: this.#now() })
   }
 
   async listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]> {
