@@ -9,6 +9,12 @@ export const complain = (text: string): void => void lenient(process.stderr).wri
 /** What somebody should know, and nothing ends for. */
 export const warn = (line: string): void => complain(`fhir: ${line}\n`)
 
+/** What a command ends with, in one line; of what the operating system refused, the place and its code. */
+export function faultIn(error: unknown): string {
+  const { code, syscall, path, message } = error as NodeJS.ErrnoException
+  return code !== undefined && syscall !== undefined && path !== undefined ? `${path} cannot be used (${code}, ${syscall})` : message
+}
+
 /** A stream whose failures end nothing: unheard, they would end the process. It is written to again when it can be. */
 export function lenient(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   if (!stream.listeners('error').includes(ignore)) stream.on('error', ignore)

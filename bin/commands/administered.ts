@@ -1,26 +1,39 @@
 /** What the commands share that say who may use a server. */
 import { existsSync, readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
-import { type Administration, openAdministration } from '../../lambdas/runtime/administration.ts'
+import { type Administration, holdsData, openAdministration } from '../../lambdas/runtime/administration.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
-import { dataOption } from './options.ts'
+import { folderAt } from '../../lambdas/runtime/running-server.ts'
+import { warn } from '../output.ts'
+import { dataOption, placeOf, portOption, type ServerOptions } from './options.ts'
 
-export type PlaceOptions = { readonly data: string; readonly stage?: string }
+export type PlaceOptions = ServerOptions & { readonly stage?: string }
 
 /** With the options that say which server is meant. */
 export const placed = (command: Command): Command =>
   command
     .addOption(dataOption('data folder of the server, which may be running'))
-    .addOption(new Option('--stage <name>', 'the server deployed on AWS as this stage, with your own credentials').conflicts('data'))
+    .addOption(portOption())
+    .addOption(
+      new Option('--stage <name>', 'the server deployed on AWS as this stage, with your own credentials').conflicts(['data', 'port']),
+    )
 
 export const jsonOption = (what: string): Option => new Option('--json', `print ${what} as JSON`)
 
 /** A value of an option that may be there several times. */
 export const collected = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
-/** `isNew`: the data folder may be missing. */
+/** `isNew`: there may be no data yet; that it is made is told. */
 export async function administered<T>(place: PlaceOptions, work: (ports: Administration) => Promise<T>, isNew = false): Promise<T> {
-  const ports = place.stage === undefined ? await openAdministration(place.data, { isNew }) : await openStage(place.stage)
+  if (place.stage !== undefined) return closing(await openStage(place.stage), work)
+  const folder = await folderAt(placeOf(place))
+  const isThere = holdsData(folder)
+  const result = await closing(await openAdministration(folder, { isNew }), work)
+  if (!isThere) warn(`there was no data in ${folder}, and it is made, for a server that is started with --data ${folder}`)
+  return result
+}
+
+async function closing<T>(ports: Administration, work: (ports: Administration) => Promise<T>): Promise<T> {
   try {
     return await work(ports)
   } finally {

@@ -1,9 +1,9 @@
 /** As whom files are loaded: as a registered client of the server, or with a token of one that runs here. */
-import { readFileSync } from 'node:fs'
 import { clientToken } from '../../lambdas/runtime/load/client-token.ts'
 import type { Authorize } from '../../lambdas/runtime/load/post.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
+import { readText } from './read-text.ts'
 
 export type As = {
   readonly to: string
@@ -17,21 +17,25 @@ export type As = {
 export type Authorized = { readonly authorize?: Authorize; readonly why?: string }
 
 export async function authorizeAs({ to, data, tenant, client, secretFile }: As): Promise<Authorized> {
-  if (client !== undefined) {
-    if (secretFile === undefined) throw new Error('--client needs --secret-file: a file with its secret, or - for standard input')
-    const secret = readFileSync(secretFile === '-' ? 0 : secretFile, 'utf8').trim()
-    const token = renewed(() => clientToken(to, client, secret))
-    return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
+  if ((client === undefined) !== (secretFile === undefined))
+    throw new Error('--client needs --secret-file, and the other way round: a file with its secret, or - for standard input')
+  if (client === undefined || secretFile === undefined) return asOperator(to, data, tenant ?? 'default')
+  const secret = readText(secretFile === '-' ? 0 : secretFile).trim()
+  const token = renewed(() => clientToken(to, client, secret))
+  return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
+}
+
+/** With a token of the server that runs on the folder, or keeps nothing; a token is sent to the server it is of, and to no other. */
+async function asOperator(to: string, folder: string, tenant: string): Promise<Authorized> {
+  let why: string | undefined
+  for (const place of [{ port: portOf(to) }, { folder }]) {
+    const get = () => tokenOfServer(place, { isAdministrator: true, tenant })
+    const first = await get().catch((error: Error) => error)
+    if (typeof first === 'string' && isSame(issuerOf(first), to)) return { authorize: renewed(async () => (await get()) ?? '') }
+    if (first instanceof Error) why = first.message
+    else if (first !== undefined) why = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give it as --to, or --client`
   }
-  const place = { folder: data, port: portOf(to) }
-  const get = () => tokenOfServer(place, { isAdministrator: true, tenant: tenant ?? 'default' })
-  const first = await get().catch((error: Error) => error)
-  if (first === undefined) return { why: `no server runs on ${data}: give --data, or --client` }
-  if (first instanceof Error) return { why: first.message }
-  // A token is sent to the server it is of, and to no other.
-  if (!isSame(issuerOf(first), to))
-    return { why: `the server that runs on ${data} calls itself ${issuerOf(first)}: give it as --to, or --client` }
-  return { authorize: renewed(async () => (await get()) ?? '') }
+  return { why: why ?? `no server runs on ${folder}: give --data, or --client` }
 }
 
 const portOf = (url: string): number => {

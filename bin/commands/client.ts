@@ -1,5 +1,4 @@
 /** `fhir client`: the applications that may ask for tokens. */
-import { readFileSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import {
   addClient,
@@ -13,6 +12,7 @@ import {
 } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
+import { readText } from './read-text.ts'
 
 type Json = { readonly json?: boolean }
 
@@ -121,12 +121,7 @@ function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly
 }
 
 function keysIn(file: string): ReturnType<typeof clientKeysOf> {
-  let text: string
-  try {
-    text = readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new Error(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
-  }
+  const text = readText(file)
   try {
     return clientKeysOf(text)
   } catch (error) {

@@ -1,5 +1,6 @@
 /** What several commands take, checked before anything is opened. */
-import { InvalidArgumentError, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Place } from '../../lambdas/runtime/running-server.ts'
 
 /** InvalidArgumentError where no path can be put after it. Without a slash at the end. */
 export function baseUrl(text: string): string {
@@ -18,7 +19,19 @@ function named(folder: string): string {
   return folder
 }
 
+export const portOption = (): Option =>
+  new Option('--port <number>', 'port of a server that was started with --memory').conflicts('data').argParser(port)
+
+/** `port`: where the server keeps nothing. */
+export type ServerOptions = { readonly data: string; readonly port?: number }
+
+export const placeOf = ({ data, port }: ServerOptions): Place => (port === undefined ? { folder: data } : { port })
+
 export function port(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text) || Number(text) > 65_535) throw new InvalidArgumentError('A port is a number from 1 to 65535.')
   return Number(text)
 }
+
+/** What its help ends with. */
+export const withExamples = (command: Command, lines: readonly string[]): Command =>
+  command.addHelpText('after', `\nFor example:\n${lines.map((line) => `  ${line}`).join('\n')}`)

@@ -8,7 +8,7 @@ import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
-import { announce } from '../../lambdas/runtime/token-command.ts'
+import { announce } from '../../lambdas/runtime/running-server.ts'
 import { lineOf, toldOf } from '../../lambdas/runtime/told-error.ts'
 import { complain, say, warn } from '../output.ts'
 import { baseUrl, dataOption, port } from './options.ts'
@@ -83,7 +83,7 @@ function announced({ folder }: Embedded, { port }: Options): () => void {
   try {
     return announce(folder, port)
   } catch (error) {
-    warn(`fhir token cannot reach this server (${(error as Error).message})`)
+    warn(`commands with --port cannot reach this server (${(error as Error).message})`)
     return () => undefined
   }
 }

@@ -1,19 +1,33 @@
 /** `fhir token`: an access token of a server that runs on this machine, for who may read its data anyway. */
 import { Command } from 'commander'
+import { nobodyAt, type Place } from '../../lambdas/runtime/running-server.ts'
 import { tokenOfServer } from '../../lambdas/runtime/token-command.ts'
 import { say } from '../output.ts'
-import { dataOption, port } from './options.ts'
+import { dataOption, placeOf, portOption, type ServerOptions, withExamples } from './options.ts'
 
-type Options = { readonly data: string; readonly port: number; readonly admin?: boolean; readonly tenant?: string }
+type Options = ServerOptions & { readonly admin?: boolean; readonly tenant?: string }
 
-export const tokenCommand = new Command('token')
-  .description('print an access token of the server that runs on a data folder, good for an hour')
-  .option('--admin', 'one that may also define search parameters, reindex, and explain searches')
+const token = new Command('token')
+  .description('print an access token of a server that runs here, good for an hour: system/*.cruds')
+  .option('--admin', 'one that may also define search parameters, reindex, and explain searches: system/admin')
   .option('--tenant <name>', 'one for the data of this tenant; else each request chooses by X-Tenant-Id')
   .addOption(dataOption('data folder of the server'))
-  .option('--port <number>', 'port of a server that was started with --memory', port, 8080)
-  .action(async ({ data, port, admin = false, tenant }: Options) => {
-    const token = await tokenOfServer({ folder: data, port }, { isAdministrator: admin, ...(tenant === undefined ? {} : { tenant }) })
-    if (token === undefined) throw new Error(`No server runs on ${data}, and none with --memory on port ${port}`)
-    say(`${token}\n`)
+  .addOption(portOption())
+  .action(async (options: Options, command: Command) => {
+    const { admin = false, tenant } = options
+    const isNamed = options.port !== undefined || command.getOptionValueSource('data') !== 'default'
+    const places: readonly Place[] = isNamed ? [placeOf(options)] : [placeOf(options), USUAL]
+    for (const place of places) {
+      const token = await tokenOfServer(place, { isAdministrator: admin, ...(tenant === undefined ? {} : { tenant }) })
+      if (token !== undefined) return say(`${token}\n`)
+    }
+    throw new Error(`${places.map(nobodyAt).join('. ')}: start one, or name another by --data or --port`)
   })
+
+/** Where `start --memory` listens when nothing else is said. */
+const USUAL: Place = { port: 8080 }
+
+export const tokenCommand = withExamples(token, [
+  'TOKEN=$(npm run -s fhir -- token)',
+  'curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/fhir/Patient?_count=3',
+])

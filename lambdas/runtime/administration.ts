@@ -39,12 +39,23 @@ export type Administration = AdministrationPorts & {
   readonly close: () => Promise<void>
 }
 
-/** `isNew`: the folder is made when it is missing; otherwise that is an Error. */
+/** Whether a server was ever started on the folder, or something said of who may use one. */
+export const holdsData = (folder: string): boolean =>
+  ['lock.db', 'store.db', GRANTS, SIGNING_KEYS].some((name) => existsSync(join(folder, name)))
+
+/** `isNew`: the folder is made when it is missing, and there may be no data in it; otherwise that is an Error. */
 export async function openAdministration(folder: string, { isNew }: { readonly isNew: boolean }): Promise<Administration> {
-  if (isNew) await makeFolder(folder)
-  else if (!existsSync(folder)) throw new Error(`There is no data in ${folder}`)
   await checkEntry(folder, 'folder')
-  await checkEntry(join(folder, GRANTS), 'file')
+  if (!isNew && !holdsData(folder))
+    throw new Error(
+      `There is no data in ${folder}: name the data folder of a server by --data, or the port of one that keeps nothing by --port`,
+    )
+  if (isNew) await makeFolderFor(folder)
+  for (const [name, kind] of [
+    [GRANTS, 'file'],
+    [SIGNING_KEYS, 'folder'],
+  ] as const)
+    await checkEntry(join(folder, name), kind)
   const clock = new SystemClock()
   const { close, ...stores } = openGrants(join(folder, GRANTS), () => clock.now())
   const audit = new CommandAuditLog(join(folder, 'audit'))
@@ -57,6 +68,11 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
     },
   }
 }
+
+const makeFolderFor = (folder: string): Promise<void> =>
+  makeFolder(folder).catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`The data folder ${folder} cannot be made (${error.code})`, { cause: error })
+  })
 
 /** Some users of containers have a number and no name. */
 function nameOfOperator(): string {

@@ -25,6 +25,7 @@ import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { type Home, type HomeParts, openHome } from './home.ts'
 import { restoring } from './restoring.ts'
+import { folderCommands } from './running-server.ts'
 import { tokenCommands } from './token-command.ts'
 
 export type EmbeddedOptions = {
@@ -107,7 +108,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   })
   opened.defer(() => closeServer(server))
   const restore = restoring({ gate, commit: (file) => commitRestored(folder, file), open, warn, attempts: { signal: ending.signal } })
-  opened.defer(await listen(folder, { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) }, warn))
+  const commands = { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization), ...folderCommands(folder) }
+  opened.defer(await listen(folder, commands, warn))
   forgetEachHour(opened, parts)
   const all = opened.move()
   return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }

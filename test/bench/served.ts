@@ -16,7 +16,7 @@ const AUTHORIZED = new Map<string, Authorize>()
 /** Requests to the server carry an administrator's token from now on. */
 export function authorized(port: number, data: string): Authorize | undefined {
   if (process.env.FHIR_ACCESS === 'open') return undefined
-  const get = async () => (await tokenOfServer({ folder: data, port }, { isAdministrator: true, tenant: 'default' })) ?? ''
+  const get = async () => (await tokenOfServer({ folder: data }, { isAdministrator: true, tenant: 'default' })) ?? ''
   const authorize = renewed(get)
   AUTHORIZED.set(String(port), authorize)
   return authorize

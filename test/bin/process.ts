@@ -11,6 +11,13 @@ export function fhir(...args: readonly string[]): Promise<Ended> {
   return ended(child)
 }
 
+/** As `fhir`, with what is written to its standard input. */
+export function typed(input: string, ...args: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, ['bin/fhir.js', ...args])
+  child.stdin.end(input)
+  return ended(child)
+}
+
 function ended(child: ChildProcess): Promise<Ended> {
   let out = ''
   let err = ''

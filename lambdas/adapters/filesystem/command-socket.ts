@@ -108,13 +108,21 @@ async function connected(folder: string): Promise<Socket | undefined> {
     address = readFileSync(join(folder, ADDRESS), 'utf8')
   } catch (error) {
     if (isMissing(error)) return undefined
-    throw error
+    throw notHeard(folder, error)
   }
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const socket = connect(address, () => resolve(socket))
-    socket.once('error', () => resolve(undefined))
+    // Nobody listens where one was killed.
+    socket.once('error', (error) => (isForbidden(error) ? reject(notHeard(folder, error)) : resolve(undefined)))
   })
 }
+
+const isForbidden = (error: unknown): boolean => ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+const notHeard = (folder: string, error: unknown): Error =>
+  new Error(
+    `The server of ${folder} cannot be asked (${(error as NodeJS.ErrnoException).code})${isForbidden(error) ? ': it is another user’s' : ''}`,
+  )
 
 /** undefined: the other end left before it said one. */
 function firstLine(socket: Socket): Promise<string | undefined> {

@@ -1,8 +1,8 @@
 /** The folder an embedded server keeps everything in: made when missing, locked to one process, private to its user, with a key of its own. */
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { filesLeftUnfinished, isMissing, replaceDurably } from './durable-file.ts'
+import { filesLeftUnfinished, isMissing, makeFolders, replaceDurably } from './durable-file.ts'
 import { checkEntries, checkEntry, DataFolderError, isOurs } from './folder-entries.ts'
 import { isNoLock, takeLock } from './folder-lock.ts'
 import { warnOfOldServer } from './old-lock.ts'
@@ -38,7 +38,7 @@ async function lock(folder: string): Promise<() => void> {
   const file = join(folder, 'lock.db')
   let unlock: (() => void) | undefined
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await makeFolders(folder)
     await checkEntry(file, 'file')
     unlock = takeLock(file)
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { chmod, chown, copyFile, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 
 const UNFINISHED = '.unfinished'
 
@@ -69,12 +69,31 @@ export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoExce
 
 /** A new folder is an entry of the one above it, which has to be flushed as well. */
 export async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
-  const made: string[] = []
-  for (let each = folder; each.length >= first.length; each = dirname(each)) made.push(each)
-  for (const each of made.toReversed()) await giveToOwner(dirname(each), ({ uid, gid }) => chown(each, uid, gid))
+  const made = await makeFolders(resolve(folder))
+  for (const each of made) await giveToOwner(dirname(each), ({ uid, gid }) => chown(each, uid, gid))
   for (const each of made) await flushFolder(dirname(each))
+}
+
+/** Those it made, the highest first. Node's own asks forever where the system will not make one, as below /proc. */
+export async function makeFolders(folder: string): Promise<readonly string[]> {
+  try {
+    return (await isMade(folder)) ? [folder] : []
+  } catch (error) {
+    if (!isMissing(error) || dirname(folder) === folder) throw error
+  }
+  const above = await makeFolders(dirname(folder))
+  return (await isMade(folder)) ? [...above, folder] : above
+}
+
+/** false: it was there. */
+async function isMade(folder: string): Promise<boolean> {
+  try {
+    await mkdir(folder, { mode: 0o700 })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !(await stat(folder)).isDirectory()) throw error
+    return false
+  }
 }
 
 type Owner = Readonly<Record<'uid' | 'gid', number>>

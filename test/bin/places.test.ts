@@ -1,0 +1,122 @@
+/** Which server a command means, and what it says where there is none. */
+import { spawn } from 'node:child_process'
+import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding } from '../fixtures/needing.ts'
+import { type Ended, fhir, startedWithTokens, typed } from './process.ts'
+
+const ADD = ['client', 'add', 'app', '--secret', '--scope', 'system/*.rs']
+
+/** Each of those that say who may use a server, but those that make the first of something. */
+const CHANGES = [
+  ['client', 'list'],
+  ['client', 'rotate', 'app'],
+  ['client', 'remove', 'app'],
+  ['user', 'list'],
+  ['user', 'password', 'ann'],
+  ['user', 'remove', 'ann'],
+  ['keys', 'list'],
+]
+
+describe('A command', () => {
+  it('makes nothing where there is no data, and says what to name', async () => {
+    const [empty, nowhere] = [newFolder(), join(newFolder(), 'nowhere')]
+    for (const args of CHANGES)
+      for (const folder of [empty, nowhere])
+        expect(await typed('correct horse\n', ...args, '--data', folder)).toEqual({
+          ...{ code: 1, out: '' },
+          err: `fhir: There is no data in ${folder}: name the data folder of a server by --data, or the port of one that keeps nothing by --port\n`,
+        })
+    expect([readdirSync(empty), existsSync(nowhere)]).toEqual([[], false])
+  })
+
+  it('tells that it made a data folder, once', async () => {
+    const data = join(newFolder(), 'of', 'nobody')
+    const made = `fhir: there was no data in ${data}, and it is made, for a server that is started with --data ${data}\n`
+    expect((await fhir(...ADD, '--data', data)).err).toBe(made)
+    expect((await typed('correct horse\n', 'user', 'add', 'ann', '--scope', 'user/*.rs', '--data', data)).err).toBe('')
+    expect((await fhir('keys', 'rotate', '--data', data)).err).toBe('')
+  })
+
+  it('names the folder that is none, or cannot be made', async () => {
+    const file = join(newFolder(), 'file')
+    writeFileSync(file, '')
+    expect((await fhir(...ADD, '--data', file)).err).toBe(`fhir: ${file} is not a folder: move it away\n`)
+    expect((await fhir(...ADD, '--data', join(file, 'below'))).err).toBe(
+      `fhir: ${join(file, 'below')} cannot be read and written (ENOTDIR)\n`,
+    )
+  })
+
+  itNeeding('Linux', process.platform === 'linux')('ends where the system makes no folder, and says so', async () => {
+    for (const folder of ['/proc/nothing', '/proc/nothing/below'])
+      expect([(await fhir(...ADD, '--data', folder)).err, (await fhir('start', '--data', folder)).err]).toEqual([
+        `fhir: The data folder ${folder} cannot be made (ENOENT)\n`,
+        `fhir: The data folder ${folder} is not writable (ENOENT)\n`,
+      ])
+  })
+
+  it('reaches a server that keeps nothing by its port, and no other', async () => {
+    const { base, stop } = await startedWithTokens('--memory')
+    const at = ['--port', new URL(base).port]
+    const { client_id, client_secret } = JSON.parse((await fhir(...ADD, '--json', ...at)).out)
+    const form = { grant_type: 'client_credentials', client_id, client_secret }
+    expect((await fetch(`${base}/auth/token`, { method: 'POST', body: new URLSearchParams(form) })).status).toBe(200)
+    expect(await typed('correct horse\n', 'user', 'add', 'ann', '--scope', 'user/*.rs', ...at)).toMatchObject({ code: 0, err: '' })
+    expect(await fhir('keys', 'rotate', ...at)).toMatchObject({ code: 0, err: '' })
+    const listed = await Promise.all(['client', 'user', 'keys'].map((what) => fhir(what, 'list', ...at)))
+    expect(listed.map(({ out }) => out.trim().split('\n').length)).toEqual([3, 2, 3])
+    expect((await fhir('client', 'list', ...at, '--data', newFolder())).err).toContain("option '--port <number>' cannot be used with")
+    await stop()
+    expect(await fhir('client', 'list', ...at)).toEqual({
+      ...{ code: 1, out: '' },
+      err: `fhir: No server started with --memory runs on port ${at[1]}\n`,
+    })
+  })
+
+  const NOBODY = 65_534
+  const asNobody = (...args: readonly string[]): Promise<Ended> => {
+    const child = spawn(process.execPath, ['bin/fhir.js', ...args], { uid: NOBODY, gid: NOBODY })
+    let [out, err] = ['', '']
+    child.stdout.on('data', (data) => (out += data))
+    child.stderr.on('data', (data) => (err += data))
+    return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+  }
+
+  itNeeding('root', process.getuid?.() === 0)('says of another user’s folder and server that they are', async () => {
+    const data = newFolder()
+    const { stop } = await startedWithTokens('--data', data)
+    for (const mode of [0o700, 0o755]) {
+      chmodSync(data, mode)
+      for (const [args, fault] of [
+        [['client', 'list'], `${data} cannot be read and written (EACCES)`],
+        [ADD, `${data} cannot be read and written (EACCES)`],
+        [['token'], `The server of ${data} cannot be asked (EACCES): it is another user’s`],
+        [['accept-clock'], `The server of ${data} cannot be asked (EACCES): it is another user’s`],
+        [['start'], `${join(data, 'lock.db')} cannot be read and written (EACCES)`],
+      ] as const)
+        expect(await asNobody(...args, '--data', data)).toEqual({ code: 1, out: '', err: `fhir: ${fault}\n` })
+    }
+    chmodSync(data, 0o700)
+    const saved = await asNobody('backup', join(data, 'saved.db'), '--data', data)
+    expect([saved.code, saved.err]).toEqual([1, `fhir: ${join(data, 'store.db')} cannot be used (EACCES, stat)\n`])
+    await stop()
+  })
+})
+
+describe('load', () => {
+  it('says which file of a secret cannot be read, and that it is for a client', async () => {
+    const [nowhere, folder] = [join(newFolder(), 'nowhere'), newFolder()]
+    const file = join(folder, 'a.json')
+    writeFileSync(file, '{"resourceType":"Patient","id":"a"}')
+    const both = '--client needs --secret-file, and the other way round: a file with its secret, or - for standard input'
+    for (const [args, fault] of [
+      [['--client', 'app', '--secret-file', nowhere], `${nowhere} cannot be read (ENOENT)`],
+      [['--client', 'app', '--secret-file', folder], `${folder} cannot be read (EISDIR)`],
+      [['--client', 'app'], both],
+      [['--secret-file', file], both],
+    ] as const)
+      expect(await fhir('load', file, ...args)).toEqual({ code: 1, out: '', err: `fhir: ${fault}\n` })
+  })
+})
