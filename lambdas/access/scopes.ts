@@ -42,7 +42,8 @@ export function parseScope(text: string): Scope | undefined {
 /** Of a list of scopes, what stands between spaces. https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 export const scopeTexts = (list: string): readonly string[] => [...new Set(list.split(' ').filter((text) => text !== ''))]
 
-const textOf = ({ context, type, letters, query }: ResourceScope): string =>
+/** In the way of SMART v2. */
+export const textOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
 /** `any`: what a user may do bounds what is done in the user's name: of two contexts what they have in common counts, and names are not bounded. */

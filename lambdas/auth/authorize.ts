@@ -16,8 +16,10 @@ import {
 import { makeCode } from './code-grant.ts'
 import { consentOf, rememberConsent } from './consents.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
+import { wantedOf } from './granted-scopes.ts'
 import { contextOf, type LaunchContext } from './launch-context.ts'
 import { useLaunch } from './launches.ts'
+import { leftOf } from './narrower-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { seeOther } from './page.ts'
 import { consentPage, type Form, isFixed, loginPage, pickerPage } from './pages.ts'
@@ -64,7 +66,7 @@ export const consent =
         return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
       const valuesOf = (name: string) => request.form.filter(([each]) => each === name).map(([, value]) => value)
       if (valuesOf('decision')[0] !== 'allow') throw new OAuthError('access_denied', 'The user did not allow it')
-      const kept = context.scopes.filter((scope) => isFixed(scope) || valuesOf('keep').includes(scope))
+      const kept = wantedOf(leftOf(context.scopes, [...context.scopes.filter(isFixed), ...valuesOf('keep')]).join(' '))
       if (kept.length === 0) throw new OAuthError('access_denied', 'The user allowed nothing')
       return giveCode(ports, asked, { session, context, scopes: kept }, request)
     })
@@ -127,14 +129,22 @@ async function consentOrCode(
   const isKnown = client.authentication.kind !== 'public' || redirectUri.startsWith('https:')
   const isDecided = asked.patient === undefined && context.scopes.every((scope) => before?.asked.includes(scope))
   if (isKnown && isDecided && !prompt.includes('consent')) {
-    const scopes = context.scopes.filter((scope) => before?.granted.includes(scope))
+    const scopes = leftOf(context.scopes, before?.granted ?? [])
     if (scopes.length > 0) return giveCode(ports, asked, { ...known, scopes }, request)
   }
   if (prompt.includes('none')) throw new OAuthError('consent_required', 'The user has not decided about it')
   const dropped = context.scopes.filter((scope) => before?.asked.includes(scope) && !before.granted.includes(scope))
   const { patient, scopes } = context
   const form = formOf(request, 'consent', queryOf(request.query, [SEARCH]), redirectUri)
-  return consentPage({ form, client, user: session.user, scopes, dropped, ...(patient === undefined ? {} : { patient }) })
+  return consentPage({
+    form,
+    client,
+    user: session.user,
+    scopes,
+    dropped,
+    granted: before?.granted ?? [],
+    ...(patient === undefined ? {} : { patient }),
+  })
 }
 
 async function giveCode(

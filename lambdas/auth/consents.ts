@@ -1,6 +1,7 @@
 /** What users allowed which clients, remembered until it is withdrawn. */
 import type { Client } from '../ports/clients.ts'
 import type { AuthPorts } from './endpoint.ts'
+import { narrowerOf } from './narrower-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { isOf, ownerOf, registrationOf, revokeGrant, type UserGrant } from './user-grant.ts'
 
@@ -38,6 +39,8 @@ export async function rememberConsent(ports: Ports, grant: UserGrant, asked: rea
   const { grants, clock } = ports
   const key = ownerOf(grant)
   const now = clock.now()
+  // Who decides about the whole decides about its parts.
+  const decided = new Set(asked.flatMap((whole) => [whole, ...narrowerOf(whole).map(({ scope }) => scope)]))
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', key)
     const kept = known?.value as Consent | undefined
@@ -48,7 +51,7 @@ export async function rememberConsent(ports: Ports, grant: UserGrant, asked: rea
       client,
       ...registrationOf(grant),
       asked: [...new Set([...(before?.asked ?? []), ...asked])],
-      granted: [...new Set([...(before?.granted ?? []).filter((scope) => !asked.includes(scope)), ...scopes])],
+      granted: [...new Set([...(before?.granted ?? []).filter((scope) => !decided.has(scope)), ...scopes])],
       sids: sids.slice(-MOST_SIDS),
     }
     const next = { owner: subject, value }

@@ -30,6 +30,8 @@ input[type=text], input[type=password], input[type=search] { width: 100%; min-he
 input[type=checkbox] { width: 1.25rem; height: 1.25rem; margin: .125rem 0 0; flex: none }
 fieldset { border: 0; margin: 0; padding: 0 }
 legend { font-weight: 600; padding: 0 }
+details { margin: .5rem 0 0 2rem }
+summary { cursor: pointer; padding: .25rem 0 }
 button { min-height: 2.75rem; padding: .5rem 1rem; font: inherit; font-weight: 600; border-radius: .375rem; border: 2px solid var(--act); background: var(--act); color: var(--paper); cursor: pointer }
 button.other { background: var(--paper); color: var(--act) }
 button.row { width: 100%; text-align: left }

@@ -4,6 +4,7 @@ import type { User } from '../ports/users.ts'
 import { PATIENT, SEARCH } from './authorization-request.ts'
 import type { AuthResponse, FoundPatient } from './endpoint.ts'
 import { type Html, html } from './html.ts'
+import { narrowerOf } from './narrower-scopes.ts'
 import { page } from './page.ts'
 import { wordsOf } from './scope-words.ts'
 
@@ -53,13 +54,15 @@ export type ConsentParts = {
   readonly scopes: readonly string[]
   /** Of these, what is not ticked. */
   readonly dropped: readonly string[]
+  /** Narrower scopes too. */
+  readonly granted: readonly string[]
   readonly patient?: FoundPatient
 }
 
 /** What an app cannot do without is not asked about: it opens nothing. */
 export const isFixed = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
 
-export const consentPage = ({ form, client, user, scopes, dropped, patient }: ConsentParts): AuthResponse =>
+export const consentPage = ({ form, client, user, scopes, dropped, granted, patient }: ConsentParts): AuthResponse =>
   page({
     ...around(form),
     title: `Let ${client.name} in?`,
@@ -70,7 +73,7 @@ ${patient !== undefined && html`The patient is <strong>${patient.name}</strong> 
 ${hidden('csrf', form.csrf)}
 <fieldset>
 <legend>${client.name} may, where you leave it ticked:</legend>
-<ul>${scopes.filter((scope) => !isFixed(scope)).map((scope) => choice(scope, !dropped.includes(scope)))}</ul>
+<ul>${scopes.filter((scope) => !isFixed(scope)).map((scope) => html`<li>${choice(scope, wordsOf(scope), !dropped.includes(scope))}${parts(scope, scopes, granted)}</li>`)}</ul>
 </fieldset>
 <p class="quiet">You can withdraw this at any time on the page of your account.</p>
 <div class="buttons">
@@ -80,9 +83,20 @@ ${hidden('csrf', form.csrf)}
 </form>`,
   })
 
-const choice = (scope: string, ticked: boolean): Html => html`
-<li><label class="choice"><input type="checkbox" name="keep" value="${scope}"${ticked && html` checked`}>
-<span>${wordsOf(scope)}<br><span class="quiet">${scope}</span></span></label></li>`
+const choice = (scope: string, words: string, ticked: boolean): Html => html`
+<label class="choice"><input type="checkbox" name="keep" value="${scope}"${ticked && html` checked`}>
+<span>${words}<br><span class="quiet">${scope}</span></span></label>`
+
+/** What may be left of a whole type, where its parts are not asked for themselves. */
+function parts(whole: string, scopes: readonly string[], granted: readonly string[]): Html | false {
+  const narrower = narrowerOf(whole).filter(({ scope }) => !scopes.includes(scope))
+  const isOpen = narrower.some(({ scope }) => granted.includes(scope))
+  const list = narrower.map(({ name, scope }) => html`<li>${choice(scope, name, granted.includes(scope))}</li>`)
+  return (
+    list.length > 0 &&
+    html`<details${isOpen && html` open`}><summary>Only some of it</summary><p class="quiet">Leave the whole unticked, and tick what you allow:</p><ul>${list}</ul></details>`
+  )
+}
 
 export type PickerParts = {
   readonly form: Form

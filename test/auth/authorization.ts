@@ -62,7 +62,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
       checked.push(typed)
       return user?.password === typed
     },
-    isDecidable: async (_tenants, _type, query) => !/[.]|_has/.test(query),
+    isDecidable: async (_tenants, _type, query) => !query.split('&').some((each) => /^[^=]*(?:[.]|_has)/.test(each)),
     patients: {
       find: async (_user, tenants, text) =>
         patients.filter((each) => isIn(tenants, each) && each.name.toLowerCase().includes(text.toLowerCase())),

@@ -9,6 +9,7 @@ import { launchAll, openSite, type Row, type Site } from './inferno/kit.ts'
 import { LAUNCHES } from './inferno/launches.ts'
 import { OPENID } from './inferno/openid.ts'
 import { REFUSALS } from './inferno/refusals.ts'
+import { SELECTION } from './inferno/selection.ts'
 
 const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'what a client finds the server by': DISCOVERY,
@@ -19,6 +20,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'what comes to nothing': REFUSALS,
   'what a token opens': ACCESS,
   'scopes of some categories': GRANULAR,
+  'what a user leaves of a whole type': SELECTION,
 }
 
 let site: Site

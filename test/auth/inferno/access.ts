@@ -59,7 +59,7 @@ const isOf = (scope: string, types: readonly string[]): boolean => types.some((t
 /** The user is asked again, and leaves what is expected. */
 async function limited(site: Site) {
   const dropped = full.scope.split(' ').filter((scope) => scope.startsWith('patient/') && !isOf(scope, LEFT))
-  return (await launch(site, full, { prompt: 'consent' }, dropped)).token.body
+  return (await launch(site, full, { prompt: 'consent' }, { without: dropped })).token.body
 }
 
 /** Made once, by whichever row comes first. */

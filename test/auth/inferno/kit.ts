@@ -10,7 +10,7 @@ import { startServer } from '../../api/server.ts'
 import { atEnd, newFolder } from '../../fixtures/at-end.ts'
 import { assertion, assertionForm, type Changed, type KeyPair, keyPair } from '../assertions.ts'
 import type { Answer, Sent } from '../authorization.ts'
-import { type Asked, allow, type Back, type Browser, backOf, browser, logIn } from '../browser.ts'
+import { type Asked, type Back, type Browser, backOf, browser, logIn } from '../browser.ts'
 import { FLOWS, type Flow, type FlowName, type Proof } from './flows.ts'
 import { RECORD } from './record.ts'
 
@@ -62,7 +62,8 @@ async function registered(folder: string, keys: readonly KeyPair[]) {
   const add = async (id: string, more: Partial<Parameters<typeof addClient>[1]>): Promise<string> =>
     (await addClient(ports, { id, name: `Inferno, ${id}`, authentication: 'secret', ...common, ...more })).secret ?? ''
   const jwks = { kind: 'keys', keys: keys.map(({ jwk }) => jwk) } as const
-  await Promise.all([add('public', { authentication: { kind: 'public' } }), add('asymmetric', { authentication: jwks })])
+  await add('public', { authentication: { kind: 'public' } })
+  await add('asymmetric', { authentication: jwks })
   for (const id of ['backend', ...GUESSED]) await add(id, { authentication: jwks, redirectUris: [], scopes: ['system/*.rs'] })
   const user = { scopes: ['user/*.rs'], tenants: ['default'] }
   await Promise.all([
@@ -157,21 +158,30 @@ export async function opened(site: Site, flow: Flow, asked: Readonly<Record<stri
   return user.open('/auth/authorize', new URL(headers.location!).search.slice(1))
 }
 
-/** A user who allows all but `without`, for the patient 1; one who decided before is not asked again. */
-export async function coded(site: Site, flow: Flow, changed: Record<string, string> = {}, without: readonly string[] = []): Promise<Coded> {
+/** What a user does on the page: unticks, and ticks what was not. */
+export type Choice = { readonly without?: readonly string[]; readonly ticked?: readonly string[] }
+
+/** A user who allows what is ticked, for the patient 1; one who decided before is not asked again. */
+export async function coded(
+  site: Site,
+  flow: Flow,
+  changed: Record<string, string> = {},
+  { without = [], ticked = [] }: Choice = {},
+): Promise<Coded> {
   const { asked, verifier } = await request(site, flow, changed)
   const user = await site.userOf(flow.user)
   const page = await opened(site, flow, asked)
   const chosen = page.text.includes('Choose a patient') ? await user.submit(page, [['chosen_patient', '1']], 1) : page
-  return { asked, verifier, back: backOf(chosen.status === 303 ? chosen : await allow(user, chosen, without)) }
+  const decision = [['decision', 'allow'], ...ticked.map((scope) => ['keep', scope] as const)] as const
+  return { asked, verifier, back: backOf(chosen.status === 303 ? chosen : await user.submit(chosen, decision, 0, without)) }
 }
 
 export const exchanged = ({ proved }: Site, { proof }: Flow, { back, verifier }: Coded): Promise<Answer> =>
   proved(proof, { grant_type: 'authorization_code', code: back.sent.code!, redirect_uri: BACK, code_verifier: verifier })
 
 /** A launch nobody did before: others have used up their refresh tokens. */
-export async function launch(site: Site, flow: Flow, changed: Record<string, string> = {}, without: readonly string[] = []) {
-  const launched = await coded(site, flow, changed, without)
+export async function launch(site: Site, flow: Flow, changed: Record<string, string> = {}, choice: Choice = {}) {
+  const launched = await coded(site, flow, changed, choice)
   return { ...launched, token: await exchanged(site, flow, launched) }
 }
 

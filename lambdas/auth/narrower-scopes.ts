@@ -1,0 +1,46 @@
+/**
+ * What a user may leave of a whole type: US Core's categories of it. https://hl7.org/fhir/us/core/scopes.html; ONC asks for these choices where
+ * an app wants the whole: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
+ */
+import { parseScope, textOf } from '../access/scopes.ts'
+
+const HL7 = 'http://terminology.hl7.org/CodeSystem'
+const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
+
+/** By type: the name → the category. */
+const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Condition: {
+    'Encounter diagnoses': `${HL7}/condition-category|encounter-diagnosis`,
+    'Problem list': `${HL7}/condition-category|problem-list-item`,
+    'Health concerns': `${US_CORE}/condition-category|health-concern`,
+  },
+  Observation: {
+    'Vital signs': `${HL7}/observation-category|vital-signs`,
+    Laboratory: `${HL7}/observation-category|laboratory`,
+    // Until US Core 5 there was a code of its own.
+    'Clinical tests': `${HL7}/observation-category|procedure,${US_CORE}/us-core-observation-category|clinical-test`,
+    Imaging: `${HL7}/observation-category|imaging`,
+    'Social history': `${HL7}/observation-category|social-history`,
+    'Social circumstances (SDOH)': `${US_CORE}/us-core-category|sdoh`,
+    Surveys: `${HL7}/observation-category|survey`,
+  },
+}
+
+export type Narrower = { readonly name: string; readonly scope: string }
+
+/** None where a condition narrows the scope already. */
+export function narrowerOf(text: string): readonly Narrower[] {
+  const scope = parseScope(text)
+  if (scope?.kind !== 'resource' || scope.query !== '') return []
+  const categories = Object.entries(CATEGORIES[scope.type] ?? {})
+  return categories.map(([name, category]) => ({ name, scope: textOf({ ...scope, query: `category=${category}` }) }))
+}
+
+/** What of these scopes was kept; of one that was not, what is narrower and was. */
+export const leftOf = (scopes: readonly string[], kept: readonly string[]): readonly string[] => [
+  ...new Set(
+    scopes.flatMap((whole) =>
+      kept.includes(whole) ? [whole] : narrowerOf(whole).flatMap(({ scope }) => (kept.includes(scope) ? [scope] : [])),
+    ),
+  ),
+]
