@@ -49,20 +49,20 @@ export async function delayed<T>(
   return result
 }
 
-/** As that, where one who knows the secret comes often and at once, and nobody can guess it: only failures are written down. */
+/**
+ * As that, where one who knows the secret comes often and at once, and nobody can guess it, however often: only failures are written down and
+ * wait. Who knows it never waits for others, who may seem to come from the same address.
+ */
 export async function countingFailures<T>(ports: Ports, guesser: Guesser, attempt: () => Promise<T>): Promise<T> {
-  const { grants, clock } = ports
-  const known = await grants.get('attempts', keyOf(guesser))
-  const { until } = stateOf(known)
-  if (clock.now() < until) throw tooMany(until - clock.now())
+  let result: T
   try {
-    const result = await attempt()
-    if (known !== undefined) await giveBack(ports, guesser)
-    return result
+    result = await attempt()
   } catch (error) {
     if (error instanceof OAuthError && error.status === 401) await count(ports, guesser)
     throw error
   }
+  if ((await ports.grants.get('attempts', keyOf(guesser))) !== undefined) await giveBack(ports, guesser)
+  return result
 }
 
 const stateOf = (known: KeptGrant | undefined): Kept => (known?.value as Kept | undefined) ?? { failures: 0, at: 0, until: 0 }
