@@ -4,8 +4,8 @@ import type { Client } from '../ports/clients.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { AuthPorts, AuthRequest } from './endpoint.ts'
 import { wantedOf } from './granted-scopes.ts'
-import { OAuthError } from './oauth-error.ts'
-import { type Parameters, parametersOf, required } from './parameters.ts'
+import { OAuthError, type OAuthErrorCode } from './oauth-error.ts'
+import { type Parameters, parametersOf, required, shownAll } from './parameters.ts'
 import { challengeOf } from './pkce.ts'
 import { isRegistered } from './redirect-uri.ts'
 
@@ -30,18 +30,30 @@ export type AuthorizationRequest = Asker & {
 export const PATIENT = 'chosen_patient'
 export const SEARCH = 'find_patient'
 
+/** With what was sent, which anybody may have written: no text to read, nor one that looks like another. */
+function toUser(code: OAuthErrorCode, why: string, name: string, sent: string | undefined): OAuthError {
+  const text = [...(sent ?? '').slice(0, 300)].map((each) => (/[!-~]/.test(each) ? each : `\\u{${each.codePointAt(0)!.toString(16)}}`))
+  return new OAuthError(
+    code,
+    sent === undefined ? `${why}: ${name} is missing, or there are several.` : `${why}: ${name} is ${text.join('')}`,
+  )
+}
+
 /** OAuthError that is shown to the user and goes nowhere else: there is no address that is known to be right. */
 export async function askerOf({ clients }: Pick<AuthPorts, 'clients'>, pairs: Pairs, { note }: AuthRequest): Promise<Asker> {
   const once = (name: string): string | undefined => {
     const values = pairs.filter(([each]) => each === name)
     return values.length === 1 ? values[0]![1] : undefined
   }
-  const client = await clients.get(once('client_id') ?? '')
-  if (client === undefined) throw new OAuthError('invalid_client', 'The app that sent you here is not known to this server.')
+  const id = once('client_id')
+  const client = await clients.get(id ?? '')
+  if (client === undefined) throw toUser('invalid_client', 'The app that sent you here is not known to this server', 'client_id', id)
   note({ client: client.id })
-  const redirectUri = once('redirect_uri') ?? ''
-  if (!isRegistered(redirectUri, client.redirectUris))
-    throw new OAuthError('invalid_request', `${client.name} wants to go on at an address that it is not registered with.`)
+  const redirectUri = once('redirect_uri')
+  if (redirectUri === undefined || !isRegistered(redirectUri, client.redirectUris)) {
+    const why = `${client.name} (client_id ${client.id}) wants to go on at an address that it is not registered with`
+    throw toUser('invalid_request', why, 'redirect_uri', redirectUri)
+  }
   const state = once('state')
   return { client, redirectUri, ...(state === undefined ? {} : { state }) }
 }
@@ -59,7 +71,10 @@ export function authorizationRequestOf(
   if (aud !== baseUrl && aud !== `${baseUrl}/`) throw new OAuthError('invalid_request', 'aud is another than the base URL of this server')
   const scopes = wantedOf(parameters.get('scope') ?? '')
   if (narrowedTo(scopes, asker.client.scopes).length === 0)
-    throw new OAuthError('invalid_scope', 'The client is registered for none of the scopes')
+    throw new OAuthError(
+      'invalid_scope',
+      scopes.length === 0 ? 'scope is missing' : `The client is registered for none of: ${shownAll(scopes)}`,
+    )
   const prompt = (parameters.get('prompt') ?? '').split(' ').filter((each) => each !== '')
   if (prompt.includes('none') && prompt.length > 1) throw new OAuthError('invalid_request', 'prompt is none and something else')
   const challenge = challengeOf(parameters, choices)

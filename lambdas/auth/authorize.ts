@@ -60,12 +60,13 @@ export const consent =
       throw new OAuthError('invalid_request', 'This page was open for too long: go back to the app, and begin again.', 403)
     return tellingClient(asker, request, async () => {
       const asked = authorizationRequestOf(asker, request.query, request, ports)
-      const session = await sessionOf(ports, request)
-      const context = session === undefined ? undefined : await contextOf(ports, asked, session.user)
-      if (session === undefined || context === undefined || context.mustChoose)
-        return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
       const valuesOf = (name: string) => request.form.filter(([each]) => each === name).map(([, value]) => value)
       if (valuesOf('decision')[0] !== 'allow') throw new OAuthError('access_denied', 'The user did not allow it')
+      const session = await sessionOf(ports, request)
+      const isLoggedIn = session !== undefined && !mustLogIn(asked, session, ports.clock.now())
+      const context = isLoggedIn ? await contextOf(ports, asked, session.user) : undefined
+      if (!isLoggedIn || context === undefined || context.mustChoose)
+        return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(request.query, [])}`)
       const kept = wantedOf(leftOf(context.scopes, [...context.scopes.filter(isFixed), ...valuesOf('keep')]).join(' '))
       if (kept.length === 0) throw new OAuthError('access_denied', 'The user allowed nothing')
       return giveCode(ports, asked, { session, context, scopes: kept }, request)
@@ -91,8 +92,12 @@ async function tellingClient(
 const formOf = (request: AuthRequest, path: string, query: string, leadsTo: string): Form => ({
   ...boundForm(request),
   action: `${request.baseUrl}/auth/${path}${query === '' ? '' : `?${query}`}`,
+  denial: denialOf(request),
   leadsTo,
 })
+
+/** Of the same request: the form of the consent page. */
+export const denialOf = ({ baseUrl, query }: AuthRequest): string => `${baseUrl}/auth/consent?${queryOf(query, [SEARCH, PATIENT])}`
 
 const mustLogIn = ({ prompt, maxAge }: AuthorizationRequest, { authTime }: Session, now: number): boolean =>
   prompt.includes('login') || prompt.includes('select_account') || (maxAge !== undefined && now / 1000 - authTime > maxAge)

@@ -4,7 +4,7 @@ import type { Client } from '../ports/clients.ts'
 import type { User } from '../ports/users.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
-import { shown } from './parameters.ts'
+import { shown, shownAll } from './parameters.ts'
 
 /** Bytes of all texts: a token travels in a header, and those of gateways end at 10,240 bytes. */
 const LONGEST = 3_000
@@ -15,13 +15,16 @@ const OF_USERS = new Set(['openid', 'fhirUser', 'profile', 'offline_access', 'on
 /** Of client_credentials. `asked` undefined: all that is registered, but for the administrator's. OAuthError where nothing is left. */
 export function scopesOfClient({ scopes }: Client, asked: string | undefined): readonly string[] {
   const wanted = asked === undefined ? scopes.filter((scope) => scope !== ADMIN) : wantedOf(asked)
-  return somethingOf(narrowedTo(wanted, scopes).filter((scope) => !OF_USERS.has(scope) && contextOf(scope) !== 'user'))
+  return somethingOf(
+    wanted,
+    narrowedTo(wanted, scopes).filter((scope) => !OF_USERS.has(scope) && contextOf(scope) !== 'user'),
+  )
 }
 
 /** What the client may ask of this user: nothing of the whole system. OAuthError where nothing is left. */
 export function scopesOfUser({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
   const own = asked.filter((scope) => contextOf(scope) !== 'system')
-  return somethingOf(narrowedTo(narrowedTo(own, scopes), user.scopes, 'any'))
+  return somethingOf(asked, narrowedTo(narrowedTo(own, scopes), user.scopes, 'any'))
 }
 
 /** OAuthError `invalid_scope` where a scope has a condition by which nothing could ever be decided. One of all types may be of some of them. */
@@ -49,9 +52,12 @@ export function wantedOf(asked: string): readonly string[] {
   return scopeTexts(asked)
 }
 
+export const noneOf = (asked: readonly string[]): OAuthError =>
+  new OAuthError('invalid_scope', `None of these scopes can be granted: ${shownAll(asked)}`)
+
 /** Overlaps may be longer than what was asked. */
-function somethingOf(granted: readonly string[]): readonly string[] {
-  if (granted.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
+function somethingOf(asked: readonly string[], granted: readonly string[]): readonly string[] {
+  if (granted.length === 0) throw noneOf(asked)
   if (granted.join(' ').length > LONGEST) throw new OAuthError('invalid_scope', `The scopes are longer than ${LONGEST} bytes`)
   return granted
 }

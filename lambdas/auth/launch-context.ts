@@ -5,7 +5,7 @@ import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { commonTenants } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
-import { checkConditions, scopesOfUser } from './granted-scopes.ts'
+import { checkConditions, noneOf, scopesOfUser } from './granted-scopes.ts'
 import { type Launch, launchOf } from './launches.ts'
 import { OAuthError } from './oauth-error.ts'
 
@@ -26,7 +26,7 @@ export type ContextPorts = Pick<AuthPorts, 'grants' | 'patients' | 'choices' | '
 export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
   const launch = await launchedBy(ports, asked, user)
   const scopes = scopesOfUser(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
-  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'None of the scopes can be granted')
+  if (scopes.length === 0) throw noneOf(asked.scopes)
   const possible = tenantsOf(ports, asked, user, launch)
   await checkConditions(ports, scopes, possible)
   const patient = await patientOf(ports, { asked, user, tenants: possible, launch, scopes })

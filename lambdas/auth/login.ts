@@ -2,7 +2,7 @@
 import { isUserName, type User } from '../ports/users.ts'
 import { delayed } from './attempts.ts'
 import { askerOf, queryOf } from './authorization-request.ts'
-import { queryAfterLogin } from './authorize.ts'
+import { denialOf, queryAfterLogin } from './authorize.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
 import { networkOf } from './network.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -24,7 +24,8 @@ export const login =
       const { csrf, headers } = boundForm(request)
       const form = { csrf, headers: { ...headers, ...more }, action: urlOf(request, 'login', queryOf(request.query, [])) }
       const app = asker === undefined ? {} : { app: asker.client.name }
-      return loginPage({ form: { ...form, ...(asker === undefined ? {} : { leadsTo: asker.redirectUri }) }, ...app, name, fault, status })
+      const back = asker === undefined ? {} : { leadsTo: asker.redirectUri, denial: denialOf(request) }
+      return loginPage({ form: { ...form, ...back }, ...app, name, fault, status })
     }
     if (!isBound(request)) return again('Please try again: this page was open for too long, or your browser keeps no cookies.', 403)
     try {

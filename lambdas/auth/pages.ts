@@ -13,12 +13,20 @@ export type Form = {
   readonly action: string
   readonly csrf: string
   readonly leadsTo?: string
+  /** Where it is said that the app is not let in; absent: there is none. */
+  readonly denial?: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 const hidden = (name: string, value: string): Html => html`<input type="hidden" name="${name}" value="${value}">`
 
 const around = ({ leadsTo, headers }: Form) => ({ ...(leadsTo === undefined ? {} : { leadsTo }), headers })
+
+/** What goes back to the app without having let it in. */
+const cancel = ({ denial, csrf }: Form): Html | false =>
+  denial !== undefined &&
+  html`<form method="post" action="${denial}">${hidden('csrf', csrf)}
+<div class="buttons"><button name="decision" value="deny" class="other">Cancel</button></div></form>`
 
 export type LoginParts = {
   readonly form: Form
@@ -44,7 +52,8 @@ ${hidden('csrf', form.csrf)}
 <label for="password">Password</label>
 <input type="password" id="password" name="password" autocomplete="current-password" required>
 <div class="buttons"><button>Sign in</button></div>
-</form>`,
+</form>
+${cancel(form)}`,
   })
 
 export type ConsentParts = {
@@ -128,7 +137,8 @@ ${kept}
       (each) =>
         html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name} <span class="quiet">${each.detail}</span></button></li>`,
     )}</ul>
-</form>`,
+</form>
+${cancel(form)}`,
   })
 }
 

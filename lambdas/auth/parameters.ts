@@ -22,5 +22,9 @@ export function required(parameters: Parameters, name: string): string {
   return value
 }
 
+/** Scopes, the first ones of many. */
+export const shownAll = (texts: readonly string[]): string =>
+  `${texts.slice(0, 5).map(shown).join(' ')}${texts.length > 5 ? ' and more' : ''}`
+
 /** Descriptions hold few characters: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 export const shown = (text: string): string => text.slice(0, 64).replace(/[^\w:/.*?=&-]/g, '_')

@@ -7,7 +7,7 @@ import type { Authenticated } from './client-authentication.ts'
 import type { AuthRequest, AuthResponse } from './endpoint.ts'
 import { wantedOf } from './granted-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
-import { required } from './parameters.ts'
+import { required, shownAll } from './parameters.ts'
 import { nextRefresh, refreshKindOf, refreshOf } from './refresh-tokens.ts'
 import { isOf, noLonger, revokeGrant, tokensFor, type UserGrant, type UserGrantPorts, userOf } from './user-grant.ts'
 
@@ -37,7 +37,8 @@ export async function exchangeRefresh(
 function fewerOf({ scopes }: UserGrant, asked: string | undefined): readonly string[] {
   if (asked === undefined) return scopes
   const wanted = wantedOf(asked)
-  if (narrowedTo(wanted, scopes).join(' ') !== wanted.join(' ')) throw new OAuthError('invalid_scope', 'More is asked for than was granted')
+  const more = wanted.filter((scope) => !narrowedTo([scope], scopes).includes(scope))
+  if (more.length > 0) throw new OAuthError('invalid_scope', `More is asked for than was granted: ${shownAll(more)}`)
   return wanted
 }
 

@@ -1,7 +1,7 @@
 /** Specification 5.1: the authorization endpoint and its pages, up to where the browser is sent back to. */
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
 import { makeLaunch } from '../../lambdas/auth/launches.ts'
-import { type Authorization, authorization, BASE, SECRET } from './authorization.ts'
+import { type Answer, type Authorization, authorization, BASE, SECRET } from './authorization.ts'
 import { allow, backOf, browser, formsOf, logIn } from './browser.ts'
 
 const BACK = 'https://app.example/back'
@@ -13,6 +13,7 @@ const ASKED = {
   state: 'a state & more',
   aud: BASE,
 }
+const STANDALONE = { ...ASKED, scope: 'launch/patient patient/*.rs' }
 
 let auth: Authorization
 
@@ -176,6 +177,44 @@ describe('consent', () => {
     expect(backOf(await allow(user, await user.open('/auth/authorize', nothing), ['user/Observation.rs'])).sent).toEqual(denied)
   })
 
+  it('can be refused before anybody logs in, and before a patient is chosen', async () => {
+    const user = browser(auth)
+    const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
+    const cancelled = async (page: Answer, form: number) => backOf(await user.submit(page, [['decision', 'deny']], form))
+    const login = await user.open('/auth/authorize', STANDALONE)
+    expect(await cancelled(login, 1)).toEqual({ uri: BACK, sent: denied })
+    expect(await cancelled(await logIn(user, login, 'ann', 'wrong'), 1)).toEqual({ uri: BACK, sent: denied })
+    expect(auth.audited.at(-1)).toMatchObject({ interaction: 'consent', client: 'app', outcome: 'access_denied' })
+    const picker = await logIn(user, login, 'ann')
+    expect([picker.text.includes('Choose a patient'), await cancelled(picker, 2)]).toEqual([true, { uri: BACK, sent: denied }])
+    const form = { decision: 'deny', csrf: 'forged' }
+    const forged = await auth.ask('POST', '/auth/consent', { query: STANDALONE, form, headers: { cookie: 'x=y' } })
+    expect([forged.status, forged.headers.location]).toEqual([403, undefined])
+    // The page of the account has no app to go back to.
+    expect(formsOf(await browser(auth).open('/auth/account'))).toHaveLength(1)
+  })
+
+  it('is not given by who has to log in anew first', async () => {
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
+    const { action, fields } = formsOf(page)[0]!
+    const cookie = [...user.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const given = async (more: string) => {
+      const form = new URLSearchParams([...fields, ['decision', 'allow'] as const].map(([a, b]): [string, string] => [a, b])).toString()
+      const answer = await auth.ask('POST', '/auth/consent', { query: `${action.split('?')[1]}${more}`, form, headers: { cookie } })
+      return answer.headers.location!.split('?')[0]
+    }
+    auth.later(61_000)
+    expect([await given('&prompt=login'), await given('&prompt=select_account'), await given('&max_age=60')]).toEqual(
+      Array(3).fill(`${BASE}/auth/authorize`),
+    )
+    expect([await given('&max_age=61'), await given('')]).toEqual([BACK, BACK])
+    // Who just did is not asked again, however long the page of consent is read.
+    await logIn(user, await user.open('/auth/authorize', { ...ASKED, max_age: '0', prompt: 'login consent' }), 'ann')
+    const { searchParams } = new URL(user.visited.at(-2)!.headers.location!)
+    expect([searchParams.get('prompt'), searchParams.get('max_age'), searchParams.get('state')]).toEqual(['consent', null, ASKED.state])
+  })
+
   it('cannot be given from another site, nor for more than was asked', async () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
@@ -246,7 +285,30 @@ describe('what is wrong with a request', () => {
   it.each(page)('%s is shown to the user, who is sent nowhere', async (_, wrong) => {
     const { status, headers, text } = await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })
     expect([status, headers.location, headers['content-type']]).toEqual([400, undefined, 'text/html; charset=utf-8'])
-    expect([text.includes('This does not work'), text.includes('evil.example')]).toEqual([true, false])
+    expect([
+      text.includes('This does not work'),
+      /href|<form|evil/.test(`${text.replace(/<p role.*<\/p>/, '')}${JSON.stringify(headers)}`),
+    ]).toEqual([true, false])
+  })
+
+  it('which client and which address were sent is shown, as text that says nothing else', async () => {
+    const shown = async (wrong: Record<string, string>) =>
+      /<p role="alert">(.*)<\/p>/.exec((await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, ...wrong } })).text)?.[1]
+    const known =
+      'The &#60;i&#62;App&#60;/i&#62; (client_id app) wants to go on at an address that it is not registered with: redirect_uri is '
+    expect(await shown({ redirect_uri: `${BACK}/more` })).toBe(`${known}${BACK}/more`)
+    expect(await shown({ redirect_uri: '"><b>call 5\u202e' })).toBe(`${known}&#34;&#62;&#60;b&#62;call\\u{20}5\\u{202e}`)
+    expect(await shown({ redirect_uri: 'x'.repeat(5_000) })).toBe(`${known}${'x'.repeat(300)}`)
+    expect(await shown({ client_id: 'nobody' })).toBe('The app that sent you here is not known to this server: client_id is nobody')
+  })
+
+  it('a scope that cannot be granted is named', async () => {
+    const user = browser(auth)
+    await logIn(user, await user.open('/auth/authorize', ASKED), 'pat')
+    const described = async (scope: string) => backOf(await user.open('/auth/authorize', { ...ASKED, scope })).sent.error_description
+    expect(await described('patient/What.rs what')).toBe('The client is registered for none of: patient/What.rs what')
+    expect(await described('system/*.rs')).toBe('None of these scopes can be granted: system/*.rs')
+    expect(await described('')).toBe('scope is missing')
   })
 
   it('a client or an address that stands twice too', async () => {
@@ -324,8 +386,6 @@ describe('what is wrong with a request', () => {
 })
 
 describe('a patient', () => {
-  const STANDALONE = { ...ASKED, scope: 'launch/patient patient/*.rs' }
-
   it('is chosen from those that are found, whose names are text', async () => {
     const user = browser(auth)
     const picker = await logIn(user, await user.open('/auth/authorize', STANDALONE), 'ann')
