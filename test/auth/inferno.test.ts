@@ -1,6 +1,7 @@
 /** Each assertion by which Inferno's kits test how a server lets apps in: a row each, read from the kits' sources. See inferno/README.md. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ACCESS } from './inferno/access.ts'
+import { ATTESTED } from './inferno/attested.ts'
 import { BACKEND } from './inferno/backend.ts'
 import { DISCOVERY } from './inferno/discovery.ts'
 import { GRANULAR } from './inferno/granular.ts'
@@ -21,6 +22,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
   'what a token opens': ACCESS,
   'scopes of some categories': GRANULAR,
   'what a user leaves of a whole type': SELECTION,
+  'what a person attests': ATTESTED,
 }
 
 let site: Site
