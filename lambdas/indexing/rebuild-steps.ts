@@ -1,7 +1,7 @@
 /** The steps of the rebuild workflow (workflow.ts). Each may be repeated; what they pass on holds types and cursors, never content. */
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { KnownTenants } from '../ports/known-tenants.ts'
-import type { ResourceReader, ScanPage } from '../ports/resource-store.ts'
+import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading, ReadingOf } from '../search/reading.ts'
 import { documentsOf } from './index-changes.ts'
@@ -30,7 +30,7 @@ export type RebuiltIndices = {
 
 export type RebuildParts = {
   readonly state: SharedState
-  readonly resources: Pick<ResourceReader, 'scan'> & KnownTenants
+  readonly resources: Pick<ResourceReader, 'extent' | 'scan'> & KnownTenants
   readonly index: RebuiltIndices
   readonly reading: Reading
   readonly expressions: ExpressionRunner
@@ -45,12 +45,12 @@ export type RebuildParts = {
 
 /** `attempt`: what was taken together. */
 type OfType = { readonly type: string; readonly attempt: string }
-/** A part of the resources of each tenant, one tenant after the other. */
+/** Of each tenant, one after the other, the versions with lastUpdated > since and ≤ until. */
 type Segment = OfType & {
   /** Name of the next index. Empty: documents are made again where they are. */
   readonly next: string
-  readonly index: number
-  readonly of: number
+  readonly since?: number
+  readonly until?: number
   readonly asOf?: number
   /** Where it goes on. */
   readonly tenant?: string
@@ -64,6 +64,10 @@ export type StepInput =
   | ({ readonly action: 'swap'; readonly next: string } & OfType)
 
 const SEGMENTS = 4
+/** Places between two cuts. */
+const CUT_EVERY = 5_000
+/** By whose resources a type is cut. */
+const TENANTS_CUT = 20
 const PAGE = 500
 
 export const rebuildStep = (parts: RebuildParts) => (input: StepInput) => {
@@ -95,40 +99,59 @@ async function open(parts: RebuildParts, { type, attempt }: OfType) {
   if (!(await hasAny(parts, tenants, type))) return { type, attempt, isEmpty: true, next: '', wait: 0, segments: [] }
   if (isNew) await (await parts.index.rebuild(type)).discard()
   const next = isNew ? (await parts.index.rebuild(type)).name : ''
-  const segments = Array.from({ length: SEGMENTS }, (_, i): Segment => ({ type, attempt, next, index: i, of: SEGMENTS }))
+  const cuts = await cutsOf(parts, isNew ? parts.resources.tenants() : tenants, type)
+  const segments = [undefined, ...cuts].map((since, i): Segment => ({ type, attempt, next, ...within(since, cuts[i]) }))
   return { type, attempt, isEmpty: false, next, wait: isNew ? parts.wait : 0, segments }
 }
 
 async function hasAny({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string): Promise<boolean> {
-  const one = { type, asOf: now(), segment: { index: 0, of: 1 }, limit: 1 }
-  for await (const tenant of tenants) if (!isNothing(await resources.scan({ ...one, tenant }))) return true
+  const one = { type, asOf: now(), deletions: true, limit: 1 }
+  for await (const tenant of tenants)
+    for await (const { versions } of resources.scan({ ...one, tenant })) if (versions.length > 0) return true
   return false
 }
 
-/** Nothing at all: a page of deletions has no versions either, but goes on. */
-const isNothing = ({ versions, cursor }: ScanPage): boolean => versions.length === 0 && cursor === undefined
+/** Instants that cut what there is of a type into about equal segments: at most as many as run at once. */
+async function cutsOf({ resources, now }: RebuildParts, tenants: AsyncIterable<string> | Iterable<string>, type: string) {
+  const all: number[] = []
+  let looked = 0
+  for await (const tenant of tenants) {
+    if (++looked > TENANTS_CUT) break
+    all.push(...(await resources.extent({ tenant, type, asOf: now() }, CUT_EVERY)).cuts)
+  }
+  const rising = [...new Set(all)].toSorted((a, b) => a - b)
+  const chosen = Array.from({ length: SEGMENTS - 1 }, (_, i) => rising[Math.floor(((i + 1) * rising.length) / SEGMENTS)])
+  return [...new Set(chosen)].filter((cut) => cut !== undefined)
+}
+
+const within = (since: number | undefined, until: number | undefined) => ({
+  ...(since === undefined ? {} : { since }),
+  ...(until === undefined ? {} : { until }),
+})
 
 /** As many pages as there is time for. What is written meanwhile the function that follows the stream applies to both indices. */
 async function fill(parts: RebuildParts, segment: Segment): Promise<Segment & { readonly more: boolean }> {
-  const { state, now } = parts
+  const { state, resources, now } = parts
   const { tenant: _, cursor: __, asOf = now(), ...rest } = segment
   const { value } = await state.read()
   const readings = new Readings(parts.reading, 'documents')
-  const filling: Filling = { ...rest, asOf, reading: (tenant) => readings.of(value, tenant), apply: await applierOf(parts, segment) }
+  const filling: Filling = { reading: (tenant) => readings.of(value, tenant), apply: await applierOf(parts, segment) }
   const until = now() + parts.budget
   const counts = new Map<string, number>()
   const save = () => state.change((each) => advanced(each, segment.attempt, segment.type, counts, now()))
+  const goesOn = async (tenant: string, cursor?: string) => {
+    await save()
+    return { ...rest, asOf, tenant, ...(cursor === undefined ? {} : { cursor }), more: true }
+  }
+  let hasBegun = false
   for await (const tenant of tenantsFrom(parts, segment, value)) {
-    let cursor = tenant === segment.tenant ? segment.cursor : undefined
-    do {
-      if (counts.size > 0 && now() >= until) {
-        await save()
-        return { ...rest, asOf, tenant, ...(cursor === undefined ? {} : { cursor }), more: true }
-      }
-      const page = await fillPage(parts, filling, tenant, cursor)
-      counts.set(tenant, (counts.get(tenant) ?? 0) + page.versions.length)
-      cursor = page.cursor
-    } while (cursor !== undefined)
+    if (hasBegun && now() >= until) return goesOn(tenant)
+    hasBegun = true
+    for await (const { versions, cursor } of resources.scan(scanOf(segment, tenant, asOf))) {
+      await fillPage(parts, filling, versions)
+      counts.set(tenant, (counts.get(tenant) ?? 0) + versions.length)
+      if (cursor !== undefined && now() >= until) return goesOn(tenant, cursor)
+    }
   }
   await save()
   return { ...rest, asOf, more: false }
@@ -154,31 +177,22 @@ async function* tenantsFrom({ resources }: RebuildParts, { next, attempt, type, 
   }
 }
 
-type Filling = Pick<Segment, 'type' | 'index' | 'of'> & {
-  readonly asOf: number
-  readonly reading: ReadingOf
-  readonly apply: NextIndex['apply']
+function scanOf({ type, since, until, tenant: begun, cursor }: Segment, tenant: string, asOf: number): ScanRequest {
+  const request = { tenant, type, asOf, limit: PAGE, ...within(since, until) }
+  return tenant === begun && cursor !== undefined ? { ...request, cursor } : request
 }
 
+type Filling = { readonly reading: ReadingOf; readonly apply: NextIndex['apply'] }
+
 async function fillPage(
-  { resources, state, expressions, poisoned }: RebuildParts,
-  { type, index, of, asOf, reading, apply }: Filling,
-  tenant: string,
-  cursor: string | undefined,
-): Promise<ScanPage> {
-  const page = await resources.scan({
-    tenant,
-    type,
-    segment: { index, of },
-    asOf,
-    limit: PAGE,
-    ...(cursor === undefined ? {} : { cursor }),
-  })
-  await state.change((each) => page.versions.reduce(afterTry, each))
-  const read = await readAhead(page.versions, reading, expressions)
-  await apply(documentsOf(page.versions, reading, poisoned.addVersion, read))
+  { state, expressions, poisoned }: RebuildParts,
+  { reading, apply }: Filling,
+  versions: readonly ResourceVersion[],
+): Promise<void> {
+  await state.change((each) => versions.reduce(afterTry, each))
+  const read = await readAhead(versions, reading, expressions)
+  await apply(documentsOf(versions, reading, poisoned.addVersion, read))
   await poisoned.save()
-  return page
 }
 
 /** The new index answers from now on, or what was made again in place; and what was built is searched by. */

@@ -73,21 +73,25 @@ export type HistoryPage = { readonly versions: readonly ResourceVersion[]; reado
 export type ScanRequest = {
   readonly tenant: string
   readonly type: string
-  /** Segment `index` of `of`: the segments of one `of` are disjoint and together complete. */
-  readonly segment: { readonly index: number; readonly of: number }
   /** Each resource's version with the highest lastUpdated ≤ asOf. */
   readonly asOf: number
   /** Only versions with lastUpdated > since. */
   readonly since?: number
+  /** Only versions with lastUpdated ≤ until. */
+  readonly until?: number
+  /** Resources that were deleted then, as well: a version that is a deletion. */
+  readonly deletions?: boolean
+  /** Of a page of the same scan: goes on after it. */
   readonly cursor?: string
+  /** Versions of a page at the most. */
   readonly limit: number
 }
 
-/**
- * Live versions only, in no promised order, each resource at most once over all pages. No `cursor`: this was the last page; one that is empty,
- * as where deletions stand, need not be.
- */
+/** Where deletions stand a page may be empty. `cursor`: what comes after this page; none: nothing does. */
 export type ScanPage = { readonly versions: readonly ResourceVersion[]; readonly cursor?: string }
+
+/** `entries`: about how many places a scan looks at. `cuts`: rising instants; between two, as `since` and `until`, are about as many places as asked for. */
+export type ScanExtent = { readonly entries: number; readonly cuts: readonly number[] }
 
 export interface ResourceReader {
   /** The heads, in the order of the keys; undefined for a resource that never was; a deleted head comes back with `deleted: true`. */
@@ -98,7 +102,13 @@ export interface ResourceReader {
   versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]>
   /** At most `limit` versions strictly after `after` in the order of HistoryPosition. */
   history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage>
-  scan(request: ScanRequest): Promise<ScanPage>
+  /**
+   * What was current at an instant, each resource at most once over all pages, in no promised order. Parts of one scan that are cut by `since` and
+   * `until` are disjoint, and together look at each place once.
+   */
+  scan(request: ScanRequest): AsyncIterable<ScanPage>
+  /** Of a scan, in parts of about `every` places. */
+  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent>
 }
 
 export interface ResourceWriter {

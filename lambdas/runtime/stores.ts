@@ -81,11 +81,7 @@ async function definingIn(store: SqliteResourceStore): Promise<readonly Resource
 
 async function definingOf(store: SqliteResourceStore, tenant: string): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
-  const all = { tenant, type: 'SearchParameter', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 100 }
-  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-    const page = await store.scan(cursor === '' ? all : { ...all, cursor })
-    found.push(...page.versions)
-    cursor = page.cursor
-  }
+  const all = { tenant, type: 'SearchParameter', asOf: Number.MAX_SAFE_INTEGER, limit: 100 }
+  for await (const { versions } of store.scan(all)) found.push(...versions)
   return found
 }

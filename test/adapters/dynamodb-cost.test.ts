@@ -6,6 +6,7 @@ import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { metered } from '../fixtures/dynamodb/capacity.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, type TestTable } from '../fixtures/dynamodb/store.ts'
+import { versionsIn } from '../fixtures/scans.ts'
 import { at, deletionOf, patientOf, writeOf } from '../fixtures/versions.ts'
 
 await onTable(suite)
@@ -48,6 +49,28 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       expect(meter.take()).toEqual({ read: 0, write: 30 })
     })
 
+    it('is looked at once by the parts of a scan, in whatever pages', async () => {
+      const { tenant, store, meter, key } = await measured()
+      const some = [...Array(60).keys()]
+      await store.commit(
+        some.map((n) => writeOf(key(`p${n}`), { body, lastUpdated: at(10 + n) })),
+        [],
+      )
+      const scan = { tenant, type: 'Patient', asOf: at(100), since: at(9) }
+      meter.take()
+      const { entries, cuts } = await store.extent(scan, 20)
+      // Which partitions there are, and three pages of the index.
+      expect([entries, cuts.length, meter.take()]).toEqual([60, 2, { read: 1 + 3 * 0.5 + 0.5, write: 0 }])
+      for (const limit of [2, 60])
+        for (const [n, until] of [...cuts, at(100)].entries()) {
+          const since = cuts[n - 1] ?? at(9)
+          expect(await versionsIn(store, { ...scan, since, until, limit })).toHaveLength(20)
+          const { read } = meter.take()
+          // Windows of the index beside the versions.
+          expect([limit, read - 20 <= 6]).toEqual([limit, true])
+        }
+    })
+
     it('costs 1 unit in a page of history or of a scan, apart from what the page costs', async () => {
       const { tenant, store, meter, key } = await measured()
       for (let n = 0; n < 10; n++) await store.commit([writeOf(key(`p${n}`), { body, lastUpdated: at(1) })], [])
@@ -55,8 +78,8 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       const { versions } = await store.history({ tenant, type: 'Patient' }, { since: at(1) }, undefined, 10)
       // Which partitions there are, what transactions are open (before and after), what is current, and what is past.
       expect([versions.length, meter.take()]).toEqual([10, { read: 1 + 1 + 1 + 0.5 + 0.5 + 10, write: 0 }])
-      const page = await store.scan({ tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(1), since: at(0), limit: 10 })
-      expect([page.versions.length, meter.take()]).toEqual([10, { read: 1 + 0.5 + 0.5 + 10, write: 0 }])
+      const found = await versionsIn(store, { tenant, type: 'Patient', asOf: at(1), since: at(0), limit: 10 })
+      expect([found.length, meter.take()]).toEqual([10, { read: 1 + 0.5 + 0.5 + 10, write: 0 }])
     })
   })
 }

@@ -10,6 +10,7 @@ import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { type Call, type Fault, faulty, type Keys } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, TestTable, text } from '../fixtures/dynamodb/store.ts'
+import { firstPage, versionsIn } from '../fixtures/scans.ts'
 import { at, patientOf, writeOf } from '../fixtures/versions.ts'
 
 const isFull = process.env.DYNAMODB_ENDPOINT !== undefined || process.env.FHIR_TEST_FULL === '1'
@@ -371,9 +372,7 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       index: 0,
     })
     const scan = async (asOf: number) =>
-      (await table.store().scan({ tenant: key.tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf, limit: 10 })).versions.map(
-        ({ body }) => text(body),
-      )
+      (await versionsIn(table.store(), { tenant: key.tenant, type: 'Patient', asOf, limit: 10 })).map(({ body }) => text(body))
     expect(await scan(at(15))).toEqual(['winner'])
     expect(await scan(at(5))).toEqual(['one'])
     const { versions } = await table.store().history({ tenant: key.tenant, type: 'Patient' }, { currentAt: at(15) }, undefined, 10)
@@ -467,10 +466,11 @@ function suite(engine: DynamoEngine, table: TestTable): void {
       keys.flatMap(({ id }) => [1, 2, 3, 4].map((n) => `${id}/${n}`)).toSorted(),
     )
     for (const asOf of [0, 1, 2, 3]) {
+      const request = { tenant, type: 'Patient', asOf: at(asOf), limit: 5 }
       const found: string[] = []
       for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
         const from = cursor === undefined ? {} : { cursor }
-        const page = await table.store().scan({ tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(asOf), limit: 5, ...from })
+        const page = await firstPage(table.store(), { ...request, ...from })
         found.push(...page.versions.map(({ id, versionId }) => `${id}/${versionId}`))
         cursor = page.cursor
       }

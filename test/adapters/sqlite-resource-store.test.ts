@@ -17,6 +17,7 @@ import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
 import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { firstPage } from '../fixtures/scans.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
 const folder = newFolder()
@@ -80,7 +81,7 @@ describe('A reading of several resources in SQLite', () => {
     const found: string[] = []
     for (let cursor: string | undefined, round = 1; round === 1 || cursor !== undefined; round++) {
       const from = cursor === undefined ? {} : { cursor }
-      const page = await store.scan({ tenant: 't', type: 'Patient', segment: { index: 0, of: 1 }, asOf: 1000, limit: 3, ...from })
+      const page = await firstPage(store, { tenant: 't', type: 'Patient', asOf: 1000, limit: 3, ...from })
       found.push(...page.versions.map(({ id, versionId }) => `${id}/${versionId}`))
       cursor = page.cursor
       await store.commit(writesOf(ids, round), [])
@@ -95,11 +96,11 @@ describe('A page in SQLite', () => {
     const store = await SqliteResourceStore.open({ file: newFile() })
     const [early] = writesOf(['early'], 0)
     await store.commit([early!, ...writesOf(['a', 'b', 'c'], 0).map((write) => ({ ...write, lastUpdated: 100 }))], [])
-    const request = { tenant: 't', type: 'Patient', segment: { index: 0, of: 1 }, asOf: 1000, limit: 2 }
-    const first = await store.scan(request)
+    const request = { tenant: 't', type: 'Patient', asOf: 1000, limit: 2 }
+    const first = await firstPage(store, request)
     // Clocks may stand behind what they said before.
     await store.commit([{ ...early!, expected: 1, lastUpdated: 2 }, ...writesOf(['late'], 0)], [])
-    const rest = await store.scan({ ...request, limit: 10, cursor: first.cursor! })
+    const rest = await firstPage(store, { ...request, limit: 10, cursor: first.cursor! })
     expect([...first.versions, ...rest.versions].map(({ id, versionId }) => `${id}/${versionId}`)).toEqual(['a/1', 'b/1', 'c/1', 'early/1'])
     await store.close()
   })

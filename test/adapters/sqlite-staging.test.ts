@@ -12,6 +12,7 @@ import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-fee
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { CommitResult, Guard, ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { firstPage, versionsIn } from '../fixtures/scans.ts'
 import { keyOf, patientOf, writeOf } from '../fixtures/versions.ts'
 
 /** Writes of a large commit. */
@@ -73,11 +74,11 @@ describe('A large commit in SQLite', () => {
     db.exec(`INSERT INTO staged VALUES (${first}); CREATE TABLE later AS SELECT * FROM recent WHERE seq >= ${first};
       DELETE FROM recent WHERE seq >= ${first}`)
     expect(await look()).toEqual(before)
-    const scan = { tenant: 't', type: 'Patient', segment: { index: 0, of: 1 }, asOf: 2, limit: 9000 }
-    const begun = await reader.scan({ ...scan, limit: 100 })
+    const scan = { tenant: 't', type: 'Patient', asOf: 2, limit: 9000 }
+    const begun = await firstPage(reader, { ...scan, limit: 100 })
     db.exec('DELETE FROM staged; INSERT INTO recent SELECT * FROM later')
     expect((await look()).filter((found, n) => found === before[n])).toEqual([])
-    const rest = await reader.scan({ ...scan, cursor: begun.cursor! })
+    const rest = await firstPage(reader, { ...scan, cursor: begun.cursor! })
     expect([...begun.versions, ...rest.versions].map(({ versionId }) => versionId)).toEqual(Array(500).fill(1))
     db.close()
     feed.close()
@@ -240,14 +241,13 @@ function readingsOf(store: SqliteResourceStore, feed: SqliteChangeFeed): readonl
   const told = (versions: readonly (ResourceVersion | undefined)[]) =>
     digest(versions.filter((found) => found?.type === 'Patient').map((found) => `${found?.id}/${found?.versionId}`))
   const type = { tenant: 't', type: 'Patient' }
-  const segment = { index: 0, of: 1 }
   return [
     async () => told(await store.current(keys)),
     async () => told(await store.versions(keys.map((key) => ({ ...key, versionId: 2 })))),
     async () => told((await store.history({ tenant: 't' }, {}, undefined, 9000)).versions),
     async () => told((await store.history(type, { currentAt: 2 }, undefined, 9000)).versions),
     async () => told((await store.history(keys[0]!, {}, undefined, 10)).versions),
-    async () => told((await store.scan({ ...type, segment, asOf: 2, limit: 9000 })).versions),
+    async () => told(await versionsIn(store, { ...type, asOf: 2, limit: 9000 })),
     async () => told(feed.changes(0, 9000).map(({ version }) => version)),
     async () => `${feed.version({ ...keys[1]!, versionId: 2 })?.versionId}`,
   ]

@@ -426,19 +426,55 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         .map(nameOf)
         .toSorted()
 
-    for (const segments of [1, 2, 5])
-      it(`gives each live resource once over ${segments} segments, whatever the page size`, async () => {
+    for (const cuts of [[], [5], [0, 3, 4, 9, 400]])
+      it(`gives each live resource once over ${cuts.length + 1} parts, whatever the page size, by itself and by cursors`, async () => {
         for (const type of ['Patient', 'Observation', 'Encounter', 'Nothing'])
           for (const limit of pageSizes) {
-            const found = await Promise.all(
-              numbers(segments).map((index) => scanAll({ tenant, type, segment: { index, of: segments }, asOf: at(400), limit })),
-            )
+            const parts = cutAt({ tenant, type, asOf: at(400), limit }, cuts.map(at))
+            const found = await Promise.all(parts.map((part) => scanAll(part)))
             expect(found.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, at(400)))
+            const again = await Promise.all(parts.map((part) => scanAll(part, undefined, true)))
+            expect(again.flat().map(nameOf).toSorted()).toEqual(wantedOf(type, at(400)))
           }
       })
 
+    it('gives deletions where they are asked for: each resource that ever was, once', async () => {
+      for (const asOf of [6, 400]) {
+        const found = await scanAll({ tenant, type: 'Observation', asOf: at(asOf), deletions: true, limit: 3 })
+        const there = found.filter(({ deleted }) => !deleted)
+        expect(there.map(nameOf).toSorted()).toEqual(wantedOf('Observation', at(asOf)))
+        const ever = all.filter(({ type, lastUpdated }) => type === 'Observation' && lastUpdated <= at(asOf)).map(({ id }) => id)
+        expect(found.map(({ id }) => id).toSorted()).toEqual([...new Set(ever)].toSorted())
+        const deletion = found.find(({ deleted }) => deleted)!
+        expect(deletion).toEqual(all.find((version) => nameOf(version) === nameOf(deletion)))
+      }
+    })
+
+    it('can be cut into parts of about as many places as asked for', async () => {
+      const own = newTenant()
+      await inHundreds(numbers(90).map((n) => writeOf(patientOf(`p${n}`, own), { lastUpdated: at(n) })))
+      const request = { tenant: own, type: 'Patient', asOf: at(400) }
+      const { entries, cuts } = await reader.extent(request, 30)
+      expect([entries, cuts.length]).toEqual([90, 2])
+      const parts = await Promise.all(cutAt({ ...request, limit: 1000 }, cuts).map((part) => scanAll(part)))
+      expect(parts.map(({ length }) => length)).toEqual([30, 30, 30])
+      expect(await reader.extent({ ...request, since: at(19), until: at(69) }, 1000)).toEqual({ entries: 50, cuts: [] })
+      expect((await reader.extent({ ...request, since: at(19), until: at(69) }, 25)).cuts).toEqual([at(45) - 1])
+      expect(await reader.extent({ ...request, asOf: -1 }, 10)).toEqual({ entries: 0, cuts: [] })
+      expect(await reader.extent({ ...request, type: 'Nothing' }, 10)).toEqual({ entries: 0, cuts: [] })
+    })
+
+    it('is not cut within an instant', async () => {
+      const own = newTenant()
+      await commit(...numbers(40).map((n) => writeOf(patientOf(`p${n}`, own), { lastUpdated: at(n < 30 ? 1 : 2) })))
+      const request = { tenant: own, type: 'Patient', asOf: at(400), limit: 1000 }
+      const { entries, cuts } = await reader.extent(request, 7)
+      const parts = await Promise.all(cutAt(request, cuts).map((part) => scanAll(part)))
+      expect([entries, parts.map(({ length }) => length).filter((length) => length > 0)]).toEqual([40, [30, 10]])
+    })
+
     it('gives whole versions', async () => {
-      const found = await scanAll({ tenant, type: 'Observation', segment: { index: 0, of: 1 }, asOf: at(400), limit: 1000 })
+      const found = await scanAll({ tenant, type: 'Observation', asOf: at(400), limit: 1000 })
       const wanted = all.filter((version) => found.map(nameOf).includes(nameOf(version)))
       expect(found.toSorted(byPosition)).toEqual(wanted.toSorted(byPosition))
     })
@@ -446,8 +482,10 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     it('gives what was current at an instant of the past', async () => {
       for (const instant of [-1, 0, 3, 6, 9, 12])
         for (const type of ['Patient', 'Observation']) {
-          const found = await scanAll({ tenant, type, segment: { index: 0, of: 1 }, asOf: at(instant), limit: 3 })
-          expect(found.map(nameOf).toSorted()).toEqual(wantedOf(type, at(instant)))
+          for (const until of [{}, { until: at(instant + 2) }]) {
+            const found = await scanAll({ tenant, type, asOf: at(instant), limit: 3, ...until })
+            expect(found.map(nameOf).toSorted()).toEqual(wantedOf(type, at(instant)))
+          }
         }
     })
 
@@ -457,7 +495,6 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
           const found = await scanAll({
             tenant,
             type: 'Observation',
-            segment: { index: 0, of: 1 },
             asOf: at(asOf),
             since: at(since),
             limit: 3,
@@ -471,13 +508,9 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       const keys = numbers(8).map((n) => patientOf(`p${n}`, own))
       await commit(...keys.map((key, n) => writeOf(key, { lastUpdated: at(n) })))
       await commit(...keys.slice(3).map((key, n) => deletionOf(key, { expected: 1, lastUpdated: at(10 + n) })))
-      for (const segments of [1, 3]) {
-        const found = await Promise.all(
-          numbers(segments).map((index) =>
-            scanAll({ tenant: own, type: 'Patient', segment: { index, of: segments }, asOf: at(400), limit: 1 }),
-          ),
-        )
-        expect(found.flat().map(nameOf).toSorted()).toEqual(['Patient/p0/1', 'Patient/p1/1', 'Patient/p2/1'])
+      for (const byCursors of [false, true]) {
+        const found = await scanAll({ tenant: own, type: 'Patient', asOf: at(400), limit: 1 }, undefined, byCursors)
+        expect(found.map(nameOf).toSorted()).toEqual(['Patient/p0/1', 'Patient/p1/1', 'Patient/p2/1'])
       }
     })
 
@@ -492,9 +525,11 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
         await commit(writeOf(patientOf(`new${round}`, own), { lastUpdated: at(500 + round) }))
         round += 1
       }
-      const found = await scanAll({ tenant: own, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(400), limit: 4 }, during)
-      expect(found.map(nameOf).toSorted()).toEqual(keys.map(({ id }) => `Patient/${id}/1`).toSorted())
-      expect(round).toBeGreaterThan(5)
+      for (const byCursors of [false, true]) {
+        const found = await scanAll({ tenant: own, type: 'Patient', asOf: at(400), limit: 4 }, during, byCursors)
+        expect(found.map(nameOf).toSorted()).toEqual(keys.map(({ id }) => `Patient/${id}/1`).toSorted())
+      }
+      expect(round).toBeGreaterThan(10)
     })
   })
 
@@ -514,7 +549,7 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
           const { versions } = await reader.history(scope, {}, undefined, 100)
           expect(versions.map((version) => version.tenant)).toEqual(numbers((n % 3) + 1).map(() => tenant))
         }
-        const found = await scanAll({ tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: at(400), limit: 10 })
+        const found = await scanAll({ tenant, type: 'Patient', asOf: at(400), limit: 10 })
         expect(found.map((version) => text(version.body))).toEqual([tenant])
       }
     })
@@ -592,13 +627,13 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       await commit(writeOf(key, { body }), writeOf(patientOf('sound', tenant), { body }))
       await commit(writeOf(key, { body, expected: 1 }))
       await damage({ ...key, versionId: 2 })
-      const past = { tenant, type: 'Patient', segment: { index: 0, of: 1 }, asOf: Number.MAX_SAFE_INTEGER, limit: 10 }
+      const past = { tenant, type: 'Patient', asOf: Number.MAX_SAFE_INTEGER, limit: 10 }
       for (const read of [
         () => reader.current([key]),
         () => reader.versions([{ ...key, versionId: 2 }]),
         () => reader.history(key, {}, undefined, 10),
         () => reader.history({ tenant, type: 'Patient' }, {}, undefined, 10),
-        () => reader.scan(past),
+        () => scanAll(past),
       ])
         await expect(read()).rejects.toThrow(Damaged)
       expect(same((await head(patientOf('sound', tenant)))?.body, body)).toBe(true)
@@ -673,17 +708,31 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
     }
   }
 
-  async function scanAll(request: ScanRequest, between = async () => {}): Promise<ResourceVersion[]> {
+  /** Goes on by itself, or by cursors: then each page is read by a scan of its own. */
+  async function scanAll(request: ScanRequest, between = async () => {}, byCursors = false): Promise<ResourceVersion[]> {
     const found: ResourceVersion[] = []
-    for (let cursor: string | undefined; ; ) {
-      const page = await reader.scan(cursor === undefined ? request : { ...request, cursor })
-      expect(page.versions.length).toBeLessThanOrEqual(request.limit)
-      found.push(...page.versions)
-      if (page.cursor === undefined) return found
-      cursor = page.cursor
-      await between()
-    }
+    let from: string | undefined
+    do {
+      const begun = from
+      from = undefined
+      for await (const { versions, cursor } of reader.scan(begun === undefined ? request : { ...request, cursor: begun })) {
+        expect(versions.length).toBeLessThanOrEqual(request.limit)
+        found.push(...versions)
+        await between()
+        from = byCursors ? cursor : undefined
+        if (from !== undefined) break
+      }
+    } while (from !== undefined)
+    return found
   }
+
+  /** Parts of a scan, one for each instant it is cut at and one more. */
+  const cutAt = (request: ScanRequest, cuts: readonly number[]): readonly ScanRequest[] =>
+    [undefined, ...cuts].map((since, n) => ({
+      ...request,
+      ...(since === undefined ? {} : { since }),
+      ...(cuts[n] === undefined ? {} : { until: cuts[n] }),
+    }))
 
   async function inHundreds(writes: readonly Write[]): Promise<void> {
     for (const some of chunks(writes, 100)) expect(await commit(...some)).toEqual({ kind: 'committed' })

@@ -19,7 +19,7 @@ import { Readings } from '../../lambdas/indexing/reading-now.ts'
 import { type RebuildParts, rebuildStep, type StepInput } from '../../lambdas/indexing/rebuild-steps.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { nameOf } from '../../lambdas/ports/newest-of.ts'
-import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import type { ResourceVersion, ScanRequest, Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
@@ -92,7 +92,7 @@ class World {
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
   readonly steps: string[] = []
-  /** Segment → the instants it was read as of. */
+  /** Where a segment begins → the instants it was read as of. */
   readonly instants = new Map<number, Set<number>>()
   readonly #random: Random
   #now = 1_000
@@ -135,6 +135,7 @@ class World {
   }
 
   parts(): RebuildParts {
+    const it = this
     const { heads } = this
     return {
       state: this.state,
@@ -149,19 +150,32 @@ class World {
         tenants: async function* () {
           yield* ['default', ...new Set([...heads.values()].map(({ tenant }) => tenant).toSorted())]
         },
+        extent: async ({ tenant }) => {
+          const instants = this.#placesOf(tenant).map(({ lastUpdated }) => lastUpdated)
+          const cuts = [10, 20, 30].map((n) => instants.at(-n)).filter((cut) => cut !== undefined)
+          return { entries: instants.length, cuts: [...new Set(cuts)] }
+        },
         // Newest first, and looks at no more places than may be given: pages where deletions stand have fewer versions, or none.
-        scan: async ({ tenant, type, segment, asOf, cursor = Number.POSITIVE_INFINITY, limit }) => {
-          if (segment.of > 1) this.instants.set(segment.index, (this.instants.get(segment.index) ?? new Set()).add(asOf))
-          const mine = [...this.heads.values()]
-            .filter((head) => head.tenant === tenant && head.type === type && head.lastUpdated <= asOf && head.lastUpdated < Number(cursor))
-            .filter(({ id }) => id.charCodeAt(id.length - 1) % segment.of === segment.index)
-            .toSorted((a, b) => b.lastUpdated - a.lastUpdated)
-          const places = mine.slice(0, Math.min(limit, 5))
-          const versions = places.filter(({ deleted }) => !deleted)
-          return mine.length > places.length ? { versions, cursor: String(places.at(-1)!.lastUpdated) } : { versions }
+        scan: async function* ({ tenant, asOf, since = 0, until = asOf, deletions, cursor, limit }: ScanRequest) {
+          if (limit > 1) it.instants.set(since, (it.instants.get(since) ?? new Set()).add(asOf))
+          for (let after = Number(cursor ?? Number.POSITIVE_INFINITY); ; ) {
+            const mine = it.#placesOf(tenant).filter((each) => each.lastUpdated > since && each.lastUpdated <= Math.min(asOf, until))
+            const left = mine.filter(({ lastUpdated }) => lastUpdated < after)
+            const places = left.slice(0, Math.min(limit, 5))
+            const versions = places.filter((each) => deletions || !each.deleted)
+            after = places.at(-1)?.lastUpdated ?? 0
+            yield left.length > places.length ? { versions, cursor: String(after) } : { versions }
+            if (left.length <= places.length) return
+          }
         },
       },
     }
+  }
+
+  /** Of the Patients of a tenant, newest first. */
+  #placesOf(tenant: string): readonly ResourceVersion[] {
+    const mine = [...this.heads.values()].filter((head) => head.tenant === tenant && head.type === 'Patient')
+    return mine.toSorted((a, b) => b.lastUpdated - a.lastUpdated)
   }
 
   /** `around` stands before and after each step, and may throw: then the step is repeated. */

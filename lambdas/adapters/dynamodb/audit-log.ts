@@ -1,7 +1,7 @@
 /** Audit records as items that expire: by minute, spread over partitions. */
 import type { AuditDurability, AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import { hashOf } from '../../ports/hash-of.ts'
 import { NotRecorded } from '../../ports/not-recorded.ts'
-import { hashOf } from '../../ports/segment-of.ts'
 import type { Dynamo, Item } from './dynamo.ts'
 import { EXPIRY } from './table.ts'
 

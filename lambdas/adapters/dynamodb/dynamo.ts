@@ -127,6 +127,20 @@ export class Dynamo {
     } while (ExclusiveStartKey !== undefined)
   }
 
+  /** Page by page; `last`: the key a page ends at, if more come. */
+  async *count(
+    input: Omit<QueryCommandInput, 'TableName'>,
+  ): AsyncGenerator<{ readonly count: number; readonly last?: Readonly<Record<string, unknown>> }> {
+    let ExclusiveStartKey: QueryCommandInput['ExclusiveStartKey']
+    do {
+      const page = await this.#read((options) =>
+        this.#client.send(new QueryCommand({ TableName: this.table, ...input, Select: 'COUNT', ExclusiveStartKey }), options),
+      )
+      ExclusiveStartKey = page.LastEvaluatedKey
+      yield { count: page.Count ?? 0, ...(ExclusiveStartKey === undefined ? {} : { last: ExclusiveStartKey }) }
+    } while (ExclusiveStartKey !== undefined)
+  }
+
   async #getBatch(chunk: readonly Key[], found: Map<string, Item>): Promise<void> {
     let left = chunk.map(({ pk, sk }) => ({ pk, sk }))
     for (let attempt = 0; left.length > 0; attempt++) {

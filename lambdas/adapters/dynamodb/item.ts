@@ -1,7 +1,7 @@
 /** Versions as items and back. */
 import type { BlobStore } from '../../ports/blob-store.ts'
+import { hashOf } from '../../ports/hash-of.ts'
 import type { ResourceKey, ResourceVersion, Write } from '../../ports/resource-store.ts'
-import { segmentOf } from '../../ports/segment-of.ts'
 import { type Packed, pack, unpack } from './body.ts'
 import type { Item } from './dynamo.ts'
 import { HEAD, partition, place, primaryKey, shardOf, versionSort } from './table.ts'
@@ -59,4 +59,4 @@ export const copyItem = ({ tenant, type, id }: ResourceKey, head: HeadItem, cont
   gsk: place(content.lu, id, content.vid),
 })
 
-export const shardFor = (id: string, shards: number): number => segmentOf(id, shards)
+export const shardFor = (id: string, shards: number): number => hashOf(id) % shards

@@ -17,6 +17,7 @@ import type {
   ResourceReader,
   ResourceVersion,
   ResourceWriter,
+  ScanExtent,
   ScanPage,
   ScanRequest,
   VersionKey,
@@ -28,7 +29,7 @@ import { History } from './history.ts'
 import { Reader } from './reader.ts'
 import { recentHeads } from './recent.ts'
 import { Unanswered } from './retry.ts'
-import { scanPage } from './scan.ts'
+import { type ScanOptions, scanExtent, scanPages } from './scan.ts'
 import { settleTransaction, sweepTransactions } from './settle.ts'
 import { sweepBodies } from './sweep-bodies.ts'
 import { Tenants } from './tenants.ts'
@@ -101,9 +102,16 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
     return this.#history.ofTypes(scope, window, after, limit)
   }
 
-  async scan(request: ScanRequest): Promise<ScanPage> {
-    const { settleTime } = this.#options
-    return scanPage({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settleTime }, request)
+  scan(request: ScanRequest): AsyncIterable<ScanPage> {
+    return scanPages(this.#scanning(), request)
+  }
+
+  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent> {
+    return scanExtent(this.#scanning(), request, every)
+  }
+
+  #scanning(): ScanOptions {
+    return { dynamo: this.#dynamo, reader: this.#reader, types: this.#types, settleTime: this.#options.settleTime }
   }
 
   /** What the index of the table shows late it shows within a second, as a rule. */

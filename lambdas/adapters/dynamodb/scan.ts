@@ -4,18 +4,17 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ResourceVersion, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
-import { segmentOf } from '../../ports/segment-of.ts'
+import type { ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
 import { readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import type { Reader } from './reader.ts'
 import { behind, instantPlace } from './table.ts'
 import type { Types } from './types.ts'
-import { distinct, type Entry, readSource, type Source } from './windows.ts'
+import { countSource, distinct, type Entry, type Range, readSource, type Source } from './windows.ts'
 
-/** Index entries looked at for one page, so that a sparse segment ends as well. */
-const ENTRIES = 4_000
+/** Index entries held at once, of about 200 bytes. */
+const ENTRIES = 20_000
 
 /** Where a scan goes on: the shard, of how many there were when it began, and the place after which. */
 type Cursor = readonly [shard: number, of: number, after: string]
@@ -28,25 +27,49 @@ export type ScanOptions = {
   readonly settleTime: number
 }
 
-export async function scanPage(options: ScanOptions, request: ScanRequest): Promise<ScanPage> {
-  const { tenant, type, asOf, since = -1, cursor, limit, segment } = request
-  const start = instantPlace(asOf)
-  const begin = async (): Promise<Cursor> => [0, (await options.types.sources(tenant, type)).length, start]
-  const [shard, of, from] = cursor === undefined ? await begin() : (JSON.parse(cursor) as Cursor)
-  if (of === 0 || asOf < 0) return { versions: [] }
-  const size = Math.min(ENTRIES, limit * segment.of)
-  const { entries, end } = await window(options, { tenant, type, shard }, { from, to: behind(instantPlace(since + 1)) }, size)
-  const mine = entries.filter(({ id }) => segmentOf(id, segment.of) === segment.index)
-  const { versions, last } = await read(options.reader, mine, asOf, limit)
-  const next = nextOf(last === undefined ? end : behind(last.gsk), shard, of, start)
-  return { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
+type Part = Omit<ScanRequest, 'cursor' | 'limit'>
+
+const rangeOf = ({ asOf, since = -1, until = asOf }: Part): Range => ({
+  from: instantPlace(Math.min(asOf, until)),
+  to: behind(instantPlace(since + 1)),
+})
+
+export async function* scanPages(options: ScanOptions, request: ScanRequest): AsyncGenerator<ScanPage> {
+  const { tenant, type, asOf, cursor } = request
+  const range = rangeOf(request)
+  const begin = async (): Promise<Cursor> => [0, (await options.types.sources(tenant, type)).length, range.from]
+  const [first, of, from] = cursor === undefined ? await begin() : (JSON.parse(cursor) as Cursor)
+  if (of === 0 || asOf < 0) return
+  for (let shard = first; shard < of; shard++) {
+    const start = shard === first ? from : range.from
+    for await (const { versions, after } of pagesOf(options, request, { tenant, type, shard }, { ...range, from: start })) {
+      const next: Cursor | undefined = after !== undefined ? [shard, of, after] : shard + 1 < of ? [shard + 1, of, range.from] : undefined
+      yield { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
+    }
+  }
+}
+
+/** `after`: the place it ends at; none: all of the source is read. */
+type SourcePage = { readonly versions: readonly ResourceVersion[]; readonly after?: string }
+
+async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Source, range: Range): AsyncGenerator<SourcePage> {
+  let from = range.from
+  for (let size = Math.min(ENTRIES, 4 * request.limit); ; size = ENTRIES) {
+    const { entries, end } = await window(options, source, { ...range, from }, size)
+    for await (const { versions, last } of read(options.reader, entries, request)) {
+      const after = last === undefined ? end : behind(last.gsk)
+      yield { versions, ...(after === undefined ? {} : { after }) }
+    }
+    if (end === undefined) return
+    from = end
+  }
 }
 
 /** All entries up to a place, of heads and of copies. No `end`: to the end. */
 async function window(
   { dynamo, settleTime }: ScanOptions,
   source: Source,
-  range: { readonly from: string; readonly to: string },
+  range: Range,
   size: number,
 ): Promise<{ readonly entries: readonly Entry[]; readonly end?: string }> {
   const heads = await readSource(dynamo, 'c', source, range, size)
@@ -59,26 +82,38 @@ async function window(
   return { entries, ...(end === undefined ? {} : { end }) }
 }
 
-/** Live versions up to the limit; `last`: the entry it ended at before all were read. */
-async function read(
+/** Pages up to the limit; `last`: the entry one ended at before all were read. */
+async function* read(
   reader: Reader,
   entries: readonly Entry[],
-  asOf: number,
-  limit: number,
-): Promise<{ readonly versions: readonly ResourceVersion[]; readonly last?: Entry }> {
-  const versions: ResourceVersion[] = []
+  { asOf, deletions = false, limit }: ScanRequest,
+): AsyncGenerator<{ readonly versions: readonly ResourceVersion[]; readonly last?: Entry }> {
+  let versions: ResourceVersion[] = []
   let weight = 0
   for await (const { key, content } of readEntries(reader, entries, asOf, limit)) {
-    if (content.del === true) continue
+    if (content.del === true && !deletions) continue
     const version = await reader.version(key, content)
     versions.push(version)
     weight += version.body.length
-    if ((versions.length === limit || weight > PAGE_WEIGHT) && key !== entries.at(-1)) return { versions, last: key }
+    if ((versions.length < limit && weight <= PAGE_WEIGHT) || key === entries.at(-1)) continue
+    yield { versions, last: key }
+    versions = []
+    weight = 0
   }
-  return { versions }
+  yield { versions }
 }
 
-function nextOf(after: string | undefined, shard: number, of: number, start: string): Cursor | undefined {
-  if (after !== undefined) return [shard, of, after]
-  return shard + 1 < of ? [shard + 1, of, start] : undefined
+/** By the entries of heads in the first shard: ids are spread evenly, and most versions are current. */
+export async function scanExtent({ dynamo, types }: ScanOptions, part: Part, every: number): Promise<ScanExtent> {
+  const sources = await types.sources(part.tenant, part.type)
+  const [first] = sources
+  const cuts: number[] = []
+  if (first === undefined || part.asOf < 0) return { entries: 0, cuts }
+  let [entries, place] = [0, part.asOf + 1]
+  for await (const { count, last } of countSource(dynamo, 'c', first, rangeOf(part), Math.ceil(every / sources.length))) {
+    if (count > 0 && place < (cuts.at(-1) ?? part.asOf)) cuts.push(place)
+    entries += count * sources.length
+    place = last === undefined ? place : last.lastUpdated - 1
+  }
+  return { entries, cuts: cuts.toReversed() }
 }

@@ -41,6 +41,24 @@ export async function readSource(dynamo: Dynamo, kind: Kind, source: Source, { f
   return { entries, isAll: true }
 }
 
+/** How many entries of a range there are, some after some, newest first; `last`: where those counted end, if more come. Nothing is handed over. */
+export async function* countSource(
+  dynamo: Dynamo,
+  kind: Kind,
+  { tenant, type, shard }: Source,
+  { from, to }: Range,
+  some: number,
+): AsyncGenerator<{ readonly count: number; readonly last?: { readonly lastUpdated: number } }> {
+  if (from > to) return
+  for await (const { count, last } of dynamo.count({
+    IndexName: INDEX,
+    KeyConditionExpression: 'gpk = :gpk AND gsk BETWEEN :from AND :to',
+    ExpressionAttributeValues: { ':gpk': partition(tenant, type, kind, shard), ':from': from, ':to': to },
+    Limit: some,
+  }))
+    yield { count, ...(last === undefined ? {} : { last: placed(last.gsk as string) }) }
+}
+
 /** As `readSource`, of many sources at once. */
 export async function readSources(
   dynamo: Dynamo,

@@ -14,6 +14,7 @@ import type {
   ResourceReader,
   ResourceVersion,
   ResourceWriter,
+  ScanExtent,
   ScanPage,
   ScanRequest,
   VersionKey,
@@ -107,8 +108,18 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Know
     return this.#inSnapshot(() => this.#history.page(scope, window, after, limit))
   }
 
-  async scan(request: ScanRequest): Promise<ScanPage> {
-    return this.#inSnapshot(() => this.#scanner.page(request))
+  async *scan(request: ScanRequest): AsyncGenerator<ScanPage> {
+    let { cursor } = request
+    do {
+      const from = cursor
+      const page = this.#inSnapshot(() => this.#scanner.page(request, from))
+      yield page
+      cursor = page.cursor
+    } while (cursor !== undefined)
+  }
+
+  async extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent> {
+    return this.#inSnapshot(() => this.#scanner.extent(request, every))
   }
 
   async *tenants(): AsyncGenerator<string> {

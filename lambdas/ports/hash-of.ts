@@ -4,6 +4,3 @@ export function hashOf(text: string): number {
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return hash >>> 0
 }
-
-/** The segment of a scan that reads a resource. */
-export const segmentOf = (id: string, of: number): number => hashOf(id) % of
