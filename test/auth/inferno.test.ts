@@ -1,8 +1,10 @@
 /** Each assertion by which Inferno's kits test how a server lets apps in: a row each, read from the kits' sources. See inferno/README.md. */
+import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { ACCESS } from './inferno/access.ts'
 import { ATTESTED } from './inferno/attested.ts'
 import { BACKEND } from './inferno/backend.ts'
+import { counted } from './inferno/counted.ts'
 import { DISCOVERY } from './inferno/discovery.ts'
 import { GRANULAR } from './inferno/granular.ts'
 import { INTROSPECTION } from './inferno/introspection.ts'
@@ -39,4 +41,9 @@ describe.each(Object.entries(TABLES))('%s', (_, rows) => {
 it('no row stands twice', () => {
   const names = Object.values(TABLES).flatMap((rows) => rows.map(([by, holds]) => `${by}: ${holds}`))
   expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
+})
+
+it('the page says how many rows there are of each kit', () => {
+  const page = readFileSync(new URL('inferno/README.md', import.meta.url), 'utf8')
+  expect(page).toContain(counted(Object.values(TABLES).flat()).join('\n'))
 })

@@ -115,6 +115,8 @@ describe.each(each)('the stacks: %s', (_, stacks) => {
     for (const { DistributionConfig } of Object.values(ofType(service, 'AWS::CloudFront::Distribution'))) {
       expect(DistributionConfig.DefaultCacheBehavior.ViewerProtocolPolicy).toBe('https-only')
       expect(DistributionConfig.Origins[0].CustomOriginConfig.OriginProtocolPolicy).toBe('https-only')
+      // Under a name of CloudFront's it is its own choice.
+      if (stacks === production) expect(DistributionConfig.ViewerCertificate.MinimumProtocolVersion).toBe('TLSv1.2_2021')
     }
   })
 
