@@ -1,5 +1,5 @@
 /** What the embedded authorization server keeps: its promises, two processes on one file, a process that is killed, a file that is something else. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
-import { openGrantsFile } from '../../lambdas/adapters/sqlite-grants/grants-file.ts'
+import { openGrantsFile, reasonOf } from '../../lambdas/adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { clientsContract } from '../contracts/clients.contract.ts'
@@ -15,9 +15,11 @@ import { grantsContract } from '../contracts/grants.contract.ts'
 import { revocationsContract } from '../contracts/revocations.contract.ts'
 import { usersContract } from '../contracts/users.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
 
 const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
-const program = fileURLToPath(new URL('../fixtures/crash/add-grants.ts', import.meta.url))
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/crash/${name}`, import.meta.url))
+const program = fixture('add-grants.ts')
 
 /** A new file, each opening of which reads the same clock. */
 function fileUnderTest() {
@@ -123,6 +125,32 @@ describe('A process that is killed', () => {
       expect(await grants.get('code', line.split(' ')[0]!)).toMatchObject({ owner: 'theirs' })
     expect(acknowledged.length).toBeGreaterThan(40)
     await close()
+  })
+})
+
+describe('A full disk', () => {
+  itNeeding('prlimit', works('prlimit', '--fsize=unlimited', 'true'))(
+    'takes nothing in, says so in one way, loses nothing, and is over when there is room again',
+    async () => {
+      const file = join(newFolder(), 'grants.db')
+      const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, fixture('add-until-full.ts'), file]
+      const child = spawn('sh', limited, { stdio: ['pipe', 'pipe', 'inherit'] })
+      atEnd(() => child.kill('SIGKILL'))
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+      const { kept, ...full } = JSON.parse((await lines.next()).value ?? '') as { readonly kept: number }
+      expect([kept > 5, full]).toEqual([true, { fault: 'unavailable', isLastThere: false }])
+      expect(spawnSync('prlimit', ['--pid', `${child.pid}`, '--fsize=unlimited']).status).toBe(0)
+      child.stdin.end()
+      expect(JSON.parse((await lines.next()).value ?? '')).toEqual({ there: kept + 1 })
+      await once(child, 'exit')
+    },
+  )
+
+  it('is known by what SQLite says of it', () => {
+    const said = (errcode: number) => reasonOf(Object.assign(new Error('said'), { errcode }))
+    expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Error).constructor.name)).toEqual([
+      ...['Unavailable', 'Unavailable', 'Unavailable', 'Error', 'Overloaded', 'Damaged', 'Error'],
+    ])
   })
 })
 

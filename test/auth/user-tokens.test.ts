@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
+import { Unavailable } from '../../lambdas/ports/unavailable.ts'
 import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET, type Settings, T0 } from './authorization.ts'
 import { allow, backOf, browser, logIn } from './browser.ts'
 
@@ -298,11 +299,13 @@ describe('a refresh token', () => {
     const { code } = await codeFor('offline_access user/*.rs')
     const failing = async (work: () => Promise<Answer>) => {
       const { add, replace } = auth.grants
-      const fail = async () => Promise.reject(new Error('broken'))
+      const fail = async () => Promise.reject(new Unavailable('full'))
       Object.assign(auth.grants, { add: fail, replace: fail })
-      const { status, body } = await work()
+      const { status, body, headers } = await work()
       Object.assign(auth.grants, { add, replace })
-      expect([status, body.access_token, body.refresh_token]).toEqual([500, undefined, undefined])
+      expect([status, headers['retry-after'], Object.keys(body), body.error]).toEqual([
+        ...[503, '5', ['error', 'error_description'], 'temporarily_unavailable'],
+      ])
     }
     await failing(() => exchange(code))
     const { body } = await exchange(code)

@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
 
 const SCHEMA_VERSION = 1
 /** `FHIG`: marks the file as one of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
@@ -87,14 +88,18 @@ function makePrivate(file: string): void {
 }
 
 /** https://www.sqlite.org/rescode.html */
-const [BUSY, CORRUPT, NOT_A_DATABASE] = [5, 11, 26]
+const [BUSY, CORRUPT, FULL, NOT_A_DATABASE] = [5, 11, 13, 26]
+/** What a file that may not grow is told, and one in memory beside it. */
+const [NOT_WRITTEN, NOT_GROWN] = [778, 4_874]
 
 /** What is more than 255 says more of the code in the lowest byte. */
 const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
 
-/** Overloaded where the other process kept the file, Damaged where it cannot be read, the error itself otherwise. */
+/** Overloaded where the other process kept the file, Unavailable where the disk is full, Damaged where it cannot be read, else the error itself. */
 export function reasonOf(error: unknown): unknown {
   const code = codeOf(error)
   if (code === BUSY) return new Overloaded('another process keeps the file of grants', { cause: error })
+  if (code === FULL || [NOT_WRITTEN, NOT_GROWN].includes((error as { readonly errcode: number }).errcode))
+    return new Unavailable('the disk takes no more of what the authorization server keeps', { cause: error })
   return [CORRUPT, NOT_A_DATABASE].includes(code) ? new Damaged('store', 'the file of grants is damaged', { cause: error }) : error
 }

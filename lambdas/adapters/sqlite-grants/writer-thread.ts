@@ -5,15 +5,19 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
 import { type Change, Changes } from './changes.ts'
 import { openGrantsFile, reasonOf } from './grants-file.ts'
 
 export type Asked = { readonly number: number; readonly change: Change } | 'close'
 
+/** A class does not cross to another thread. */
+export type Fault = 'busy' | 'full' | 'damaged' | 'other'
+
 /** `done`: of each number. */
 export type Answered =
   | { readonly done: ReadonlyMap<number, boolean> }
-  | { readonly failed: readonly number[]; readonly fault: 'busy' | 'damaged' | 'other'; readonly text: string }
+  | { readonly failed: readonly number[]; readonly fault: Fault; readonly text: string }
 
 /** So many share a flush: what fails, fails together. */
 const MOST_AT_ONCE = 500
@@ -40,9 +44,14 @@ function answer(batch: readonly Exclude<Asked, 'close'>[]): Answered {
     return { done: new Map(batch.map(({ number }, i) => [number, done[i]!])) }
   } catch (error) {
     const reason = reasonOf(error)
-    const fault = reason instanceof Overloaded ? 'busy' : reason instanceof Damaged ? 'damaged' : 'other'
-    return { failed: batch.map(({ number }) => number), fault, text: (reason as Error).message }
+    return { failed: batch.map(({ number }) => number), fault: faultOf(reason), text: (reason as Error).message }
   }
+}
+
+function faultOf(reason: unknown): Fault {
+  if (reason instanceof Overloaded) return 'busy'
+  if (reason instanceof Unavailable) return 'full'
+  return reason instanceof Damaged ? 'damaged' : 'other'
 }
 
 function close(): void {

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import { Damaged } from '../../ports/damaged.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
 import type { Change } from './changes.ts'
 import type { Answered, Asked } from './writer-thread.ts'
 
@@ -23,7 +24,7 @@ export class GrantsWriter {
     this.#file = file
   }
 
-  /** Whether it was done, once that is on disk. Overloaded: it was not, and may be tried again. */
+  /** Whether it was done, once that is on disk. Overloaded or Unavailable: it was not, and may be tried again. */
   make(change: Change): Promise<boolean> {
     if (this.#closed) return Promise.reject(new Error('the grants are closed'))
     if (this.#waiting.size >= MOST_WAITING) return Promise.reject(new Overloaded('too many grants are waiting to be written'))
@@ -83,5 +84,6 @@ export class GrantsWriter {
 
 function errorOf({ fault, text }: Extract<Answered, { readonly failed: unknown }>): Error {
   if (fault === 'busy') return new Overloaded(text)
+  if (fault === 'full') return new Unavailable(text)
   return fault === 'damaged' ? new Damaged('store', text) : new Error(`grants cannot be written: ${text}`)
 }
