@@ -62,8 +62,14 @@ export function requestOf(event: GatewayEvent, isBehindFront = false): HttpReque
 
 const NO_BODY = new Uint8Array()
 
+/** HTTP/2 takes cookies apart: https://www.rfc-editor.org/rfc/rfc9113#section-8.2.3 */
 const headersOf = ({ multiValueHeaders }: GatewayEvent): Record<string, string> =>
-  Object.fromEntries(Object.entries(multiValueHeaders ?? {}).map(([name, values]) => [name.toLowerCase(), values.join(', ')]))
+  Object.fromEntries(
+    Object.entries(multiValueHeaders ?? {}).map(([given, values]) => {
+      const name = given.toLowerCase()
+      return [name, values.join(name === 'cookie' ? '; ' : ', ')]
+    }),
+  )
 
 function refusalOf({ multiValueHeaders }: GatewayEvent): Pick<HttpRequest, 'refused'> {
   const names = Object.entries(multiValueHeaders ?? {}).flatMap(([name, values]) => values.map(() => name))

@@ -26,8 +26,8 @@ describe('a request', () => {
   })
 
   it('has header names in lower case, repeated ones joined', () => {
-    const { headers } = requestOf(event({ multiValueHeaders: { 'If-Match': ['W/"1"'], Accept: ['a/b', 'c/d'] } }))
-    expect(headers).toEqual({ 'if-match': 'W/"1"', accept: 'a/b, c/d' })
+    const { headers } = requestOf(event({ multiValueHeaders: { 'If-Match': ['W/"1"'], Accept: ['a/b', 'c/d'], Cookie: ['a=1', 'b=2'] } }))
+    expect(headers).toEqual({ 'if-match': 'W/"1"', accept: 'a/b, c/d', cookie: 'a=1; b=2' })
   })
 
   it('has its body as bytes, from text and from base64', () => {
