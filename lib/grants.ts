@@ -50,6 +50,9 @@ const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
 const GRANTED = ['GRANT#*', 'OWNED#*']
 
+/** What is done with signing keys besides making them and signing. */
+const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
+
 /** By which the keys of a stage are known in KMS. */
 const STAGE_TAG = 'fhir-stage'
 
@@ -112,6 +115,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   revoking: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:PutItem'], REVOCATIONS),
   clients: (aws) => onState(aws, ['dynamodb:GetItem'], CLIENTS),
   users: (aws) => onState(aws, ['dynamodb:GetItem'], USERS),
+  passwords: (aws) => onState(aws, ['dynamodb:PutItem'], USERS),
   grants: (aws) => onState(aws, [...READ_ITEMS, 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ...GRANTED),
   signing: (aws) => {
     const { environment, statements } = onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
@@ -121,7 +125,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
     const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SIGNING_KEYS)
     return {
       environment: { ...environment, FHIR_STAGE: aws.stage },
-      statements: [...statements, onSigningKeys(aws, ['kms:GetPublicKey', 'kms:ScheduleKeyDeletion']), ...makesKeys(aws)],
+      statements: [...statements, onSigningKeys(aws, TENDED), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
     }
   },
   workflow: ({ rebuildWorkflow = '' }) => ({

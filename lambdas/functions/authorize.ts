@@ -1,5 +1,6 @@
 /** The pages of the authorization server: login, choice of a patient, consent, account, logout. */
 import { pageEndpoints } from '../auth/page-endpoints.ts'
+import { passwordCheck } from '../auth/password-check.ts'
 import { Passwords } from '../auth/passwords.ts'
 import { authorizingSteps } from '../http/pipelines/authorizing.ts'
 import { blobs, clock, expressions, places, reading, resources, seal, store } from '../runtime/aws.ts'
@@ -16,13 +17,12 @@ const patients = patientFinder({
   baseUrl: places().baseUrl,
   reading: readingNow,
 })
-const passwords = new Passwords()
 
 const ports = {
   ...authenticating(),
   users: users(),
   revocations: revocations(),
-  checkPassword: (typed: string, user: { readonly password: string } | undefined) => passwords.check(typed, user?.password),
+  checkPassword: passwordCheck({ users: users(), passwords: new Passwords() }),
   patients,
   isDecidable: decidable(readingNow),
 }

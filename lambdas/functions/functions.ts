@@ -9,8 +9,9 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * rebuilding: makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
- * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. grants: what
- * the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does with.
+ * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
+ * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
+ * with.
  */
 export type PortName =
   | 'resources'
@@ -31,6 +32,7 @@ export type PortName =
   | 'revoking'
   | 'clients'
   | 'users'
+  | 'passwords'
   | 'grants'
   | 'signing'
   | 'keys'
@@ -85,7 +87,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   token: ['clients', 'users', 'grants', 'revoking', 'signing', 'progress', 'audit'],
   introspect: ['clients', 'grants', 'verification', 'audit'],
   revoke: ['clients', 'grants', 'revoking', 'published-keys', 'audit'],
-  authorize: ['clients', 'users', 'grants', 'revoking', ...SEARCHING, 'audit'],
+  authorize: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
   indexer: ['documents', 'definitions', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],
   'rebuild-step': ['resources', 'rebuilding', 'definitions'],

@@ -8,8 +8,12 @@ import { once } from './once.ts'
 
 export const signingKeys = /* @__PURE__ */ once(() => new KmsSigningKeys({ kept: keyList(), tags: { [STAGE_TAG]: places().stage } }))
 
-/** When a stage is made, and every day: makes the first key, ends rotations, removes what no token needs. */
-export const tend = (): Promise<void> => tendKeys(signingKeys(), clock().now())
+/** When a stage is made, and every day: makes the first key, ends rotations, removes what no token needs, and keys that are in no list. */
+export async function tend(): Promise<void> {
+  const now = clock().now()
+  await tendKeys(signingKeys(), now)
+  await signingKeys().removeLost(now)
+}
 
 /** With the stage its keys go: tokens outlive it by an hour at most, and a stage that comes again makes others. */
 export async function removeKeys(): Promise<void> {

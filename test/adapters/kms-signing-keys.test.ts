@@ -78,6 +78,24 @@ if (endpoint !== undefined) {
       expect(mock.commandCalls(ScheduleKeyDeletionCommand).at(-1)?.args[0].input).toEqual({ KeyId: id, PendingWindowInDays: 7 })
     })
 
+    it('that is in no list is to be forgotten an hour after it was made, whoever’s the others are', async () => {
+      held.clear()
+      const kept = keptInMemory()
+      const killed = open({ ...kept, change: () => Promise.reject(new Error('killed')) })
+      await expect(killed.make(5)).rejects.toThrow('killed')
+      const lost = [...held.keys()].at(-1)!
+      await open(kept).make(5)
+      const others = new KMSClient({ region: 'us-east-1' })
+      const Tags = [{ TagKey: 'fhir-stage', TagValue: 'other' }]
+      for (const more of [{}, { Tags }]) await others.send(new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY', ...more }))
+      const pending = () => [...held].filter(([, { isPending }]) => isPending).map(([id]) => id)
+      const made = held.get(lost)!.madeAt.getTime()
+      await open(kept).removeLost(made + 3_600_000)
+      expect([pending(), held.size]).toEqual([[], 4])
+      await open(kept).removeLost(made + 3_600_001)
+      expect(pending()).toEqual([lost])
+    })
+
     it('signs what is longer than KMS takes', async () => {
       const keys = open(keptInMemory())
       const made = await keys.make(5)

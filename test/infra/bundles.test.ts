@@ -44,6 +44,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   revoking: ['dynamodb'],
   clients: ['dynamodb', 'https'],
   users: ['dynamodb'],
+  passwords: ['dynamodb'],
   grants: ['dynamodb'],
   signing: ['dynamodb', 'kms'],
   keys: ['dynamodb', 'kms'],

@@ -6,10 +6,14 @@ import { createHash, createPublicKey } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   CreateKeyCommand,
+  DescribeKeyCommand,
   GetPublicKeyCommand,
   KMSClient,
   KMSInvalidStateException,
+  KMSServiceException,
+  ListResourceTagsCommand,
   NotFoundException,
+  paginateListKeys,
   ScheduleKeyDeletionCommand,
   SignCommand,
 } from '@aws-sdk/client-kms'
@@ -21,6 +25,8 @@ const PENDING_DAYS = 7
 /** A new key is known everywhere within seconds. https://docs.aws.amazon.com/kms/latest/developerguide/accessing-kms.html#programming-eventual-consistency */
 const ATTEMPTS = 8
 const PAUSE = 100
+/** Milliseconds within which a key that was made is in the list, or never will be. */
+const LISTED_WITHIN = 60 * 60 * 1_000
 
 export type KmsSigningKeysParts = {
   readonly kept: KmsKeyList
@@ -73,12 +79,40 @@ export class KmsSigningKeys implements SigningKeys {
   async remove(kid: string): Promise<void> {
     const id = await this.#idOf(kid)
     if (id === undefined) return
+    await this.#forget(id)
+    await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys.filter((key) => key.id !== id) : keys))
+  }
+
+  /** Keys with our tags that are in no list: who made them was killed before they were. */
+  async removeLost(now: number): Promise<void> {
+    const known = new Set((await this.#kept.read()).value.map(({ id }) => id))
+    for await (const { Keys = [] } of paginateListKeys({ client: this.#client }, {}))
+      for (const { KeyId = '' } of Keys)
+        if (!known.has(KeyId) && (await this.#isOurs(KeyId)) && (await this.#isLeft(KeyId, now))) await this.#forget(KeyId)
+  }
+
+  /** A key of somebody else is not shown to a function. */
+  async #isOurs(KeyId: string): Promise<boolean> {
     try {
-      await this.#client.send(new ScheduleKeyDeletionCommand({ KeyId: id, PendingWindowInDays: PENDING_DAYS }))
+      const { Tags = [] } = await this.#client.send(new ListResourceTagsCommand({ KeyId }))
+      return Object.entries(this.#tags).every(([name, value]) => Tags.some(({ TagKey, TagValue }) => TagKey === name && TagValue === value))
+    } catch (error) {
+      if (error instanceof KMSServiceException && error.name === 'AccessDeniedException') return false
+      throw error
+    }
+  }
+
+  async #isLeft(KeyId: string, now: number): Promise<boolean> {
+    const { KeyMetadata } = await this.#client.send(new DescribeKeyCommand({ KeyId }))
+    return KeyMetadata?.KeyState === 'Enabled' && KeyMetadata.CreationDate!.getTime() + LISTED_WITHIN < now
+  }
+
+  async #forget(KeyId: string): Promise<void> {
+    try {
+      await this.#client.send(new ScheduleKeyDeletionCommand({ KeyId, PendingWindowInDays: PENDING_DAYS }))
     } catch (error) {
       if (!(error instanceof NotFoundException || error instanceof KMSInvalidStateException)) throw error
     }
-    await this.#kept.change((keys) => (keys.some((key) => key.id === id) ? keys.filter((key) => key.id !== id) : keys))
   }
 
   async #idOf(kid: string): Promise<string | undefined> {
