@@ -48,7 +48,10 @@ const SIGNING_KEYS = 'SIGNING_KEYS'
 const REVOCATIONS = 'REVOKED#*'
 const CLIENTS = 'CLIENTS'
 const USERS = 'USERS'
-const GRANTED = ['GRANT#*', 'OWNED#*']
+const GRANTED = 'GRANT#*'
+const OWNED = 'OWNED#*'
+/** How each of both is written. */
+const KEPT = ['dynamodb:PutItem', 'dynamodb:DeleteItem']
 
 /** What is done with signing keys besides making them and signing. */
 const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', 'kms:ScheduleKeyDeletion']
@@ -107,7 +110,7 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   definitions: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], DEFINITIONS),
   seal: (aws) => onState(aws, ['dynamodb:GetItem'], SEAL),
   verification(aws) {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem'], REVOCATIONS)
+    const { environment, statements } = onState(aws, ['dynamodb:BatchGetItem'], REVOCATIONS)
     return { environment, statements: [...statements, ...onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS).statements] }
   },
   audit: (aws) => onState(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], AUDIT),
@@ -116,7 +119,10 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   clients: (aws) => onState(aws, ['dynamodb:GetItem'], CLIENTS),
   users: (aws) => onState(aws, ['dynamodb:GetItem'], USERS),
   passwords: (aws) => onState(aws, ['dynamodb:PutItem'], USERS),
-  grants: (aws) => onState(aws, [...READ_ITEMS, 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ...GRANTED),
+  grants: (aws) => {
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:BatchGetItem', ...KEPT], GRANTED)
+    return { environment, statements: [...statements, ...onState(aws, ['dynamodb:Query', ...KEPT], OWNED).statements] }
+  },
   signing: (aws) => {
     const { environment, statements } = onState(aws, ['dynamodb:GetItem'], SIGNING_KEYS)
     return { environment, statements: [...statements, onSigningKeys(aws, ['kms:Sign'])] }
@@ -184,13 +190,11 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
 
 /** Items of the table of state whose partition key is, or begins with, this. */
-const onState = (aws: AwsResources, actions: string[], ...leading: readonly string[]): Granted => ({
+const onState = (aws: AwsResources, actions: string[], leading: string): Granted => ({
   environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
   statements: [
     allow(actions, [aws.stateTable.tableArn], {
-      [leading.some((key) => key.endsWith('*')) ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: {
-        'dynamodb:LeadingKeys': [...leading],
-      },
+      [leading.endsWith('*') ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: { 'dynamodb:LeadingKeys': [leading] },
     }),
     decrypts(aws),
     ...(actions.some((action) => !READ_ITEMS.includes(action)) ? [encrypts(aws)] : []),

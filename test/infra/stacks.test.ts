@@ -366,13 +366,15 @@ describe('who may do what', () => {
     })
 
     it('only those of the authorization server read and write what it remembers', () => {
-      for (const action of ['GetItem', 'PutItem', 'DeleteItem', 'Query'])
-        for (const key of ['GRANT#code#x', 'OWNED#refresh#x'])
-          expect([action, onState(action, key)]).toEqual([action, ['authorize', 'introspect', 'revoke', 'token']])
+      const keeping = ['authorize', 'introspect', 'revoke', 'token']
+      for (const action of ['GetItem', 'PutItem', 'DeleteItem'])
+        expect([action, onState(action, 'GRANT#code#x')]).toEqual([action, keeping])
+      for (const action of ['Query', 'PutItem', 'DeleteItem'])
+        expect([action, onState(action, 'OWNED#refresh#x')]).toEqual([action, keeping])
     })
 
     it('every function that asks who asks reads revocations and keys, and writes neither', () => {
-      for (const action of ['GetItem', 'BatchGetItem']) expect(onState(action, 'REVOKED#x')).toEqual(having('verification', 'revoking'))
+      expect(onState('BatchGetItem', 'REVOKED#x')).toEqual(having('verification', 'revoking'))
       expect(onState('PutItem', 'REVOKED#x')).toEqual(['authorize', 'revoke', 'token'])
       expect(onState('GetItem', KEY_LIST)).toEqual(having('verification', 'published-keys', 'signing', 'keys'))
       expect(onState('PutItem', KEY_LIST)).toEqual(['tend-keys'])
