@@ -5,11 +5,13 @@
 import type { AuditLog, AuditRecord } from '../ports/audit-log.ts'
 import { type Client, type ClientAuthentication, type Clients, isClientId } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Grants } from '../ports/grants.ts'
 import { NotRecorded } from '../ports/not-recorded.ts'
 import type { Mark, Revocations } from '../ports/revocations.ts'
 import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
 import { rotate, tendKeys } from './key-rotation.ts'
+import { type Complete, checkedLaunch, type Launch, makeLaunch } from './launches.ts'
 import { LONGEST_LIFE } from './lifetimes.ts'
 import type { Passwords } from './passwords.ts'
 import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
@@ -139,6 +141,19 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
   })
 }
 
+type LaunchingPorts = RecordingPorts & Pick<AdministrationPorts, 'clients' | 'users'> & { readonly grants: Grants }
+
+/** What an app is given as `launch`. `complete`: where the data can be looked at; whoever logs in is asked again. RangeError as checkedLaunch. */
+export async function launchFrom(ports: LaunchingPorts, said: Launch, complete: Complete = async (launch) => launch): Promise<string> {
+  const launch = await checkedLaunch(ports, said, complete)
+  return recorded(ports, recordedOf(launch), () => makeLaunch(ports, launch))
+}
+
+const recordedOf = ({ registeredAt: _, banner: __, encounter, ...launch }: Launch): Recorded => ({
+  ...{ interaction: 'launch', ...launch },
+  ...(encounter === undefined ? {} : { key: `Encounter/${encounter}` }),
+})
+
 /** `patience`: milliseconds after which it takes over, see `rotate`. What no token needs any more goes at once: nobody else may come by. */
 export const rotateKeys = (ports: AdministrationPorts, patience: number): Promise<SigningKey> =>
   recorded(ports, { interaction: 'keys rotate' }, async () => {
@@ -147,10 +162,12 @@ export const rotateKeys = (ports: AdministrationPorts, patience: number): Promis
     return made
   })
 
-type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject'>
+type RecordingPorts = Pick<AdministrationPorts, 'clock' | 'audit' | 'operator'>
+
+type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject' | 'patient' | 'key'> & { readonly tenant?: string }
 
 /** What is refused has changed nothing, and leaves no record; what breaks may have. */
-async function recorded<T>(ports: AdministrationPorts, what: Recorded, change: () => Promise<T>): Promise<T> {
+async function recorded<T>(ports: RecordingPorts, what: Recorded, change: () => Promise<T>): Promise<T> {
   const at = ports.clock.now()
   await ports.audit.prepare(at)
   const end = (status: number, outcome: string) => ports.audit.record(recordOf(ports, what, { at, status, outcome }))
@@ -166,8 +183,8 @@ async function recorded<T>(ports: AdministrationPorts, what: Recorded, change: (
 
 type Ended = Pick<AuditRecord, 'at' | 'status' | 'outcome'>
 
-const recordOf = ({ clock, operator }: AdministrationPorts, what: Recorded, ended: Ended): AuditRecord => ({
-  ...{ ...what, ...ended, requestId: clock.newId(), tenant: '', duration: clock.now() - ended.at },
+const recordOf = ({ clock, operator }: RecordingPorts, what: Recorded, ended: Ended): AuditRecord => ({
+  ...{ tenant: '', ...what, ...ended, requestId: clock.newId(), duration: clock.now() - ended.at },
   ...(operator === undefined ? {} : { operator }),
 })
 

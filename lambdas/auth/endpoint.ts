@@ -42,6 +42,9 @@ export type AuthChoices = {
 /** A patient as a person recognizes one. `id`: without its type. `tenant`: whose it is, with tenancy. */
 export type FoundPatient = { readonly id: string; readonly name: string; readonly detail: string; readonly tenant?: string }
 
+/** A patient, or an encounter: in whose record it is. `patient`: its id; absent where an encounter is of nobody. */
+export type FoundRecord = { readonly type: 'Patient' | 'Encounter'; readonly tenant: string; readonly patient?: string }
+
 /** What endpoints may need; each names its own with Pick. */
 export type AuthPorts = {
   readonly clients: Pick<Clients, 'get'>
@@ -69,6 +72,8 @@ export type PatientFinder = {
   readonly find: (user: User, tenants: readonly string[], text: string) => Promise<readonly FoundPatient[]>
   /** `id`: without its type. */
   readonly get: (user: User, tenants: readonly string[], id: string) => Promise<FoundPatient | undefined>
+  /** Whoever asks: one for each of these tenants that has such a resource. `id`: without its type. */
+  readonly recordsOf: (tenants: readonly string[], type: FoundRecord['type'], id: string) => Promise<readonly FoundRecord[]>
   /** Of a RelatedPerson: the ids of the patients it cares for; none in several tenants. */
   readonly caredForBy: (user: User, tenants: readonly string[]) => Promise<readonly string[]>
 }

@@ -6,6 +6,7 @@ import type { AuthorizationRequest } from './authorization-request.ts'
 import { commonTenants } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
 import { checkConditions, noneOf, scopesOfUser } from './granted-scopes.ts'
+import { launchedFor } from './launched-for.ts'
 import { type Launch, launchOf } from './launches.ts'
 import { OAuthError } from './oauth-error.ts'
 
@@ -77,15 +78,20 @@ type Patients = {
   readonly scopes: readonly string[]
 }
 
+/** Whether there is no such patient, or one whom the user may not see, is nothing to tell an app. */
+const UNSEEN = 'The user may not see the patient'
+
 /** A patient whom the user may not see is none. undefined: there is none, or not yet. */
 async function patientOf(
   { patients }: ContextPorts,
   { asked, user, tenants, launch, scopes }: Patients,
 ): Promise<FoundPatient | undefined> {
   if (launch !== undefined) {
-    if (launch.patient === undefined) return undefined
-    const found = await patients.get(user, tenants, launch.patient)
-    if (found === undefined) throw new OAuthError('access_denied', 'The user may not see the patient')
+    const about = await launchedFor(patients, tenants, launch)
+    if ('fault' in about) throw new OAuthError('access_denied', UNSEEN)
+    if (about.patient === undefined) return undefined
+    const found = await patients.get(user, about.tenant === undefined ? tenants : [about.tenant], about.patient)
+    if (found === undefined) throw new OAuthError('access_denied', UNSEEN)
     return found
   }
   if (!scopes.some(isOfPatient)) return undefined

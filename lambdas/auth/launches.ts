@@ -1,7 +1,11 @@
 /** Launches from within a health record: who opened which app for which patient. https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch */
 import { isId } from '../fhir/resource.ts'
 import type { Client } from '../ports/clients.ts'
+import { TENANT } from '../ports/known-tenants.ts'
+import type { User } from '../ports/users.ts'
+import { commonTenants } from './common-tenants.ts'
 import type { AuthPorts } from './endpoint.ts'
+import { launchedFor } from './launched-for.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
 import { isOf, registrationOf } from './user-grant.ts'
 
@@ -42,13 +46,35 @@ export async function launchOf({ grants }: Pick<Ports, 'grants'>, token: string,
 export const useLaunch = ({ grants }: Pick<Ports, 'grants'>, token: string): Promise<boolean> =>
   grants.remove('launch', fingerprintOf(token))
 
-/** By an operator. RangeError where there is no such client or user, or an id is none. */
-export async function launchFrom(ports: Ports & Pick<AuthPorts, 'clients' | 'users'>, launch: Launch): Promise<string> {
+type Registered = { readonly client: Client; readonly user: User | undefined }
+
+/** The launch with what follows from the data. RangeError where they speak against it. */
+export type Complete = (launch: Launch, registered: Registered) => Promise<Launch>
+
+/** As an operator says it, before it is made. RangeError where there is no such client or user, or an id is none. */
+export async function checkedLaunch(ports: Pick<AuthPorts, 'clients' | 'users'>, launch: Launch, complete: Complete): Promise<Launch> {
   const { patient, encounter } = launch
   const client = await ports.clients.get(launch.client)
   if (client === undefined) throw new RangeError(`There is no client ${launch.client}`)
+  if (!client.scopes.includes('launch')) throw new RangeError(`The client ${client.id} is not registered for the scope launch`)
   const user = launch.user === undefined ? undefined : await ports.users.get(launch.user)
   if (launch.user !== undefined && user === undefined) throw new RangeError(`There is no user ${launch.user}`)
   for (const id of [patient, encounter]) if (id !== undefined && !isId(id)) throw new RangeError(`${id} is no id: without its type`)
-  return makeLaunch(ports, { ...launch, ...registrationOf(client), ...(user === undefined ? {} : { subject: user.subject }) })
+  const completed = await complete(launch, { client, user })
+  return { ...completed, ...registrationOf(client), ...(user === undefined ? {} : { subject: user.subject }) }
 }
+
+/** From the data of this server. */
+export const completing =
+  ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): Complete =>
+  async (launch, { client, user }) => {
+    const common = commonTenants(commonTenants(client.tenants, user?.tenants ?? ['*']), [launch.tenant ?? '*'])
+    if (common.length === 0) throw new RangeError('The client, the user and the launch have no tenant in common')
+    const found = await launchedFor(patients, choices.tenancy ? common : [TENANT], launch)
+    if ('fault' in found) throw new RangeError(found.fault)
+    const { tenant, patient } = found
+    if (tenant === undefined || patient === undefined) return launch
+    if (user !== undefined && (await patients.get(user, [tenant], patient)) === undefined)
+      throw new RangeError(`The user ${user.name} may not see Patient/${patient}`)
+    return { ...launch, patient, ...(choices.tenancy ? { tenant } : {}) }
+  }

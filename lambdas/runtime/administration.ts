@@ -17,6 +17,7 @@ export {
   addClient,
   addUser,
   changePassword,
+  launchFrom,
   type NewClient,
   type Registered,
   type Rotation,
@@ -27,7 +28,7 @@ export {
 } from '../auth/administration.ts'
 export { clientKeysOf } from '../auth/client-keys.ts'
 export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../auth/key-rotation.ts'
-export { launchFrom } from '../auth/launches.ts'
+export type { Launch } from '../auth/launches.ts'
 export type { Client } from '../ports/clients.ts'
 
 /** In a data folder. */
@@ -75,7 +76,7 @@ const makeFolderFor = (folder: string): Promise<void> =>
   })
 
 /** Some users of containers have a number and no name. */
-function nameOfOperator(): string {
+export function nameOfOperator(): string {
   try {
     return userInfo().username
   } catch {

@@ -6,10 +6,12 @@ import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
 import { GrantsFileError } from '../adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import { accessToken } from '../auth/access-token.ts'
+import { launchFrom } from '../auth/administration.ts'
 import { tendDemo } from '../auth/demo-client.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import { endpoints } from '../auth/endpoints.ts'
 import { tendKeys } from '../auth/key-rotation.ts'
+import { completing, type Launch } from '../auth/launches.ts'
 import { LONGEST_ACCESS } from '../auth/lifetimes.ts'
 import { passwordCheck } from '../auth/password-check.ts'
 import { Passwords } from '../auth/passwords.ts'
@@ -39,6 +41,9 @@ export type AuthorizationParts = {
   readonly report: (error: unknown) => void
 }
 
+/** `operator`: who says so. */
+export type Launched = { readonly launch: Launch; readonly operator: string }
+
 /** `tenant`: where each has its own. */
 export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string }
 
@@ -48,6 +53,8 @@ export type Authorization = {
   readonly endpoints: Partial<ReturnType<typeof endpoints>>
   /** An access token for who may read the data folder anyway, good for an hour. Error where nobody is asked for one. */
   readonly issue: (asked: Asked) => Promise<string>
+  /** What an app is given as `launch`. RangeError where it cannot be made; Error where nobody is asked who they are. */
+  readonly launch: (launched: Launched) => Promise<string>
   readonly close: () => Promise<void>
 }
 
@@ -79,6 +86,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
     authenticator: byToken(verify),
     endpoints: endpoints(ports),
     issue: (asked) => issue(ports, parts, asked),
+    launch: ({ launch, operator }) => launchFrom({ ...stores, clock, audit: parts.audit, operator }, launch, completing(ports)),
     close: () => all.disposeAsync(),
   }
 }
@@ -92,10 +100,13 @@ function opening<Opened>(file: string, open: (file: string) => Opened): Opened {
   }
 }
 
+const refuseOpen = () => Promise.reject(new Error('The server asks nobody for a token: it was started with --open'))
+
 const OPEN: Authorization = {
   authenticator: openToAll,
   endpoints: {},
-  issue: () => Promise.reject(new Error('The server asks nobody for a token: it was started with --open')),
+  issue: () => refuseOpen(),
+  launch: () => refuseOpen(),
   close: async () => undefined,
 }
 

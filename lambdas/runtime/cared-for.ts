@@ -3,25 +3,35 @@ import { WHOLE_ACCESS } from '../access/access.ts'
 import { dateRange } from '../fhir/date-range.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { localReference } from '../fhir/references.ts'
-import { isElement } from '../fhir/resource.ts'
+import { type Element, isElement } from '../fhir/resource.ts'
 import type { Ports } from '../interactions/interaction.ts'
+import type { ResourceKey } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
 export type CaredForParts = { readonly ports: Pick<Ports, 'resources' | 'clock'>; readonly reading: ReadingOf }
 
 /** Ids. None where the user is somebody else, and none of who does not care for the patient now. */
-export async function caredFor({ ports, reading: readingOf }: CaredForParts, fhirUser: string | undefined, tenant: string) {
-  const reading = readingOf(tenant)
-  const name = localReference(fhirUser ?? '', reading.baseUrl)
-  const [type, id = ''] = name?.split('/') ?? []
+export async function caredFor(parts: CaredForParts, fhirUser: string | undefined, tenant: string): Promise<readonly string[]> {
+  const { baseUrl, timeZone } = parts.reading(tenant)
+  const [type, id = ''] = referred({ reference: fhirUser }, baseUrl)
   if (type !== 'RelatedPerson') return []
-  const [head] = await ports.resources({ access: WHOLE_ACCESS, reading }, 'r').current([{ tenant, type, id }])
-  if (head === undefined || head.deleted) return []
-  const person = parseJsonBytes(head.body)
-  if (!isElement(person) || person.active === false || !isNow(person.period, ports.clock.now(), reading.timeZone)) return []
-  const reference = isElement(person.patient) ? person.patient.reference : undefined
-  const [of, patient] = (typeof reference === 'string' ? localReference(reference, reading.baseUrl) : undefined)?.split('/') ?? []
+  const person = await resourceOf(parts, { tenant, type, id })
+  if (person === undefined || person.active === false || !isNow(person.period, parts.ports.clock.now(), timeZone)) return []
+  const [of, patient] = referred(person.patient, baseUrl)
   return of === 'Patient' && patient !== undefined ? [patient] : []
+}
+
+/** Whoever asks; undefined: there is none. */
+export async function resourceOf({ ports, reading }: CaredForParts, key: ResourceKey): Promise<Element | undefined> {
+  const [head] = await ports.resources({ access: WHOLE_ACCESS, reading: reading(key.tenant) }, 'r').current([key])
+  const tree = head === undefined || head.deleted ? undefined : parseJsonBytes(head.body)
+  return isElement(tree) ? tree : undefined
+}
+
+/** Type and id of a resource of this server; none of another one, or of one that is only described. */
+export function referred(reference: unknown, baseUrl: string | undefined): readonly string[] {
+  const text = isElement(reference) ? reference.reference : undefined
+  return (typeof text === 'string' ? localReference(text, baseUrl) : undefined)?.split('/') ?? []
 }
 
 /** A bound that cannot be read is not passed. */

@@ -24,6 +24,7 @@ import { commitRestored, storeCommands, takeRestored } from './backup.ts'
 import type { Config } from './config.ts'
 import { Gate } from './gate.ts'
 import { type Home, type HomeParts, openHome } from './home.ts'
+import { launchCommands } from './launch-command.ts'
 import { restoring } from './restoring.ts'
 import { folderCommands } from './running-server.ts'
 import { tokenCommands } from './token-command.ts'
@@ -75,6 +76,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
     patients: {
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),
+      recordsOf: (...asked) => gate.pass(({ patients }) => patients.recordsOf(...asked), restored),
       caredForBy: (...asked) => gate.pass(({ patients }) => patients.caredForBy(...asked), restored),
     },
     report: (error) => report(error, ''),
@@ -108,8 +110,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   })
   opened.defer(() => closeServer(server))
   const restore = restoring({ gate, commit: (file) => commitRestored(folder, file), open, warn, attempts: { signal: ending.signal } })
-  const commands = { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization), ...folderCommands(folder) }
-  opened.defer(await listen(folder, commands, warn))
+  const commands = { ...storeCommands(gate, restore), ...clockCommands(clock), ...tokenCommands(authorization) }
+  opened.defer(await listen(folder, { ...commands, ...launchCommands(authorization), ...folderCommands(folder) }, warn))
   forgetEachHour(opened, parts)
   const all = opened.move()
   return { server, folder, issue: authorization.issue, close: () => all.disposeAsync() }

@@ -1,7 +1,7 @@
 /** Patients a user may choose from when an app asks for one, as the pages of the authorization server show them. */
 import { type Access, accessOf } from '../access/access.ts'
 import { actingFor } from '../access/acting-for.ts'
-import type { FoundPatient, PatientFinder } from '../auth/endpoint.ts'
+import type { FoundPatient, FoundRecord, PatientFinder } from '../auth/endpoint.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { type Element, isElement, isId } from '../fhir/resource.ts'
@@ -12,7 +12,7 @@ import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { ReadingOf } from '../search/reading.ts'
-import { caredFor } from './cared-for.ts'
+import { caredFor, referred, resourceOf } from './cared-for.ts'
 
 export type PatientsParts = {
   readonly ports: SearchPorts
@@ -41,6 +41,7 @@ export function patientFinder(parts: PatientsParts): PatientFinder {
     async get(user, tenants, id) {
       return isId(id) ? (await inEach(tenants, (tenant) => patientsIn(parts, user, tenant, [['_id', id]])))[0] : undefined
     },
+    recordsOf: (tenants, type, id) => inEach(tenants, (tenant) => recordOf(parts, tenant, type, id)),
     // Ids of one tenant are other people in another.
     caredForBy: async ({ fhirUser }, [tenant, ...others]) =>
       tenant === undefined || tenant === '*' || others.length > 0 ? [] : caredFor(parts, fhirUser, tenant),
@@ -51,6 +52,13 @@ async function someOf(known: KnownTenants): Promise<readonly string[]> {
   const found: string[] = []
   for await (const tenant of known.tenants()) if (found.push(tenant) === MOST_TENANTS) break
   return found
+}
+
+async function recordOf(parts: PatientsParts, tenant: string, type: FoundRecord['type'], id: string): Promise<readonly FoundRecord[]> {
+  const tree = isId(id) ? await resourceOf(parts, { tenant, type, id }) : undefined
+  if (tree === undefined) return []
+  const [of, patient] = type === 'Patient' ? [type, id] : referred(tree.subject, parts.baseUrl)
+  return [{ type, tenant, ...(of === 'Patient' && patient !== undefined ? { patient } : {}) }]
 }
 
 /** As a search by the user, who is shown nobody else. */

@@ -36,6 +36,8 @@ export type Sent = {
 export type Settings = {
   readonly choices?: Partial<AuthChoices>
   readonly patients?: readonly FoundPatient[]
+  /** `of`: the id of a patient. */
+  readonly encounters?: readonly { readonly id: string; readonly of: string; readonly tenant?: string }[]
   readonly keySource?: KeySource
   readonly baseUrl?: string
   readonly loopbackOnly?: boolean
@@ -45,7 +47,14 @@ const noKeys: KeySource = async () => {
   throw new Error('nothing is fetched here')
 }
 
-export async function authorization({ choices, patients = [], keySource = noKeys, baseUrl = BASE, loopbackOnly = false }: Settings = {}) {
+export async function authorization({
+  choices,
+  patients = [],
+  encounters = [],
+  keySource = noKeys,
+  baseUrl = BASE,
+  loopbackOnly = false,
+}: Settings = {}) {
   let now = T0
   let ids = 0
   const clock = { now: () => now, newId: () => `id-${++ids}` }
@@ -67,6 +76,10 @@ export async function authorization({ choices, patients = [], keySource = noKeys
       find: async (_user, tenants, text) =>
         patients.filter((each) => isIn(tenants, each) && each.name.toLowerCase().includes(text.toLowerCase())),
       get: async (_user, tenants, id) => patients.find((each) => isIn(tenants, each) && each.id === id),
+      recordsOf: async (tenants, type, id) =>
+        (type === 'Patient' ? patients.map((each) => ({ ...each, of: each.id })) : encounters)
+          .filter((each) => each.id === id && isIn(tenants, each))
+          .map(({ of, tenant = 'default' }) => ({ type, tenant, patient: of })),
       caredForBy: async () => patients.map(({ id }) => id),
     },
   }
@@ -90,7 +103,7 @@ export async function authorization({ choices, patients = [], keySource = noKeys
 
 export type Authorization = Awaited<ReturnType<typeof authorization>>
 
-const isIn = (tenants: readonly string[], { tenant }: FoundPatient): boolean =>
+const isIn = (tenants: readonly string[], { tenant }: { readonly tenant?: string }): boolean =>
   tenant === undefined || tenants.includes('*') || tenants.includes(tenant)
 
 export const SECRET = 'the-secret-of-a-client'

@@ -23,6 +23,11 @@ beforeAll(async () => {
       { id: '1', name: 'Ann <b>Bell</b>', detail: 'born 1970-01-01' },
       { id: '2', name: 'Bob', detail: '' },
     ],
+    encounters: [
+      { id: 'e1', of: '1' },
+      { id: 'e2', of: '2' },
+      { id: 'e9', of: '9' },
+    ],
   })
   const scopes = ['openid', 'fhirUser', 'launch', 'launch/patient', 'offline_access', 'patient/*.rs', 'user/*.rs', 'system/*.rs']
   await auth.addClient('app', { name: 'The <i>App</i>', redirectUris: [BACK, 'https://app.example/other?x=1'], scopes })
@@ -445,7 +450,10 @@ describe('a patient', () => {
     expect(await error({ ...asked, launch: 'unknown' })).toBe('invalid_request')
     expect(await error(await ehr({ client: 'native' }))).toBe('invalid_request')
     expect(await error(await ehr({ user: 'pat' }))).toBe('access_denied')
-    expect(await error(await ehr({ patient: '9' }))).toBe('access_denied')
+    for (const more of [{ patient: '9' }, { encounter: 'e2' }, { encounter: 'e8' }, { patient: undefined, encounter: 'e9' }])
+      expect([more, await error(await ehr(more))]).toEqual([more, 'access_denied'])
+    const brought = await user.open('/auth/authorize', { ...(await ehr({ patient: undefined, encounter: 'e2' })), prompt: 'consent' })
+    expect(brought.text).toContain('The patient is <strong>Bob')
     expect(backOf(await user.open('/auth/authorize', await ehr({}))).sent.code).toBeDefined()
     // Without the scope a launch is nothing: it neither counts nor is used up.
     await auth.addClient('plain', { redirectUris: [BACK], scopes: ['patient/*.rs'] })

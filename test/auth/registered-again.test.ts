@@ -1,6 +1,6 @@
 /** A client or a user of a name that was another's before: nothing of the other's is theirs. */
 import { beforeEach, expect, it } from '@jest/globals'
-import { launchFrom } from '../../lambdas/auth/launches.ts'
+import { checkedLaunch, makeLaunch } from '../../lambdas/auth/launches.ts'
 import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
 import { allow, backOf, browser, logIn } from './browser.ts'
 
@@ -78,7 +78,7 @@ it('a user of a name that was another’s is not logged in, has let nobody in, a
 
 it('a launch is of the client and the user who were there when it was made', async () => {
   const asked = async (change: () => Promise<unknown>) => {
-    const launch = await launchFrom(auth.ports, { client: 'app', user: 'ann' })
+    const launch = await makeLaunch(auth.ports, await checkedLaunch(auth.ports, { client: 'app', user: 'ann' }, async (launch) => launch))
     await change()
     const user = browser(auth)
     return logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'launch user/*.rs', launch }), 'ann')

@@ -1,6 +1,7 @@
 /** A server that asks for tokens, as a newcomer and an operator meet it: `fhir start`, `fhir token`, `fhir load`. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
@@ -101,19 +102,36 @@ describe('A server that asks for tokens', () => {
   it('writes down who was given a token, and launches apps that are there', async () => {
     const data = newFolder()
     const server = await startedWithTokens('--data', data)
-    await token('--data', data, '--admin')
-    const launched = await fhir('launch', '--client', 'demo', '--patient', 'a', '--data', data)
-    expect([launched.code, launched.out]).toEqual([0, expect.stringMatching(/^[\w-]{43}\n$/)])
+    const headers = { ...bearer(await token('--data', data, '--admin')).headers, 'content-type': 'application/fhir+json' }
+    for (const [type, id, more] of [
+      ['Patient', 'a', {}],
+      ['Patient', 'b', {}],
+      ['Encounter', 'e', { status: 'planned', class: { code: 'AMB' }, subject: { reference: 'Patient/a' } }],
+    ] as const) {
+      const body = JSON.stringify({ resourceType: type, id, ...more })
+      expect(await statusOf(`${server.base}/${type}/${id}`, { method: 'PUT', headers, body })).toBe(201)
+    }
+    for (const context of [['--patient', 'a'], ['--encounter', 'e'], []]) {
+      const launched = await fhir('launch', '--client', 'demo', ...context, '--data', data)
+      expect([launched.code, launched.out]).toEqual([0, expect.stringMatching(/^[\w-]{43}\n$/)])
+    }
+    expect((await fhir('client', 'add', 'plain', '--public', '--scope', 'patient/*.rs', '--data', data)).code).toBe(0)
     for (const [args, message] of [
       [['--client', 'nobody'], 'There is no client nobody'],
       [['--client', 'demo', '--user', 'nobody'], 'There is no user nobody'],
       [['--client', 'demo', '--patient', 'Patient/a'], 'Patient/a is no id: without its type'],
+      [['--client', 'plain'], 'The client plain is not registered for the scope launch'],
+      [['--client', 'demo', '--patient', 'c'], 'There is no Patient/c'],
+      [['--client', 'demo', '--encounter', 'c'], 'There is no Encounter/c'],
+      [['--client', 'demo', '--patient', 'b', '--encounter', 'e'], 'Encounter/e is not of Patient/b'],
     ] as const) {
       const { code, err } = await fhir('launch', ...args, '--data', data)
       expect([code, err]).toEqual([1, `fhir: ${message}\n`])
     }
     await server.stop()
-    const [file = ''] = readdirSync(join(data, 'audit'))
+    const stopped = await fhir('launch', '--client', 'demo', '--data', data)
+    expect(stopped.err).toBe(`fhir: No server runs on ${data}: a launch counts for ten minutes, of one that runs\n`)
+    const file = readdirSync(join(data, 'audit')).find((name) => !name.includes('commands'))!
     const records = readFileSync(join(data, 'audit', file), 'utf8')
       .trim()
       .split('\n')
@@ -121,6 +139,13 @@ describe('A server that asks for tokens', () => {
     expect(records).toContainEqual(
       expect.objectContaining({ interaction: 'token', client: 'fhir:token', scopes: 'system/*.cruds system/admin', status: 200 }),
     )
+    const launches = records.filter(({ interaction }) => interaction === 'launch')
+    const common = { client: 'demo', operator: userInfo().username, status: 200, outcome: 'done' }
+    expect(launches).toEqual([
+      expect.objectContaining({ ...common, patient: 'a' }),
+      expect.objectContaining({ ...common, patient: 'a', key: 'Encounter/e' }),
+      expect.objectContaining(common),
+    ])
   })
 
   it('gives a program a token for what it is registered for, as the README has it', async () => {

@@ -10,6 +10,8 @@ import { flushFolder, giveToOwner, makeFolder } from './durable-file.ts'
 
 export class CommandAuditLog implements AuditLog {
   readonly #folder: string
+  /** One, of any number of changes at once. */
+  #opening: Promise<FileHandle> | undefined
   #file: FileHandle | undefined
 
   /** `folder`: made when missing. */
@@ -19,8 +21,10 @@ export class CommandAuditLog implements AuditLog {
 
   async prepare(at: number): Promise<void> {
     try {
-      this.#file ??= await this.#opened(at)
+      this.#opening ??= this.#opened(at)
+      this.#file = await this.#opening
     } catch (error) {
+      this.#opening = undefined
       throw new NotRecorded(`audit records cannot be written to ${this.#folder}, and without one nothing is changed`, { cause: error })
     }
   }
@@ -37,7 +41,7 @@ export class CommandAuditLog implements AuditLog {
 
   async close(): Promise<void> {
     await this.#file?.close()
-    this.#file = undefined
+    this.#opening = this.#file = undefined
   }
 
   async #opened(at: number): Promise<FileHandle> {

@@ -1,0 +1,21 @@
+/** Whom a launch is about: its patient, its encounter, and that they belong together. */
+import type { FoundRecord, PatientFinder } from './endpoint.ts'
+
+export type LaunchedFor = { readonly tenant?: string; readonly patient?: string } | { readonly fault: string }
+
+/** `tenants`: where they may be; what several have is nobody's. An encounter brings its patient. */
+export async function launchedFor(
+  patients: Pick<PatientFinder, 'recordsOf'>,
+  tenants: readonly string[],
+  { patient, encounter }: { readonly patient?: string; readonly encounter?: string },
+): Promise<LaunchedFor> {
+  const one = async (type: FoundRecord['type'], id: string): Promise<FoundRecord | { readonly fault: string }> => {
+    const [found, ...others] = await patients.recordsOf(tenants, type, id)
+    if (found === undefined) return { fault: `There is no ${type}/${id}` }
+    return others.length > 0 ? { fault: `Several tenants have ${type}/${id}: say whose it is` } : found
+  }
+  if (encounter === undefined) return patient === undefined ? {} : one('Patient', patient)
+  const found = await one('Encounter', encounter)
+  if ('fault' in found || patient === undefined || found.patient === patient) return found
+  return { fault: `Encounter/${encounter} is not of Patient/${patient}` }
+}
