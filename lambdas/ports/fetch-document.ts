@@ -6,4 +6,7 @@
  * - Ends within two seconds. What is longer than 256 kB is not read to its end.
  * - Rejects where there is no answer of status 200.
  */
-export type FetchDocument = (url: string) => Promise<Uint8Array>
+export type FetchDocument = (url: string) => Promise<FetchedDocument>
+
+/** `maxAge`: milliseconds its owner lets it be kept; absent: it does not say. */
+export type FetchedDocument = { readonly bytes: Uint8Array; readonly maxAge?: number }

@@ -230,7 +230,7 @@ describe('Its keys', () => {
   it('of a thousand sets are held at once', async () => {
     let count = 0
     const keys = fetchedKeys({
-      fetchDocument: async () => new TextEncoder().encode(JSON.stringify({ keys: [{ ...OTHER_KEY.published, kid: String(count++) }] })),
+      fetchDocument: async () => ({ bytes: Buffer.from(JSON.stringify({ keys: [{ ...OTHER_KEY.published, kid: String(count++) }] })) }),
       clock: { now: () => 0 },
       report: () => undefined,
     })

@@ -89,7 +89,7 @@ export function world(parts: Partial<VerifierParts> = {}): World {
       tenantClaim: 'tenant',
       patientScopesWithoutContext: 'all',
       externalIssuers: [],
-      fetchDocument: (url) => asked('documents', () => new TextEncoder().encode(it.documents.get(url) ?? '')),
+      fetchDocument: (url) => asked('documents', () => ({ bytes: new TextEncoder().encode(it.documents.get(url) ?? '') })),
       report: (error) => void it.reported.push(error),
       ...parts,
     }),

@@ -14,8 +14,10 @@ const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtur
 const LONGEST = 256 * 1024
 const asked: string[] = []
 
+let said: Record<string, string> = {}
 const ANSWERS: Readonly<Record<string, (response: ServerResponse) => void>> = {
   '/keys': (response) => response.end('{"keys":[]}'),
+  '/said': (response) => response.writeHead(200, said).end('{"keys":[]}'),
   '/longest': (response) => response.end('a'.repeat(LONGEST)),
   '/longer': (response) => response.end('a'.repeat(LONGEST + 1)),
   '/endless': (response) => {
@@ -58,8 +60,22 @@ const here = (path: string, host = '127.0.0.1') => `https://${host}:${portOf(sec
 
 describe('A document', () => {
   it('is fetched', async () => {
-    expect(Buffer.from(await fetched(here('/keys'))).toString()).toBe('{"keys":[]}')
-    expect((await fetched(here('/longest'))).length).toBe(LONGEST)
+    const { bytes, ...rest } = await fetched(here('/keys'))
+    expect([Buffer.from(bytes).toString(), rest]).toEqual(['{"keys":[]}', {}])
+    expect((await fetched(here('/longest'))).bytes.length).toBe(LONGEST)
+  })
+
+  it.each([
+    ['max-age=60', undefined, 60_000],
+    ['public, MAX-AGE="60" , must-revalidate', '20', 40_000],
+    ['max-age=60', '61', 0],
+    ['no-store', undefined, 0],
+    ['max-age=60, no-cache', undefined, 0],
+    ['public', undefined, undefined],
+    ['max-age=soon', undefined, undefined],
+  ])('says how long it may be kept: %s, %s', async (control, age, maxAge) => {
+    said = { 'cache-control': control, ...(age === undefined ? {} : { age }) }
+    expect((await fetched(here('/said'))).maxAge).toBe(maxAge)
   })
 
   it.each(['/longer', '/endless'])('is not read beyond 256 kB: %s', async (path) => {

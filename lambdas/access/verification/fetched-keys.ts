@@ -1,4 +1,7 @@
-/** JSON Web Key Sets that others publish: fetched when they are needed, held for minutes, and as long as they cannot be had again. */
+/**
+ * JSON Web Key Sets that others publish: fetched when they are needed, held for minutes, and as long as they cannot be had again, but never for
+ * longer than their owners say. https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
+ */
 import type { Clock } from '../../ports/clock.ts'
 import type { FetchDocument } from '../../ports/fetch-document.ts'
 import { type HeldKey, HeldKeys } from './held-keys.ts'
@@ -18,7 +21,10 @@ const MOST = 1_000
 /** Of one set. */
 export const heldFrom = (uri: string, { fetchDocument, clock, report }: FetchedKeysParts): HeldKeys =>
   new HeldKeys({
-    read: async () => (JSON.parse(new TextDecoder().decode(await fetchDocument(uri))) as { readonly keys: readonly unknown[] }).keys,
+    async read() {
+      const { bytes, ...rest } = await fetchDocument(uri)
+      return { keys: (JSON.parse(new TextDecoder().decode(bytes)) as { readonly keys: readonly unknown[] }).keys, ...rest }
+    },
     now: () => clock.now(),
     fresh: FRESH,
     report: (error) => report(new Error(`the keys of ${uri} cannot be fetched`, { cause: error })),

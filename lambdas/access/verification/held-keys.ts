@@ -6,8 +6,8 @@ import { Unavailable } from '../../ports/unavailable.ts'
 export type HeldKey = Jwk & { readonly kid: string }
 
 export type KeySource = {
-  /** Of what it gives, what cannot verify a signature is passed over. */
-  readonly read: () => Promise<readonly unknown[]>
+  /** Of what it gives, what cannot verify a signature is passed over. `maxAge`: milliseconds they may be held; absent: as long as it takes. */
+  readonly read: () => Promise<{ readonly keys: readonly unknown[]; readonly maxAge?: number }>
   readonly now: () => number
   /** Milliseconds after which they are read again. */
   readonly fresh: number
@@ -27,6 +27,8 @@ export class HeldKeys {
   readonly #source: KeySource
   #mayReadAt = Number.NEGATIVE_INFINITY
   #staleAt = Number.NEGATIVE_INFINITY
+  /** From when on nobody is given them, whether they can be read again or not. */
+  #endsAt = Number.POSITIVE_INFINITY
   #reading: Promise<void> | undefined
   #isFailing = false
 
@@ -45,12 +47,12 @@ export class HeldKeys {
     return this.keys.find(isMeant) ?? (await this.all(true)).find(isMeant)
   }
 
-  /** `fresh`: read again, where that was not done just now. Unavailable where none could ever be read. */
+  /** `fresh`: read again, where that was not done just now. Unavailable where none could ever be read, or those that were may be held no longer. */
   async all(fresh: boolean): Promise<readonly HeldKey[]> {
     const now = this.#source.now()
-    if (fresh || this.generation === 0) await (now >= this.#mayReadAt ? this.#read(now) : this.#reading)
+    if (fresh || this.generation === 0 || now >= this.#endsAt) await (now >= this.#mayReadAt ? this.#read(now) : this.#reading)
     else this.refresh(now)
-    if (this.generation === 0) throw new Unavailable('the keys of an issuer cannot be read')
+    if (this.generation === 0 || now >= this.#endsAt) throw new Unavailable('the keys of an issuer cannot be read')
     return this.keys
   }
 
@@ -64,8 +66,11 @@ export class HeldKeys {
   async #take(now: number): Promise<void> {
     this.#mayReadAt = now + PAUSE
     try {
-      const keys = (await this.#source.read()).slice(0, MOST_KEYS).filter(isUsable)
-      this.#staleAt = now + this.#source.fresh
+      const { keys: given, maxAge = Number.POSITIVE_INFINITY } = await this.#source.read()
+      const keys = given.slice(0, MOST_KEYS).filter(isUsable)
+      // Shorter than the pause would be a fetch with each request.
+      this.#endsAt = now + Math.max(maxAge, PAUSE)
+      this.#staleAt = Math.min(now + this.#source.fresh, this.#endsAt)
       this.#isFailing = false
       if (this.generation > 0 && JSON.stringify(keys) === JSON.stringify(this.keys)) return
       this.keys = keys

@@ -103,7 +103,7 @@ function nobody(): never {
 
 function ownOf({ issuer, audience, keys, clock, tenantClaim, report }: VerifierParts): Trusted {
   const now = () => clock.now()
-  const source: KeySource = { read: async () => (await keys.list()).map(({ key }) => key), now, fresh: OWN_FRESH, report }
+  const source: KeySource = { read: async () => ({ keys: (await keys.list()).map(({ key }) => key) }), now, fresh: OWN_FRESH, report }
   return {
     issuer: new TrustedIssuer({ issuer, audience, algorithms: OWN_ALGORITHMS }, new HeldKeys(source)),
     read: (claims) => ownToken(claims, tenantClaim, now()),

@@ -1,6 +1,6 @@
 /** Documents of others by node:https. What an address is, is looked at when it is connected to: a name may stand for another one by then. */
 import { lookup } from 'node:dns'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { FetchDocument } from '../../ports/fetch-document.ts'
@@ -27,7 +27,8 @@ export const fetchDocument =
     const options = { lookup: guarded(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
     const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
     try {
-      return await bodyOf(incoming)
+      const maxAge = maxAgeOf(incoming.headers)
+      return { bytes: await bodyOf(incoming), ...(maxAge === undefined ? {} : { maxAge }) }
     } finally {
       incoming.destroy()
     }
@@ -47,6 +48,15 @@ const guarded =
       if (first === undefined || !found.every(({ address }) => mayReach(address))) return callback(notReached(), '')
       return options.all ? callback(null, found) : callback(null, first.address, first.family)
     })
+
+/** Milliseconds from now on; undefined: it is not said. https://www.rfc-editor.org/rfc/rfc9111#section-5.2.2 */
+function maxAgeOf({ 'cache-control': control = '', age = '0' }: IncomingHttpHeaders): number | undefined {
+  const directives = control.toLowerCase().split(',')
+  if (directives.some((each) => /^\s*no-(?:store|cache)\s*(?:=|$)/.test(each))) return 0
+  const [seconds] = directives.flatMap((each) => /^\s*max-age="?(\d{1,9})"?\s*$/.exec(each)?.[1] ?? [])
+  const passed = /^\d{1,9}$/.test(age) ? Number(age) : 0
+  return seconds === undefined ? undefined : Math.max(0, Number(seconds) - passed) * 1000
+}
 
 async function bodyOf(incoming: IncomingMessage): Promise<Uint8Array> {
   if (incoming.statusCode !== 200) throw new Error(`it is answered by ${incoming.statusCode}`)

@@ -1,0 +1,71 @@
+/** Keys that a client publishes are held as long as it says: what Inferno has a person attest (jwks caching). */
+import { beforeEach, expect, it } from '@jest/globals'
+import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
+import { assertion, assertionForm, type KeyPair, keyPair } from './assertions.ts'
+import { type Authorization, authorization } from './authorization.ts'
+
+const URI = 'https://app.example/jwks'
+const [first, second] = await Promise.all([keyPair('ES384', 'first'), keyPair('ES384', 'second')])
+
+let auth: Authorization
+/** What the client publishes, how long that may be kept, and how often it was fetched. */
+let published: { keys: readonly KeyPair[]; maxAge?: number; isBroken?: boolean }
+let fetches: number
+
+beforeEach(async () => {
+  fetches = 0
+  published = { keys: [first] }
+  const now = (): number => auth.now()
+  const keySource = fetchedKeys({
+    async fetchDocument() {
+      fetches++
+      const { keys, maxAge, isBroken } = published
+      if (isBroken) throw new Error('not there')
+      const bytes = Buffer.from(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
+      return { bytes, ...(maxAge === undefined ? {} : { maxAge }) }
+    },
+    clock: { now },
+    report: () => undefined,
+  })
+  auth = await authorization({ keySource })
+  await auth.addClient('app', { authentication: { kind: 'uri', uri: URI } })
+})
+
+async function tokenBy(key: KeyPair): Promise<number> {
+  return (await auth.ask('POST', '/auth/token', { form: assertionForm(assertion(key, 'app', auth.now())) })).status
+}
+
+it('not for longer than the client says: a key it took away is refused then', async () => {
+  published = { keys: [first], maxAge: 60_000 }
+  expect(await tokenBy(first)).toBe(200)
+  published = { keys: [second], maxAge: 60_000 }
+  auth.later(59_999)
+  expect([await tokenBy(first), fetches]).toEqual([200, 1])
+  auth.later(1)
+  expect([await tokenBy(first), await tokenBy(second), fetches]).toEqual([401, 200, 2])
+})
+
+it('nor where they cannot be had again, and no longer than five minutes unasked', async () => {
+  published = { keys: [first], maxAge: 60_000 }
+  expect(await tokenBy(first)).toBe(200)
+  published = { ...published, isBroken: true }
+  auth.later(60_000)
+  expect(await tokenBy(first)).toBe(503)
+  published = { keys: [first], maxAge: 86_400_000 }
+  auth.later(1_000)
+  expect([await tokenBy(first), fetches]).toEqual([200, 3])
+  auth.later(300_000)
+  expect([await tokenBy(first), fetches]).toEqual([200, 4])
+})
+
+it('for ten seconds where the client says not at all, and on where it does not say and they cannot be had', async () => {
+  published = { keys: [first], maxAge: 0 }
+  for (let i = 0; i < 5; i++) expect(await tokenBy(first)).toBe(200)
+  expect(fetches).toBe(1)
+  auth.later(10_000)
+  published = { keys: [first] }
+  expect([await tokenBy(first), fetches]).toEqual([200, 2])
+  published = { keys: [first], isBroken: true }
+  auth.later(86_400_000)
+  expect([await tokenBy(first), fetches]).toEqual([200, 3])
+})
