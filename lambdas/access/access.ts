@@ -2,7 +2,7 @@
  * What a request may see and change: every interaction gets one, and what it does not grant is refused.
  * https://hl7.org/fhir/smart-app-launch/scopes-and-launch-context.html
  */
-import { LETTERS, type Letter, parseScope, type ResourceScope } from './scopes.ts'
+import { LETTERS, type Letter, NARROWEST, parseScope, type ResourceScope, type ScopeContext } from './scopes.ts'
 
 /** `within`: the patients whose data it is about, `Patient/1`; absent: all of the tenant. */
 export type Clause = {
@@ -14,11 +14,11 @@ export type Clause = {
   readonly within?: readonly string[]
 }
 
-/** What one clause allows is allowed. */
-export type Access = { readonly clauses: readonly Clause[]; readonly isAdministrator: boolean }
+/** What one clause allows is allowed. `context`: of scopes that would allow more, as a hint. */
+export type Access = { readonly clauses: readonly Clause[]; readonly isAdministrator: boolean; readonly context: ScopeContext }
 
 /** Of who needs no token. */
-export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true }
+export const WHOLE_ACCESS: Access = { clauses: [{ type: '*', letters: LETTERS, query: '' }], isAdministrator: true, context: 'system' }
 
 /** Where a token stands, as its claims say. */
 export type Standing = {
@@ -38,7 +38,9 @@ export type Standing = {
 export function accessOf(standing: Standing): Access {
   const scopes = standing.scopes.map(parseScope)
   const clauses = scopes.flatMap((scope) => (scope?.kind === 'resource' ? clausesOf(scope, standing) : []))
-  return { clauses, isAdministrator: scopes.some((scope) => scope?.kind === 'admin') }
+  const contexts = scopes.flatMap((scope) => (scope?.kind === 'resource' ? [scope.context] : []))
+  const context = NARROWEST.find((each) => contexts.includes(each)) ?? (standing.isOfClient ? 'system' : 'user')
+  return { clauses, isAdministrator: scopes.some((scope) => scope?.kind === 'admin'), context }
 }
 
 function clausesOf({ context, type, letters, query }: ResourceScope, standing: Standing): readonly Clause[] {

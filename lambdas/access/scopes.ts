@@ -50,7 +50,7 @@ export const textOf = ({ context, type, letters, query }: ResourceScope): string
 export type Contexts = 'same' | 'any'
 
 /** Each within those after it. */
-const NARROWEST: readonly ScopeContext[] = ['patient', 'user', 'system']
+export const NARROWEST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
 /** What of `asked` lies within `allowed`, in the order it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
 export function narrowedTo(asked: readonly string[], allowed: readonly string[], contexts: Contexts = 'same'): readonly string[] {

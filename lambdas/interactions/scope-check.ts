@@ -37,7 +37,7 @@ export function checkScope(request: FhirRequest): void {
   if (isForAdministrators && !access.isAdministrator) throw forAdministrators()
   if (needs === 'administrator' || type === undefined) return
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
-    if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(type, letter)
+    if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(access, type, letter)
 }
 
 /** It looks for the resource it means. */

@@ -12,7 +12,7 @@ export function searcherOf({ tenant, access, reading }: Pick<FhirRequest, 'tenan
     tenant,
     within(types) {
       const allowed = types.filter((type) => ruleOf(type) !== undefined)
-      if (allowed.length === 0 && types.length > 0) throw outOfScope(types[0]!, 's')
+      if (allowed.length === 0 && types.length > 0) throw outOfScope(access, types[0]!, 's')
       return allowed
     },
     rules: (types): AccessRules => Object.fromEntries(types.map((type) => [type, ruleOf(type) ?? NEVER])),
