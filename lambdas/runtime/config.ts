@@ -118,7 +118,7 @@ function parse({ name, kind }: Setting, text: string): unknown {
     case 'wait':
       return Number(text) <= LONGEST_WAIT && wholeNumber(text) ? Number(text) : refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
     case 'issuers':
-      return parseIssuers(text) ?? refuse('a JSON list of issuers')
+      return issuersOf(text)
     case 'switch':
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
     case 'origins':
@@ -129,6 +129,14 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return isTimeZone(text) ? text : refuse('the name of a time zone, such as Europe/Berlin')
     default:
       return kind.includes(text) ? text : refuse(`one of ${kind.join(', ')}`)
+  }
+}
+
+function issuersOf(text: string): readonly ExternalIssuer[] {
+  try {
+    return parseIssuers(text)
+  } catch (error) {
+    throw new RangeError(`${variableOf('externalIssuers')}: ${(error as Error).message}`)
   }
 }
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import { type ExternalIssuer, parseIssuers } from '../../lambdas/access/verification/external-issuers.ts'
 import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
 import type { VerifierParts } from '../../lambdas/access/verification/verifier.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
 import { BASE, encoded, KEY, newKey, OTHER_KEY, SECOND, settled, signedBy, type World, world } from './issuing.ts'
 
 const WRITTEN = {
@@ -15,7 +16,7 @@ const WRITTEN = {
   claims: { scope: 'scp', client: 'azp', tenant: 'https://example.org/tenants', patient: 'patient_id', fhirUser: 'profile' },
 }
 const issuersOf = (...more: readonly object[]): readonly ExternalIssuer[] =>
-  parseIssuers(JSON.stringify(more.map((each) => ({ ...WRITTEN, ...each }))))!
+  parseIssuers(JSON.stringify(more.map((each) => ({ ...WRITTEN, ...each }))))
 
 const publishing = (it: World, ...keys: readonly unknown[]) => void it.documents.set(WRITTEN.jwksUri, JSON.stringify({ keys }))
 
@@ -260,28 +261,47 @@ describe('What a person writes down', () => {
     expect(parseIssuers('')).toEqual([])
   })
 
+  const tenants = 'a tenant, a list of tenants, or "*"; a tenant is 1 to 64 letters, digits, "_" and "-"'
   it.each([
-    'text',
-    '{}',
-    JSON.stringify(WRITTEN),
-    ...[
-      { issuer: 'http://a.example' },
-      { issuer: undefined },
-      { jwksUri: 'http://a.example/keys' },
-      { jwksUri: 'file:///etc/passwd' },
-      { audience: '' },
-      { audience: ['a'] },
-      { scopes: '' },
-      { scopes: ['system/*.rs'] },
-      { scopes: 'system/Nonsense.rs' },
-      { tenants: [] },
-      { tenants: 'a b' },
-      { claims: { scope: '' } },
-      { claims: { scope: 'a"b' } },
-      { claims: { sub: 'oid' } },
-      { claims: { toString: 'a' } },
-      { tenant: 'a' },
-    ].map((wrong) => JSON.stringify([{ ...WRITTEN, ...wrong }])),
-    JSON.stringify([WRITTEN, WRITTEN]),
-  ])('is refused as %s', (text) => expect(parseIssuers(text)).toBeUndefined())
+    ['text', /^it is no JSON: Unexpected token/],
+    ['{}', 'it must be a JSON list of issuers'],
+    [JSON.stringify(WRITTEN), 'it must be a JSON list of issuers'],
+    ['[1]', '[0] must be an object, but is 1'],
+    [JSON.stringify(Array(21).fill(WRITTEN)), 'there are more than 20 issuers'],
+    [JSON.stringify([WRITTEN, WRITTEN]), '[1].issuer is that of [0] again'],
+    [JSON.stringify([WRITTEN, { ...WRITTEN, issuer: 'https://b.example', scopes: 'a' }]), '[1].scopes: "a" is no scope of this server'],
+    ...(
+      [
+        [{ issuer: 'http://a.example' }, '.issuer must be an https URL, as it stands in iss, but is "http://a.example"'],
+        [{ issuer: undefined }, '.issuer is missing: an https URL, as it stands in iss'],
+        [{ jwksUri: 'http://a.example/keys' }, '.jwksUri must be an https URL, but is "http://a.example/keys"'],
+        [{ jwksUri: 'file:///etc/passwd' }, '.jwksUri must be an https URL, but is "file:///etc/passwd"'],
+        [{ audience: '' }, '.audience must be a text, as it stands in aud, but is ""'],
+        [{ audience: ['a'] }, '.audience must be a text, as it stands in aud, but is ["a"]'],
+        [{ scopes: '' }, '.scopes must be a text of scopes with spaces between, but is ""'],
+        [{ scopes: ['system/*.rs'] }, '.scopes must be a text of scopes with spaces between, but is ["system/*.rs"]'],
+        [{ scopes: 'system/*.rs system/Nonsense.rs' }, '.scopes: "system/Nonsense.rs" is no scope of this server'],
+        [{ tenants: [] }, `.tenants must be ${tenants}, but is []`],
+        [{ tenants: 'a b' }, `.tenants must be ${tenants}, but is "a b"`],
+        [{ claims: 'a' }, '.claims must be an object, but is "a"'],
+        [{ claims: { scope: '' } }, '.claims.scope must be the name of a claim, but is ""'],
+        [{ claims: { scope: 'a"b' } }, '.claims.scope must be the name of a claim, but is "a\\"b"'],
+        [{ claims: { sub: 'oid' } }, '.claims.sub is nothing a claim can say: there are scope, client, patient, fhirUser, tenant'],
+        [{ claims: { toString: 'a' } }, '.claims.toString is nothing a claim can say: there are scope, client, patient, fhirUser, tenant'],
+        [{ tenant: 'a' }, '.tenant is no field: there are issuer, audience, jwksUri, tenants, scopes, claims'],
+        [{ issuer: 'x'.repeat(1_000) }, `.issuer must be an https URL, as it stands in iss, but is "${'x'.repeat(99)}…`],
+      ] as const
+    ).map(([more, why]) => [JSON.stringify([{ ...WRITTEN, ...more }]), `[0]${why}`] as const),
+  ] as const)('is refused as %s', (text, why) => {
+    const told = (): unknown => {
+      try {
+        return readConfig({ FHIR_EXTERNAL_ISSUERS: text })
+      } catch (error) {
+        return error instanceof RangeError ? error.message : error
+      }
+    }
+    expect(told()).toEqual(
+      typeof why === 'string' ? `FHIR_EXTERNAL_ISSUERS: ${why}` : expect.stringContaining('it is no JSON: Unexpected token'),
+    )
+  })
 })

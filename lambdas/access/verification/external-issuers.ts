@@ -39,16 +39,25 @@ export type ClaimNames = {
 const NAMES: ClaimNames = { scope: 'scope', client: 'client_id', patient: 'patient', fhirUser: 'fhirUser' }
 const MOST = 20
 
-/** JSON: a list. undefined where it is not what it should be. */
-export function parseIssuers(text: string): readonly ExternalIssuer[] | undefined {
+/** JSON: a list. RangeError that names which of them, the field, and what it should be. */
+export function parseIssuers(text: string): readonly ExternalIssuer[] {
   if (text === '') return []
+  const list = parsed(text)
+  if (!Array.isArray(list)) throw new RangeError('it must be a JSON list of issuers')
+  if (list.length > MOST) throw new RangeError(`there are more than ${MOST} issuers`)
+  const issuers = list.map(issuerOf)
+  issuers.forEach(({ issuer }, i) => {
+    const first = issuers.findIndex((each) => each.issuer === issuer)
+    if (first < i) throw new RangeError(`[${i}].issuer is that of [${first}] again`)
+  })
+  return issuers
+}
+
+function parsed(text: string): unknown {
   try {
-    const list = JSON.parse(text) as unknown
-    if (!Array.isArray(list) || list.length > MOST) return undefined
-    const issuers = list.map(issuerOf)
-    return new Set(issuers.map(({ issuer }) => issuer)).size === issuers.length ? issuers : undefined
-  } catch {
-    return undefined
+    return JSON.parse(text)
+  } catch (error) {
+    throw new RangeError(`it is no JSON: ${(error as Error).message}`)
   }
 }
 
@@ -56,29 +65,60 @@ type Written = Readonly<Record<string, unknown>>
 
 const KNOWN = ['issuer', 'audience', 'jwksUri', 'tenants', 'scopes', 'claims']
 
-function issuerOf(written: Written): ExternalIssuer {
-  const { issuer, audience, jwksUri, tenants = 'default', scopes, claims = {} } = written
-  check(Object.keys(written).every((name) => KNOWN.includes(name)))
-  check(isHttps(issuer) && isHttps(jwksUri) && typeof audience === 'string' && audience !== '' && typeof scopes === 'string')
-  const opened = tenantClaim(tenants)
-  const given = scopeTexts(scopes as string)
-  check(opened !== undefined && given.length > 0 && given.every((text) => parseScope(text) !== undefined))
-  const names = claims as Readonly<Record<string, unknown>>
-  check(Object.entries(names).every(([name, claim]) => (Object.hasOwn(NAMES, name) || name === 'tenant') && isName(claim)))
-  return {
-    issuer: issuer as string,
-    audience: audience as string,
-    jwksUri: jwksUri as string,
-    tenants: opened,
-    scopes: given,
-    names: { ...NAMES, ...(names as Partial<ClaimNames>) },
+function issuerOf(each: unknown, index: number): ExternalIssuer {
+  const at = `[${index}]`
+  if (!isObject(each)) throw wrong(at, 'an object', each)
+  const unknown = Object.keys(each).find((name) => !KNOWN.includes(name))
+  if (unknown !== undefined) throw new RangeError(`${at}.${unknown} is no field: there are ${KNOWN.join(', ')}`)
+  const { issuer, audience, jwksUri, scopes, claims = {} } = each
+  if (!isHttps(issuer)) throw wrong(`${at}.issuer`, 'an https URL, as it stands in iss', issuer)
+  if (typeof audience !== 'string' || audience === '') throw wrong(`${at}.audience`, 'a text, as it stands in aud', audience)
+  if (!isHttps(jwksUri)) throw wrong(`${at}.jwksUri`, 'an https URL', jwksUri)
+  const names = { ...NAMES, ...namesOf(`${at}.claims`, claims) }
+  return { issuer, audience, jwksUri, tenants: tenantsOf(`${at}.tenants`, each.tenants), scopes: scopesOf(`${at}.scopes`, scopes), names }
+}
+
+function tenantsOf(at: string, tenants: unknown = 'default'): TenantClaim {
+  const expected = 'a tenant, a list of tenants, or "*"; a tenant is 1 to 64 letters, digits, "_" and "-"'
+  try {
+    const opened = tenantClaim(tenants)
+    if (opened !== undefined) return opened
+  } catch {
+    // Told below.
   }
+  throw wrong(at, expected, tenants)
 }
 
-function check(holds: boolean): void {
-  if (!holds) throw new RangeError('not an issuer')
+function scopesOf(at: string, scopes: unknown): readonly string[] {
+  const given = typeof scopes === 'string' ? scopeTexts(scopes) : []
+  if (given.length === 0) throw wrong(at, 'a text of scopes with spaces between', scopes)
+  const unknown = given.find((text) => parseScope(text) === undefined)
+  if (unknown !== undefined) throw new RangeError(`${at}: ${JSON.stringify(unknown)} is no scope of this server`)
+  return given
 }
 
-const isHttps = (value: unknown): boolean => typeof value === 'string' && /^https:\/\/[!#-[\]-~]+$/.test(value) && URL.canParse(value)
+function namesOf(at: string, claims: unknown): Partial<ClaimNames> {
+  if (!isObject(claims)) throw wrong(at, 'an object', claims)
+  const known = [...Object.keys(NAMES), 'tenant']
+  for (const [name, claim] of Object.entries(claims)) {
+    if (!known.includes(name)) throw new RangeError(`${at}.${name} is nothing a claim can say: there are ${known.join(', ')}`)
+    if (!isName(claim)) throw wrong(`${at}.${name}`, 'the name of a claim', claim)
+  }
+  return claims
+}
 
-const isName = (value: unknown): boolean => typeof value === 'string' && /^[\w:./-]{1,100}$/.test(value)
+function wrong(at: string, expected: string, given: unknown): RangeError {
+  const text = JSON.stringify(given) ?? ''
+  return new RangeError(
+    given === undefined
+      ? `${at} is missing: ${expected}`
+      : `${at} must be ${expected}, but is ${text.length > 100 ? `${text.slice(0, 100)}…` : text}`,
+  )
+}
+
+const isObject = (value: unknown): value is Written => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isHttps = (value: unknown): value is string =>
+  typeof value === 'string' && /^https:\/\/[!#-[\]-~]+$/.test(value) && URL.canParse(value)
+
+const isName = (value: unknown): value is string => typeof value === 'string' && /^[\w:./-]{1,100}$/.test(value)
