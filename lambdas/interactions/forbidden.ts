@@ -17,4 +17,8 @@ export function outOfScope({ context }: Access, type: string, letter: Letter): F
   return outsideOf(scope, `This needs a scope for ${type}.${letter}, such as ${scope}`)
 }
 
-export const forAdministrators = (): FhirError => outsideOf('system/admin', 'This is for administrators: it needs the scope system/admin')
+export const forAdministrators = (): FhirError =>
+  outsideOf(
+    'system/admin',
+    'This is for administrators: it needs the scope system/admin, as fhir token --admin has it where the server runs',
+  )

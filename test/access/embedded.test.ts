@@ -31,6 +31,16 @@ let base = ''
 /** By how much this server's clocks are ahead, milliseconds. */
 let ahead = 0
 
+/** What to do then. */
+const NEXT = {
+  severity: 'information',
+  details: {
+    text: expect.stringMatching(
+      /^On this machine npm run -s fhir -- token prints an access token\. http:\/\/127\.0\.0\.1\S*\/fhir\/\.well-known\/smart-configuration names where apps get one$/,
+    ),
+  },
+}
+
 beforeAll(async () => {
   await new Promise<void>((resolve) => publisher.listen(0, '127.0.0.1', resolve))
   const jwksUri = `https://localhost:${(publisher.address() as AddressInfo).port}/keys`
@@ -84,7 +94,7 @@ it('a client gets a token, which is good until it is revoked and three seconds h
   expect((await post('/auth/revoke', { token })).status).toBe(200)
   ahead += 3 * SECOND
   const challenge = 'Bearer realm="fhir", error="invalid_token", error_description="The token was revoked"'
-  expect(await ask('GET', '/Patient', token)).toMatchObject({ status: 401, challenge, body: { issue: [{ code: 'login' }] } })
+  expect(await ask('GET', '/Patient', token)).toMatchObject({ status: 401, challenge, body: { issue: [{ code: 'login' }, NEXT] } })
 })
 
 it('a client of another issuer is let in by keys that are fetched once, and may do what that issuer may give', async () => {
@@ -102,7 +112,7 @@ it.each(ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').m
   async (method, path) => {
     const concrete = path.replace(/\{(\w+)\}/g, (_, name) => (name === 'type' || name === 'owner' ? 'Patient' : '1'))
     const answer = await ask(method, concrete, undefined, method === 'GET' ? undefined : { resourceType: 'Patient' })
-    expect(answer).toMatchObject({ status: 401, challenge: 'Bearer realm="fhir"', body: { issue: [{ code: 'login' }] } })
+    expect(answer).toMatchObject({ status: 401, challenge: 'Bearer realm="fhir"', body: { issue: [{ code: 'login' }, NEXT] } })
   },
 )
 

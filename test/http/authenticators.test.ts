@@ -43,15 +43,16 @@ describe('By token', () => {
   let front: Front
   afterEach(() => front.close())
 
+  const verify: Verify = async (authorization, tenant) => {
+    if (authorization !== 'Bearer good') throw tokenRefused('It is not good')
+    return { ...withoutToken('app'), tenant: tenant ?? 'one' }
+  }
+
   const ask = async (path: string, headers: Record<string, string> = {}) => {
     const reached: FhirRequest[] = []
     const answer = async (asked: FhirRequest) => {
       reached.push(asked)
       return { status: 200 }
-    }
-    const verify: Verify = async (authorization, tenant) => {
-      if (authorization !== 'Bearer good') throw tokenRefused('It is not good')
-      return { ...withoutToken('app'), tenant: tenant ?? 'one' }
     }
     front = await startFront(answer, {}, undefined, byToken(verify))
     const response = await fetch(`http://127.0.0.1:${front.port}${path}`, { headers })
@@ -69,6 +70,20 @@ describe('By token', () => {
     const { reached, ...told } = await ask('/Patient/1')
     expect(told).toEqual({ status: 401, challenge: 'Bearer realm="fhir"', code: 'login' })
     expect([reached, front.audited]).toMatchObject([[], [{ interaction: 'read', tenant: '', status: 401 }]])
+  })
+
+  it('who is refused is told what to do next: away from this machine nothing of commands', async () => {
+    const told = async (init?: RequestInit) => {
+      front = await startFront(async () => ({ status: 200 }), {}, undefined, byToken(verify), 'https://fhir.example/fhir')
+      const { issue } = (await (await fetch(`http://127.0.0.1:${front.port}/Patient/1`, init)).json()) as {
+        issue: readonly { details: { text: string } }[]
+      }
+      return issue.map(({ details }) => details.text)
+    }
+    const next = 'https://fhir.example/fhir/.well-known/smart-configuration names where apps get one'
+    expect(await told()).toEqual(['Send an access token: Authorization: Bearer …', next])
+    await front.close()
+    expect(await told({ headers: { authorization: 'Bearer bad' } })).toEqual(['It is not good', next])
   })
 
   it('a wrong one is refused, also where none is needed', async () => {

@@ -49,6 +49,7 @@ export async function startFront(
   settings: Partial<NodeServerSettings> = {},
   around: (serve: Serve) => (http: HttpRequest, requestId: string) => Promise<HttpResponse> = (serve) => serve,
   authenticator: Authenticator = openToAll,
+  baseUrl = 'http://127.0.0.1',
 ): Promise<Front> {
   const audited: AuditRecord[] = []
   const reported: unknown[] = []
@@ -71,7 +72,7 @@ export async function startFront(
     },
   }
   const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
-  const site = { baseUrl: 'http://127.0.0.1', reading: () => ({}) as never }
+  const site = { baseUrl, reading: () => ({}) as never }
   const serve = around(server({ interactions: allAnsweredBy(answer), steps, site }))
   const http = nodeServer(serve, {
     basePath: '',

@@ -2,11 +2,13 @@
 import { accessOfToken } from '../../access/access-of-token.ts'
 import { tokenMissing } from '../../access/verification/refusals.ts'
 import { ANYBODY, type VerifiedToken } from '../../access/verification/verified-token.ts'
+import { FhirError } from '../../fhir/outcome.ts'
 import type { Awaitable, Caller } from '../../interactions/interaction.ts'
 import { isAuthCode } from '../../interactions/routes.ts'
 import type { Code, HttpRequest, Step } from '../exchange.ts'
 import { ADMISSION } from '../order.ts'
 import { matchRoute } from '../route-table.ts'
+import { LOOPBACK } from './check-host.ts'
 import { LONGEST_FORM } from './limit-body.ts'
 
 /** undefined: nobody has said who asks. FhirError 400, 401 or 403 where what was said does not prove it. */
@@ -14,12 +16,23 @@ export type Authenticator = (http: HttpRequest) => Awaitable<VerifiedToken | und
 
 export const authenticate = (authenticator: Authenticator): Step => ({
   async before({ event: exchange }) {
-    if (exchange.http.unread !== undefined) throw exchange.http.unread
-    const token = await admitted(authenticator, exchange.http, exchange.interaction)
+    const { http, interaction, site } = exchange
+    if (http.unread !== undefined) throw advised(http.unread, site.baseUrl)
+    const token = await admitted(authenticator, http, interaction).catch((error: Error) => {
+      throw advised(error, site.baseUrl)
+    })
     exchange.token = token
     exchange.caller = callerOf(token ?? ANYBODY, exchange.site.baseUrl)
   },
 })
+
+/** Who is refused for want of a token is told where to get one: who runs the server on this machine by a command, others as all apps do. */
+function advised(error: Error, baseUrl: string): Error {
+  if (!(error instanceof FhirError) || error.status !== 401) return error
+  const here = LOOPBACK.test(new URL(baseUrl).host) ? 'On this machine npm run -s fhir -- token prints an access token. ' : ''
+  const text = `${here}${baseUrl}/.well-known/smart-configuration names where apps get one`
+  return new FhirError(401, [...error.issues, { severity: 'information', code: 'informational', text }], error.headers)
+}
 
 async function admitted(authenticator: Authenticator, http: HttpRequest, code: Code): Promise<VerifiedToken | undefined> {
   const token = await authenticator(http)
