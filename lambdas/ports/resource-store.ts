@@ -45,6 +45,8 @@ export type CommitResult =
   | { readonly kind: 'conflict'; readonly index: number }
   /** `guards[index]` is held by `holder`. */
   | { readonly kind: 'guarded'; readonly index: number; readonly holder: ResourceKey }
+  /** A write is stamped no later than an instant that was settled (settled-versions.ts): it wants a stamp of now. */
+  | { readonly kind: 'late' }
 
 /** One resource, one type, or everything of a tenant. */
 export type HistoryScope =

@@ -1,4 +1,5 @@
 /** The resource store of the cloud home, on an emulator. */
+import { setImmediate } from 'node:timers/promises'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
@@ -9,8 +10,10 @@ import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { recentWritesContract } from '../contracts/recent-writes.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
+import { settledVersionsContract } from '../contracts/settled-versions.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { TestTable } from '../fixtures/dynamodb/store.ts'
 
 const given = process.env.DYNAMODB_ENDPOINT
 const isThorough = given !== undefined || process.env.FHIR_TEST_FULL === '1'
@@ -33,6 +36,16 @@ await onDynamo((engine) => {
   }
   knownTenantsContract('DynamoDB', async () => ({ ...(await create()), close: async () => {} }))
   recentWritesContract('DynamoDB', async () => ({ store: (await create()).store, close: async () => {} }))
+  settledVersionsContract('DynamoDB', async () => {
+    const { client, idle } = watched(engine.client)
+    const table = await TestTable.create(engine)
+    const { clock } = table
+    const pass = async (time: number) => {
+      await idle()
+      clock.ahead += time
+    }
+    return { store: table.store({ client, stampTime: 10_000 }), clock, pass, close: async () => {} }
+  })
   resourceStoreContract(
     'DynamoDB',
     async () => {
@@ -44,6 +57,21 @@ await onDynamo((engine) => {
       : { largestCommit: 150, racers: 8, rounds: 3, pageSizes: [3, 1000], largestBody: 2_000_000 },
   )
 })
+
+/** `idle`: when nothing is sent. */
+function watched(client: DynamoDBDocumentClient) {
+  const sent = new Set<Promise<unknown>>()
+  const send = (...call: Parameters<typeof client.send>) => {
+    const answer = client.send(...call) as unknown as Promise<unknown>
+    sent.add(answer)
+    return answer.finally(() => sent.delete(answer))
+  }
+  const idle = async () => {
+    await setImmediate()
+    while (sent.size > 0) await Promise.allSettled(sent)
+  }
+  return { client: { send } as unknown as DynamoDBDocumentClient, idle }
+}
 
 /** Of the head: its last byte becomes another, in what still inflates. */
 async function damageBody(client: DynamoDBDocumentClient, TableName: string, key: ResourceKey): Promise<void> {

@@ -16,7 +16,9 @@ import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import type { VersionKey, Write } from '../../lambdas/ports/resource-store.ts'
 import { knownTenantsContract } from '../contracts/known-tenants.contract.ts'
 import { resourceStoreContract } from '../contracts/resource-store.contract.ts'
+import { settledVersionsContract } from '../contracts/settled-versions.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { TestClock } from '../fixtures/dynamodb/store.ts'
 import { firstPage } from '../fixtures/scans.ts'
 import { patientOf, writeOf } from '../fixtures/versions.ts'
 
@@ -43,6 +45,16 @@ knownTenantsContract('SQLite', async () => {
     for (const store of stores) await store.close()
   }
   return { store: await another(), another, close }
+})
+
+settledVersionsContract('SQLite', async () => {
+  const clock = new TestClock()
+  const store = await SqliteResourceStore.open({ file: newFile() })
+  const pass = async (time: number) => {
+    clock.ahead += time
+    await setImmediate()
+  }
+  return { store, clock, pass, close: () => store.close() }
 })
 
 it('The tenants of a SQLite store are looked up in an index, one by one', () => {

@@ -85,3 +85,31 @@ describe('a conditional write', () => {
     },
   )
 })
+
+describe('a write whose stamp comes too late', () => {
+  const world = (late: number) => {
+    const stamps: number[] = []
+    let now = 0
+    const commit = async (writes: readonly Write[]) => {
+      stamps.push(...writes.map(({ lastUpdated }) => lastUpdated))
+      return { kind: stamps.length <= late ? 'late' : 'committed' }
+    }
+    const { ports } = movedOnWorld()
+    return { ports: { ...ports, clock: { now: () => ++now, newId: () => 'new' }, writer: { commit } } as unknown as WritePorts, stamps }
+  }
+  const request = requestOf('update', { parameters: [], id: 'new', resource: { resourceType: 'Patient', id: 'new' } })
+
+  it('is stamped anew, alone', async () => {
+    const { ports, stamps } = world(2)
+    expect(await update(ports)(request)).toMatchObject({ status: 201 })
+    expect(stamps).toEqual([1, 2, 3])
+  })
+
+  it('is stamped anew, in a transaction', async () => {
+    const { ports, stamps } = world(1)
+    const run = transaction(ports, { prepare: async () => request, run: async () => ({ status: 200 }) })
+    await run([{ ...entry, url: 'Patient/new' }], request, new BundleAnswers(request, ports.clock))
+    expect(stamps).toHaveLength(2)
+    expect(stamps[1]).toBeGreaterThan(stamps[0]!)
+  })
+})

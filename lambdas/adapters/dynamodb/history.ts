@@ -46,6 +46,11 @@ export class History {
     }
   }
 
+  /** No stamp of then is sent any more, and no transaction of then is open, or was settled only now. */
+  async settled(tenant: string, instant: number): Promise<boolean> {
+    return (await this.#limits(tenant, { since: 0 })).end > instant
+  }
+
   /** Where a history ends, and the transactions of which the index showed nothing yet. */
   async #limits(
     tenant: string,

@@ -23,6 +23,7 @@ import type {
   VersionKey,
   Write,
 } from '../../ports/resource-store.ts'
+import type { SettledVersions } from '../../ports/settled-versions.ts'
 import { commit } from './commit.ts'
 import { Dynamo } from './dynamo.ts'
 import { History } from './history.ts'
@@ -67,7 +68,7 @@ const DEFAULTS = {
   settleTime: 2_000,
 }
 
-export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, KnownTenants {
+export class DynamoDbResourceStore implements ResourceReader, RecentWrites, ResourceWriter, SettledVersions, KnownTenants {
   readonly #dynamo: Dynamo
   readonly #options: Required<DynamoDbStoreOptions>
   readonly #tenants: Tenants
@@ -117,6 +118,10 @@ export class DynamoDbResourceStore implements ResourceReader, RecentWrites, Reso
   /** What the index of the table shows late it shows within a second, as a rule. */
   recent(scope: { readonly tenant: string; readonly type: string }, since: number, most: number): AsyncIterable<ResourceVersion> {
     return recentHeads({ dynamo: this.#dynamo, reader: this.#reader, types: this.#types }, scope, since, most)
+  }
+
+  settled(tenant: string, instant: number): Promise<boolean> {
+    return this.#history.settled(tenant, instant)
   }
 
   tenants(): AsyncIterable<string> {

@@ -20,6 +20,7 @@ import type {
   VersionKey,
   Write,
 } from '../../ports/resource-store.ts'
+import type { SettledVersions } from '../../ports/settled-versions.ts'
 import { backupStoreFile } from './backup.ts'
 import { reading } from './damage.ts'
 import { KeyFilter } from './keys/key-filter.ts'
@@ -30,6 +31,7 @@ import { tenantsOf } from './reading/tenants.ts'
 import { VersionReader } from './reading/version-reader.ts'
 import { inSnapshot, isThere } from './rows.ts'
 import { openForReading, openForWriting, reasonOf, StoreFileError } from './schema.ts'
+import { Stamps } from './writing/stamps.ts'
 import { Writer } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
@@ -46,7 +48,7 @@ export type SqliteStoreOptions = WriterData & {
   readonly onCommit?: () => void
 }
 
-export class SqliteResourceStore implements ResourceReader, ResourceWriter, KnownTenants {
+export class SqliteResourceStore implements ResourceReader, ResourceWriter, SettledVersions, KnownTenants {
   readonly #file: string
   readonly #db: DatabaseSync
   readonly #writer: Writer
@@ -58,6 +60,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Know
   /** Of the feed, when it was opened; and where the commits of each tenant ended since. */
   readonly #first: number
   readonly #lastOf = new Map<string, number>()
+  readonly #stamps = new Stamps()
   /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
   #isUnsure = false
 
@@ -128,10 +131,17 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Know
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     checkDistinct(writes, guards)
+    using begun = this.#stamps.begin(writes)
+    if (begun === undefined) return { kind: 'late' }
     const result = await this.#committed(writes, guards)
     if (writes[0] !== undefined) this.#lastOf.set(writes[0].tenant, this.#writer.position)
     this.#lookAtRecentKeys()
     return result
+  }
+
+  /** Of all tenants at once. */
+  async settled(_: string, instant: number): Promise<boolean> {
+    return this.#stamps.settled(instant)
   }
 
   /** The position of the last acknowledged version in the change feed; with a tenant, one no earlier than that of the tenant's last. */

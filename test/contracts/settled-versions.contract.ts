@@ -1,0 +1,93 @@
+/** What lambdas/ports/settled-versions.ts promises, as tests. */
+import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Clock } from '../../lambdas/ports/clock.ts'
+import { Overloaded } from '../../lambdas/ports/overloaded.ts'
+import type { CommitResult, ResourceReader, ResourceWriter, Write } from '../../lambdas/ports/resource-store.ts'
+import type { SettledVersions } from '../../lambdas/ports/settled-versions.ts'
+import { patientOf, writeOf } from '../fixtures/versions.ts'
+
+export type SettledVersionsUnderTest = {
+  readonly store: ResourceReader & ResourceWriter & SettledVersions
+  readonly clock: Clock
+  /** Time goes on (ms), but not while something is sent: a try may not take long. */
+  readonly pass: (time: number) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+export function settledVersionsContract(name: string, create: () => Promise<SettledVersionsUnderTest>): void {
+  let parts: SettledVersionsUnderTest
+  beforeAll(async () => {
+    parts = await create()
+  })
+  afterAll(() => parts.close())
+
+  const seen = async (tenant: string, until: number): Promise<readonly string[]> => {
+    const { versions, more } = await parts.store.history({ tenant }, { before: until + 1 }, undefined, 10_000)
+    expect(more).toBe(false)
+    return versions.map(({ id, versionId, lastUpdated }) => `${id}/${versionId} ${lastUpdated}`).toSorted()
+  }
+
+  const untilSettled = async (tenant: string, instant: number): Promise<void> => {
+    while (!(await parts.store.settled(tenant, instant))) await parts.pass(1_000)
+  }
+
+  /** Stamped, and only then committed. */
+  const commit = async (write: Write): Promise<CommitResult['kind'] | 'too late'> => {
+    try {
+      return (await parts.store.commit([write], [])).kind
+    } catch (error) {
+      if (error instanceof Overloaded) return 'too late'
+      throw error
+    }
+  }
+
+  describe(`${name}: an instant that is settled`, () => {
+    it('stays so, and what comes with a stamp of it or of before writes nothing', async () => {
+      const tenant = randomUUID()
+      const instant = parts.clock.now()
+      const there = writeOf(patientOf('there', tenant), { lastUpdated: instant })
+      expect(await commit(there)).toBe('committed')
+      await untilSettled(tenant, instant)
+      const before = await seen(tenant, instant)
+      expect(before).toEqual([`there/1 ${instant}`])
+      for (const lastUpdated of [instant, instant - 1_000]) {
+        const late = writeOf(patientOf('late', tenant), { lastUpdated })
+        expect(['late', 'too late']).toContain(await commit(late))
+        expect(await parts.store.current([late])).toEqual([undefined])
+      }
+      expect(await parts.store.settled(tenant, instant)).toBe(true)
+      await parts.pass(1)
+      expect(await commit(writeOf(patientOf('later', tenant), { lastUpdated: parts.clock.now() }))).toBe('committed')
+      expect(await seen(tenant, instant)).toEqual(before)
+    })
+
+    it('has nothing new, whatever was on its way in when it was asked for', async () => {
+      const tenant = randomUUID()
+      const kinds: string[] = []
+      const settled: { readonly instant: number; readonly found: readonly string[] }[] = []
+      let isWriting = true
+      const writing = Promise.all(
+        Array.from({ length: 40 }, async (_, n) => {
+          for (let turns = 0; turns < n; turns++) await setImmediate()
+          const write = writeOf(patientOf(`p${n}`, tenant), { lastUpdated: parts.clock.now() })
+          for (let turns = 0; turns < n % 7; turns++) await setImmediate()
+          kinds.push(await commit(write))
+        }),
+      ).finally(() => {
+        isWriting = false
+      })
+      while (isWriting) {
+        const instant = parts.clock.now()
+        await parts.pass(1)
+        await untilSettled(tenant, instant)
+        settled.push({ instant, found: await seen(tenant, instant) })
+      }
+      await writing
+      expect(kinds).toContain('committed')
+      expect(settled.length).toBeGreaterThan(0)
+      for (const { instant, found } of settled) expect(await seen(tenant, instant)).toEqual(found)
+    })
+  })
+}
