@@ -90,6 +90,14 @@ const RESTRICTED = Object.keys(SEARCHES).flatMap((type): readonly Row[] => {
 })
 
 const LIMITED: readonly Row[] = [
+  [
+    'us-core/us_core_smart_standalone_launch_stu1',
+    'a scope of what is no type, which stands among those of the kit, is passed over',
+    async (site) => {
+      const scope = 'launch/patient openid patient/Patient.read patient/media.read'
+      expect((await launch(site, { ...full, scope })).token.body.scope).toBe('launch/patient openid patient/Patient.read')
+    },
+  ],
   ...RESTRICTED,
   [
     'g10/g10_limited_scope_grant, g10_patient_context',

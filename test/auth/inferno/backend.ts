@@ -24,12 +24,12 @@ const INVALID: Readonly<Record<string, (now: number) => Changed>> = {
 
 const REFUSED = ALGORITHMS.flatMap((alg): readonly Row[] => [
   [
-    'smart/smart_backend_services_invalid_grant_type',
+    'smart/smart_backend_services_invalid_grant_type, g10/bulk_data_authorization Test02',
     `${alg}: another grant_type is refused`,
     async (site) => expect((await asked(site, alg, { grant_type: 'not_a_grant_type' })).status).toBe(400),
   ],
   [
-    'smart/smart_backend_services_invalid_client_assertion',
+    'smart/smart_backend_services_invalid_client_assertion, g10/bulk_data_authorization Test03',
     `${alg}: another client_assertion_type is refused`,
     async (site) => expect((await asked(site, alg, { client_assertion_type: 'not_an_assertion_type' })).status).toBe(400),
   ],
@@ -64,10 +64,10 @@ const REFUSED = ALGORITHMS.flatMap((alg): readonly Row[] => [
 ])
 
 const GIVEN = ALGORITHMS.flatMap((alg): readonly Row[] => {
-  const body = 'smart/smart_backend_services_auth_response_body'
+  const body = 'smart/smart_backend_services_auth_response_body, g10/bulk_data_authorization Test06'
   return [
     [
-      'smart/smart_backend_services_auth_request_success',
+      'smart/smart_backend_services_auth_request_success, g10/bulk_data_authorization Test05',
       `${alg}: a token is given`,
       async (site) => expect((await asked(site, alg)).status).toBe(200),
     ],

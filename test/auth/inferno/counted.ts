@@ -1,4 +1,5 @@
 /** How many assertions of which kit stand here, as the page beside this says it. */
+import { FLOWS } from './flows.ts'
 import type { Row } from './kit.ts'
 
 /** `by` of a row names one or more tests, as `kit/test, test, kit/test`. */
@@ -11,15 +12,25 @@ function testsOf(by: string): readonly (readonly [kit: string, test: string])[] 
   })
 }
 
-/** A line for each kit: its name, its tests, and rows. */
+/** Without the launch or the algorithm it is asked of. */
+function assertionOf(holds: string): string {
+  const prefix = [...Object.keys(FLOWS), 'ES384', 'RS384'].find((each) => holds.startsWith(`${each}: `))
+  return prefix === undefined ? holds : holds.slice(prefix.length + 2)
+}
+
+/** A line for each kit: its name, its tests, what they assert, and rows. */
 export function counted(rows: readonly Row[]): readonly string[] {
-  const kits = new Map<string, { tests: Set<string>; rows: number }>()
-  for (const [by] of rows)
+  const kits = new Map<string, { tests: Set<string>; assertions: Set<string>; rows: number }>()
+  for (const [by, holds] of rows) {
     for (const [kit, test] of testsOf(by)) {
-      const known = kits.get(kit) ?? { tests: new Set<string>(), rows: 0 }
-      known.tests.add(test)
-      known.rows++
+      const known = kits.get(kit) ?? { tests: new Set(), assertions: new Set(), rows: 0 }
       kits.set(kit, known)
+      known.tests.add(test)
+      known.assertions.add(`${test} ${assertionOf(holds)}`)
+      known.rows++
     }
-  return [...kits].map(([kit, { tests, rows: count }]) => `| ${kit} | ${tests.size} | ${count} |`).toSorted()
+  }
+  return [...kits]
+    .map(([kit, { tests, assertions, rows: count }]) => `| ${kit} | ${tests.size} | ${assertions.size} | ${count} |`)
+    .toSorted()
 }

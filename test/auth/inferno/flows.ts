@@ -12,6 +12,8 @@ export type Flow = {
   readonly method: 'GET' | 'POST'
   /** Whether a health record opened the app. */
   readonly isLaunched: boolean
+  /** Whether the request has a challenge: SMART v1 knew none. */
+  readonly hasChallenge?: false
   readonly scope: string
 }
 
@@ -44,7 +46,7 @@ const standalone = { user: 'ann', method: 'GET', isLaunched: false, scope: `${ST
 export const FLOWS = {
   'standalone, a secret': { ...standalone, client: 'symmetric', proof: 'basic' },
   'standalone, scopes of SMART v1': {
-    ...{ ...standalone, client: 'symmetric', proof: 'basic' },
+    ...{ ...standalone, client: 'symmetric', proof: 'basic', hasChallenge: false },
     scope: `${STANDALONE} ${scopesOf('patient', 'read')}`,
   },
   'standalone, a public client': { ...standalone, client: 'public', proof: 'public' },

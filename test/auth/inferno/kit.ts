@@ -143,8 +143,9 @@ export async function request({ newLaunch }: Site, flow: Flow, changed: Record<s
     state: randomUUID(),
     aud: URL_OF_SERVER,
     ...(flow.isLaunched ? { launch: await newLaunch() } : {}),
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
+    ...(flow.hasChallenge === false
+      ? {}
+      : { code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' }),
     ...changed,
   }
   return { asked, verifier }
@@ -176,8 +177,11 @@ export async function coded(
   return { asked, verifier, back: backOf(chosen.status === 303 ? chosen : await user.submit(chosen, decision, 0, without)) }
 }
 
-export const exchanged = ({ proved }: Site, { proof }: Flow, { back, verifier }: Coded): Promise<Answer> =>
-  proved(proof, { grant_type: 'authorization_code', code: back.sent.code!, redirect_uri: BACK, code_verifier: verifier })
+export const exchanged = ({ proved }: Site, { proof, hasChallenge }: Flow, { back, verifier }: Coded): Promise<Answer> =>
+  proved(proof, {
+    ...{ grant_type: 'authorization_code', code: back.sent.code!, redirect_uri: BACK },
+    ...(hasChallenge === false ? {} : { code_verifier: verifier }),
+  })
 
 /** A launch nobody did before: others have used up their refresh tokens. */
 export async function launch(site: Site, flow: Flow, changed: Record<string, string> = {}, choice: Choice = {}) {
