@@ -158,33 +158,50 @@ describe('fhir user', () => {
     expect(await opened(data).users.list()).toEqual([])
   })
 
-  /** As a person types at a terminal. */
-  const atTerminal = (input: string, ...args: readonly string[]): Promise<Ended> => {
+  /** As a person types at a terminal: an answer to each question. */
+  const atTerminal = (answers: readonly string[], ...args: readonly string[]): Promise<Ended> => {
     const command = [process.execPath, 'bin/fhir.js', ...args].map((part) => `'${part}'`).join(' ')
     const child = spawn('script', ['-qec', command, '/dev/null'])
     atEnd(() => child.kill('SIGKILL'))
+    // Who was interrupted reads no more.
+    child.stdin.on('error', () => undefined)
+    const left = [...answers]
     let out = ''
     child.stdout.on('data', (data) => {
       out += data
       // A terminal echoes what is typed before it is told not to.
-      if (/(?:assword|Once more)[^:]*: $/.test(out)) child.stdin.write(`${input.split('|')[out.includes('Once more') ? 1 : 0]}\r`)
+      while (asked(out) > answers.length - left.length && left.length > 0) child.stdin.write(left.shift()!)
     })
     return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err: '' })))
   }
+  const asked = (out: string): number => out.match(/(?:assword of alice|Once more): /g)?.length ?? 0
   const itAtTerminal = itNeeding('script', works('script', '-qec', 'true', '/dev/null'))
+  const add = (data: string) => ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
+  const isPassword = async (data: string, typed: string) =>
+    new Passwords().check(typed, (await opened(data).users.get('alice'))?.password ?? 'none')
 
   itAtTerminal('asks twice at a terminal, and shows nothing of what is typed', async () => {
     const data = newFolder()
-    const add = ['user', 'add', 'alice', '--scope', 'user/*.rs', '--data', data]
-    const differing = await atTerminal('correct horse|correct house', ...add)
+    const differing = await atTerminal(['correct horse\r', 'correct house\r'], ...add(data))
     expect([differing.code, differing.out.includes('That was another password')]).toEqual([1, true])
-    const added = await atTerminal('wrong\u0015correct horsE\u007fe|correct horse', ...add)
+    const added = await atTerminal(['wrong\u0015correct horsE\u007fe\r', 'correct horse\r'], ...add(data))
     expect([added.code, added.out.includes('The user alice is added'), added.out.includes('horse')]).toEqual([0, true, false])
-    expect(await new Passwords().check('correct horse', (await opened(data).users.get('alice'))!.password)).toBe(true)
-    const pasted = await atTerminal('pasted horse\rpasted horse|', 'user', 'password', 'alice', '--data', data)
-    expect([pasted.code, await new Passwords().check('pasted horse', (await opened(data).users.get('alice'))!.password)]).toEqual([0, true])
-    const interrupted = await atTerminal('\u0003|', 'user', 'password', 'alice', '--data', data)
-    expect([interrupted.code, interrupted.out.includes('Nothing was changed')]).toEqual([1, true])
+    expect(await isPassword(data, 'correct horse')).toBe(true)
+  })
+
+  itAtTerminal('takes what is pasted at once, as both answers', async () => {
+    const data = newFolder()
+    const pasted = await atTerminal(['pasted horse\rpasted horse\r'], ...add(data))
+    expect([pasted.code, await isPassword(data, 'pasted horse')]).toEqual([0, true])
+  })
+
+  itAtTerminal('changes nothing where it is interrupted, at either question', async () => {
+    const data = newFolder()
+    for (const answers of [['\u0003'], ['correct horse\r', '\u0003']]) {
+      const interrupted = await atTerminal(answers, ...add(data))
+      expect([interrupted.code, interrupted.out.includes('Nothing was changed')]).toEqual([1, true])
+    }
+    expect(existsSync(join(data, 'grants.db'))).toBe(false)
   })
 })
 
