@@ -9,8 +9,9 @@ import {
   type Rotation,
   removeClient,
   rotateClient,
+  wallBeforeKeys,
 } from '../../lambdas/runtime/administration.ts'
-import { say } from '../output.ts'
+import { say, warn } from '../output.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
 import { readText } from './read-text.ts'
 
@@ -52,6 +53,7 @@ const add = new Command('add')
   .action(async (clientId: string, options: Added) => {
     const added = await administered(options, (ports) => addClient(ports, requestOf(clientId, options)), true)
     tell(added, options, `The client ${clientId} is registered`)
+    await warnOfWall(added)
   })
 
 const list = new Command('list')
@@ -77,6 +79,7 @@ const rotate = new Command('rotate')
     const rotated = await administered(options, (ports) => rotateClient(ports, clientId, rotation))
     const older = rotation === 'next' ? 'its secret before counts until the next rotation' : 'what it was issued before counts no more'
     tell(rotated, options, `The client ${clientId} is changed: ${older}`)
+    await warnOfWall(rotated)
   })
 
 const remove = new Command('remove')
@@ -93,6 +96,12 @@ export const clientCommand = new Command('client')
   .addCommand(placed(list))
   .addCommand(placed(rotate))
   .addCommand(placed(remove))
+
+/** What a server would only say when the client comes. */
+async function warnOfWall({ client: { authentication } }: Registered): Promise<void> {
+  const wall = authentication.kind === 'uri' ? await wallBeforeKeys(authentication.uri) : undefined
+  if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)
+}
 
 const requestOf = (clientId: string, options: Added): NewClient => ({
   id: clientId,

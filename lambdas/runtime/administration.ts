@@ -7,11 +7,13 @@ import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
 import { makeFolder } from '../adapters/filesystem/durable-file.ts'
 import { checkEntry } from '../adapters/filesystem/folder-entries.ts'
 import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
+import { mayReachOf, wallBefore } from '../adapters/https/private-hosts.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import type { AdministrationPorts } from '../auth/administration.ts'
 import { Passwords } from '../auth/passwords.ts'
 import type { Grants } from '../ports/grants.ts'
+import { readConfig } from './config.ts'
 
 export {
   addClient,
@@ -39,6 +41,9 @@ export type Administration = AdministrationPorts & {
   readonly grants: Grants
   readonly close: () => Promise<void>
 }
+
+/** Why a server with the settings of this process would not fetch the keys that a client publishes there; undefined: nothing speaks against it. */
+export const wallBeforeKeys = (uri: string): Promise<string | undefined> => wallBefore(uri, mayReachOf(readConfig().privateHosts))
 
 /** Whether a server was ever started on the folder, or something said of who may use one. */
 export const holdsData = (folder: string): boolean =>

@@ -22,7 +22,13 @@ export const keyList: () => KmsKeyList = /* @__PURE__ */ once(() => new DynamoDb
 export const publicKeys = /* @__PURE__ */ once(() => publishedKeys(keyList()))
 
 /** Its code is loaded when somebody else's keys are first needed. */
-export const fetched: FetchDocument = async (url) => (await import('../adapters/https/fetch-document.ts')).fetchDocument()(url)
+export const fetched: FetchDocument = async (url) => {
+  const [{ fetchDocument }, { mayReachOf }] = await Promise.all([
+    import('../adapters/https/fetch-document.ts'),
+    import('../adapters/https/private-hosts.ts'),
+  ])
+  return fetchDocument({ mayReach: mayReachOf(config().privateHosts) })(url)
+}
 
 /** What endpoints need that authenticate clients. */
 export const authenticating = () => ({

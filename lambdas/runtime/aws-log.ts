@@ -1,8 +1,10 @@
 /** What functions print: one line of JSON each, for CloudWatch. Nothing of what a request or a resource holds. */
 
+import { NotFetched } from '../ports/fetch-document.ts'
+
 type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }
 
-/** Messages may tell of content, so an error is told by its kind and where it was thrown. */
+/** Messages may tell of content, so an error but of what others publish is told by its kind and where it was thrown. */
 export function report(error: unknown, requestId: string): void {
   const { name = typeof error, code, message = '', stack = '' } = (error ?? {}) as Thrown
   const at = stack
@@ -10,7 +12,8 @@ export function report(error: unknown, requestId: string): void {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line.startsWith('at '))
-  console.error(JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), at }))
+  const told = error instanceof NotFetched ? { message } : {}
+  console.error(JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), ...told, at }))
 }
 
 const NAMESPACE = 'FHIR'

@@ -1,9 +1,20 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
+import { hostsOf } from '../adapters/https/private-hosts.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 
 /** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
-export type SettingKind = 'integer' | 'count' | 'wait' | 'origins' | 'issuers' | 'switch' | 'text' | 'time zone' | readonly string[]
+export type SettingKind =
+  | 'integer'
+  | 'count'
+  | 'wait'
+  | 'origins'
+  | 'hosts'
+  | 'issuers'
+  | 'switch'
+  | 'text'
+  | 'time zone'
+  | readonly string[]
 
 export type Setting = {
   /** The environment variable is FHIR_ and the name in capitals: FHIR_MAX_BODY_BYTES. */
@@ -32,6 +43,7 @@ export const SETTINGS = [
   setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: everything is one tenant\'s'),
   setting('tenantClaim', 'text', 'tenant', 'the name of that claim'),
   setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),
+  setting('privateHosts', 'hosts', '', 'where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS'),
   setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
   setting('patientScopesWithoutContext', ['all', 'none'], 'all', 'scopes patient/… of a client that asks for itself, without a patient: all: those of all patients; none: of nobody'),
   setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
@@ -63,7 +75,7 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'wait'
   ? number
   : Kind extends 'switch'
     ? boolean
-    : Kind extends 'origins'
+    : Kind extends 'origins' | 'hosts'
       ? readonly string[]
       : Kind extends 'issuers'
         ? readonly ExternalIssuer[]
@@ -123,6 +135,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return text === 'on' || text === 'true' ? true : text === 'off' || text === 'false' ? false : refuse('on or off')
     case 'origins':
       return originsOf(text) ?? refuse('* or origins as browsers send them, such as https://app.example.org')
+    case 'hosts':
+      return hostsOf(text) ?? refuse('names of hosts, and networks such as 10.1.0.0/16, separated by commas')
     case 'text':
       return text
     case 'time zone':

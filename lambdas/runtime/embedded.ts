@@ -9,6 +9,7 @@ import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { type Command, listenForCommands } from '../adapters/filesystem/command-socket.ts'
 import { type DataFolder, openDataFolder } from '../adapters/filesystem/data-folder.ts'
 import { fetchDocument } from '../adapters/https/fetch-document.ts'
+import { mayReachOf } from '../adapters/https/private-hosts.ts'
 import { AesSeal } from '../adapters/in-process/seal.ts'
 import { type TimeSources, WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import { nodeServer } from '../http/node-server.ts'
@@ -71,7 +72,14 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
   const audit = auditOf(data, clock, options)
   opened.defer(() => audit.close())
   const authorization = await openAuthorization({
-    ...{ config, baseUrl, path: data.path, clock, audit, fetchDocument: options.fetchDocument ?? fetchDocument() },
+    ...{
+      config,
+      baseUrl,
+      path: data.path,
+      clock,
+      audit,
+      fetchDocument: options.fetchDocument ?? fetchDocument({ mayReach: mayReachOf(config.privateHosts) }),
+    },
     isDecidable: (...asked) => gate.pass(({ isDecidable }) => isDecidable(...asked), restored),
     patients: {
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),

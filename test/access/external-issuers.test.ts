@@ -196,7 +196,10 @@ describe('Its keys', () => {
       await settled()
     }
     expect(it.asked.documents).toBe(17)
-    expect(it.reported[0]).toMatchObject({ message: `the keys of ${WRITTEN.jwksUri} cannot be fetched`, cause: it.broken.documents })
+    expect(it.reported[0]).toMatchObject({
+      message: `the keys of ${WRITTEN.jwksUri} cannot be fetched: they are no JSON Web Key Set`,
+      cause: it.broken.documents,
+    })
   })
 
   it.each(['', '{', '[]', '{}', '{"keys":{}}', '{"keys":null}', 'null'])('that are no keys are none: %p', async (document) => {

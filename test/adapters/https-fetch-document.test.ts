@@ -4,8 +4,12 @@ import { createServer as createPlain, type IncomingMessage, type ServerResponse 
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { fetchedKeys } from '../../lambdas/access/verification/fetched-keys.ts'
 import { fetchDocument } from '../../lambdas/adapters/https/fetch-document.ts'
+import { hostsOf, mayReachOf, notReached, wallBefore } from '../../lambdas/adapters/https/private-hosts.ts'
 import { isPublic } from '../../lambdas/adapters/https/public-address.ts'
+import { readConfig, variableOf } from '../../lambdas/runtime/config.ts'
+import { toldOf } from '../../lambdas/runtime/told-error.ts'
 
 const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8')) as [
   string,
@@ -125,14 +129,14 @@ describe('What is behind our own walls', () => {
     '[fe80::1]',
   ])('is not reached: %s', async (host) => {
     asked.length = 0
-    await expect(guarded(here('/keys', host))).rejects.toThrow('not of the public internet')
+    await expect(guarded(here('/keys', host))).rejects.toThrow(/address .* is private; see FHIR_PRIVATE_HOSTS/)
     expect(asked).toEqual([])
   })
 
   it('is not reached by a name that stands for others, too', async () => {
     const looked: string[] = []
     const oneOfSeveral = fetchDocument({ ca: cert, mayReach: (address) => looked.push(address) > 1 })
-    await expect(oneOfSeveral(here('/keys', 'localhost'))).rejects.toThrow('not of the public internet')
+    await expect(oneOfSeveral(here('/keys', 'localhost'))).rejects.toThrow(/address .* is private; see FHIR_PRIVATE_HOSTS/)
     expect(looked.length).toBe(1)
   })
 
@@ -173,4 +177,48 @@ describe('What is behind our own walls', () => {
     '2606:4700::1111',
     '2a00:1450:4001::200e',
   ])('%p is', (address) => expect(isPublic(address)).toBe(true))
+})
+
+describe('What is behind our own walls, and written down', () => {
+  const reaching = (written: string) => fetchDocument({ ca: cert, mayReach: mayReachOf(hostsOf(written)!) })
+  it.each([
+    ['127.0.0.1', '127.0.0.1'],
+    ['10.0.0.0/8, 127.0.0.0/8', '127.0.0.1'],
+    ['::1/128,127.0.0.0/8', 'localhost'],
+    [' LOCALHOST ', 'localhost'],
+  ])('%p is reached as %s', async (written, host) => {
+    expect(new TextDecoder().decode((await reaching(written)(here('/keys', host))).bytes)).toBe('{"keys":[]}')
+  })
+
+  it.each([
+    ['', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
+    ['10.0.0.0/8', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
+    ['host', 'localhost', /^address (?:127\.0\.0\.1|::1) of localhost is private; see FHIR_PRIVATE_HOSTS$/],
+    // A name stands for itself, not for what it leads to.
+    ['localhost', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
+    ['127.0.0.2', '127.0.0.1', 'address 127.0.0.1 is private; see FHIR_PRIVATE_HOSTS'],
+  ])('%p does not open %s, and the log says why', async (written, host, why) => {
+    const said = await reaching(written)(here('/keys', host)).catch(toldOf)
+    expect(said).toMatch(why)
+    expect(await wallBefore(here('/keys', host), mayReachOf(hostsOf(written)!))).toBe(said)
+    const reported: unknown[] = []
+    const keys = fetchedKeys({ fetchDocument: reaching(written), clock: { now: () => 0 }, report: (error) => reported.push(error) })
+    await expect(keys(here('/keys', host), false)).rejects.toThrow('cannot be read')
+    expect(reported.map(toldOf)).toEqual([`the keys of ${here('/keys', host)} cannot be fetched: ${said}`])
+  })
+
+  it('is named by the setting that is said', () => {
+    expect(readConfig({}).privateHosts).toEqual([])
+    expect(readConfig({ [variableOf('privateHosts')]: 'keycloak.lan, 10.1.0.0/16,fd00::/8' }).privateHosts).toEqual([
+      ...['keycloak.lan', '10.1.0.0/16', 'fd00::/8'],
+    ])
+    expect(notReached('10.0.0.5', 'a')).toContain(variableOf('privateHosts'))
+    for (const wrong of ['https://a', 'a b', '10.0.0.0/33', '10.0.0.0/', '10.1', '2130706433', 'a/8', '*'])
+      expect(() => readConfig({ FHIR_PRIVATE_HOSTS: wrong })).toThrow(`FHIR_PRIVATE_HOSTS is "${wrong}", but must be names of hosts`)
+  })
+
+  it('nothing is said of what is public, or of a name that nobody knows', async () => {
+    for (const url of ['https://8.8.8.8/keys', 'https://nowhere.invalid/keys'])
+      expect(await wallBefore(url, mayReachOf([]))).toBeUndefined()
+  })
 })

@@ -50,6 +50,12 @@ describe('fhir client', () => {
     ])
   })
 
+  it('says where a server would find a wall before the keys of a client', async () => {
+    const added = await fhir('client', 'add', 'app', '--jwks-uri', 'https://10.0.0.5/keys', '--scope', 'system/*.rs', '--data', newFolder())
+    const why = 'its keys will not be fetched: address 10.0.0.5 is private; see FHIR_PRIVATE_HOSTS of the server'
+    expect([added.code, added.err]).toEqual([0, `fhir: ${why}\n`])
+  })
+
   it('prints one object with --json, of everything that was said', async () => {
     const data = newFolder()
     const jwks = join(newFolder(), 'jwks.json')

@@ -3,11 +3,11 @@ import { lookup } from 'node:dns'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import type { FetchDocument } from '../../ports/fetch-document.ts'
-import { isPublic } from './public-address.ts'
+import { type FetchDocument, type FetchedDocument, NotFetched } from '../../ports/fetch-document.ts'
+import { type MayReach, mayReachOf, notReached } from './private-hosts.ts'
 
-/** For tests: what else may be reached, who signed its certificate, and how long is waited, in milliseconds. */
-export type FetchOptions = { readonly mayReach?: (address: string) => boolean; readonly ca?: string; readonly patience?: number }
+/** `mayReach`: absent: what is public. For tests: who signed its certificate, and how long is waited, in milliseconds. */
+export type FetchOptions = { readonly mayReach?: MayReach; readonly ca?: string; readonly patience?: number }
 
 /** Milliseconds. */
 const PATIENCE = 2_000
@@ -15,37 +15,44 @@ const PATIENCE = 2_000
 const LONGEST = 256 * 1024
 
 export const fetchDocument =
-  ({ mayReach = isPublic, ca, patience = PATIENCE }: FetchOptions = {}): FetchDocument =>
+  (options: FetchOptions = {}): FetchDocument =>
   async (url) => {
-    const { protocol, hostname, username, password } = new URL(url)
-    if (protocol !== 'https:' || username !== '' || password !== '')
-      throw new Error('only https is fetched, and without a name and password')
-    const literal = hostname.replace(/^\[|\]$/g, '')
-    if (isIP(literal) !== 0 && !mayReach(literal)) throw notReached()
-    // An agent of its own: no connection is taken over from somebody else, and no proxy of the environment is asked.
-    const signal = AbortSignal.timeout(patience)
-    const options = { lookup: guarded(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
-    const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
     try {
-      const maxAge = maxAgeOf(incoming.headers)
-      return { bytes: await bodyOf(incoming), ...(maxAge === undefined ? {} : { maxAge }) }
-    } finally {
-      incoming.destroy()
+      return await fetched(new URL(url), options)
+    } catch (error) {
+      throw new NotFetched((error as Error).message, { cause: error })
     }
   }
 
-const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
+async function fetched(url: URL, { mayReach = mayReachOf([]), ca, patience = PATIENCE }: FetchOptions): Promise<FetchedDocument> {
+  const { protocol, hostname, username, password } = url
+  if (protocol !== 'https:' || username !== '' || password !== '') throw new Error('only https is fetched, and without a name and password')
+  const literal = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(literal) !== 0 && !mayReach(literal, literal)) throw new Error(notReached(literal, literal))
+  // An agent of its own: no connection is taken over from somebody else, and no proxy of the environment is asked.
+  const signal = AbortSignal.timeout(patience)
+  const options = { lookup: guarded(mayReach), agent: false, signal, headers: HEADERS, ...(ca === undefined ? {} : { ca }) } as const
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => request(url, options, resolve).on('error', reject).end())
+  try {
+    const maxAge = maxAgeOf(incoming.headers)
+    return { bytes: await bodyOf(incoming), ...(maxAge === undefined ? {} : { maxAge }) }
+  } finally {
+    incoming.destroy()
+  }
+}
 
-const notReached = (): Error => new Error('its address is not of the public internet')
+const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
 
 /** All that a name stands for is looked at: none of them may be one of ours. */
 const guarded =
-  (mayReach: (address: string) => boolean): LookupFunction =>
+  (mayReach: MayReach): LookupFunction =>
   (hostname, options, callback) =>
     lookup(hostname, { ...options, all: true }, (error, found) => {
       const [first] = found ?? []
       if (error !== null) return callback(error, '')
-      if (first === undefined || !found.every(({ address }) => mayReach(address))) return callback(notReached(), '')
+      const walled = found.find(({ address }) => !mayReach(address, hostname))
+      if (walled !== undefined) return callback(new Error(notReached(walled.address, hostname)), '')
+      if (first === undefined) return callback(new Error(`${hostname} has no address`), '')
       return options.all ? callback(null, found) : callback(null, first.address, first.family)
     })
 
