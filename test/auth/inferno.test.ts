@@ -1,31 +1,10 @@
 /** Each assertion by which Inferno's kits test how a server lets apps in: a row each, read from the kits' sources. See inferno/README.md. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { ACCESS } from './inferno/access.ts'
-import { ATTESTED } from './inferno/attested.ts'
-import { BACKEND } from './inferno/backend.ts'
 import { counted } from './inferno/counted.ts'
-import { DISCOVERY } from './inferno/discovery.ts'
-import { GRANULAR } from './inferno/granular.ts'
-import { INTROSPECTION } from './inferno/introspection.ts'
-import { launchAll, openSite, type Row, type Site } from './inferno/kit.ts'
-import { LAUNCHES } from './inferno/launches.ts'
-import { OPENID } from './inferno/openid.ts'
-import { REFUSALS } from './inferno/refusals.ts'
-import { SELECTION } from './inferno/selection.ts'
-
-const TABLES: Readonly<Record<string, readonly Row[]>> = {
-  'what a client finds the server by': DISCOVERY,
-  'a launch': LAUNCHES,
-  'who logged in': OPENID,
-  introspection: INTROSPECTION,
-  'a backend service': BACKEND,
-  'what comes to nothing': REFUSALS,
-  'what a token opens': ACCESS,
-  'scopes of some categories': GRANULAR,
-  'what a user leaves of a whole type': SELECTION,
-  'what a person attests': ATTESTED,
-}
+import { launchAll, openSite, type Site } from './inferno/kit.ts'
+import { TABLES } from './inferno/tables.ts'
+import { WRONG } from './inferno/wrong.ts'
 
 let site: Site
 
@@ -46,4 +25,13 @@ it('no row stands twice', () => {
 it('the page says how many rows there are of each kit', () => {
   const page = readFileSync(new URL('inferno/README.md', import.meta.url), 'utf8')
   expect(page).toContain(counted(Object.values(TABLES).flat()).join('\n'))
+})
+
+it('each row can fail: of a server that gives nothing, or of one that gives everything', async () => {
+  const cannot: string[] = []
+  for (const [by, holds, check] of Object.values(TABLES).flat()) {
+    const outcomes = await Promise.allSettled(WRONG.map(async (wrong) => check(wrong())))
+    if (outcomes.every(({ status }) => status === 'fulfilled')) cannot.push(`${by}: ${holds}`)
+  }
+  expect(cannot).toEqual([])
 })
