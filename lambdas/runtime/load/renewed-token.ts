@@ -1,7 +1,7 @@
 /** An access token that is asked for again before it ends: a load may take longer than one lives. */
 import type { Authorize } from './post.ts'
 
-/** Milliseconds before its end at which a token is no longer sent. */
+/** Milliseconds before its end at which a token is no longer sent; half of its life where that is shorter. */
 const EARLY = 60_000
 
 /** `get`: an access token of this server, a JWT. Asked once at a time, and again where it fails. */
@@ -9,8 +9,10 @@ export function renewed(get: () => Promise<string>, now: () => number = Date.now
   let token: ReturnType<Authorize> | undefined
   let until = Number.NEGATIVE_INFINITY
   const ask: Authorize = async () => {
+    const asked = now()
     const text = await get()
-    until = endOf(text) - EARLY
+    const life = lifeOf(text)
+    until = asked + life - Math.min(EARLY, life / 2)
     return { authorization: `Bearer ${text}` }
   }
   return () => {
@@ -25,12 +27,12 @@ export function renewed(get: () => Promise<string>, now: () => number = Date.now
   }
 }
 
-/** Milliseconds since 1970; of what is no JWT: it is asked for each time. */
-function endOf(token: string): number {
+/** Milliseconds, by what it says of itself: the clock of who issued it may be another. None of what is no JWT: it is asked for each time. */
+function lifeOf(token: string): number {
   try {
-    const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
-    return typeof exp === 'number' ? exp * 1000 : Number.NEGATIVE_INFINITY
+    const { exp, iat } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+    return Number.isFinite(exp - iat) ? (exp - iat) * 1000 : 0
   } catch {
-    return Number.NEGATIVE_INFINITY
+    return 0
   }
 }
