@@ -4,6 +4,7 @@ import { formsOf } from '../browser.ts'
 import { FLOWS, type Flow, OF_PATIENTS, SHARED } from './flows.ts'
 import { introspected } from './introspection.ts'
 import { basic, launch, type Row, type Site, URL_OF_SERVER } from './kit.ts'
+import { RECORD } from './record.ts'
 
 /** The first search of each type in US Core. */
 const SEARCHES: Readonly<Record<string, string>> = {
@@ -51,6 +52,22 @@ const UNRESTRICTED = FULL.flatMap((name): readonly Row[] => [
     ],
   ),
 ])
+
+/** What records refer to, beside the patient's own. */
+const REFERRED = RECORD.filter(({ resourceType }) => SHARED.includes(resourceType))
+
+const RESOLVED = FULL.flatMap((name) =>
+  REFERRED.map(
+    ({ resourceType, id }): Row => [
+      'us-core/reference_resolution_test',
+      `${name}: a reference to ${resourceType} is followed`,
+      async (site) => {
+        const { status, body } = await site.get(`${resourceType}/${id}`, site.launched.get(name)!.token.body.access_token)
+        expect([status, body.resourceType]).toEqual([200, resourceType])
+      },
+    ],
+  ),
+)
 
 const LEFT = ['Patient', 'Condition', 'Observation']
 const full: Flow = FLOWS['standalone, a secret']
@@ -157,4 +174,4 @@ const REVOCATION = Object.entries(REVOKED).flatMap(([how, revoke]): readonly Row
   ]
 })
 
-export const ACCESS: readonly Row[] = [...UNRESTRICTED, ...LIMITED, ...REVOCATION]
+export const ACCESS: readonly Row[] = [...UNRESTRICTED, ...RESOLVED, ...LIMITED, ...REVOCATION]
