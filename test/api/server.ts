@@ -3,9 +3,11 @@
  * folder. And a client that speaks to it.
  */
 import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, it } from '@jest/globals'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { type Embedded, openEmbedded } from '../../lambdas/runtime/embedded.ts'
+import { type Credentials, tokensOf } from '../fixtures/given-tokens.ts'
 import type { Tree } from '../fixtures/resources.ts'
 
 export type { Tree }
@@ -27,19 +29,25 @@ export type Client = {
 /** Started before the tests of the file, closed after them, and asked with an administrator's token. `settings`: environment variables. */
 export function withServer(settings: Readonly<Record<string, string>> = {}): Client {
   let base = process.env.FHIR_BASE_URL ?? ''
-  let token: string | undefined
+  let access: Access = () => undefined
   let embedded: Embedded | undefined
   beforeAll(async () => {
-    if (base !== '') return emptied(settings)
+    if (base !== '') {
+      const administrator = await emptied(settings)
+      if (administrator !== undefined) access = tokensOf(base, administrator)
+      return
+    }
     const started = await startServer({ FHIR_ACCESS: 'token', ...settings })
     embedded = started.embedded
     base = started.base
-    if (settings.FHIR_ACCESS !== 'open') token = await embedded.issue({ isAdministrator: true })
+    if (settings.FHIR_ACCESS === 'open') return
+    const token = await embedded.issue({ isAdministrator: true })
+    access = () => token
   })
   afterAll(() => embedded?.close())
   return clientOf(
     () => base,
-    () => token,
+    () => access(),
   )
 }
 
@@ -55,12 +63,13 @@ export function itOfEmbedded(reason: string): (name: string, test: () => Promise
   }
 }
 
-/** FHIR_FRESH_URL: where a server is asked to be as if it were new, with these settings. */
-async function emptied(settings: Readonly<Record<string, string>>): Promise<void> {
+/** FHIR_FRESH_URL: where a server is asked to be as if it were new, with these settings. Who may do everything there, unless it is open. */
+async function emptied(settings: Readonly<Record<string, string>>): Promise<Credentials | undefined> {
   const url = process.env.FHIR_FRESH_URL
-  if (url === undefined) return
+  if (url === undefined) return undefined
   const response = await fetch(url, { method: 'POST', body: JSON.stringify({ settings, here: process.env.FHIR_FRESH_HERE === '1' }) })
   if (!response.ok) throw new Error(await response.text())
+  return ((await response.json()) as { readonly administrator?: Credentials }).administrator
 }
 
 /** Open to all, unless the settings say otherwise. */
@@ -84,26 +93,41 @@ export async function startServer(
 
 /** More would not fit into a header. */
 const MOST_TOKENS = 40
+const MOST_AGAIN = 10
+
+/** The access token to send; undefined: none. */
+type Access = () => string | undefined | Promise<string | undefined>
 
 /** Sends each X-Index-Token it got until a search was answered, so that it finds what it wrote wherever the index follows the store. */
-export function clientOf(base: () => string, access: () => string | undefined = () => undefined): Client {
+export function clientOf(base: () => string, access: Access = () => undefined): Client {
   let tokens: readonly string[] = []
-  const authorization = (): Record<string, string> => (access() === undefined ? {} : { authorization: `Bearer ${access()}` })
+  const authorization = async (): Promise<Record<string, string>> => {
+    const token = await access()
+    return token === undefined ? {} : { authorization: `Bearer ${token}` }
+  }
   const send: Client['send'] = async (method, path, body, headers = {}) => {
+    const allowed = await authorization()
     const sent = tokens
     const isText = typeof body === 'string' || body instanceof Uint8Array
-    const response = await fetch(path.startsWith('http') ? path.replace(/^http:\/\/127\.0\.0\.1\/fhir/, base()) : base() + path, {
-      method,
-      headers: {
-        ...(body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
-          ? {}
-          : { 'content-type': 'application/fhir+json' }),
-        ...authorization(),
-        ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
-    })
+    const ask = () =>
+      fetch(path.startsWith('http') ? path.replace(/^http:\/\/127\.0\.0\.1\/fhir/, base()) : base() + path, {
+        method,
+        headers: {
+          ...(body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
+            ? {}
+            : { 'content-type': 'application/fhir+json' }),
+          ...allowed,
+          ...(tokens.length === 0 ? {} : { 'x-index-token': tokens.join(', ') }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: isText ? (body as string) : JSON.stringify(body) }),
+      })
+    let response = await ask()
+    // On a busy machine the index may be behind for longer than a search waits, which then says when to ask again.
+    for (let again = 0; sent.length > 0 && method === 'GET' && response.status === 503 && again < MOST_AGAIN; again++) {
+      await wait(Number(response.headers.get('retry-after') ?? 1) * 1_000)
+      response = await ask()
+    }
     const text = await response.text()
     const parsed: Tree = text !== '' && /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
     const token = response.headers.get('x-index-token')
@@ -113,8 +137,8 @@ export function clientOf(base: () => string, access: () => string | undefined = 
   }
   return {
     base,
-    raw: (path, init = {}) =>
-      fetch(base() + path, { ...init, headers: { ...authorization(), ...(init.headers as Record<string, string>) } }),
+    raw: async (path, init = {}) =>
+      fetch(base() + path, { ...init, headers: { ...(await authorization()), ...(init.headers as Record<string, string>) } }),
     send,
     get: (path, headers) => send('GET', path, undefined, headers),
     put: (path, body, headers) => send('PUT', path, body, headers),

@@ -1,7 +1,4 @@
-/**
- * The cloud assembly for one machine, as `cdk synth` makes it: the whole template, with an OpenSearch that is there already. It gives tokens;
- * whether its functions ask for them is each deployment's affair (cloud.ts).
- */
+/** The cloud assembly for one machine, as `cdk synth` makes it: the whole template, with an OpenSearch that is there already. It asks for tokens. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,6 +22,9 @@ export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: s
   // Nobody works with older definitions for long here.
   rebuildWait: 1,
 })
+
+/** Variables of functions that let everybody in. */
+export const OPEN = { FHIR_ACCESS: 'open' }
 
 export async function synthesize({ folder, settings }: AssemblyOptions): Promise<string> {
   mkdirSync(folder, { recursive: true })

@@ -3,15 +3,17 @@
  * with other settings of the service, is a new deployment.
  */
 import { delimiter, dirname } from 'node:path'
-import { freePort } from '../engines/engine.ts'
 import { ministack } from '../engines/ministack.ts'
 import { opensearch } from '../engines/opensearch.ts'
+import type { Credentials } from '../fixtures/given-tokens.ts'
+import { OPEN } from './assembly.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
 import { unresolved } from './firewall.ts'
 import { type Distribution, type Front, startFront } from './front.ts'
 import { CALLERS, type Here, startHere } from './here.ts'
 import type { Call } from './recorder.ts'
+import { registerAdministrator } from './registered.ts'
 
 export type CloudOptions = {
   /** Makes the assembly for these addresses and returns its folder. */
@@ -19,9 +21,6 @@ export type CloudOptions = {
   readonly report: (line: string) => void
   readonly port?: number
 }
-
-/** Unless a wish says otherwise, everybody is let in. */
-const OPEN = { FHIR_ACCESS: 'open' }
 
 /**
  * `settings`: of the service, by their variables. `here`: the functions and their gateway run in this process, and their calls are recorded;
@@ -37,6 +36,8 @@ export type Described = {
   readonly deployment: Deployment
   /** Of the API itself, where it runs here. */
   readonly direct?: string
+  /** Who may do everything; absent: everybody may. */
+  readonly administrator?: Credentials
 }
 
 export type Cloud = {
@@ -48,6 +49,7 @@ export type Cloud = {
   readonly front: Front
   readonly assembly: string
   readonly deployment: () => Deployment
+  readonly administrator: () => Credentials | undefined
   readonly fresh: (wish?: Wish) => Promise<Here | undefined>
   /** Of all that ran here. */
   readonly recorded: () => readonly Call[]
@@ -77,28 +79,30 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
   ends.push(search.stop, standIn.stop)
   const searchEndpoint = search.environment.OPENSEARCH_ENDPOINT!
   const aws = awsCalls(standIn.environment.DYNAMODB_ENDPOINT!)
-  const front = await startFront(port ?? (await freePort()), async (wish) => {
+  const front = await startFront(port ?? 0, async (wish) => {
     await fresh(wish as Wish)
     return described()
   })
   ends.push(front.close)
   const baseUrl = `http://127.0.0.1:${front.port}/fhir`
   const assembly = await synthesize({ baseUrl, searchEndpoint })
-  let [deployment, here]: [Deployment?, Here?] = []
+  let [deployment, here, administrator]: [Deployment?, Here?, Credentials?] = []
   const described = (): Described => ({
     awsEndpoint: aws.endpoint,
     searchEndpoint,
     assembly,
     deployment: deployment!,
     ...(here && { direct: here.url }),
+    ...(administrator && { administrator }),
   })
   const recorded: Call[] = []
   const errors: string[] = []
   const leave = async (): Promise<void> => {
     recorded.push(...(here?.recorder.take() ?? []))
     errors.push(...(here?.hosted.host.errors() ?? []))
-    await here?.close()
+    const left = here
     here = undefined
+    await left?.close()
   }
   ends.push(leave)
   const fresh: Cloud['fresh'] = async ({ settings = {}, here: runsHere = false, follows = true } = {}) => {
@@ -108,9 +112,10 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
     const without = runsHere ? CALLERS : []
     deployment = await deploy(aws, assembly, {
       report: deployment === undefined ? report : () => {},
-      variables: { ...OPEN, ...settings },
+      variables: settings,
       without,
     })
+    administrator = settings.FHIR_ACCESS === OPEN.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
     if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })
     front.forwardTo(here?.url ?? apiUrl(aws, deployment), distributionOf(deployment))
     return here
@@ -124,6 +129,7 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
     front,
     assembly,
     deployment: () => deployment!,
+    administrator: () => administrator,
     fresh,
     recorded: () => recorded,
     errors: () => errors,

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Credentials } from '../fixtures/given-tokens.ts'
 import { startFunction } from './function-host.ts'
 import type { Hosted } from './hosted.ts'
 
@@ -9,17 +10,23 @@ const ROUNDS = 2
 
 const PATIENT = JSON.stringify({ resourceType: 'Patient', id: 'cold', active: true })
 
-const http = (httpMethod: string, resource: string, pathParameters: object = {}, body?: string): object => ({
+type Event = { readonly multiValueHeaders?: Readonly<Record<string, readonly string[]>>; readonly [other: string]: unknown }
+
+const http = (httpMethod: string, resource: string, pathParameters: object = {}, body?: string): Event => ({
   httpMethod,
   resource,
   pathParameters,
   multiValueHeaders: { 'content-type': [body?.startsWith('[') ? 'application/json-patch+json' : 'application/fhir+json'] },
   ...(body === undefined ? {} : { body }),
 })
+const form = (resource: string, fields: Readonly<Record<string, string>>): Event => ({
+  ...http('POST', resource, {}, new URLSearchParams(fields).toString()),
+  multiValueHeaders: { 'content-type': ['application/x-www-form-urlencoded'] },
+})
 const cold = { type: 'Patient', id: 'cold' }
 
 /** `update` makes what the others ask for. */
-const EVENTS: Readonly<Record<string, object>> = {
+const EVENTS: Readonly<Record<string, Event>> = {
   update: http('PUT', '/{type}/{id}', cold, PATIENT),
   read: http('GET', '/{type}/{id}', cold),
   vread: http('GET', '/{type}/{id}/_history/{versionId}', { ...cold, versionId: '1' }),
@@ -34,17 +41,42 @@ const EVENTS: Readonly<Record<string, object>> = {
   indexer: { Records: [] },
 }
 
+/** `token` has KMS sign; what `revoke` is told of is none. */
+const authEvents = ({ id, secret }: Credentials, token: string): Readonly<Record<string, Event>> => {
+  const who = { client_id: id, client_secret: secret }
+  return {
+    token: form('/auth/token', { ...who, grant_type: 'client_credentials' }),
+    introspect: form('/auth/introspect', { ...who, token }),
+    revoke: form('/auth/revoke', { ...who, token: 'none' }),
+    discovery: http('GET', '/.well-known/smart-configuration'),
+    authorize: http('GET', '/auth/account'),
+    'tend-keys': { sweep: 'keys' },
+  }
+}
+
+/** With the token of who asks for resources. */
+const bearing = (event: Event, token: string): Event =>
+  event.multiValueHeaders === undefined
+    ? event
+    : { ...event, multiValueHeaders: { ...event.multiValueHeaders, authorization: [`Bearer ${token}`] } }
+
+const eventsOf = (administrator: Credentials, token: string): Readonly<Record<string, Event>> => ({
+  ...Object.fromEntries(Object.entries(EVENTS).map(([name, event]) => [name, bearing(event, token)])),
+  ...authEvents(administrator, token),
+})
+
 /** Milliseconds: to load the bundle, and from the start of the process to its first answer. */
 type Start = { readonly loaded: number; readonly answered: number }
 
-export async function coldStarts({ functions }: Hosted): Promise<readonly string[]> {
+/** `token`: one of the administrator's. */
+export async function coldStarts({ functions }: Hosted, administrator: Credentials, token: string): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'fhir-empty-'))
   const empty = join(folder, 'empty.cjs')
   writeFileSync(empty, 'exports.handler = async () => ({ statusCode: 200, body: "" })')
   try {
     const base = await quickest(empty, {}, {})
     const rows = [`| (empty) | | ${round(base.loaded)} ms | ${round(base.answered)} ms | 1.0 |`]
-    for (const [name, event] of Object.entries(EVENTS)) {
+    for (const [name, event] of Object.entries(eventsOf(administrator, token))) {
       const { bundle, environment } = functions[name]!
       const { loaded, answered } = await quickest(bundle, environment, event)
       const size = Math.round(statSync(bundle).size / 1_000)
@@ -70,16 +102,23 @@ function start(bundle: string, environment: Readonly<Record<string, string>>, ev
   let loaded = 0
   return new Promise((resolve, reject) => {
     child.once('error', reject).once('exit', () => reject(new Error(`${bundle} ended`)))
-    child.on('message', (message: { readonly loaded?: number; readonly error?: string }) => {
+    child.on('message', (message: { readonly loaded?: number; readonly error?: string; readonly result?: string }) => {
       if (message.loaded !== undefined) {
         loaded = message.loaded
         return
       }
       const answered = performance.now() - began
       child.removeAllListeners('exit').kill('SIGKILL')
-      if (message.error === undefined) resolve({ loaded, answered })
-      else reject(new Error(message.error))
+      const fault = message.error ?? faultIn(message.result)
+      if (fault === undefined) resolve({ loaded, answered })
+      else reject(new Error(`${bundle}: ${fault}`))
     })
     child.send({ id: 1, event: JSON.stringify(event), remaining: 29_000 })
   })
+}
+
+/** Who is refused is answered sooner than who is served. */
+function faultIn(result = 'null'): string | undefined {
+  const { statusCode = 200 } = (JSON.parse(result) ?? {}) as { readonly statusCode?: number }
+  return [401, 403].includes(statusCode) || statusCode >= 500 ? result : undefined
 }

@@ -1,7 +1,11 @@
-/** An index that follows the store: what a search sees that waits, what one sees that does not, and what happens when the index stays behind. */
+/**
+ * An index that follows the store: what a search sees that waits, what one sees that does not, and what happens when the index stays behind. On
+ * a stage that is open to everybody: all others here ask for tokens.
+ */
 import { expect, it } from '@jest/globals'
 import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
+import { OPEN } from './assembly.ts'
 import { onCloud } from './deployed.ts'
 
 type Given = { readonly status: number; readonly headers: Headers; readonly body: Tree }
@@ -20,7 +24,7 @@ const find = async (family: string, headers: Readonly<Record<string, string>> = 
   ((await send('GET', `/Patient?family:exact=${family}`, undefined, headers)).body.entry ?? []).map(({ resource }: Tree) => resource.id)
 const tokenOf = ({ headers }: Given): string => headers.get('x-index-token')!
 
-onCloud('an index that keeps up', {}, () => {
+onCloud('an index that keeps up', { settings: OPEN }, () => {
   it('shows a write to a search that carries its token, and forgets what it was before', async () => {
     const id = newId()
     for (let i = 0; i < 10; i++) {
@@ -53,7 +57,7 @@ onCloud('an index that keeps up', {}, () => {
   })
 })
 
-onCloud('an index that stays behind', { here: true, follows: false }, () => {
+onCloud('an index that stays behind', { settings: OPEN, here: true, follows: false }, () => {
   it('is no reason to lose or refuse a write, and lets no search that waits for it go on without', async () => {
     const id = newId()
     const written = await put(id, id)

@@ -101,8 +101,14 @@ function takable(template: Tree, without: readonly string[], report: (line: stri
     if (entry !== undefined) report(`left out: ${name}, ${Type}: ${entry.reason}`)
     return entry === undefined && !without.includes(Type)
   })
-  return { ...template, Resources: Object.fromEntries(resources) }
+  const names = new Set(resources.map(([name]) => name))
+  const taken = resources.map(([name, { DependsOn, ...resource }]) => [name, { ...resource, DependsOn: remaining(DependsOn, names) }])
+  return { ...template, Resources: Object.fromEntries(taken) }
 }
+
+/** Nothing waits for what is not there. */
+const remaining = (dependsOn: Tree, names: ReadonlySet<string>): readonly string[] | undefined =>
+  dependsOn === undefined ? undefined : [dependsOn].flat().filter((name: string) => names.has(name))
 
 function withVariables(template: Tree, variables: Readonly<Record<string, string>>): Tree {
   for (const { Type, Properties } of Object.values<Tree>(template.Resources)) {

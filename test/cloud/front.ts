@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-event-structure.html
  */
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { runInNewContext } from 'node:vm'
 
 /** `headers`: what CloudFront sends with every request. */
@@ -23,10 +24,13 @@ const AT_ONCE = 8
 /** Where tests ask for an empty server: `control` gets what the body says, and its result is the answer. */
 const CONTROL = '/-/fresh'
 const BASE = '/fhir'
+/** Milliseconds: longer than clients keep connections. */
+export const KEPT_ALIVE = 120_000
 
-/** `control`: see CONTROL. An error of it is answered with 500 and its text. */
+/** `port`: 0 is any. `control`: see CONTROL. An error of it is answered with 500 and its text. */
 export async function startFront(port: number, control: (wish: object) => Promise<object>): Promise<Front> {
-  const agent = new Agent({ keepAlive: true })
+  // A connection is left before the other end may close it: a request that is on its way then would be lost.
+  const agent = new Agent({ keepAlive: true, timeout: 2_000 })
   let api: string | undefined
   let view: View = (url) => ({ url, headers: {} })
   let sent: Headers = {}
@@ -52,13 +56,16 @@ export async function startFront(port: number, control: (wish: object) => Promis
     const { url, headers } = seen
     const target = api + (url.slice(BASE.length) || '/')
     enter(() => {
+      // Who waited may have gone.
+      if (response.closed) return leave()
       response.once('close', leave)
       forward(target, { ...headers, ...sent }, request, response, agent)
     })
   })
+  server.keepAliveTimeout = KEPT_ALIVE
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
-    port,
+    port: (server.address() as AddressInfo).port,
     forwardTo(to, distribution) {
       api = to
       sent = distribution?.headers ?? {}

@@ -116,7 +116,8 @@ class Pool {
 
   async #taken(): Promise<Instance> {
     for (;;) {
-      const idle = [...this.#instances].find(({ busy, process }) => !busy && process.connected)
+      // One that is being ended takes nothing more.
+      const idle = [...this.#instances].find(({ busy, process }) => !busy && !process.killed && process.connected)
       const instance = idle ?? (this.#instances.size < MOST_AT_ONCE ? this.#start() : undefined)
       if (instance !== undefined) {
         instance.busy = true

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { ApiTemplate, Match } from './api-template.ts'
 import type { Firewall } from './firewall.ts'
+import { KEPT_ALIVE } from './front.ts'
 import type { FunctionHost, Invoked } from './function-host.ts'
 
 export type GatewayOptions = {
@@ -31,6 +32,7 @@ export async function startGateway(options: GatewayOptions): Promise<RunningGate
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
     answer(options, request, response).catch((error: Error) => fault(options.api, response, 'DEFAULT_5XX', 500, error.message))
   })
+  server.keepAliveTimeout = KEPT_ALIVE
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }
   return {

@@ -1,6 +1,7 @@
 /** A deployment run by this process instead of the stand-in: its functions, its gateway, and what follows its stream. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsCalls } from './aws-calls.ts'
+import { asCustomResource } from './custom-resource.ts'
 import type { Deployment } from './deploy.ts'
 import { startGateway } from './gateway.ts'
 import { type Hosted, hosted } from './hosted.ts'
@@ -8,7 +9,10 @@ import { type Discarded, pump, streamReader } from './pump.ts'
 import { type Recorder, startRecorder } from './recorder.ts'
 
 /** What would call the functions where they are deployed. */
-export const CALLERS = ['AWS::Lambda::EventSourceMapping', 'AWS::Events::Rule', 'AWS::Scheduler::Schedule']
+export const CALLERS = [
+  ...['AWS::Lambda::EventSourceMapping', 'AWS::Events::Rule', 'AWS::Scheduler::Schedule'],
+  ...['Custom::FhirMigration', 'Custom::FhirSigningKeys'],
+]
 
 export type Here = {
   /** Of the stage. */
@@ -36,6 +40,7 @@ export async function startHere({ aws, assembly, deployment, searchEndpoint, fol
   const recorder = await startRecorder(aws.endpoint, searchEndpoint)
   const home = await hosted(aws, assembly, deployment, { aws: recorder.awsEndpoint, search: recorder.searchEndpoint })
   const gateway = await startGateway({ api: home.api, firewall: home.firewall, invoke: home.invoke, stage: 'fhir' })
+  for (const name of ['migrate', 'tend-keys']) await asCustomResource((event) => home.host.invoke(name, event), 'Create')
   const discarded: Discarded[] = []
   let isClosed = false
   const following = Promise.all(
@@ -56,6 +61,8 @@ export async function startHere({ aws, assembly, deployment, searchEndpoint, fol
       }
     }),
   )
+  // What breaks it is told by who closes.
+  following.catch(() => undefined)
   return {
     url: gateway.url,
     hosted: home,
@@ -65,8 +72,8 @@ export async function startHere({ aws, assembly, deployment, searchEndpoint, fol
       isClosed = true
       await gateway.close()
       await home.host.close()
-      await following
       await recorder.close()
+      await following
     },
   }
 }

@@ -21,9 +21,7 @@ const heavyPatient = (id: string, bytes: number, character = 'x'): Tree => {
 /** Status and code of a refusal. */
 const refusal = ({ status, body }: Answer): readonly unknown[] => [status, body?.resourceType, body?.issue?.[0]?.code]
 
-onCloud('behind API Gateway', { here: true }, (cloud) => {
-  const { get, put, post, send } = clientOf(() => process.env.FHIR_BASE_URL!)
-
+onCloud('behind API Gateway', { here: true }, (cloud, { get, put, post, send }) => {
   it('a path that leads nowhere is not found', async () => {
     expect(refusal(await get('/Patient/1/2/3/4/5'))).toEqual([404, 'OperationOutcome', 'not-found'])
     expect(refusal(await send('PROPFIND', '/Patient'))).toEqual([405, 'OperationOutcome', 'not-supported'])

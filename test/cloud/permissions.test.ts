@@ -4,11 +4,11 @@
  */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { type FunctionName, functionsOfStage } from '../../lambdas/functions/functions.ts'
+import { FUNCTIONS, type FunctionName, functionsOfStage } from '../../lambdas/functions/functions.ts'
 import { ARNS, allowed, type Template } from '../infra/iam.ts'
 import type { Described } from './cloud.ts'
 import { onCloud } from './deployed.ts'
-import { type Need, needsOf, shapeOf } from './permissions.ts'
+import { type Need, needsOf, permissionsOf, shapeOf } from './permissions.ts'
 import type { Call } from './recorder.ts'
 
 const file = process.env.FHIR_CLOUD_CALLS
@@ -18,19 +18,67 @@ const templateOf = ({ deployment }: Described): Template =>
     Object.values(Resources as Template['Resources']).some(({ Type }) => Type === 'AWS::Lambda::Function'),
   )
 
+/** `action resource partition`. */
+const NOT_SEEN: readonly RegExp[] = [
+  // What the platform does for a function: its log, its stream, and what nobody took of it.
+  ...[/^logs:/, /\/stream\//, /\/aws\/lambda\/\*$/],
+  // What encryption may need besides, by its documentation.
+  /^kms:(?:DescribeKey|Encrypt|ReEncryptFrom|ReEncryptTo) \S+:key\/Key$/,
+  // What needs many at once, or a day: audit records, guards of large transactions, bodies nobody refers to any more.
+  ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/overflow\/\*$/],
+]
+
 onCloud('the permissions of functions', { here: true }, (cloud) => {
   const test = file === undefined ? it.skip : it
   if (file === undefined) process.stderr.write('Recorded calls are not checked: FHIR_CLOUD_CALLS is not set\n')
 
+  const recorded = (): readonly Call[] => JSON.parse(readFileSync(file!, 'utf8'))
+
   test('allow every call they made', () => {
-    const calls = JSON.parse(readFileSync(file!, 'utf8')) as readonly Call[]
+    const calls = recorded()
     const template = templateOf(cloud())
-    const needs = new Map(calls.flatMap(needsOf).map((need) => [shapeOf(need), need]))
+    const needs = new Map(needsOf(calls).map((need) => [shapeOf(need), need]))
     const denied = [...needs].filter(([, need]) => !allowed(template, need.functionName, need)).map(([shape]) => shape)
     const callers = new Set([...needs.values()].map(({ functionName }) => functionName))
     process.stdout.write(`${calls.length} calls of ${callers.size} functions, ${needs.size} different ones\n`)
     expect(denied).toEqual([])
-    expect([...callers].sort()).toEqual(functionsOfStage('open').toSorted())
+    expect([...callers].sort()).toEqual(functionsOfStage('token').toSorted())
+  })
+
+  test('are each used by somebody who has it', () => {
+    const needs = needsOf(recorded())
+    const template = templateOf(cloud())
+    const used = new Map<string, boolean>()
+    for (const name of functionsOfStage('token'))
+      for (const { permission, isUsed } of permissionsOf(template, name, needs))
+        used.set(permission, isUsed || used.get(permission) === true)
+    const left = [...used].filter(([permission, isUsed]) => !isUsed && !NOT_SEEN.some((known) => known.test(permission)))
+    expect(left.map(([permission]) => permission).sort()).toEqual([])
+  })
+
+  test('of what the authorization server keeps, functions that answer for resources read what proves tokens, and nothing else', () => {
+    const used = new Map<string, Set<string>>()
+    for (const { functionName, action, context = {} } of needsOf(recorded()))
+      for (const key of [context['dynamodb:LeadingKeys'] ?? []].flat()) {
+        const kind = /^(?:CLIENTS|USERS|SIGNING_KEYS|GRANT(?=#)|OWNED(?=#)|REVOKED(?=#))/.exec(key)?.[0]
+        const what = `${kind} ${/Get|Query/.test(action) ? 'read' : 'written'}`
+        if (kind !== undefined) used.set(what, (used.get(what) ?? new Set()).add(functionName))
+      }
+    const callers = Object.fromEntries([...used].map(([what, names]) => [what, [...names].sort()]))
+    const verifying = functionsOfStage('token').filter((name) => FUNCTIONS[name].includes('verification'))
+    expect(callers).toEqual({
+      'CLIENTS read': ['authorize', 'introspect', 'revoke', 'token'],
+      'USERS read': ['authorize', 'token'],
+      'USERS written': ['authorize'],
+      'GRANT read': ['authorize', 'introspect', 'revoke', 'token'],
+      'GRANT written': ['authorize', 'token'],
+      'OWNED read': ['authorize'],
+      'OWNED written': ['authorize', 'token'],
+      'REVOKED read': [...verifying, 'authorize', 'revoke', 'token'].sort(),
+      'REVOKED written': ['authorize', 'revoke', 'token'],
+      'SIGNING_KEYS read': [...verifying, 'discovery', 'revoke', 'tend-keys', 'token'].sort(),
+      'SIGNING_KEYS written': ['tend-keys'],
+    })
   })
 
   describe('deny', () => {

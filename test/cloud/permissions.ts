@@ -2,17 +2,21 @@
  * What a recorded call needs to be allowed, as IAM names it, with what the services then do on behalf of the caller.
  * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
  */
-import { ARNS, type Context, type Call as Needed } from '../infra/iam.ts'
+import { ARNS, type Context, isAllowed, type Call as Needed, type Statement, statementsOf, type Template } from '../infra/iam.ts'
 import type { Tree } from './aws-calls.ts'
 import type { Call } from './recorder.ts'
 
 export type Need = Needed & { readonly functionName: string }
 
-export function needsOf(call: Call): readonly Need[] {
-  return BY_SERVICE[call.service](call).map((need) => ({ functionName: call.caller, ...need }))
+export function needsOf(calls: readonly Call[]): readonly Need[] {
+  const tags = tagsOfKeys(calls)
+  return calls.flatMap((call) => BY_SERVICE[call.service](call, tags).map((need) => ({ functionName: call.caller, ...need })))
 }
 
-const BY_SERVICE: Readonly<Record<Call['service'], (call: Call) => readonly Needed[]>> = {
+/** Of keys of KMS, by their ids: what they were made with. One that was not made in these calls carries none. */
+type Tags = ReadonlyMap<string, Context>
+
+const BY_SERVICE: Readonly<Record<Call['service'], (call: Call, tags: Tags) => readonly Needed[]>> = {
   dynamodb: ({ operation, input }) => {
     const needs = itemCalls(operation, input)
     return [...needs, ...needs.flatMap(({ action }) => onBehalf('dynamodb', action !== 'dynamodb:GetItem' && isWrite(action)))]
@@ -27,10 +31,45 @@ const BY_SERVICE: Readonly<Record<Call['service'], (call: Call) => readonly Need
     return operation === 'DELETE' ? needs : [...needs, ...onBehalf('s3', operation === 'PUT')]
   },
   states: ({ operation, input }) => [{ action: `states:${operation}`, resource: arnOf(input.stateMachineArn) }],
+  kms: (call, tags) => keyCalls(call, tags),
   es: ({ operation, path }) => [
     { action: `es:ESHttp${operation[0]}${operation.slice(1).toLowerCase()}`, resource: ARNS.SearchDomain + decodeURIComponent(path) },
   ],
 }
+
+function keyCalls({ operation, input, output }: Call, tags: Tags): readonly Needed[] {
+  const action = `kms:${operation}`
+  if (operation === 'ListKeys') return [{ action, resource: '*' }]
+  if (operation === 'CreateKey') {
+    const context = contextOfNew(input)
+    return [
+      { action, resource: '*', context },
+      { action: 'kms:TagResource', resource: keyArn(output.KeyMetadata.KeyId), context },
+    ]
+  }
+  // Whose tags are not shown is not ours: that is an answer.
+  if (operation === 'ListResourceTags' && !tags.has(input.KeyId)) return []
+  return [{ action, resource: keyArn(input.KeyId), context: tags.get(input.KeyId) ?? {} }]
+}
+
+const keyArn = (id: string): string => `arn:aws:kms:us-east-1:000000000000:key/${id}`
+
+/** https://docs.aws.amazon.com/kms/latest/developerguide/conditions-kms.html */
+const contextOfNew = ({ KeySpec, KeyUsage, Tags }: Tree): Context => ({
+  'kms:KeySpec': KeySpec,
+  'kms:KeyUsage': KeyUsage,
+  ...tagContext('RequestTag', Tags),
+})
+
+const tagContext = (key: string, tags: readonly Tree[]): Context =>
+  Object.fromEntries(tags.map(({ TagKey, TagValue }) => [`aws:${key}/${TagKey}`, TagValue]))
+
+const tagsOfKeys = (calls: readonly Call[]): Tags =>
+  new Map(
+    calls
+      .filter(({ service, operation }) => service === 'kms' && operation === 'CreateKey')
+      .map(({ input, output }) => [output.KeyMetadata.KeyId, tagContext('ResourceTag', input.Tags)]),
+  )
 
 const OBJECTS: Readonly<Record<string, string>> = { GET: 'GetObject', HEAD: 'GetObject', PUT: 'PutObject', DELETE: 'DeleteObject' }
 
@@ -103,9 +142,42 @@ function itemCalls(operation: string, input: Tree): readonly Needed[] {
   }
 }
 
+/** What the role of a function allows, `action resource partition`, and whether one of its calls needed it. */
+export function permissionsOf(template: Template, functionName: string, needs: readonly Need[]) {
+  const own = needs.filter((need) => need.functionName === functionName)
+  return statementsOf(template, functionName)
+    .flatMap(partsOf)
+    .map(({ name, statement }) => ({ permission: name, isUsed: own.some((need) => isAllowed([statement], need)) }))
+}
+
+type Part = { readonly name: string; readonly statement: Statement }
+
+/** A permission for each action, resource and partition of the table. */
+function partsOf(statement: Statement): readonly Part[] {
+  const { Action, Resource, Condition = {} } = statement as Tree
+  const [operator, keys] = Object.entries<Tree>(Condition).find(([, each]) => each[LEADING] !== undefined) ?? []
+  const each: readonly (string | undefined)[] = keys === undefined ? [undefined] : [keys[LEADING]].flat()
+  return [Action].flat().flatMap((action: string) =>
+    [Resource].flat().flatMap((resource: string) =>
+      each.map((key) => ({
+        name: [action, resource.replace('arn:aws:', ''), key].join(' ').trim(),
+        statement: {
+          ...{ ...statement, Action: action, Resource: resource },
+          ...(operator === undefined ? {} : { Condition: { ...Condition, [operator]: { ...keys, [LEADING]: [key] } } }),
+        },
+      })),
+    ),
+  )
+}
+
+const LEADING = 'dynamodb:LeadingKeys'
+
 /** The same without what differs from request to request: ids of resources, keys of objects. */
 export function shapeOf({ functionName, action, resource, context = {} }: Need): string {
-  const place = resource.replace(/^arn:aws:/, '').replace(/((?:overflow|queries|tokens)\/).*/, '$1…')
+  const place = resource
+    .replace(/^arn:aws:/, '')
+    .replace(/((?:overflow|queries|tokens)\/).*/, '$1…')
+    .replace(/(:key\/)[\da-f-]{36}/, '$1…')
   const keys = Object.values(context).flatMap((values) => [values].flat().map((value) => value.replace(/#.*/, '#…')))
   return `${functionName}: ${action} on ${place} ${[...new Set(keys)].sort().join(' ')}`
 }

@@ -1,13 +1,11 @@
 /** A search parameter somebody defines, on the deployed stacks: the stream tells of it, the state machine makes the documents, searches use it. */
 import { expect, it } from '@jest/globals'
-import { clientOf, newId, type Tree } from '../api/server.ts'
+import { newId, type Tree } from '../api/server.ts'
 import { patient } from '../fixtures/resources.ts'
 import { onCloud } from './deployed.ts'
 import { NICKNAME } from './nickname.ts'
 
-onCloud('the deployed rebuild', {}, () => {
-  const { get, put, post } = clientOf(() => process.env.FHIR_BASE_URL!)
-
+onCloud('the deployed rebuild', {}, (_, { get, put, post }) => {
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 200; i++) {
       const { body } = await get('/$reindex-status')

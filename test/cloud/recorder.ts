@@ -4,12 +4,13 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Tree } from './aws-calls.ts'
+import { KEPT_ALIVE } from './front.ts'
 
 export type Call = {
   /** The function. */
   readonly caller: string
-  readonly service: 'dynamodb' | 's3' | 'states' | 'es'
-  /** Of DynamoDB and Step Functions the operation, else the HTTP method. */
+  readonly service: 'dynamodb' | 's3' | 'states' | 'es' | 'kms'
+  /** Of DynamoDB, KMS and Step Functions the operation, else the HTTP method. */
   readonly operation: string
   /** Without the query. */
   readonly path: string
@@ -50,8 +51,7 @@ async function passingTo(endpoint: string, note: (call: Call) => void) {
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
     pass(endpoint, note, request, response).catch(() => response.destroy())
   })
-  // The functions keep connections for longer than a server usually does.
-  server.keepAliveTimeout = 120_000
+  server.keepAliveTimeout = KEPT_ALIVE
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }
   const close = () =>

@@ -1,7 +1,8 @@
 /**
  * The cloud on one machine, tested: node test/cloud/run.ts [PART…] [FILE…]
  *   api    the files of test/api tagged @cloud, on the stacks deployed on MiniStack
- *   here   the same on the bundled functions in processes of their own, behind a gateway with the limits of the real one; their calls are recorded
+ *   here   the same, with those of this folder so tagged, on the bundled functions in processes of their own, behind a gateway with the limits of
+ *          the real one; their calls are recorded
  *   rules  the tests of this folder: limits, faults of the stream, permissions of what `here` recorded
  *   figures  what goes into lib/README.md
  * Without a part: all, in this order. Files: instead of those a part tests.
@@ -10,6 +11,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { tokensOf } from '../fixtures/given-tokens.ts'
 import { localSettings, synthesize } from './assembly.ts'
 import { type Cloud, startCloud } from './cloud.ts'
 import { printFigures } from './figures.ts'
@@ -17,10 +19,12 @@ import { workHere } from './workers.ts'
 
 const API = 'test/api'
 const RULES = 'test/cloud'
+/** Milliseconds of a test: what hangs ends, and a machine that others use too is only slow. */
+const PATIENCE = 180_000
 
-/** Of a folder; undefined: none is. */
-function chosen(files: readonly string[], folder: string): readonly string[] | undefined {
-  const found = files.filter((file) => file.startsWith(`${folder}/`))
+/** Those that are this part's; undefined: none is. */
+function chosen(files: readonly string[], isOwn: (path: string) => boolean): readonly string[] | undefined {
+  const found = files.filter(isOwn)
   return found.length === 0 ? undefined : found
 }
 
@@ -28,10 +32,15 @@ function chosen(files: readonly string[], folder: string): readonly string[] | u
 type Part = (cloud: Cloud, folder: string, files: readonly string[]) => Promise<boolean>
 
 const PARTS: Readonly<Record<string, Part>> = {
-  api: (cloud, _, files) => jest(cloud, chosen(files, API) ?? tagged(/@cloud\b(?!:)/), {}),
+  api: (cloud, _, files) => jest(cloud, chosen(files, (path) => path.startsWith(`${API}/`)) ?? tagged([API], /@cloud\b(?!:)/), {}),
   here: async (cloud, folder, files) => {
-    const hasPassed = await jest(cloud, chosen(files, API) ?? tagged(/@cloud\b/), { FHIR_FRESH_HERE: '1' })
-    await workHere(cloud.aws, (await cloud.fresh({ here: true }))!, cloud.baseUrl)
+    const hasPassed = await jest(
+      cloud,
+      chosen(files, (path) => path.startsWith(`${API}/`) || isTagged(path, /@cloud\b/)) ?? tagged([API, RULES], /@cloud\b/),
+      { FHIR_FRESH_HERE: '1' },
+    )
+    const home = (await cloud.fresh({ here: true }))!
+    await workHere(cloud.aws, home, cloud.baseUrl, await tokensOf(cloud.baseUrl, cloud.administrator()!)())
     await cloud.fresh()
     // A 500 says nothing to its client: what failed is told here.
     if (!hasPassed) for (const line of cloud.errors()) console.log(line)
@@ -40,7 +49,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   rules: (cloud, folder, files) => {
     const recorded = existsSync(callsFile(folder)) ? { FHIR_CLOUD_CALLS: callsFile(folder) } : {}
-    return jest(cloud, chosen(files, RULES) ?? [RULES], recorded)
+    return jest(cloud, chosen(files, isRule) ?? filesOf(RULES).filter(isRule), recorded)
   },
   figures: async (cloud) => {
     await printFigures(cloud)
@@ -84,16 +93,24 @@ async function main(words: readonly string[]): Promise<number> {
 
 const callsFile = (folder: string): string => join(folder, 'calls.json')
 
-/** By the tag in the first comment. `@cloud:here` is too much for the stand-in. */
-const tagged = (tag: RegExp): readonly string[] =>
-  readdirSync(API)
-    .map((name) => join(API, name))
-    .filter((path) => tag.test(/^\/\*\*.*?\*\//s.exec(readFileSync(path, 'utf8'))?.[0] ?? ''))
+/** `@cloud:here` is too much for the stand-in. */
+const tagged = (folders: readonly string[], tag: RegExp): readonly string[] =>
+  folders.flatMap(filesOf).filter((path) => isTagged(path, tag))
+
+const filesOf = (folder: string): readonly string[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => join(folder, name))
+
+const isRule = (path: string): boolean => path.startsWith(`${RULES}/`) && !isTagged(path, /@cloud\b/)
+
+/** In its first comment. */
+const isTagged = (path: string, tag: RegExp): boolean => tag.test(/^\/\*\*.*?\*\//s.exec(readFileSync(path, 'utf8'))?.[0] ?? '')
 
 /** One file after the other: each has the deployment for itself. */
 function jest(cloud: Cloud, paths: readonly string[], environment: Readonly<Record<string, string>>): Promise<boolean> {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js']
-  const child = spawn(process.execPath, [...flags, '--runInBand', ...paths], {
+  const child = spawn(process.execPath, [...flags, '--runInBand', `--testTimeout=${PATIENCE}`, ...paths], {
     env: { ...process.env, FHIR_BASE_URL: cloud.baseUrl, FHIR_FRESH_URL: cloud.freshUrl, ...environment },
     stdio: 'inherit',
   })

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { localSettings, synthesize } from './assembly.ts'
+import { localSettings, OPEN, synthesize } from './assembly.ts'
 import { startCloud } from './cloud.ts'
 
 const port = Number(process.argv[2] ?? 8080)
@@ -15,7 +15,7 @@ try {
   const report = (line: string) => console.log(line)
   const cloud = await startCloud({ port, report, synthesize: (addresses) => synthesize({ folder, settings: localSettings(addresses) }) })
   try {
-    await cloud.fresh()
+    await cloud.fresh({ settings: OPEN })
     console.log(`\nThe stacks are deployed:
   FHIR server   ${cloud.baseUrl}
   AWS           ${cloud.aws.endpoint}   (MiniStack, credentials test and test, region us-east-1)

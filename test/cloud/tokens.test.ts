@@ -11,7 +11,7 @@ import { onCloud } from './deployed.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 
-onCloud('a stage that gives tokens', { settings: { FHIR_ACCESS: 'token' } }, (cloud) => {
+onCloud('a stage that gives tokens', {}, (cloud) => {
   const base = (): string => process.env.FHIR_BASE_URL!
   const { get, put } = clientOf(base)
   const folder = newFolder()

@@ -1,32 +1,39 @@
-/** Lets the functions work that nobody asks by HTTP, on a deployment that runs here: the rebuild by its state machine, the settler, the migration. */
-import { createServer } from 'node:http'
+/**
+ * Lets the functions work that nobody asks by HTTP, on a deployment that runs here: the rebuild by its state machine, the
+ * settler, the migration, what tends the signing keys.
+ */
+import { randomBytes } from 'node:crypto'
 import { StateMachine } from 'aws-local-stepfunctions'
 import type { AwsCalls, Tree } from './aws-calls.ts'
-import type { Invoked } from './function-host.ts'
+import { asCustomResource, resultOf } from './custom-resource.ts'
 import type { Here } from './here.ts'
 import { NICKNAME } from './nickname.ts'
 
-export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: Here, baseUrl: string): Promise<void> {
+/** `token`: of an administrator. */
+export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: Here, baseUrl: string, token: string): Promise<void> {
   const step = (event: object) => host.invoke('rebuild-step', event).then(resultOf)
-  const put = (resource: Tree) => send(`${baseUrl}/${resource.resourceType}/${resource.id}`, 'PUT', resource)
+  const send = (path: string, method: string, body?: object) => sent(baseUrl + path, method, token, body)
+  const put = (resource: Tree) => send(`/${resource.resourceType}/${resource.id}`, 'PUT', resource)
   for (let i = 0; i < 5; i++) await put({ resourceType: 'Patient', id: `nick-${i}`, name: [{ use: 'nickname', given: [`N${i}`] }] })
+  // More than an item of the table takes, however it is packed.
+  await put({ resourceType: 'Basic', id: 'large', code: { text: randomBytes(450_000).toString('hex') } })
   await put(NICKNAME)
-  await send(`${baseUrl}/$reindex?type=Patient`, 'POST')
+  await send('/$reindex?type=Patient', 'POST')
   // What is defined reaches the index by the stream.
-  await until(async () => (await send(`${baseUrl}/$reindex-status`, 'GET')).parameter.some(({ name }: Tree) => name === 'rebuild'))
+  await until(async () => (await send('/$reindex-status', 'GET')).parameter.some(({ name }: Tree) => name === 'rebuild'))
   await rebuild(aws, functions.reindex!.environment.FHIR_REBUILD_WORKFLOW!, step)
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
-  await migrate((event) => host.invoke('migrate', event))
+  await asCustomResource((event) => host.invoke('migrate', event), 'Update')
+  const removeKeys = () => asCustomResource((event) => host.invoke('tend-keys', event), 'Delete')
+  // The sweep makes another, and looks at what is in no list.
+  await removeKeys()
+  resultOf(await host.invoke('tend-keys', { sweep: 'keys' }))
+  await removeKeys()
 }
 
-function resultOf(invoked: Invoked): Tree {
-  if (!('result' in invoked)) throw new Error(`${invoked.kind}: ${invoked.message}`)
-  return JSON.parse(invoked.result)
-}
-
-async function send(url: string, method: string, body?: object): Promise<Tree> {
-  const content = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/fhir+json' } }
-  const response = await fetch(url, { method, ...content })
+async function sent(url: string, method: string, token: string, body?: object): Promise<Tree> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/fhir+json' }
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
   const text = await response.text()
   if (response.status >= 300) throw new Error(`${method} ${url}: ${response.status} ${text}`)
   return text === '' ? undefined : JSON.parse(text)
@@ -49,20 +56,4 @@ async function rebuild(aws: AwsCalls, stateMachineArn: string, step: (event: obj
     context: { Execution: { Name: `run-${crypto.randomUUID()}` } } as never,
   })
   await execution.result
-}
-
-/** As CloudFormation asks it. */
-async function migrate(invoke: (event: object) => Promise<Invoked>): Promise<void> {
-  const answered: Tree[] = []
-  const server = createServer(async (request, response) => {
-    answered.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
-    response.end()
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { readonly port: number }
-  const names = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Migration' }
-  resultOf(await invoke({ RequestType: 'Update', ResponseURL: `http://127.0.0.1:${port}/`, ...names }))
-  server.close()
-  server.closeAllConnections()
-  if (answered[0]?.Status !== 'SUCCESS') throw new Error(`the migration: ${JSON.stringify(answered)}`)
 }
