@@ -7,6 +7,7 @@ import { affordable } from '../fhir/path/affordable.ts'
 import type { Work } from '../fhir/path/work.ts'
 import { isElement, isResource, type Resource } from '../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { blindly } from './blind-patch.ts'
 import { criteriaOf, matchesOf, tooManyMatches } from './conditional.ts'
 import { findingsOf } from './findings-of.ts'
 import { gone, notFound } from './found.ts'
@@ -15,6 +16,7 @@ import { keyOf, typeOf } from './key.ts'
 import { checkIfMatch } from './next-version.ts'
 import { saveOver } from './save-over.ts'
 import { type WriteInteraction, type WritePorts, writing } from './writing.ts'
+import { isShownTo } from './written-head.ts'
 
 export const patching: WriteInteraction = {
   async locate(ports, request) {
@@ -30,7 +32,8 @@ export const patching: WriteInteraction = {
     if (head.deleted) throw gone(target.key, 404)
     checkIfMatch(request, head)
     if ('damage' in head) throw head.damage
-    const after = await checked(target.key, await patched(head, request.patch))
+    const apply = async () => checked(target.key, await patched(head, request.patch))
+    const after = (await isShownTo(request, head, ports)) ? await apply() : await blindly(request, target.key, apply)
     return saveOver(ports, request, target, head, await ports.resolve(after))
   },
 }

@@ -5,8 +5,8 @@ import { stamp } from '../fhir/version.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
 import { leftAsItIs, type SavePorts, save } from './next-version.ts'
-import type { Answer, AttemptPorts, Change, Target } from './writing.ts'
-import type { Head } from './written-head.ts'
+import { type Answer, type AttemptPorts, andThen, type Change, type Target } from './writing.ts'
+import { type Head, isShownTo } from './written-head.ts'
 
 export function saveOver(
   { choices, ...ports }: SavePorts & Pick<AttemptPorts, 'choices'>,
@@ -15,9 +15,14 @@ export function saveOver(
   head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change | Answer> {
-  if (choices.noOpUpdates === 'ignore' && head !== undefined && !head.deleted && !('damage' in head) && isSameAs(head, resource))
-    return leftAsItIs(request, head, ports)
-  return save(ports, request, target, head, resource)
+  const next = () => save(ports, request, target, head, resource)
+  const isToBeSaved = choices.noOpUpdates === 'version' || head === undefined || head.deleted || 'damage' in head
+  if (isToBeSaved || !isSameAs(head, resource)) return next()
+  // Who may not see it is not told that it has guessed it.
+  return andThen(
+    isShownTo(request, head, ports),
+    (isShown): Awaitable<Change | Answer> => (isShown ? leftAsItIs(request, head, ports) : next()),
+  )
 }
 
 /** But for what the server writes into it itself. */

@@ -52,6 +52,13 @@ async function judgedWrite(request: FhirRequest, write: Write, ports: JudgePorts
 const notYours = ({ type, id }: { readonly type: string; readonly id: string }): Error =>
   forbidden(`The scopes of this request do not allow to write ${type}/${id} as it is, or as it would be`)
 
+/** Whether the request may read the version, or find it. */
+export const isShownTo = (request: FhirRequest, version: ResourceVersion, ports: JudgePorts): Awaitable<boolean> =>
+  isWholeTenant(request.access, 'r') || isJudgedShown(judgeOf(request, ports), version)
+
+const isJudgedShown = async (judge: Judge, version: ResourceVersion): Promise<boolean> =>
+  (await maySee(judge, 'r', version)) || maySee(judge, 's', version)
+
 /** The response, without the resource where the request may not read what it did not send. */
 export const shownTo = (
   request: FhirRequest,

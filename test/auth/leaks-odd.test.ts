@@ -82,14 +82,69 @@ it('what is hidden refers to it: the deletion is refused, and who refers is name
   expect([hidden!.status, hidden!.text]).toEqual([422, never!.text.replaceAll('never', 'hidden')])
 })
 
-it('a patch that changes nothing shows nothing to who may not read', async () => {
+const FHIR_PATH = (path: string) => ({
+  resourceType: 'Parameters',
+  parameter: [
+    {
+      name: 'operation',
+      part: [
+        { name: 'type', valueCode: 'replace' },
+        { name: 'path', valueString: path },
+        { name: 'value', valueCode: 'amended' },
+      ],
+    },
+  ],
+})
+
+it('who may change what it may not see learns nothing of its values by patches', async () => {
   await opened({ FHIR_NO_OP_UPDATES: 'ignore' })
   await put(about('a', { id: 'mine', note: [{ text: 'secret' }] }))
-  const body = Buffer.from(JSON.stringify([{ op: 'test', path: '/status', value: 'final' }]))
-  const headers = { 'content-type': 'application/json-patch+json' }
-  const patch = (scopes: string) => site.ask({ ...APP, scopes }, 'PATCH', '/Observation/mine', { body, headers })
-  expect(await patch('patient/Observation.u')).toMatchObject({ status: 200, text: '' })
-  expect(await patch('patient/Observation.r patient/Observation.u')).toMatchObject({ status: 200, text: expect.stringContaining('secret') })
+  const patchBy = async (scopes: string, document: Json) => {
+    const isJson = Array.isArray(document)
+    const body = isJson ? Buffer.from(JSON.stringify(document)) : document
+    const headers: Record<string, string> = isJson ? { 'content-type': 'application/json-patch+json' } : {}
+    const { status, text, headers: answered } = await site.ask({ ...APP, scopes }, 'PATCH', '/Observation/mine', { body, headers })
+    return { status, text, etag: answered.etag }
+  }
+  const blind = (document: Json) => patchBy('patient/Observation.u', document)
+  const test = (value: string) => [{ op: 'test', path: '/note/0/text', value }]
+  const looking = [
+    [test('secret'), test('other')],
+    [[{ op: 'copy', from: '/status', path: '/language' }], [{ op: 'copy', from: '/code', path: '/language' }]],
+    [[{ op: 'move', from: '/status', path: '/language' }], [{ op: 'move', from: '/none', path: '/language' }]],
+    [FHIR_PATH("Observation.where(note.text = 'secret').status"), FHIR_PATH("Observation.where(note.text = 'other').status")],
+    [FHIR_PATH("Observation.status[iif(status = 'final', 0, 9)]"), FHIR_PATH("Observation.status[iif(status = 'x', 0, 9)]")],
+  ]
+  for (const [right, wrong] of looking) {
+    const answers = [await blind(right), await blind(wrong)]
+    expect(answers.map(({ status }) => status)).toEqual([403, 403])
+    expect(answers[0]).toEqual(answers[1])
+  }
+  // What changes nothing is a version like any other: an equal value is not told from another one.
+  const replaced = (value: string) => blind([{ op: 'replace', path: '/note/0/text', value }])
+  expect(await replaced('secret')).toEqual({ status: 200, text: '', etag: 'W/"2"' })
+  expect(await replaced('other')).toEqual({ status: 200, text: '', etag: 'W/"3"' })
+  expect(await blind(FHIR_PATH('Observation.status'))).toEqual({ status: 200, text: '', etag: 'W/"4"' })
+  const failures = [
+    await blind([{ op: 'remove', path: '/bodySite' }]),
+    await blind([{ op: 'add', path: '/status', value: 'nonsense' }]),
+    await blind(FHIR_PATH('Observation.bodySite')),
+  ]
+  for (const failure of failures) expect(failure).toEqual(failures[0])
+  expect(failures[0]).toMatchObject({ status: 422 })
+})
+
+it.each(['r', 's'])('who may see it by %s is told', async (letter) => {
+  await opened({ FHIR_NO_OP_UPDATES: 'ignore' })
+  await put(about('a', { id: 'mine', note: [{ text: 'secret' }] }))
+  const test = (value: string) =>
+    site.ask({ ...APP, scopes: `patient/Observation.${letter} patient/Observation.u` }, 'PATCH', '/Observation/mine', {
+      body: Buffer.from(JSON.stringify([{ op: 'test', path: '/note/0/text', value }])),
+      headers: { 'content-type': 'application/json-patch+json' },
+    })
+  const held = await test('secret')
+  expect([held.status, held.headers.etag, held.text.includes('secret')]).toEqual([200, 'W/"1"', letter === 'r'])
+  expect(await test('other')).toMatchObject({ status: 422, text: expect.stringContaining('The test of operation 0 does not hold') })
 })
 
 it('a type that is only named in what comes along must be in scope', async () => {
