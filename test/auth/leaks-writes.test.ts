@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals'
 import { Population, TENANTS } from './population.ts'
 import { openSite, type Site } from './site.ts'
 import { nameOfWho, WHOS } from './whos.ts'
-import type { Asked } from './writes.ts'
-import { askedOf, prepare, WAYS, type Writable, wrongInTheEnd, wrongOfWrite } from './written.ts'
+import { type Asked, CELLS } from './writes.ts'
+import { askedAbout, prepare, WAYS, type Writable, wrongInTheEnd, wrongOfWrite } from './written.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
 const EACH = FULL ? 4 : 1
@@ -22,7 +22,9 @@ beforeAll(async () => {
   const population = new Population()
   world = { ask: site.ask, population }
   // Another prime than any number of shapes: everybody gets other cells.
-  asked = WHO.flatMap((who, i) => Array.from({ length: EACH }, (_, j) => askedOf(population, who, (i * EACH + j) * 397, `${i}-${j}`)))
+  asked = WHO.flatMap((who, i) =>
+    Array.from({ length: EACH }, (_, j) => askedAbout(population, who, CELLS[((i * EACH + j) * 397) % CELLS.length]!, `${i}-${j}`)),
+  )
   await prepare(world, asked)
 })
 afterAll(() => site.close())

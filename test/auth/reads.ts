@@ -78,5 +78,6 @@ export async function wrongOfRead({ ask, check }: Populated, who: Who, read: Rea
   const isDeleted = answer.text.includes('"deleted"')
   if (expected !== 404 || isDeleted || !target.includes('.id')) return wrong
   const never = await ask(who, 'GET', unknownOf(read), { headers })
-  return bytesOf(answer, 'x') === bytesOf(never, 'x') ? wrong : [...wrong, `${target} is not as ${unknownOf(read)}`]
+  const [mine, others] = [bytesOf(answer, 'x'), bytesOf(never, 'x')]
+  return mine === others ? wrong : [...wrong, `${target} is not as ${unknownOf(read)}: ${mine} is not ${others}`]
 }

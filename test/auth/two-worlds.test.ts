@@ -6,6 +6,7 @@ import { afterEach, expect, it } from '@jest/globals'
 import type { Json, Who } from './oracle.ts'
 import { observation, population } from './population.ts'
 import { type Answer, BASE, type Sent } from './site.ts'
+import { dice } from './spread.ts'
 import { isHidden, twoWorlds, type World } from './worlds.ts'
 
 const EACH = process.env.FHIR_TEST_FULL === '1' ? 600 : 60
@@ -17,15 +18,6 @@ afterEach(async () => {
 })
 
 type Request = readonly [method: string, target: string, sent?: Sent]
-
-/** Numbers from a seed, each as likely as the others. */
-function dice(seed: number): <T>(of: readonly T[]) => T {
-  let state = seed
-  return (of) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return of[Math.floor((state / 2 ** 32) * of.length)]!
-  }
-}
 
 const to = (reference: string) => ({ reference })
 const tag = (code: string) => ({ tag: [{ system: 'urn:marks', code }] })

@@ -2,21 +2,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LeakCheck } from './leak-check.ts'
 import { headOf, type Json, type Who } from './oracle.ts'
-import { markOf, type Population, TENANTS } from './population.ts'
+import { markOf, type Population } from './population.ts'
 import { type Answer, type Ask, BASE, operatorOf } from './site.ts'
-import { type Asked, CELLS, type Outcome, RULES, SHAPES, tagged, type Written } from './writes.ts'
+import { type Asked, type Cell, type Outcome, RULES, SHAPES, tagged, type Written } from './writes.ts'
 
 /** Knows what was written, as the oracle says. */
 export type Writable = { readonly ask: Ask; readonly population: Population }
 
-/** Each on resources of its own. `at`: which of all cells. */
-export const askedOf = (population: Population, who: Who, at: number, name: string): Asked => ({
-  ...{ who, id: `w-${name}.id`, fresh: `n-${name}.id`, population },
-  cell: CELLS[at % CELLS.length]!,
+/** On resources of its own, named by `name`. */
+export const askedAbout = (population: Population, who: Who, cell: Cell, name: string): Asked => ({
+  ...{ who, cell, id: `w-${name}.id`, fresh: `n-${name}.id`, population },
 })
 
 export async function prepare(world: Writable, asked: readonly Asked[]): Promise<void> {
-  for (const tenant of TENANTS) await prepareIn(world, tenant, asked)
+  for (const tenant of new Set(asked.map(({ who }) => who.tenant))) await prepareIn(world, tenant, asked)
 }
 
 /** Everything the writes are about, in a few transactions. */

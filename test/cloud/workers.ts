@@ -7,11 +7,11 @@ import { StateMachine } from 'aws-local-stepfunctions'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
 import type { Here } from './here.ts'
+import type { Hosted } from './hosted.ts'
 import { NICKNAME } from './nickname.ts'
 
 /** `token`: of an administrator. */
 export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: Here, baseUrl: string, token: string): Promise<void> {
-  const step = (event: object) => host.invoke('rebuild-step', event).then(resultOf)
   const send = (path: string, method: string, body?: object) => sent(baseUrl + path, method, token, body)
   const put = (resource: Tree) => send(`/${resource.resourceType}/${resource.id}`, 'PUT', resource)
   for (let i = 0; i < 5; i++) await put({ resourceType: 'Patient', id: `nick-${i}`, name: [{ use: 'nickname', given: [`N${i}`] }] })
@@ -21,7 +21,7 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   await send('/$reindex?type=Patient', 'POST')
   // What is defined reaches the index by the stream.
   await until(async () => (await send('/$reindex-status', 'GET')).parameter.some(({ name }: Tree) => name === 'rebuild'))
-  await rebuild(aws, functions.reindex!.environment.FHIR_REBUILD_WORKFLOW!, step)
+  await rebuildHere(aws, { functions, host })
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
   await asCustomResource((event) => host.invoke('migrate', event), 'Update')
   const removeKeys = () => asCustomResource((event) => host.invoke('tend-keys', event), 'Delete')
@@ -48,7 +48,9 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 /** The deployed machine, its steps run here. */
-async function rebuild(aws: AwsCalls, stateMachineArn: string, step: (event: object) => Promise<Tree>): Promise<void> {
+export async function rebuildHere(aws: AwsCalls, { functions, host }: Pick<Hosted, 'functions' | 'host'>): Promise<void> {
+  const stateMachineArn = functions.reindex!.environment.FHIR_REBUILD_WORKFLOW!
+  const step = (event: object) => host.invoke('rebuild-step', event).then(resultOf)
   const { definition }: Tree = await aws.json('states', 'AWSStepFunctions.DescribeStateMachine', { stateMachineArn })
   const names = ['Take', 'Open', 'Fill', 'Swap']
   const execution = new StateMachine(JSON.parse(definition)).run({} as never, {

@@ -1,0 +1,91 @@
+/**
+ * Asks the deployed functions as anybody: with tokens that say what a test wants, signed as the function of tokens signs them, by the key of the
+ * stage in KMS. What stands in texts for the server's base is exchanged for the real one, both ways.
+ */
+import { openDeployment } from '../../lambdas/runtime/aws-administration.ts'
+import { encoded } from '../access/issuing.ts'
+import type { Who } from '../auth/oracle.ts'
+import { type Answer, type Ask, BASE, operatorOf } from '../auth/site.ts'
+import type { Described } from './cloud.ts'
+
+/** Seconds. */
+const LONG = 3_600
+/** Of X-Index-Token, so many as fit into headers besides an access token. */
+const MOST_TOKENS = 20
+
+/** Of a connection, or of one answer among equal ones. */
+const PASSING = /^(?:date|connection|keep-alive|transfer-encoding|content-length|x-amz.*)$/
+
+export function askingDeployed(cloud: Described): Ask {
+  const base = process.env.FHIR_BASE_URL!
+  const tokenOf = signing(cloud, base)
+  const fromTheServer = (text: string): string => text.replaceAll(base, BASE)
+  const toTheServer = (text: string): string => text.replaceAll(BASE, base)
+  /** By tenant, what the index may not have come to yet. */
+  const written = new Map<string, string[]>()
+
+  const send: Ask = async (who, method, target, { body, headers = {} } = {}) => {
+    const isBytes = body instanceof Uint8Array
+    const type = typeof body === 'string' ? 'application/x-www-form-urlencoded' : 'application/fhir+json'
+    const response = await fetch(base + toTheServer(target), {
+      method,
+      headers: {
+        ...{ accept: 'application/fhir+json', 'accept-encoding': 'identity', authorization: `Bearer ${await tokenOf(who)}` },
+        ...(body === undefined || isBytes ? {} : { 'content-type': type }),
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, toTheServer(value)])),
+      },
+      ...(body === undefined
+        ? {}
+        : { body: isBytes ? Buffer.from(body) : toTheServer(typeof body === 'string' ? body : JSON.stringify(body)) }),
+    })
+    const text = fromTheServer(await response.text())
+    const answered = [...response.headers].filter(([name]) => !PASSING.test(name)).map(([name, value]) => [name, fromTheServer(value)])
+    const answer: Answer = {
+      status: response.status,
+      headers: Object.fromEntries(answered),
+      text,
+      body: text.startsWith('{') ? JSON.parse(text) : undefined,
+    }
+    const token = answer.headers['x-index-token']
+    if (token !== undefined) written.set(who.tenant, [...(written.get(who.tenant) ?? []), token])
+    return answer
+  }
+
+  /** A search of its own, so that those of the test carry nothing besides. */
+  async function caughtUp(tenant: string): Promise<void> {
+    for (let tokens = written.get(tenant)?.splice(0, MOST_TOKENS) ?? []; tokens.length > 0; ) {
+      const { status, text } = await send(operatorOf(tenant), 'GET', '/Patient?_id=none', {
+        headers: { 'x-index-token': tokens.join(', ') },
+      })
+      if (status !== 200) throw new Error(text)
+      tokens = written.get(tenant)!.splice(0, MOST_TOKENS)
+    }
+  }
+
+  return async (who, method, target, sent) => {
+    if (method === 'GET' || target.includes('_search') || target === '/') await caughtUp(who.tenant)
+    return send(who, method, target, sent)
+  }
+}
+
+function signing({ awsEndpoint, deployment }: Described, base: string): (who: Who) => Promise<string> {
+  const stateTable = Object.values(deployment.outputs).find(({ StateTableName }) => StateTableName !== undefined)!.StateTableName!
+  Object.assign(process.env, { AWS_ENDPOINT_URL: awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' })
+  const { keys } = openDeployment({ stage: 'local', region: 'us-east-1', stateTable, auditRetentionDays: 1 })
+  const made = new Map<Who, Promise<string>>()
+  let jti = 0
+  const make = async ({ tenant, client, scopes: scope, patient, fhirUser, actsFor: acts_for, isUser = false }: Who): Promise<string> => {
+    const [key] = await keys.list()
+    const iat = Math.floor(Date.now() / 1_000)
+    const standing = { iss: base, aud: base, iat, exp: iat + LONG, jti: `jti-${++jti}`, typ: 'Bearer', client_auth: 'secret' }
+    const who = { sub: isUser ? 'a-user' : client, azp: client, client_id: client, sid: 'sid', session_state: 'sid', acr: '0' }
+    const header = encoded({ alg: 'RS256', typ: 'JWT', kid: key!.key.kid })
+    const text = `${header}.${encoded({ ...standing, ...who, tenant, scope, patient, fhirUser, acts_for })}`
+    return `${text}.${Buffer.from(await keys.sign(key!.key.kid, Buffer.from(text))).toString('base64url')}`
+  }
+  return (who) => {
+    const token = made.get(who) ?? make(who)
+    made.set(who, token)
+    return token
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * A part of the leak matrix of test/auth on the deployed functions, with tokens: every interaction, form of scopes, context and tenant at least
+ * once. And conditions on a parameter that somebody defined, which count for each function.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import type { Json, Who } from '../auth/oracle.ts'
+import { type Populated, populated } from '../auth/populated.ts'
+import { observation, Population, TENANTS } from '../auth/population.ts'
+import { type Read, readsOf, wrongOfRead } from '../auth/reads.ts'
+import { wrongOfSearch } from '../auth/searched.ts'
+import { type Search, searchesOf, View } from '../auth/searches.ts'
+import { type Ask, operatorOf, type Sent } from '../auth/site.ts'
+import { paired, spread } from '../auth/spread.ts'
+import { nameOfWho, WHOS } from '../auth/whos.ts'
+import { CELLS, type Cell } from '../auth/writes.ts'
+import { askedAbout, prepare, WAYS, wrongInTheEnd, wrongOfWrite } from '../auth/written.ts'
+import { askingDeployed } from './as-anybody.ts'
+import { awsCalls } from './aws-calls.ts'
+import type { Described } from './cloud.ts'
+import { onCloud } from './deployed.ts'
+import { hosted } from './hosted.ts'
+import { rebuildHere } from './workers.ts'
+
+const SEED = 14
+const COUNTS = { reads: 240, searches: 160, writes: 160 }
+const AT_ONCE = 4
+
+const standingOf = ({ tenant: _, client: __, scopes: ___, ...standing }: Who): string => JSON.stringify(standing)
+const partsOfWho = (who: Who): readonly string[] => [who.tenant, who.scopes, standingOf(who)]
+const whos = (seed: number) => spread(WHOS, seed, partsOfWho)
+const shapeOf = ({ target }: Read): string => target.replace(/[\w-]+\.id/, 'id').replace(/(?<=_history\/)\d+/, 'v')
+const partsOfCell = ({ kind, before, as }: Cell): readonly string[] => [`${kind} ${before}`, as]
+
+/** Nothing there is to try is left out. */
+function expectEvery<T>(chosen: readonly T[], all: readonly T[], partsOf: (each: T) => readonly string[]): void {
+  expect(new Set(chosen.flatMap(partsOf))).toEqual(new Set(all.flatMap(partsOf)))
+}
+
+const WISH = { settings: { FHIR_ACCESS: 'token', FHIR_TENANCY: 'on' }, here: true }
+
+onCloud('the leak matrix', WISH, (cloud) => {
+  let ask: Ask
+  let knownAt: number
+  beforeAll(async () => {
+    ask = askingDeployed(cloud())
+    await defineIn('own', ask, cloud())
+    knownAt = Date.now() + KNOWN_EVERYWHERE
+  })
+
+  /** What is wrong with any of them, some at once. */
+  async function wrongOf<T>(all: readonly T[], check: (each: T, at: number) => Promise<readonly string[]>): Promise<readonly string[]> {
+    const waiting = [...all.entries()]
+    const wrong: string[] = []
+    const work = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) wrong.push(...(await check(next[1], next[0])))
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    return wrong
+  }
+
+  describe('of what two tenants keep', () => {
+    let world: Populated
+    beforeAll(async () => {
+      world = await populated(ask)
+    })
+
+    it('shows to everybody what they may see, and tells nothing of anything else', async () => {
+      const reads = spread(readsOf(world.population), SEED, (read) => [shapeOf(read)])
+      const pairs = paired(COUNTS.reads, whos(SEED), reads)
+      expectEvery(
+        pairs.map(([who]) => who),
+        WHOS,
+        partsOfWho,
+      )
+      expectEvery(
+        pairs.map(([, read]) => read),
+        reads,
+        (read) => [shapeOf(read)],
+      )
+      const wrong = await wrongOf(pairs, async ([who, read]) =>
+        (await wrongOfRead(world, who, read)).map((each) => `${nameOfWho(who)}: ${each}`),
+      )
+      expect(wrong).toEqual([])
+      const statuses = new Set(pairs.map(([who, read]) => read.expected(who)))
+      expect([...statuses].sort()).toEqual(expect.arrayContaining([200, 403, 404]))
+    })
+
+    it('finds for everybody what they may see, and counts nothing else', async () => {
+      const searches = new Map<string, readonly Search[]>(TENANTS.map((tenant) => [tenant, searchesOf(tenant)]))
+      const order = spread([...searches.get(TENANTS[0])!.keys()], SEED, (each) => [String(each)])
+      const pairs = paired(COUNTS.searches, whos(SEED + 1), order)
+      expectEvery(
+        pairs.map(([who]) => who),
+        WHOS,
+        partsOfWho,
+      )
+      expectEvery(
+        pairs.map(([, which]) => which),
+        order,
+        (which) => [String(which)],
+      )
+      const wrong = await wrongOf(pairs, async ([who, which], at) => {
+        const search = searches.get(who.tenant)![which]!
+        const way = search.form === undefined && at % 5 === 0 ? 'in a batch' : 'alone'
+        return (await wrongOfSearch(world, new View(who, world.population), search, way)).map((each) => `${nameOfWho(who)} ${each}`)
+      })
+      expect(wrong).toEqual([])
+    })
+  })
+
+  it('nobody writes, or learns by writing, what is not theirs', async () => {
+    const world = { ask, population: new Population() }
+    const cells = spread(CELLS, SEED, partsOfCell)
+    const pairs = paired(COUNTS.writes, whos(SEED + 2), cells)
+    expectEvery(
+      pairs.map(([who]) => who),
+      WHOS,
+      partsOfWho,
+    )
+    expectEvery(
+      pairs.map(([, cell]) => cell),
+      CELLS,
+      partsOfCell,
+    )
+    const asked = pairs.map(([who, cell], i) => askedAbout(world.population, { ...who, tenant: WRITTEN[who.tenant]! }, cell, String(i)))
+    await prepare(world, asked)
+    const statuses = new Set<number>()
+    const wrong = await wrongOf(asked, async (each, i) => {
+      const { status, wrong } = await wrongOfWrite(world, each, WAYS[i % WAYS.length]!)
+      statuses.add(status)
+      return wrong.map((line) => `${nameOfWho(each.who)}: ${line}`)
+    })
+    expect(wrong).toEqual([])
+    expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 204, 403, 404, 412]))
+    for (const tenant of Object.values(WRITTEN)) expect(await wrongInTheEnd(world, tenant)).toEqual([])
+  })
+
+  it('judges by a parameter somebody defined whatever is asked, and nothing by one of another tenant', async () => {
+    const [here, elsewhere] = ['own', 'other'].map((tenant): Who => ({ tenant, client: 'app', scopes: 'system/*.cruds?note-author=me' }))
+    for (const who of [here!, elsewhere!])
+      for (const [id, author] of Object.entries({ mine: 'me', theirs: 'you' }))
+        expect((await ask(operatorOf(who.tenant), 'PUT', `/Observation/${id}`, { body: noted(id, author) })).status).toBe(201)
+    await wait(Math.max(0, knownAt - Date.now()))
+    const patch = { body: Buffer.from('[{"op":"add","path":"/language","value":"de"}]'), headers: JSON_PATCH }
+    const asked = (id: string, author: string): Readonly<Record<string, () => readonly [string, string, Sent?]>> => ({
+      read: () => ['GET', `/Observation/${id}`],
+      vread: () => ['GET', `/Observation/${id}/_history/1`],
+      history: () => ['GET', `/Observation/${id}/_history`],
+      search: () => ['GET', `/Observation?_id=${id}&_summary=count`],
+      create: () => ['POST', '/Observation', { body: noted(`${id}-new`, author) }],
+      update: () => ['PUT', `/Observation/${id}`, { body: noted(id, author) }],
+      patch: () => ['PATCH', `/Observation/${id}`, patch],
+      delete: () => ['DELETE', `/Observation/${id}`],
+    })
+    const answersTo = async (who: Who, id: string, author: string): Promise<Json> => {
+      const answers: Json = {}
+      for (const [name, request] of Object.entries(asked(id, author))) {
+        const { status, body } = await ask(who, ...request())
+        answers[name] = name === 'search' ? body.total : status
+      }
+      return answers
+    }
+    const refused = { read: 404, vread: 404, history: 404, search: 0, create: 403, update: 403, patch: 404, delete: 403 }
+    expect(await answersTo(elsewhere!, 'mine', 'me')).toEqual(refused)
+    expect(await answersTo(here!, 'theirs', 'you')).toEqual(refused)
+    expect(await answersTo(here!, 'mine', 'me')).toEqual({
+      ...{ read: 200, vread: 200, history: 200, search: 1 },
+      ...{ create: 201, update: 200, patch: 200, delete: 204 },
+    })
+  })
+})
+
+const noted = (id: string, author: string): Json => observation('laboratory', { id, note: [{ authorString: author, text: 'x' }] })
+
+/** ms: each function looks up what is defined every ten seconds. */
+const KNOWN_EVERYWHERE = 10_500
+
+/** Nobody runs the state machine of a deployment that runs here. */
+async function defineIn(tenant: string, ask: Ask, { awsEndpoint, searchEndpoint, assembly, deployment }: Described): Promise<void> {
+  const aws = awsCalls(awsEndpoint)
+  const defined = await ask(operatorOf(tenant), 'PUT', '/SearchParameter/note-author', { body: NOTE_AUTHOR })
+  if (defined.status !== 201) throw new Error(defined.text)
+  let status = ''
+  const until = async (state: string): Promise<void> => {
+    for (let i = 0; i < 100 && !status.includes(state); i++) {
+      if (i > 0) await wait(100)
+      status = (await ask(operatorOf(tenant), 'GET', '/$reindex-status')).text
+    }
+    if (!status.includes(state)) throw new Error(status)
+  }
+  await until('"building"')
+  const home = await hosted(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+  await rebuildHere(aws, home).finally(() => home.host.close())
+  await until('"active"')
+}
+
+const JSON_PATCH = { 'content-type': 'application/json-patch+json' }
+
+const NOTE_AUTHOR = {
+  ...{ resourceType: 'SearchParameter', id: 'note-author', url: 'urn:note-author', name: 'noteAuthor', status: 'active', description: 'x' },
+  ...{ code: 'note-author', base: ['Observation'], type: 'string', expression: 'Observation.note.author.ofType(string)' },
+}
+
+/** Where nothing is kept before: other tenants. */
+const WRITTEN: Readonly<Record<string, string>> = { north: 'west', south: 'east' }
