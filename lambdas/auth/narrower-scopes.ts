@@ -2,7 +2,7 @@
  * What a user may leave of a whole type: US Core's categories of it. https://hl7.org/fhir/us/core/scopes.html; ONC asks for these choices where
  * an app wants the whole: https://www.healthit.gov/test-method/standardized-api-patient-and-population-services#ccg
  */
-import { parseScope, textOf } from '../access/scopes.ts'
+import { parseScope, type ResourceScope, textOf } from '../access/scopes.ts'
 
 const HL7 = 'http://terminology.hl7.org/CodeSystem'
 const US_CORE = 'http://hl7.org/fhir/us/core/CodeSystem'
@@ -26,6 +26,12 @@ const CATEGORIES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
+/** Of a category that stands in the condition of a scope, whoever asked for it. */
+export const categoryOf = ({ type, query }: Pick<ResourceScope, 'type' | 'query'>): string | undefined =>
+  Object.entries(CATEGORIES[type] ?? {}).find(([, category]) => query === conditionOf(category))?.[0]
+
+const conditionOf = (category: string): string => `category=${category}`
+
 export type Narrower = { readonly name: string; readonly scope: string }
 
 /** None where a condition narrows the scope already. */
@@ -33,7 +39,7 @@ export function narrowerOf(text: string): readonly Narrower[] {
   const scope = parseScope(text)
   if (scope?.kind !== 'resource' || scope.query !== '') return []
   const categories = Object.entries(CATEGORIES[scope.type] ?? {})
-  return categories.map(([name, category]) => ({ name, scope: textOf({ ...scope, query: `category=${category}` }) }))
+  return categories.map(([name, category]) => ({ name, scope: textOf({ ...scope, query: conditionOf(category) }) }))
 }
 
 /** What of these scopes was kept; of one that was not, what is narrower and was. */

@@ -1,5 +1,6 @@
 /** Scopes in words, for who decides about them. */
 import { type Letter, parseScope, type ResourceScope } from '../access/scopes.ts'
+import { categoryOf } from './narrower-scopes.ts'
 
 const NAMED: Readonly<Record<string, string>> = {
   openid: 'Know that it is you who signed in',
@@ -26,5 +27,7 @@ function ofResources({ context, type, letters, query }: ResourceScope): string {
   const verbs = letters.map((letter) => VERBS[letter])
   const list = verbs.length === 1 ? verbs[0]! : `${verbs.slice(0, -1).join(', ')} and ${verbs.at(-1)}`
   const what = type === '*' ? 'all data' : `data of the kind ${type}`
-  return `${list[0]!.toUpperCase()}${list.slice(1)} ${what} ${WHOSE[context]}${query === '' ? '' : `, where ${query}`}`
+  const category = categoryOf({ type, query })
+  const condition = query === '' ? '' : category === undefined ? `, where ${query}` : `: ${category}`
+  return `${list[0]!.toUpperCase()}${list.slice(1)} ${what} ${WHOSE[context]}${condition}`
 }

@@ -1,6 +1,7 @@
 /** What a user leaves of a whole type: what is offered, what is remembered, and that nobody gets what was not offered. */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { narrowerOf } from '../../lambdas/auth/narrower-scopes.ts'
+import { wordsOf } from '../../lambdas/auth/scope-words.ts'
 import { type Answer, type Authorization, authorization, BASE, claimsOf, SECRET } from './authorization.ts'
 import { type Browser, backOf, browser, logIn } from './browser.ts'
 
@@ -43,6 +44,12 @@ describe('of a whole type', () => {
   it('some are granted where the whole is not, and none beside it', async () => {
     expect(await decide([VITAL, LABORATORY, 'user/Patient.rs'])).toBe(`${VITAL} ${LABORATORY} user/Patient.rs`)
     expect(await decide([WHOLE, VITAL])).toBe(WHOLE)
+  })
+
+  it('each is called by its name, also where an app asks for it itself; other conditions stand as they are', async () => {
+    expect(wordsOf(VITAL)).toBe('Read and search data of the kind Observation that you can see: Vital signs')
+    expect(wordsOf('user/Observation.r?status=final')).toBe('Read data of the kind Observation that you can see, where status=final')
+    expect((await page(VITAL)).text).toContain(wordsOf(VITAL))
   })
 
   it('nothing is granted that was not offered', async () => {
