@@ -2,12 +2,14 @@
 import { Command } from 'commander'
 import { acceptClock } from '../../lambdas/runtime/accept-clock.ts'
 import { say } from '../output.ts'
-import { dataOption } from './options.ts'
+import { dataOption, withExamples } from './options.ts'
 
-export const acceptClockCommand = new Command('accept-clock')
+const command = new Command('accept-clock')
   .description('say that the clock is right: a server that refuses writes because it jumped goes on')
   .addOption(dataOption('data folder of the server'))
   .action(async ({ data }: { readonly data: string }) => {
     await acceptClock(data)
     say(`The server of ${data} goes on with the clock as it is\n`)
   })
+
+export const acceptClockCommand = withExamples(command, ['npm run -s fhir -- accept-clock'])

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { backupStore } from '../../lambdas/runtime/backup.ts'
 import { say, warn } from '../output.ts'
-import { dataOption } from './options.ts'
+import { dataOption, withExamples } from './options.ts'
 
-export const backupCommand = new Command('backup')
+const backup = new Command('backup')
   .description('copy all resources with their histories into one file; the server may go on running')
   .argument('<file>', 'file to write; must not exist')
   .addOption(dataOption('data folder of the server'))
@@ -16,3 +16,5 @@ export const backupCommand = new Command('backup')
     await backupStore(data, file, warn)
     say(`${data} is saved in ${file}\n`)
   })
+
+export const backupCommand = withExamples(backup, ['npm run -s fhir -- backup monday.db'])

@@ -13,6 +13,7 @@ import {
 } from '../../lambdas/runtime/administration.ts'
 import { say, warn } from '../output.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
+import { withExamples } from './options.ts'
 import { readText } from './read-text.ts'
 
 type Json = { readonly json?: boolean }
@@ -45,9 +46,13 @@ const add = new Command('add')
   .option('--public', 'it cannot keep a secret: an app in a browser or on a telephone')
   .option('--name <text>', 'what users are shown (default: the id)')
   .option('--scope <scopes>', 'what it may ask for, as "system/*.rs"; several times, or several between spaces', collected)
-  .option('--redirect-uri <uri>', 'where users come back to: https, a loopback address, or com.example.app:/…; several times', collected)
+  .option(
+    '--redirect-uri <uri>',
+    'where users come back to: https, com.example.app:/…, or a loopback address; without a port http://127.0.0.1/callback and http://[::1]/callback stand for each port; several times',
+    collected,
+  )
   .option('--tenant <name>', 'which tenants it may ask for, * for all; several times (default: "default")', collected)
-  .option('--patient <id>', 'the patient in context of its own tokens')
+  .option('--patient <id>', 'the patient in context of the tokens it gets for itself')
   .option('--introspect', 'it may learn of tokens of other clients')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
   .action(async (clientId: string, options: Added) => {
@@ -92,10 +97,18 @@ const remove = new Command('remove')
 
 export const clientCommand = new Command('client')
   .description('register, list, change and remove the applications that may ask for tokens')
-  .addCommand(placed(add))
-  .addCommand(placed(list))
-  .addCommand(placed(rotate))
-  .addCommand(placed(remove))
+  .addCommand(
+    withExamples(placed(add), [
+      'npm run -s fhir -- client add reporting --secret --scope system/Observation.rs',
+      "npm run -s fhir -- client add my-app --public --scope 'launch/patient patient/*.rs' --redirect-uri http://127.0.0.1/callback",
+      "npm run -s fhir -- client add backend --jwks-uri https://app.example.org/jwks.json --scope 'system/*.rs'",
+    ]),
+  )
+  .addCommand(withExamples(placed(list), ['npm run -s fhir -- client list --json']))
+  .addCommand(
+    withExamples(placed(rotate), ['npm run -s fhir -- client rotate reporting', 'npm run -s fhir -- client rotate reporting --end']),
+  )
+  .addCommand(withExamples(placed(remove), ['npm run -s fhir -- client remove reporting']))
 
 /** What a server would only say when the client comes. */
 async function warnOfWall({ client: { authentication } }: Registered): Promise<void> {

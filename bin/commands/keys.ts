@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { type Administration, COPIES_LIVE, FOUND_WITHIN, rotateKeys, usedAt } from '../../lambdas/runtime/administration.ts'
 import { say } from '../output.ts'
 import { administered, type PlaceOptions, placed, table } from './administered.ts'
+import { withExamples } from './options.ts'
 
 const list = new Command('list')
   .description('list the keys that tokens are signed and verified with')
@@ -31,5 +32,5 @@ const rotate = new Command('rotate')
 
 export const keysCommand = new Command('keys')
   .description('list and rotate what tokens are signed with')
-  .addCommand(placed(list))
-  .addCommand(placed(rotate))
+  .addCommand(withExamples(placed(list), ['npm run -s fhir -- keys list']))
+  .addCommand(withExamples(placed(rotate), ['npm run -s fhir -- keys rotate']))

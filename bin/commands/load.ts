@@ -7,11 +7,11 @@ import { load } from '../../lambdas/runtime/load/load.ts'
 import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
 import { complain, lenient, say } from '../output.ts'
 import { type As, authorizeAs } from './authorize.ts'
-import { baseUrl, dataOption } from './options.ts'
+import { baseUrl, dataOption, withExamples } from './options.ts'
 
 type Options = As & { readonly concurrency: number; readonly failures?: string }
 
-export const loadCommand = new Command('load')
+const loading = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
   .argument('<paths...>', 'files, and folders with .json, .ndjson, .json.gz and .ndjson.gz files')
   .option('--to <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
@@ -22,9 +22,14 @@ export const loadCommand = new Command('load')
     'a client that is registered with the server, for system/*.cruds, and system/admin where it is to define search parameters',
   )
   .option('--secret-file <file>', 'the secret of the client; - for standard input')
-  .option('--concurrency <number>', 'Bundles under way at once', concurrency, 4)
+  .option('--concurrency <number>', 'Bundles under way at once, 1 to 99', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
   .action(run)
+
+export const loadCommand = withExamples(loading, [
+  'npm run -s fhir -- load patients.ndjson more/',
+  'npm run -s fhir -- load more/ --to https://fhir.example.org/fhir --client loading --secret-file secret.txt --failures failed.ndjson',
+])
 
 function concurrency(text: string): number {
   if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('A number from 1 to 99.')

@@ -2,13 +2,15 @@
 import { Command } from 'commander'
 import { restoreStore } from '../../lambdas/runtime/backup.ts'
 import { say, warn } from '../output.ts'
-import { dataOption } from './options.ts'
+import { dataOption, withExamples } from './options.ts'
 
-export const restoreCommand = new Command('restore')
-  .description('replace all resources by those of a backup')
+const restore = new Command('restore')
+  .description('replace all resources by those of a backup, also while the server runs')
   .argument('<file>', 'file written by backup')
   .addOption(dataOption('data folder of the server'))
   .action(async (file: string, { data }: { readonly data: string }) => {
     const how = await restoreStore(data, file, warn)
     say(`${file} is restored in ${data}${how === 'running' ? '; its server goes on with it' : ''}\n`)
   })
+
+export const restoreCommand = withExamples(restore, ['npm run -s fhir -- restore monday.db'])

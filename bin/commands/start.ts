@@ -11,7 +11,7 @@ import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
 import { announce } from '../../lambdas/runtime/running-server.ts'
 import { lineOf, toldOf } from '../../lambdas/runtime/told-error.ts'
 import { complain, say, warn } from '../output.ts'
-import { baseUrl, dataOption, port } from './options.ts'
+import { baseUrl, dataOption, port, withExamples } from './options.ts'
 
 type Options = {
   readonly port: number
@@ -25,16 +25,22 @@ type Options = {
 
 const SAMPLE = fileURLToPath(new URL('../../test/fixtures/sample', import.meta.url))
 
-export const startCommand = new Command('start')
+const command = new Command('start')
   .description('start the server')
   .option('--port <number>', 'port to listen on', port, 8080)
   .option('--host <address>', 'address to listen on; beyond this machine --base-url must be https', '127.0.0.1')
   .option('--base-url <url>', 'address of the server as clients see it (default: http://HOST:PORT/fhir)', baseUrl)
   .addOption(dataOption('folder that keeps everything'))
-  .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit').conflicts('data'))
-  .option('--sample', 'load a few real patients first')
+  .addOption(new Option('--memory', 'keep nothing: a private folder, removed on exit; commands find it by --port').conflicts('data'))
+  .option('--sample', 'load three real (synthetic) patients first, once')
   .option('--open', 'ask nobody for a token: on loopback addresses only')
   .action(start)
+
+export const startCommand = withExamples(command, [
+  'npm start -- --sample',
+  'npm start -- --memory --port 8091',
+  'npm start -- --host 0.0.0.0 --base-url https://fhir.example.org/fhir',
+])
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 

@@ -4,6 +4,7 @@ import { addUser, changePassword, removeUser } from '../../lambdas/runtime/admin
 import { say } from '../output.ts'
 import { typedPassword } from '../typed-line.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
+import { withExamples } from './options.ts'
 
 type Added = PlaceOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
 
@@ -12,7 +13,10 @@ const add = new Command('add')
   .argument('<name>', 'what is typed at login, capitals or not: letters, digits, ".", "_", "@", "+" and "-"')
   .option('--scope <scopes>', 'what no token of the user ever exceeds, as "user/*.rs"; several times, or several between spaces', collected)
   .option('--tenant <name>', 'which tenants are the user\'s, * for all; several times (default: "default")', collected)
-  .option('--fhir-user <key>', 'who the user is: Practitioner/1, Patient/1, RelatedPerson/1; without it tokens of the user open nothing')
+  .option(
+    '--fhir-user <key>',
+    'who the user is: Practitioner/1 or PractitionerRole/1 sees what the scopes say; Patient/1 the own record; RelatedPerson/1 those of whom it cares for; Person/1, and who is nobody, sees nothing',
+  )
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
     const password = await typedPassword(`Password of ${name}`)
@@ -51,7 +55,7 @@ const remove = new Command('remove')
 
 export const userCommand = new Command('user')
   .description('add, list, change and remove who may log in')
-  .addCommand(placed(add))
-  .addCommand(placed(list))
-  .addCommand(placed(password))
-  .addCommand(placed(remove))
+  .addCommand(withExamples(placed(add), ["npm run -s fhir -- user add jane --scope 'user/*.rs' --fhir-user Practitioner/1"]))
+  .addCommand(withExamples(placed(list), ['npm run -s fhir -- user list --json']))
+  .addCommand(withExamples(placed(password), ['npm run -s fhir -- user password jane']))
+  .addCommand(withExamples(placed(remove), ['npm run -s fhir -- user remove jane']))

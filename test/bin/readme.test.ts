@@ -1,0 +1,125 @@
+/** The commands of the README do what it says, as they stand there. */
+import { spawn } from 'node:child_process'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import type { Answer } from '../auth/authorization.ts'
+import { type Asked, allow, backOf, browser, formsOf, logIn } from '../auth/browser.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
+import { fhir, type Running, startedWithTokens } from './process.ts'
+
+const BLOCKS = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text!.trim().split('\n'))
+
+/** What stands there for itself is run by .ci/run, or by the tests of a deployment. */
+const ELSEWHERE = ['npm ci && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 ']
+const HERE = ['TOKEN=', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
+
+const blockOf = (beginning: string): readonly string[] => BLOCKS.find(([first]) => first!.startsWith(beginning))!
+
+it('each block is run here or elsewhere', () => {
+  const beginnings = [...ELSEWHERE, ...HERE]
+  expect(BLOCKS.map(([first]) => beginnings.findIndex((each) => first!.startsWith(each))).toSorted()).toEqual(beginnings.map((_, i) => i))
+  for (const each of ELSEWHERE) expect([each, blockOf(each).length]).toEqual([each, 1])
+})
+
+const SAMPLE = '58c297c4-d684-4677-8024-01131d93835e'
+const itWithCurl = itNeeding('curl', works('curl', '--version'))
+
+describe('Of the README', () => {
+  let server: Running
+  let path: string
+
+  beforeAll(async () => {
+    const data = newFolder()
+    server = await startedWithTokens('--sample', '--data', data)
+    path = join(newFolder(), 'npm')
+    writeFileSync(
+      path,
+      `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' bin/fhir.js "$@" --data '${data}'\n`,
+    )
+    chmodSync(path, 0o755)
+  })
+
+  /** What the lines print, one after the other in one shell; `input`: what is typed. */
+  function printed(lines: readonly string[], input = '', more: Readonly<Record<string, string>> = {}): Promise<string> {
+    const text = lines.join('\n').replaceAll('http://127.0.0.1:8080', new URL(server.base).origin).replaceAll('curl ', 'curl -s ')
+    const env = { ...process.env, PATH: `${dirname(path)}${delimiter}${process.env.PATH}`, ...more }
+    const child = spawn('sh', ['-e', '-c', text], { env })
+    let out = ''
+    child.stdout.on('data', (data) => (out += data))
+    child.stderr.on('data', (data) => (out += data))
+    // A shell that only prints has ended by then.
+    child.stdin.on('error', () => undefined).end(input)
+    return new Promise((resolve) => child.on('close', () => resolve(out)))
+  }
+
+  itWithCurl('the first calls answer', async () => {
+    const [token = '', ...calls] = blockOf('TOKEN=')
+    const answers = await Promise.all(calls.map(async (call) => JSON.parse(await printed([token, call]))))
+    expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
+  })
+
+  itWithCurl('a program gets a token', async () => {
+    const [add = '', ask = ''] = blockOf('npm run -s fhir -- client add reporting ')
+    const [, secret = ''] = /client_secret {2}(\S+)/.exec(await printed([add])) ?? []
+    expect(JSON.parse(await printed([ask], '', { SECRET: secret }))).toMatchObject({ token_type: 'Bearer', scope: 'system/Observation.rs' })
+  })
+
+  const network: Asked = {
+    async ask(method, path, { query = '', form, headers = {} } = {}): Promise<Answer> {
+      const body = form === undefined ? {} : { body: new URLSearchParams(form) }
+      const url = `${server.base}${path}?${new URLSearchParams(query)}`
+      const response = await fetch(url, { method, headers, redirect: 'manual', ...body })
+      return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text(), body: undefined }
+    },
+  }
+
+  itWithCurl('an app and a user get to a token, by the app itself and from a health record', async () => {
+    const [add = '', user = '', app = '', standalone = '', exchange = '', launch = '', opened = ''] = blockOf(
+      'npm run -s fhir -- client add my-app ',
+    )
+    expect(await printed([add])).toBe('The client my-app is registered\n')
+    expect(await printed([user], 'correct horse battery\n')).toBe('The user jane is added\n')
+    const jane = browser(network, server.base)
+    const open = async (lines: readonly string[]) => jane.open('/auth/authorize', new URL(await printed(lines)).search)
+    const tokens = async (page: Answer) => {
+      const { uri, sent } = backOf(await allow(jane, page))
+      expect(uri).toBe('http://127.0.0.1:3000/callback')
+      return JSON.parse(await printed([exchange], '', { CODE: sent.code! }))
+    }
+    const picker = await logIn(jane, await open([app, standalone]), 'jane', 'correct horse battery')
+    const choosing = formsOf(picker).findIndex(
+      ({ action, fields }) => action.endsWith('/authorize') && !fields.some(([name]) => name === 'decision'),
+    )
+    const consent = await jane.submit(picker, [['chosen_patient', `default/${SAMPLE}`]], choosing)
+    const first = await tokens(consent)
+    expect(first).toMatchObject({ patient: SAMPLE, scope: 'launch/patient patient/*.rs' })
+    expect(await tokens(await open([app, launch, opened]))).toMatchObject({ patient: SAMPLE, scope: 'launch patient/*.rs' })
+    const headers = { authorization: `Bearer ${first.access_token}` }
+    expect((await fetch(`${server.base}/Patient/${SAMPLE}`, { headers })).status).toBe(200)
+  })
+})
+
+const COMMANDS = ['start', 'token', 'launch', 'load', 'backup', 'restore', 'accept-clock']
+const BELOW = [
+  ...['add', 'list', 'rotate', 'remove'].map((each) => ['client', each]),
+  ...['add', 'list', 'password', 'remove'].map((each) => ['user', each]),
+  ...['list', 'rotate'].map((each) => ['keys', each]),
+]
+
+it.each([...COMMANDS.map((each) => [each]), ...BELOW])(
+  'the help of %s %s ends with an example that names options it has',
+  async (...names) => {
+    const command = names.filter((each) => typeof each === 'string')
+    const { code, out } = await fhir(...command, '--help')
+    const [options = '', examples = ''] = out.split('For example:\n')
+    const own = examples.split('\n').filter((line) => line.includes(` -- ${command.join(' ')}`) || line.includes('npm start '))
+    expect([code, own.length > 0]).toEqual([0, true])
+    for (const [option] of own
+      .join('\n')
+      .replaceAll(/ -- /g, ' ')
+      .matchAll(/--[a-z-]+/g))
+      expect(options).toContain(`${option} `)
+  },
+)
