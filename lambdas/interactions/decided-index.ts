@@ -3,19 +3,25 @@
  * values of a version, for its expression failed or took too long there, nothing is made conditional on it.
  */
 import { fhirError } from '../fhir/outcome.ts'
-import { failureOf, type IndexProgress } from '../ports/reindex.ts'
+import { failureOf, type IndexProgress, type Unreadable } from '../ports/reindex.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import type { Matching } from '../search/plan.ts'
+import type { Matching, Predicate } from '../search/plan.ts'
+import { nameOf } from './key.ts'
 
 type Asked = Pick<Matching, 'types' | 'where'>
 
-/** FhirError 403: see mustBeDecided. */
+/** FhirError 403: see mustBeDecided. Of what may be found: what is hidden from who asks decides nothing, and is told to nobody. */
 export function decidedIndex(index: SearchIndex, progress: IndexProgress): SearchIndex {
-  const decided = async <Found>(asked: Asked & Pick<Matching, 'tenant'>, found: Promise<Found>): Promise<Found> => {
-    if (ownCodesIn(asked).length === 0) return found
+  const decided = async <Found>(asked: Matching, found: Promise<Found>): Promise<Found> => {
+    const codes = ownCodesIn(asked)
+    if (codes.length === 0) return found
     // What was indexed while it was searched for has failed by now, if it did.
     const [result, { unreadable }] = [await found, await progress.status(asked.tenant)]
-    for (const { type, reason } of unreadable) mustBeDecided(asked, type, (code) => reason.startsWith(failureOf(code)))
+    const undecided = unreadable.filter(
+      ({ type, reason }) => asked.types.includes(type) && codes.some((code) => reason.startsWith(failureOf(code))),
+    )
+    for (const { type, reason } of await findable(index, asked, undecided))
+      mustBeDecided(asked, type, (code) => reason.startsWith(failureOf(code)))
     return result
   }
   return {
@@ -26,6 +32,16 @@ export function decidedIndex(index: SearchIndex, progress: IndexProgress): Searc
     groups: (plan) => decided(plan, index.groups(plan)),
     distinct: (matching, field, limit) => decided(matching, index.distinct(matching, field, limit)),
   }
+}
+
+/** Those that who asks may find. */
+async function findable(index: SearchIndex, { tenant, access }: Matching, all: readonly Unreadable[]): Promise<readonly Unreadable[]> {
+  if (access === 'everything' || all.length === 0) return all
+  const types = [...new Set(all.map(({ type }) => type))]
+  const where: Predicate = { kind: 'key', field: '_id:code', oneOf: all.map(({ id }) => id) }
+  const { hits } = await index.find({ tenant, types, where, access, order: [], limit: all.length * types.length, total: 'none' })
+  const names = new Set(hits.map(nameOf))
+  return all.filter((each) => names.has(nameOf(each)))
 }
 
 /** FhirError 403 where a parameter that is asked for has no values of a resource of this type. `isUnknown`: whether that is so, by its code. */

@@ -12,7 +12,7 @@ import type { Hit, IndexDocument, SearchIndex } from '../ports/search-index.ts'
 import { evaluate, positionOf } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
-import { comparePositions, type Plan, type Position, whereOf } from '../search/plan.ts'
+import { comparePositions, type Plan, type Position, ruleOf, whereOf } from '../search/plan.ts'
 import type { ReadingOf } from '../search/reading.ts'
 import { mustBeDecided } from './decided-index.ts'
 import { nameOf } from './key.ts'
@@ -54,7 +54,9 @@ export function latestIndex(parts: LatestParts): SearchIndex {
     async find(plan) {
       const latest = (await Promise.all(plan.types.map((type) => latestOf(plan.tenant, type)))).flat()
       if (latest.length === 0) return index.find(plan)
-      for (const { type, failed } of latest) mustBeDecided(plan, type, (code) => failed.includes(code))
+      for (const { type, failed, document } of latest)
+        if (document !== undefined && failed.length > 0 && evaluate(ruleOf(plan.access, type), document))
+          mustBeDecided(plan, type, (code) => failed.includes(code))
       const known = await othersOf(index, plan, new Set(latest.map(({ name }) => name)))
       const hits = [...known, ...latest.flatMap((each) => hitOf(each, plan))].toSorted((a, b) =>
         comparePositions(a.position, b.position, plan.order),

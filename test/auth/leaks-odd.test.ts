@@ -14,10 +14,15 @@ const about = (patient: string, more: Json = {}): Json =>
   observation('laboratory', { subject: { reference: `Patient/${patient}` }, ...more })
 const put = (json: Json): Promise<Answer> => site.ask(OPERATOR, 'PUT', `/${json.resourceType}/${json.id}`, { body: json })
 
-async function opened(settings: Readonly<Record<string, string>> = {}): Promise<void> {
-  site = await openSite({ settings })
+async function opened(settings: Readonly<Record<string, string>> = {}, report?: (error: unknown) => void): Promise<void> {
+  site = await openSite({ settings, ...(report && { report }) })
   for (const id of ['a', 'b']) await put({ resourceType: 'Patient', id })
 }
+
+const parameter = (code: string, type: string, expression: string): Json => ({
+  ...{ resourceType: 'SearchParameter', id: code, url: `urn:${code}`, name: 'own', status: 'active', description: 'x' },
+  ...{ code, base: ['Observation'], type, expression },
+})
 
 it.each([
   ['POST', 'Observation', { 'if-none-exist': 'identifier=same' }],
@@ -43,18 +48,8 @@ it('a condition on a parameter somebody defined grants nothing while it is not t
     return [read.status, (body.entry ?? []).map(({ resource }: Json) => resource.id).join()]
   }
   expect(await found()).toEqual([404, ''])
-  const parameter = {
-    ...{
-      resourceType: 'SearchParameter',
-      id: 'note-author',
-      url: 'urn:note-author',
-      name: 'noteAuthor',
-      status: 'active',
-      description: 'x',
-    },
-    ...{ code: 'note-author', base: ['Observation'], type: 'string', expression: 'Observation.note.author.ofType(string)' },
-  }
-  expect((await put(parameter)).status).toBe(201)
+  const author = parameter('note-author', 'string', 'Observation.note.author.ofType(string)')
+  expect((await put(author)).status).toBe(201)
   const states = new Set<string>()
   for (let i = 0; i < 1_000 && !states.has('200 noted'); i++) states.add((await found()).join(' '))
   // Nothing while it is made, then what it is about, and never the other.
@@ -64,6 +59,27 @@ it('a condition on a parameter somebody defined grants nothing while it is not t
   let last: readonly unknown[] = []
   for (let i = 0; i < 1_000 && last.join(' ') !== '404 '; i++) last = await found()
   expect(last).toEqual([404, ''])
+})
+
+it('a resource on which a parameter fails stops conditional interactions of those only who may find it', async () => {
+  const reports: string[] = []
+  await opened({}, (error) => void reports.push(String(error)))
+  const expression = 'Observation.repeat(note).text.where($this is string).single()'
+  expect((await put(parameter('one-note', 'string', expression))).status).toBe(201)
+  const notes = [{ text: 'one' }, { text: 'two' }]
+  const create = async (who: Who, id: string) => {
+    const sent = { body: about('a', { id }), headers: { 'if-none-exist': 'one-note=never' } }
+    return (await site.ask(who, 'POST', '/Observation', sent)).status
+  }
+  const status = async () => (await site.ask(OPERATOR, 'GET', '/$reindex-status')).text
+  for (let i = 0; i < 1_000 && !(await status()).includes('"active"'); i++);
+  await put(about('b', { id: 'hidden', note: notes }))
+  expect(await status()).toContain('Observation/hidden/_history/1')
+  expect(await create(OPERATOR, 'first')).toBe(403)
+  expect(await create(APP, 'first')).toBe(201)
+  await put(about('a', { id: 'shown', note: notes }))
+  expect(await create(APP, 'second')).toBe(403)
+  expect([...new Set(reports)]).toEqual(['Error: a Observation could not be indexed: parameter one-note: Error'])
 })
 
 it('what is hidden refers to it: the deletion is refused, and who refers is named where one may be seen', async () => {

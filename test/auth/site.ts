@@ -97,6 +97,12 @@ export type SiteOptions = {
   readonly seal?: Seal
   /** Watches what is asked of the stores. */
   readonly around?: (stores: Stores) => Stores
+  /** Gets what breaks; absent: nothing may. */
+  readonly report?: (error: unknown) => void
+}
+
+const fail = (error: unknown): never => {
+  throw error
 }
 
 export async function openSite({
@@ -104,24 +110,22 @@ export async function openSite({
   clock = new WatchedClock(),
   seal,
   around = (stores) => stores,
+  report = fail,
 }: SiteOptions = {}): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), 'fhir-site-'))
   const data = await openDataFolder(folder)
   const audited: AuditRecord[] = []
   const { authenticator, tokenOf } = tokens()
   const config = readConfig({ FHIR_ACCESS: 'token', FHIR_TENANCY: 'on', ...settings })
-  const fail = (error: unknown): never => {
-    throw error
-  }
   const stores = await openStores({
     path: data.path,
     now: () => clock.now(),
     reading: readingOf(config, BASE),
     budget: config.searchBudget,
-    report: fail,
+    report,
   })
   const parts = {
-    ...{ config, baseUrl: BASE, clock, report: fail },
+    ...{ config, baseUrl: BASE, clock, report },
     authorization: { authenticator, endpoints: {} } as unknown as HomeParts['authorization'],
     audit: { prepare: () => undefined, record: (entry: AuditRecord) => void audited.push(entry) } as unknown as HomeParts['audit'],
     seal: seal ?? new AesSeal(randomBytes(32)),

@@ -51,7 +51,9 @@ describe('the latest writes', () => {
     const custom = customMappings(definition, 'a')
     const index = new SqliteSearchIndex(':memory:')
     atEnd(() => index.close())
-    const several = versionOf(writeOf(patientOf('several', 'a'), { body: { resourceType: 'Patient', name: [{ given: ['A', 'B'] }] } }))
+    const several = versionOf(
+      writeOf(patientOf('several', 'a'), { body: { resourceType: 'Patient', id: 'several', name: [{ given: ['A', 'B'] }] } }),
+    )
     const latest = latestIndex({
       index,
       resources: { recent: async function* () { yield several } },
@@ -59,17 +61,22 @@ describe('the latest writes', () => {
       expressions: EXPRESSIONS,
       reading: () => ({ custom }),
     }) // biome-ignore format: one index
-    const asked = (field: string, type = 'Patient') =>
+    const asked = (field: string, access: Plan['access'] = 'everything', type = 'Patient') =>
       latest.find({
         tenant: 'a',
         types: [type],
         where: { kind: 'key', field, oneOf: ['a'] },
-        access: 'everything',
+        access,
         order: [],
         limit: 2,
         total: 'none',
       })
-    await expect(asked(`${custom[0]!.field}:exact`)).rejects.toThrow('The parameter own has no values of some Patient resources')
+    const own = `${custom[0]!.field}:exact`
+    const onlyOf = (id: string): Plan['access'] => ({ Patient: { kind: 'key', field: '_id:code', oneOf: [id] } })
+    await expect(asked(own)).rejects.toThrow('The parameter own has no values of some Patient resources')
+    await expect(asked(own, onlyOf('several'))).rejects.toThrow('The parameter own has no values of some Patient resources')
+    // What is hidden decides nothing.
+    expect((await asked(own, onlyOf('other'))).hits).toEqual([])
     expect((await asked('family:exact')).hits).toEqual([])
   })
 
