@@ -31,7 +31,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   },
   expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/, exports: ['expressionRunner'] },
   'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
-  'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/fetch-document\.ts$/ },
+  'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }
 

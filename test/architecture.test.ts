@@ -7,7 +7,8 @@ import { describe, expect, it } from '@jest/globals'
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/fhir': ['fast-json-patch', 'fhirpath', 'node:vm'],
   'lambdas/search': ['lambdas/fhir', 'lambdas/ports', 'search-mappings', '@lhncbc/ucum-lhc', 'node:crypto'],
-  'lambdas/ports': ['lambdas/fhir', 'lambdas/search'],
+  // What an address is: nothing is opened.
+  'lambdas/ports': ['lambdas/fhir', 'lambdas/search', 'node:net'],
   // Who may do what: scopes, rules, verified tokens.
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
   // The authorization server. It knows nothing of searches.

@@ -1,7 +1,7 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
-import { hostsOf } from '../adapters/https/private-hosts.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
+import { hostsOf } from '../ports/private-hosts.ts'
 
 /** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
 export type SettingKind =

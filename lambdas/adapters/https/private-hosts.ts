@@ -1,6 +1,7 @@
 /** Hosts behind our own walls that may be asked all the same: those a person has written down, by name, or by networks as `10.1.0.0/16`. */
 import { lookup } from 'node:dns/promises'
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIPv6 } from 'node:net'
+import { networkOf } from '../../ports/private-hosts.ts'
 import { isPublic } from './public-address.ts'
 
 /** `host`: as it stands in the URL. */
@@ -24,28 +25,6 @@ export async function wallBefore(url: string, mayReach: MayReach): Promise<strin
   const walled = found.find(({ address }) => !mayReach(address, host))
   return walled === undefined ? undefined : notReached(walled.address, host)
 }
-
-/** Names and networks, separated by commas. undefined where one is neither. */
-export function hostsOf(text: string): readonly string[] | undefined {
-  const hosts = text
-    .split(',')
-    .map((each) => each.trim().toLowerCase())
-    .filter((each) => each !== '')
-  return hosts.every((each) => networkOf(each) !== undefined || isName(each)) ? hosts : undefined
-}
-
-type Network = { readonly address: string; readonly length: number }
-
-function networkOf(text: string): Network | undefined {
-  const [address = '', length, ...rest] = text.split('/')
-  const version = isIP(address)
-  const longest = version === 4 ? 32 : 128
-  if (version === 0 || rest.length > 0 || !/^\d{1,3}$/.test(length ?? '0') || Number(length ?? 0) > longest) return undefined
-  return { address, length: length === undefined ? longest : Number(length) }
-}
-
-/** What ends in digits is an address that is written otherwise. */
-const isName = (text: string): boolean => /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(text) && !/(?:^|\.)\d+$/.test(text) && text.length <= 253
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
 
