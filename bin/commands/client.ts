@@ -58,6 +58,7 @@ const add = new Command('add')
   .action(async (clientId: string, options: Added) => {
     const added = await administered(options, (ports) => addClient(ports, requestOf(clientId, options)), true)
     tell(added, options, `The client ${clientId} is registered`)
+    if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
     await warnOfWall(added)
   })
 

@@ -1,7 +1,7 @@
 /** `fhir user`: who may log in. */
 import { Command } from 'commander'
-import { addUser, changePassword, removeUser } from '../../lambdas/runtime/administration.ts'
-import { say } from '../output.ts'
+import { addUser, changePassword, registeredUser, removeUser } from '../../lambdas/runtime/administration.ts'
+import { say, warn } from '../output.ts'
 import { typedPassword } from '../typed-line.ts'
 import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
 import { withExamples } from './options.ts'
@@ -19,9 +19,13 @@ const add = new Command('add')
   )
   .action(async (name: string, { scope = [], tenant = ['default'], fhirUser, ...place }: Added) => {
     const request = { name, scopes: scope, tenants: tenant, ...(fhirUser === undefined ? {} : { fhirUser }) }
+    // What is wrong with it is said before anybody types.
+    registeredUser(request, { subject: '', password: '', changedAt: 0 })
     const password = await typedPassword(`Password of ${name}`)
     const user = await administered(place, (ports) => addUser(ports, request, password), true)
     say(`The user ${user.name} is added\n`)
+    if (fhirUser === undefined || fhirUser.startsWith('Person/'))
+      warn(`tokens of ${user.name} open nothing: --fhir-user says who the user is, as Practitioner/1`)
   })
 
 const list = new Command('list')
@@ -40,8 +44,10 @@ const password = new Command('password')
   .description("change a user's password, asked for or read from a pipe; the user's tokens count no more")
   .argument('<name>', 'of the user')
   .action(async (name: string, options: PlaceOptions) => {
-    const typed = await typedPassword(`New password of ${name}`)
-    await administered(options, (ports) => changePassword(ports, name, typed))
+    await administered(options, async (ports) => {
+      if ((await ports.users.get(name.toLowerCase())) === undefined) throw new Error(`There is no user ${name}`)
+      await changePassword(ports, name, await typedPassword(`New password of ${name}`))
+    })
     say(`The password of ${name} is changed, and what was issued before counts no more\n`)
   })
 

@@ -1,6 +1,5 @@
 /** Who may use an embedded server, and its signing keys: in its data folder, also while it runs, which goes by it at once. */
 import { existsSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
@@ -14,6 +13,7 @@ import type { AdministrationPorts } from '../auth/administration.ts'
 import { Passwords } from '../auth/passwords.ts'
 import type { Grants } from '../ports/grants.ts'
 import { readConfig } from './config.ts'
+import { nameOfOperator } from './operator.ts'
 
 export {
   addClient,
@@ -31,6 +31,7 @@ export {
 export { clientKeysOf } from '../auth/client-keys.ts'
 export { COPIES_LIVE, FOUND_WITHIN, usedAt } from '../auth/key-rotation.ts'
 export type { Launch } from '../auth/launches.ts'
+export { registeredUser } from '../auth/registration.ts'
 export type { Client } from '../ports/clients.ts'
 
 /** In a data folder. */
@@ -79,12 +80,3 @@ const makeFolderFor = (folder: string): Promise<void> =>
   makeFolder(folder).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`The data folder ${folder} cannot be made (${error.code})`, { cause: error })
   })
-
-/** Some users of containers have a number and no name. */
-export function nameOfOperator(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return String(process.getuid?.() ?? 'unknown')
-  }
-}

@@ -44,8 +44,8 @@ export type AuthorizationParts = {
 /** `operator`: who says so. */
 export type Launched = { readonly launch: Launch; readonly operator: string }
 
-/** `tenant`: where each has its own. */
-export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string }
+/** `tenant`: where each has its own. `operator`: who asks; absent: the server itself. */
+export type Asked = { readonly isAdministrator: boolean; readonly tenant?: string; readonly operator?: string }
 
 export type Authorization = {
   readonly authenticator: Authenticator
@@ -139,7 +139,8 @@ const OPERATOR: Client = {
   changedAt: 0,
 }
 
-async function issue(ports: AuthPorts, { audit, baseUrl }: AuthorizationParts, { isAdministrator, tenant = '*' }: Asked): Promise<string> {
+async function issue(ports: AuthPorts, { audit, baseUrl }: AuthorizationParts, asked: Asked): Promise<string> {
+  const { isAdministrator, tenant = '*', operator } = asked
   const scopes = ['system/*.cruds', ...(isAdministrator ? [ADMIN] : [])]
   const at = ports.clock.now()
   await audit.prepare(at)
@@ -155,7 +156,8 @@ async function issue(ports: AuthPorts, { audit, baseUrl }: AuthorizationParts, {
     about: { clientId: OPERATOR.id },
     life: LONGEST_ACCESS,
   })
-  const who = { tenant: tenant === '*' ? '' : tenant, client: OPERATOR.id, scopes: scopes.join(' ') }
+  const by = operator === undefined ? {} : { operator }
+  const who = { tenant: tenant === '*' ? '' : tenant, client: OPERATOR.id, scopes: scopes.join(' '), ...by }
   await audit.record({ at, requestId: ports.clock.newId(), ...who, interaction: 'token', status: 200, duration: ports.clock.now() - at })
   return token
 }

@@ -1,10 +1,12 @@
 /** How who may read what a server keeps gets a token of it. */
 import type { Command } from '../adapters/filesystem/command-socket.ts'
 import type { Asked, Authorization } from './authorization.ts'
+import { nameOfOperator } from './operator.ts'
 import { heardAt, type Place } from './running-server.ts'
 
 /** undefined: no server runs there. Error: why it gives none. */
-export const tokenOfServer = (place: Place, asked: Asked): Promise<string | undefined> => heardAt(place, 'token', JSON.stringify(asked))
+export const tokenOfServer = (place: Place, asked: Asked): Promise<string | undefined> =>
+  heardAt(place, 'token', JSON.stringify({ ...asked, operator: nameOfOperator() }))
 
 /** What a server does for it. */
 export const tokenCommands = ({ issue }: Pick<Authorization, 'issue'>): Readonly<Record<'token', Command>> => ({

@@ -53,7 +53,7 @@ describe('fhir client', () => {
   it('says where a server would find a wall before the keys of a client', async () => {
     const added = await fhir('client', 'add', 'app', '--jwks-uri', 'https://10.0.0.5/keys', '--scope', 'system/*.rs', '--data', newFolder())
     const why = 'its keys will not be fetched: address 10.0.0.5 is private; see FHIR_PRIVATE_HOSTS of the server'
-    expect([added.code, added.err]).toEqual([0, `fhir: ${why}\n`])
+    expect([added.code, added.err.split('\n').at(-2)]).toEqual([0, `fhir: ${why}`])
   })
 
   it('prints one object with --json, of everything that was said', async () => {
@@ -161,7 +161,23 @@ describe('fhir user', () => {
     const none = failing('No password came: type it, or send it through a pipe, as one line')
     for (const input of ['', '\n', '\ncorrect horse\n']) expect(await typed(input, ...add)).toEqual(none)
     expect((await typed('correct horse', ...add, '--password', 'x')).err).toContain("unknown option '--password'")
+    // Before anybody types.
+    expect((await typed('', 'user', 'add', 'alice', '--scope', 'none', '--data', data)).err).toBe(
+      'fhir: "none" is no scope of this server\n',
+    )
     expect(await opened(data).users.list()).toEqual([])
+    expect((await typed('', 'user', 'password', 'bob', '--data', data)).err).toBe('fhir: There is no user bob\n')
+  })
+
+  it('tells of a user and of an app that are good for nothing yet', async () => {
+    const data = newFolder()
+    for (const [name, ...who] of [['bob'], ['per', '--fhir-user', 'Person/1']])
+      expect((await typed('correct horse', 'user', 'add', name!, '--scope', 'user/*.rs', ...who, '--data', data)).err).toContain(
+        `fhir: tokens of ${name} open nothing: --fhir-user says who the user is, as Practitioner/1\n`,
+      )
+    expect((await fhir('client', 'add', 'app', '--public', '--scope', 'launch', '--data', data)).err).toBe(
+      'fhir: nobody can log in with app without a --redirect-uri\n',
+    )
   })
 
   /** As a person types at a terminal: an answer to each question. */

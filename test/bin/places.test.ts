@@ -8,6 +8,7 @@ import { itNeeding } from '../fixtures/needing.ts'
 import { type Ended, fhir, startedWithTokens, typed } from './process.ts'
 
 const ADD = ['client', 'add', 'app', '--secret', '--scope', 'system/*.rs']
+const USER = ['user', 'add', 'ann', '--scope', 'user/*.rs', '--fhir-user', 'Practitioner/1']
 
 /** Each of those that say who may use a server, but those that make the first of something. */
 const CHANGES = [
@@ -36,7 +37,7 @@ describe('A command', () => {
     const data = join(newFolder(), 'of', 'nobody')
     const made = `fhir: there was no data in ${data}, and it is made, for a server that is started with --data ${data}\n`
     expect((await fhir(...ADD, '--data', data)).err).toBe(made)
-    expect((await typed('correct horse\n', 'user', 'add', 'ann', '--scope', 'user/*.rs', '--data', data)).err).toBe('')
+    expect((await typed('correct horse\n', ...USER, '--data', data)).err).toBe('')
     expect((await fhir('keys', 'rotate', '--data', data)).err).toBe('')
   })
 
@@ -63,7 +64,7 @@ describe('A command', () => {
     const { client_id, client_secret } = JSON.parse((await fhir(...ADD, '--json', ...at)).out)
     const form = { grant_type: 'client_credentials', client_id, client_secret }
     expect((await fetch(`${base}/auth/token`, { method: 'POST', body: new URLSearchParams(form) })).status).toBe(200)
-    expect(await typed('correct horse\n', 'user', 'add', 'ann', '--scope', 'user/*.rs', ...at)).toMatchObject({ code: 0, err: '' })
+    expect(await typed('correct horse\n', ...USER, ...at)).toMatchObject({ code: 0, err: '' })
     expect(await fhir('keys', 'rotate', ...at)).toMatchObject({ code: 0, err: '' })
     const listed = await Promise.all(['client', 'user', 'keys'].map((what) => fhir(what, 'list', ...at)))
     expect(listed.map(({ out }) => out.trim().split('\n').length)).toEqual([3, 2, 3])

@@ -137,7 +137,10 @@ describe('A server that asks for tokens', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
     expect(records).toContainEqual(
-      expect.objectContaining({ interaction: 'token', client: 'fhir:token', scopes: 'system/*.cruds system/admin', status: 200 }),
+      expect.objectContaining({
+        ...{ interaction: 'token', client: 'fhir:token', operator: userInfo().username },
+        ...{ scopes: 'system/*.cruds system/admin', status: 200 },
+      }),
     )
     const launches = records.filter(({ interaction }) => interaction === 'launch')
     const common = { client: 'demo', operator: userInfo().username, status: 200, outcome: 'done' }
