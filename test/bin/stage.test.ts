@@ -53,6 +53,21 @@ await onDynamo(async (engine) => {
       expect([await clients.list(), (await revocations.revoked(['client:app'])).size]).toEqual([[], 1])
     })
 
+    it('an app is launched, which is recorded; the data are looked at when it comes', async () => {
+      const app = ['client', 'add', 'app', '--public', '--scope', 'launch', '--redirect-uri', 'https://a.example/']
+      expect((await fhir('', ...app, '--stage', 'test')).code).toBe(0)
+      const launched = await fhir('', 'launch', '--client', 'app', '--patient', 'p', '--stage', 'test')
+      expect([launched.err, launched.out]).toEqual(['', expect.stringMatching(/^[\w-]{43}\n$/)])
+      expect(await fhir('', 'launch', '--client', 'nobody', '--stage', 'test')).toEqual({
+        code: 1,
+        out: '',
+        err: 'fhir: There is no client nobody\n',
+      })
+      const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
+      const launches = Items.filter(({ pk, interaction }) => String(pk).startsWith('AUDIT#') && interaction === 'launch')
+      expect(launches).toEqual([expect.objectContaining({ client: 'app', patient: 'p', status: 200, outcome: 'done' })])
+    })
+
     it('users are added with a password', async () => {
       expect((await fhir('correct horse\n', 'user', 'add', 'alice', '--scope', 'user/*.rs', '--stage', 'test')).code).toBe(0)
       expect(await new Passwords().check('correct horse', (await users.get('alice'))?.password)).toBe(true)
