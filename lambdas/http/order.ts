@@ -92,6 +92,7 @@ export type StepName =
   | 'recordAudit'
   | 'allowOrigins'
   | 'writeResponse'
+  | 'levelTime'
   | 'describeErrors'
   | 'checkHost'
   | 'refuse'
@@ -122,6 +123,7 @@ const ROWS: readonly Row[] = [
   use('recordAudit',         EVERY                                ),
   use('allowOrigins',        EVERY                                ),
   use('writeResponse',       EVERY                                ),
+  use('levelTime',           READ, PATCH                          ),
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),

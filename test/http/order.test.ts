@@ -88,6 +88,11 @@ it('records and describes everything outermost, and checks before it reads a bod
   expect(entryStepsOf('update')).toEqual(['checkType', 'parsePreferences', 'parsePreconditions', 'checkScope', 'validateResource'])
 })
 
+it('evens out how long it takes to say that nothing is there, whatever step says it', () => {
+  for (const code of ['read', 'vread', 'history-instance', 'patch'] as const)
+    expect(stepsOf(code).slice(2, 5)).toEqual(['writeResponse', 'levelTime', 'describeErrors'])
+})
+
 it('knows who asks before anything of what was sent is read', () => {
   const reading = ['limitBody', 'parseForm', 'parseResource', 'parsePatch', 'awaitIndexToken', 'parsePreferences']
   for (const code of new Set(ROUTES.map(({ interaction }) => interaction))) {

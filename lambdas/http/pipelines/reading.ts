@@ -9,6 +9,7 @@ import { checkScope } from '../steps/check-scope.ts'
 import { checkType } from '../steps/check-type.ts'
 import { describeErrors } from '../steps/describe-errors.ts'
 import type { TokenParts } from '../steps/index-token.ts'
+import { levelTime } from '../steps/level-time.ts'
 import { negotiateFormat } from '../steps/negotiate-format.ts'
 import { parsePreconditions } from '../steps/parse-preconditions.ts'
 import { parsePreferences } from '../steps/parse-preferences.ts'
@@ -41,6 +42,7 @@ export const readingSteps = ({ audit, clock, authenticator, origins, loopbackOnl
   recordAudit: recordAudit(audit, clock),
   allowOrigins: allowOrigins(origins),
   writeResponse,
+  levelTime: levelTime(),
   describeErrors: describeErrors(report),
   checkHost: checkHost(loopbackOnly),
   refuse,
