@@ -70,19 +70,17 @@ async function checkReferences({ resources, baseUrl }: CheckPorts, writes: reado
   const broken = asked.filter(({ reference }) => own.get(reference) ?? missing.has(reference))
   const [first] = broken
   if (first === undefined) return
-  throw new BrokenReference(
-    422,
-    first.write,
-    broken
-      .filter(({ write }) => write === first.write)
-      .map(({ reference, path }) => ({
-        severity: 'error',
-        code: 'business-rule',
-        expression: path,
-        text: `There is no ${reference} to refer to`,
-      })),
-  )
+  const told = await isTold(resources, writes[first.write]!, by)
+  const missed = told ? broken.filter(({ write }) => write === first.write) : []
+  const issues = missed.map(({ reference, path }) => ({ ...BROKEN, expression: path, text: `There is no ${reference} to refer to` }))
+  throw new BrokenReference(422, first.write, told ? issues : [{ ...BROKEN, text: 'What it refers to is not all there' }])
 }
+
+const BROKEN = { severity: 'error', code: 'business-rule' } as const
+
+/** Who patches what it may not see has not sent its references. */
+const isTold = async (resources: SeenBy, write: Write, by: Looking): Promise<boolean> =>
+  write.expected === 0 || (await resources(by, 'r').current([write]))[0] !== undefined
 
 /** 409: a resource is deleted that others refer to. Only one that may be seen is named. */
 async function checkDeletions({ index }: CheckPorts, writes: readonly Write[], by: Looking): Promise<void> {

@@ -150,6 +150,19 @@ it('who may change what it may not see learns nothing of its values by patches',
   expect(failures[0]).toMatchObject({ status: 422 })
 })
 
+it('nor what it refers to, where references must lead somewhere', async () => {
+  await opened({ FHIR_REFERENTIAL_INTEGRITY: 'on' })
+  await put(about('b', { id: 'theirs' }))
+  await put(about('a', { id: 'mine', derivedFrom: [{ reference: 'Observation/theirs' }] }))
+  const patchBy = (scopes: string) =>
+    site.ask({ ...APP, scopes }, 'PATCH', '/Observation/mine', {
+      body: Buffer.from(JSON.stringify([{ op: 'add', path: '/language', value: 'de' }])),
+      headers: { 'content-type': 'application/json-patch+json' },
+    })
+  expect(await patchBy('patient/Observation.u')).toMatchObject({ status: 422, text: expect.not.stringContaining('theirs') })
+  expect(await patchBy('patient/Observation.ru')).toMatchObject({ status: 422, text: expect.stringContaining('Observation/theirs') })
+})
+
 it.each(['r', 's'])('who may see it by %s is told', async (letter) => {
   await opened({ FHIR_NO_OP_UPDATES: 'ignore' })
   await put(about('a', { id: 'mine', note: [{ text: 'secret' }] }))
