@@ -169,7 +169,7 @@ type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject' 
 /** What is refused has changed nothing, and leaves no record; what breaks may have. */
 async function recorded<T>(ports: RecordingPorts, what: Recorded, change: () => Promise<T>): Promise<T> {
   const at = ports.clock.now()
-  await ports.audit.prepare(at)
+  await ports.audit.prepare(at, what.interaction)
   const end = (status: number, outcome: string) => ports.audit.record(recordOf(ports, what, { at, status, outcome }))
   try {
     const result = await change()

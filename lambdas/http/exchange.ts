@@ -4,6 +4,7 @@ import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
 import type { Asked, Caller, FhirRequest, FhirResponse } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
+import type { VersionKey } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
 export type HttpRequest = {
@@ -65,6 +66,8 @@ export type Exchange = {
   token: VerifiedToken | undefined
   /** What an endpoint of the authorization server found out, for the audit record. */
   noted: Noted
+  /** The versions the request made. */
+  written: readonly VersionKey[]
   shape: Shape
 }
 

@@ -27,8 +27,11 @@ export type AuditRecord = {
   /** In context: an id. */
   readonly patient?: string
   readonly interaction: string
-  /** `Patient/1`: the resource the URL names, where it names one. */
+  /** `Patient/1`: the resource the URL names, or the one that was written. */
   readonly key?: string
+  /** Of a Bundle: the resources that were written, the first ones where they are many, and how many there are. */
+  readonly keys?: readonly string[]
+  readonly written?: number
   readonly status: number
   /** Of the authorization server: what became of it, as `invalid_client` or `logged in`. */
   readonly outcome?: string
@@ -36,9 +39,13 @@ export type AuditRecord = {
   readonly duration: number
 }
 
+/** Bytes of JSON: of all `keys`, and of a record, which never is longer. */
+export const LONGEST_KEYS = 50_000
+export const longestRecord = (interaction: string): number => (interaction === 'bundle' ? 8_000 + LONGEST_KEYS : 8_000)
+
 export interface AuditLog {
-  /** Before anything is done for a request that arrived at this instant (ms since 1970). */
-  prepare(at: number): Promise<void> | undefined
+  /** Before anything is done for a request that arrived at this instant (ms since 1970). `interaction`: that of its record. */
+  prepare(at: number, interaction: string): Promise<void> | undefined
   record(entry: AuditRecord): Promise<void> | undefined
   close(): Promise<void>
 }

@@ -143,7 +143,7 @@ async function issue(ports: AuthPorts, { audit, baseUrl }: AuthorizationParts, a
   const { isAdministrator, tenant = '*', operator } = asked
   const scopes = ['system/*.cruds', ...(isAdministrator ? [ADMIN] : [])]
   const at = ports.clock.now()
-  await audit.prepare(at)
+  await audit.prepare(at, 'token')
   const { token } = await accessToken(ports, {
     client: OPERATOR,
     by: 'assertion',

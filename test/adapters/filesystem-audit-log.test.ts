@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { AuditFile } from '../../lambdas/adapters/filesystem/audit-file.ts'
 import { FilesystemAuditLog } from '../../lambdas/adapters/filesystem/audit-log.ts'
-import type { AuditDurability, AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import { type AuditDurability, type AuditRecord, longestRecord } from '../../lambdas/ports/audit-log.ts'
 import { auditLogContract } from '../contracts/audit-log.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
 
@@ -90,8 +90,8 @@ describe('Audit records in files', () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
     const at = Date.parse('2024-02-28')
-    await log.prepare(at)
-    await log.prepare(at)
+    await log.prepare(at, 'read')
+    await log.prepare(at, 'read')
     let later: Promise<void> | undefined
     handles.write = async () => {
       later ??= log.record({ ...entry, at, requestId: 'later' })
@@ -116,18 +116,46 @@ describe('Audit records in files', () => {
     expect(told.filter((line) => line.includes('are lost'))).toEqual(['Error: 3 audit records are lost: the disk takes none'])
   })
 
+  it('strict, have room for the longest there are, once they are prepared, however many are under way', async () => {
+    const folder = newFolder()
+    const at = Date.parse('2024-02-28')
+    const longest = (interaction: string, requestId: string): AuditRecord => {
+      const record = { ...entry, at, interaction, requestId, scopes: '' }
+      const date = new Date(at).toISOString()
+      return { ...record, scopes: 'x'.repeat(longestRecord(interaction) - JSON.stringify({ ...record, at: date }).length) }
+    }
+    const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
+    const kinds = ['read', 'bundle', 'token', 'bundle', 'read']
+    for (const kind of kinds) await log.prepare(at, kind)
+    const { size } = statSync(join(folder, '2024-02-28.jsonl'))
+    handles.write = async function (this: FileHandle, bytes: Uint8Array, offset: number, length: number, position: number) {
+      if (position + length > size) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+      return write.call(this, bytes, offset, length, position)
+    } as unknown as FileHandle['write']
+    const first = log.record(longest('read', 'r0'))
+    // There is no room for one more before those that were promised it are in.
+    const refused: unknown[] = []
+    for (let i = 0; i < 20; i++) await Promise.resolve(log.prepare(at, 'bundle')).catch((error) => refused.push(error))
+    await first
+    await Promise.all(kinds.slice(1).map((kind, i) => log.record(longest(kind, `r${i + 1}`))))
+    expect(refused.length).toBeGreaterThan(10)
+    mend()
+    await log.close()
+    expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4'])
+  })
+
   it('go on in a new file where somebody took away the one that was full', async () => {
     const folder = newFolder()
     const log = new FilesystemAuditLog({ folder, retentionDays: 2, durability: 'strict', onError: () => undefined })
     const at = Date.parse('2024-02-28')
-    await log.prepare(at)
+    await log.prepare(at, 'read')
     await log.record({ ...entry, at })
-    await log.prepare(at)
+    await log.prepare(at, 'read')
     fail()
     await expect(log.record({ ...entry, at, requestId: 'held' })).rejects.toThrow()
     mend()
     rmSync(join(folder, '2024-02-28.jsonl'))
-    await log.prepare(at)
+    await log.prepare(at, 'read')
     await log.record({ ...entry, at, requestId: 'next' })
     await log.close()
     expect(linesOf(join(folder, '2024-02-28.jsonl')).map((line) => JSON.parse(line).requestId)).toEqual(['held', 'next'])

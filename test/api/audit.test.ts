@@ -9,7 +9,14 @@ import { expect, it } from '@jest/globals'
 import { newFolder } from '../fixtures/at-end.ts'
 import { clientOf, itOfEmbedded, startServer } from './server.ts'
 
-type Written = { readonly interaction: string; readonly key?: string; readonly status: number; readonly requestId: string }
+type Written = {
+  readonly interaction: string
+  readonly key?: string
+  readonly keys?: readonly string[]
+  readonly written?: number
+  readonly status: number
+  readonly requestId: string
+}
 
 it('every request leaves one record, those too that were refused', async () => {
   const folder = newFolder()
@@ -21,6 +28,10 @@ it('every request leaves one record, those too that were refused', async () => {
   await get('/Patient/b', id('missing'))
   await get('/Patient?family=Secret', id('search'))
   await post('/Patient', '{', id('broken'))
+  const entries = ['d', 'e'].map((n) => ({ request: { method: 'PUT', url: `Patient/${n}` }, resource: { resourceType: 'Patient', id: n } }))
+  await post('/', { resourceType: 'Bundle', type: 'transaction', entry: entries }, id('transaction'))
+  const unwritten = { request: { method: 'DELETE', url: 'Patient/none' } }
+  await post('/', { resourceType: 'Bundle', type: 'batch', entry: [entries[0], unwritten] }, id('batch'))
   await get('/Patient/Secret Name HIV', id('no-id'))
   await get('/SecretName/1', id('no-type'))
   await get('/Nothing/1/2/3/4', id('no-route'))
@@ -50,7 +61,9 @@ it('every request leaves one record, those too that were refused', async () => {
     .split('\n')
     .map((line) => JSON.parse(line) as Written)
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
-  expect(records).toHaveLength(14)
+  const bundles = Object.fromEntries(records.map(({ requestId, keys, written }) => [requestId, [keys, written]]))
+  expect(bundles).toMatchObject({ transaction: [['Patient/d', 'Patient/e'], 2], batch: [['Patient/d'], 1], put: [undefined, undefined] })
+  expect(records).toHaveLength(16)
   expect(told).toMatchObject({
     put: ['update', 'Patient/a', 201],
     read: ['read', 'Patient/a', 200],

@@ -33,7 +33,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       const under = await create(durability)
       await Promise.all(
         names(60).map(async (id) => {
-          await under.log.prepare(AT)
+          await under.log.prepare(AT, 'read')
           await under.log.record(entry(id))
         }),
       )
@@ -44,12 +44,12 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
 
     it('of requests that came at once under one id are one for each', async () => {
       const under = await create(durability)
-      await under.log.prepare(AT)
+      await under.log.prepare(AT, 'read')
       under.fail()
       for (let i = 0; i < 2; i++) await Promise.resolve(under.log.record(entry('twice'))).catch(() => undefined)
       await under.written()
       under.mend()
-      await under.log.prepare(AT)
+      await under.log.prepare(AT, 'read')
       await under.log.record(entry('twice'))
       await under.log.close()
       expect(await idsIn(under)).toEqual(['twice', 'twice', 'twice'])
@@ -57,13 +57,13 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
 
     it('that cannot be written are told of, kept, and written later', async () => {
       const under = await create(durability)
-      await under.log.prepare(AT)
+      await under.log.prepare(AT, 'read')
       under.fail()
       await Promise.resolve(under.log.record(entry('held'))).catch(() => undefined)
       await under.written()
       expect([under.told.length, await idsIn(under)]).toEqual([1, []])
       under.mend()
-      await under.log.prepare(AT)
+      await under.log.prepare(AT, 'read')
       await under.log.record(entry('next'))
       await under.log.close()
       expect(await idsIn(under)).toEqual(['held', 'next'])
@@ -73,7 +73,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
   it(`${name}: batched records are nobody's to wait for, also when they cannot be written`, async () => {
     const { log, fail, mend } = await create('batched')
     fail()
-    expect([log.prepare(AT), log.record(entry('a'))]).toEqual([undefined, undefined])
+    expect([log.prepare(AT, 'read'), log.record(entry('a'))]).toEqual([undefined, undefined])
     mend()
     await log.close()
   })
@@ -82,7 +82,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
     it('are kept when they are acknowledged', async () => {
       const under = await create('strict')
       for (const [i, id] of names(5).entries()) {
-        await under.log.prepare(AT)
+        await under.log.prepare(AT, 'read')
         await under.log.record(entry(id))
         expect(await idsIn(under)).toEqual(names(i + 1))
       }
@@ -92,7 +92,7 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
       const under = await create('strict')
       const each = names(20).map(async (id, i) => {
         await setTimeout(i)
-        await under.log.prepare(AT)
+        await under.log.prepare(AT, 'read')
         await under.log.record(entry(id))
       })
       await Promise.all(each)
@@ -101,12 +101,12 @@ export function auditLogContract(name: string, create: (durability: AuditDurabil
 
     it('that cannot be kept are not acknowledged, and nothing else is begun until they can', async () => {
       const under = await create('strict')
-      await under.log.prepare(AT)
+      await under.log.prepare(AT, 'read')
       under.fail()
       await expect(under.log.record(entry('a'))).rejects.toThrow(NotRecorded)
-      for (let i = 0; i < 3; i++) await expect(under.log.prepare(AT)).rejects.toThrow(NotRecorded)
+      for (let i = 0; i < 3; i++) await expect(under.log.prepare(AT, 'read')).rejects.toThrow(NotRecorded)
       under.mend()
-      await under.log.prepare(AT)
+      await under.log.prepare(AT, 'read')
       await under.log.record(entry('b'))
       expect(await idsIn(under)).toEqual(['a', 'b'])
     })

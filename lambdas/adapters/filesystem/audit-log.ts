@@ -1,7 +1,7 @@
 /** Audit records as lines of JSON, one file per day (UTC), files removed after their retention. */
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AuditDurability, AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import { type AuditDurability, type AuditLog, type AuditRecord, longestRecord } from '../../ports/audit-log.ts'
 import { NotRecorded } from '../../ports/not-recorded.ts'
 import { AuditFile } from './audit-file.ts'
 
@@ -11,9 +11,6 @@ const FLUSH_EVERY = 200
 const RETRY_EVERY = 1_000
 /** Records unwritten back while the disk refuses them. */
 const MOST_HELD = 100_000
-/** Bytes of a record, line and all: its longest part is a request id of 128. */
-const LONGEST_LINE = 1_000
-
 export type FilesystemAuditLogOptions = {
   /** Made when missing. */
   readonly folder: string
@@ -36,7 +33,7 @@ export class FilesystemAuditLog implements AuditLog {
   #open: { readonly day: string; readonly file: AuditFile } | undefined
   /** Where the lines of files end that failed, by day. */
   readonly #ends = new Map<string, number>()
-  /** Records that were prepared, and have not come yet. */
+  /** Bytes for records that were prepared, and have not come yet. */
   #prepared = 0
   #isFailing = false
   #swept = ''
@@ -45,9 +42,9 @@ export class FilesystemAuditLog implements AuditLog {
     this.#options = options
   }
 
-  prepare(at: number): Promise<void> | undefined {
+  prepare(at: number, interaction: string): Promise<void> | undefined {
     if (this.#options.durability === 'batched') return undefined
-    return this.#prepare(dayOf(at))
+    return this.#prepare(dayOf(at), roomOf(interaction))
   }
 
   record(entry: AuditRecord): Promise<void> | undefined {
@@ -58,9 +55,14 @@ export class FilesystemAuditLog implements AuditLog {
       this.#writeSoon()
       return undefined
     }
-    this.#prepared = Math.max(0, this.#prepared - 1)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ day, line, written: (error) => (error === undefined ? resolve() : reject(error)) })
+      const written = (error?: Error): void => {
+        // Until then the line takes the room of another.
+        this.#prepared = Math.max(0, this.#prepared - roomOf(entry.interaction))
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      this.#waiting.push({ day, line, written })
       void this.#write().catch(() => undefined)
     })
   }
@@ -77,8 +79,9 @@ export class FilesystemAuditLog implements AuditLog {
     }
   }
 
-  async #prepare(day: string): Promise<void> {
-    const room = ++this.#prepared * LONGEST_LINE
+  async #prepare(day: string, bytes: number): Promise<void> {
+    this.#prepared += bytes
+    const room = this.#prepared
     if (!this.#isFailing && this.#open?.day === day && this.#open.file.hasRoomFor(room)) return
     try {
       if (this.#isFailing) await this.#write()
@@ -88,7 +91,7 @@ export class FilesystemAuditLog implements AuditLog {
       })
       this.#isFailing = false
     } catch (error) {
-      this.#prepared--
+      this.#prepared -= bytes
       this.#failed(error)
       throw new NotRecorded('no room for audit records', { cause: error })
     }
@@ -185,5 +188,8 @@ function removeBefore(folder: string, oldest: string): void {
     if (day !== undefined && day < oldest) rmSync(join(folder, name))
   }
 }
+
+/** Line and all. */
+const roomOf = (interaction: string): number => longestRecord(interaction) + 1
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)

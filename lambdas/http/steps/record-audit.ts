@@ -3,10 +3,9 @@
  * and cannot be, nothing is done, or what was done is not acknowledged.
  */
 import { outcome } from '../../fhir/outcome.ts'
-import { isId } from '../../fhir/resource.ts'
-import { isResourceType } from '../../fhir/resource-types.ts'
-import type { AuditLog, AuditRecord } from '../../ports/audit-log.ts'
+import type { AuditLog } from '../../ports/audit-log.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { auditRecordOf } from '../audit-record.ts'
 import type { Exchange, HttpResponse, Step } from '../exchange.ts'
 import { refusalOf } from './describe-errors.ts'
 import { httpResponse } from './write-response.ts'
@@ -22,22 +21,8 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
     request.response = { ...rest, headers: { ...headers, 'x-request-id': exchange.requestId } }
   }
   const recorded = async (exchange: Exchange, response: HttpResponse, at: number): Promise<HttpResponse> => {
-    const { interaction, requestId, noted } = exchange
-    const { type, id } = exchange.fhir
-    const tenant = exchange.caller?.tenant ?? ''
     try {
-      const { status } = response
-      await log.record({
-        at,
-        requestId,
-        tenant,
-        interaction,
-        ...whoAsks(exchange),
-        ...keyOf(type, id),
-        ...noted,
-        status,
-        duration: clock.now() - at,
-      })
+      await log.record(auditRecordOf(exchange, { at, status: response.status, duration: clock.now() - at }))
       return response
     } catch (error) {
       return refused(error)
@@ -46,7 +31,7 @@ export const recordAudit = (log: AuditLog, clock: Clock): Step => {
   return {
     async before({ event }) {
       const at = clock.now()
-      await log.prepare(at)
+      await log.prepare(at, event.interaction)
       prepared.set(event, at)
     },
     after: record,
@@ -59,20 +44,3 @@ function refused(error: unknown): HttpResponse {
   if (refusal === undefined) throw error
   return httpResponse({ status: refusal.status, headers: refusal.headers, body: outcome(refusal.issues) })
 }
-
-/** Nothing where nobody is asked. */
-function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user' | 'subject' | 'scopes' | 'patient'> {
-  if (token === undefined || (token.issuer === '' && http.arn === undefined)) return {}
-  const { client, subject, scopes, user, patient } = token
-  return {
-    client,
-    subject,
-    scopes: scopes.join(' '),
-    ...(user === undefined ? {} : { user }),
-    ...(patient === undefined ? {} : { patient }),
-  }
-}
-
-/** A URL may hold anything: what is neither a type nor an id is not written down. */
-const keyOf = (type: string | undefined, id: string | undefined): { readonly key?: string } =>
-  type !== undefined && id !== undefined && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}

@@ -9,7 +9,10 @@ import type { Told } from './describe-errors.ts'
 
 export const writeResponse: Step = (() => {
   const write: NonNullable<Step['after']> = async (request) => {
-    request.response = await responseOf(request.response as FhirResponse, request.event.shape.pretty)
+    const { event, response } = request
+    const { written = [] } = response as FhirResponse
+    event.written = written
+    request.response = await responseOf(response as FhirResponse, event.shape.pretty)
   }
   return { after: write, onError: write }
 })()

@@ -1,0 +1,55 @@
+/** What is recorded of a request fits into the room that was kept for it, and says what was written. */
+import { expect, it } from '@jest/globals'
+import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
+import { auditRecordOf } from '../../lambdas/http/audit-record.ts'
+import type { Exchange } from '../../lambdas/http/exchange.ts'
+import { longestRecord } from '../../lambdas/ports/audit-log.ts'
+
+const ENDED = { at: Date.UTC(9_999, 0), status: 200, duration: 1e15 }
+const ID = 'i'.repeat(64)
+const TYPE = 'SubstanceReferenceInformation'
+
+const exchangeOf = (interaction: string, writes: number, text: string): Exchange => {
+  const token = { client: text, subject: text, user: text, patient: text, scopes: [text, text], issuer: 'i' } as unknown as VerifiedToken
+  const written = Array.from({ length: writes }, (_, i) => ({ tenant: 't', type: TYPE, id: `${ID}${i}`.slice(-64), versionId: 1 }))
+  const caller = { tenant: 't'.repeat(64) }
+  const noted = { outcome: 'temporarily_unavailable' }
+  return {
+    interaction,
+    requestId: 'r'.repeat(128),
+    caller,
+    token,
+    noted,
+    written,
+    fhir: { type: TYPE, id: ID },
+    http: {},
+  } as unknown as Exchange
+}
+
+it.each(['bundle', 'update', 'token'])('of %s is no longer than there is room for, whatever a token says', (interaction) => {
+  for (const text of ['', 'a"\\'.repeat(9_000), '\u0000\ud800'.repeat(9_000), 'ä💊'.repeat(9_000)])
+    for (const writes of [0, 1, 2, 5_000]) {
+      const record = auditRecordOf(exchangeOf(interaction, writes, text), ENDED)
+      const line = JSON.stringify({ ...record, at: new Date(record.at).toISOString() })
+      expect(Buffer.byteLength(line)).toBeLessThanOrEqual(longestRecord(interaction))
+    }
+})
+
+it('says who asked as the token does, where that is no longer than usual', () => {
+  const record = auditRecordOf(exchangeOf('read', 0, 'app@https://auth.example/ä'), ENDED)
+  expect(record).toMatchObject({ client: 'app@https://auth.example/ä', scopes: 'app@https://auth.example/ä app@https://auth.example/ä' })
+  const long = auditRecordOf(exchangeOf('read', 0, `app"${'x'.repeat(600)}`), ENDED)
+  expect(long.client).toMatch(/^app_x{491}\.\.\.$/)
+})
+
+it('says which resource the URL names, which was written where it names none, and of a Bundle which were, and how many', () => {
+  const keys = (interaction: string, writes: number) => {
+    const { key, keys, written } = auditRecordOf(exchangeOf(interaction, writes, ''), ENDED)
+    return { key, keys: keys?.length, written, first: keys?.[0] }
+  }
+  expect(keys('read', 0)).toEqual({ key: `${TYPE}/${ID}` })
+  expect(keys('create', 1)).toEqual({ key: `${TYPE}/${`${ID}0`.slice(-64)}` })
+  expect(keys('bundle', 0)).toEqual({})
+  expect(keys('bundle', 2)).toEqual({ keys: 2, written: 2, first: `${TYPE}/${`${ID}0`.slice(-64)}` })
+  expect(keys('bundle', 5_000)).toMatchObject({ keys: 515, written: 5_000 })
+})
