@@ -87,7 +87,9 @@ itOfEmbedded('its disk is not this one')('strict records are there before the an
   const folder = newFolder()
   const told: unknown[] = []
   const { embedded, base } = await startServer({ FHIR_AUDIT_DURABILITY: 'strict' }, folder, (error) => told.push(error))
-  const { put, get } = clientOf(() => base)
+  const { put } = clientOf(() => base)
+  // One that has written nothing: it waits for no index, and asks once.
+  const { get } = clientOf(() => base)
   const patient = (id: string) => put(`/Patient/${id}`, { resourceType: 'Patient', id })
   const written = () =>
     readdirSync(join(folder, 'audit')).flatMap((name) => readFileSync(join(folder, 'audit', name), 'utf8').match(/Patient\/\w+/g) ?? [])
