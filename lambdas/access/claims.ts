@@ -19,6 +19,9 @@ export type AccessClaims = {
   readonly sid: string
   readonly session_state: string
   readonly acr: '0' | '1'
+  /** Of the client and the user, as they were when it was issued: it counts no longer than they do. */
+  readonly client_generation?: string
+  readonly user_generation?: string
   /** How the client proved who it is. */
   readonly client_auth: ClientAuth
   /** `Patient/1` without its type, as SMART has it: the patient and the encounter in context. */

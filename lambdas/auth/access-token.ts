@@ -46,6 +46,7 @@ export async function accessToken(ports: TokenPorts, access: Access): Promise<Ma
     session_state: sid,
     acr,
     client_auth: by,
+    ...(client.generation === undefined ? {} : { client_generation: client.generation }),
     ...about,
     ...tenantClaim(ports.choices, access.tenants),
   }

@@ -10,6 +10,7 @@ import { NotRecorded } from '../ports/not-recorded.ts'
 import type { Mark, Revocations } from '../ports/revocations.ts'
 import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
+import { changeGeneration, endForGood } from './generations.ts'
 import { rotate, tendKeys } from './key-rotation.ts'
 import { type Complete, checkedLaunch, type Launch, makeLaunch } from './launches.ts'
 import { LONGEST_LIFE } from './lifetimes.ts'
@@ -46,7 +47,7 @@ export async function addClient(ports: AdministrationPorts, request: NewClient):
   const { authentication, ...rest } = request
   const secret = authentication === 'secret' ? unguessable() : undefined
   const kept = authentication === 'secret' ? { kind: 'secret' as const, hashes: [fingerprintOf(secret!)] } : authentication
-  const client = registeredClient({ ...rest, authentication: kept }, clock.now())
+  const client = { ...registeredClient({ ...rest, authentication: kept }, clock.now()), generation: clock.newId() }
   await recorded(ports, { interaction: 'client add', client: client.id }, () =>
     clients.change(client.id, (known) => {
       if (known !== undefined) throw new RangeError(`There is a client ${client.id} already`)
@@ -66,12 +67,15 @@ export type Rotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { 
 export async function rotateClient(ports: AdministrationPorts, id: string, rotation: Rotation): Promise<Registered> {
   const secret = rotation === 'next' || rotation === 'now' ? unguessable() : undefined
   const changedAt = ports.clock.now()
+  const next = (known: Client | undefined): Client => {
+    if (known === undefined) throw noClient(id)
+    return { ...known, authentication: rotated(known, rotation, secret), changedAt }
+  }
   const client = await recorded(ports, { interaction: 'client rotate', client: id }, async () => {
-    const changed = await ports.clients.change(id, (known) => {
-      if (known === undefined) throw noClient(id)
-      return { ...known, authentication: rotated(known, rotation, secret), changedAt }
-    })
-    if (rotation !== 'next') await refuseOlder(ports, `client:${id}`)
+    if (rotation === 'next') return ports.clients.change(id, next)
+    const changed = await changeGeneration(ports, ports.clients, id, next)
+    if (changed === undefined) throw noClient(id)
+    await refuseOlder(ports, `client:${id}`)
     return changed
   })
   return { client: client!, ...(secret === undefined ? {} : { secret }) }
@@ -93,7 +97,11 @@ function rotated({ id, authentication }: Client, rotation: Rotation, secret: str
 export async function removeClient(ports: AdministrationPorts, id: string): Promise<void> {
   if (!isClientId(id)) throw noClient(id)
   await recorded(ports, { interaction: 'client remove', client: id }, async () => {
-    const isThere = await removed(ports.clients, id)
+    let isThere = false
+    await changeGeneration(ports, ports.clients, id, () => {
+      isThere = true
+      return undefined
+    })
     await refuseOlder(ports, `client:${id}`)
     if (!isThere) throw noClient(id)
   })
@@ -102,7 +110,7 @@ export async function removeClient(ports: AdministrationPorts, id: string): Prom
 /** RangeError where there is one already, or it cannot be registered. */
 export async function addUser(ports: AdministrationPorts, request: UserRequest, password: string): Promise<User> {
   const { users, clock, passwords } = ports
-  const kept = { subject: clock.newId(), password: '', changedAt: clock.now() }
+  const kept = { subject: clock.newId(), generation: clock.newId(), password: '', changedAt: clock.now() }
   const { name } = registeredUser(request, kept)
   const user = registeredUser(request, { ...kept, password: await passwords.hash(password) })
   await recorded(ports, { interaction: 'user add', user: name, subject: user.subject }, () =>
@@ -121,11 +129,10 @@ export async function changePassword(ports: AdministrationPorts, typed: string, 
   if (before === undefined) throw noUser(name)
   const hash = await ports.passwords.hash(password)
   await recorded(ports, { interaction: 'user password', user: name, subject: before.subject }, async () => {
-    const user = await ports.users.change(name, (known) => {
-      if (known === undefined) throw noUser(name)
-      return { ...known, password: hash, changedAt: ports.clock.now() }
-    })
-    await refuseOlder(ports, `user:${user!.subject}`)
+    const changed = (known: User): User => ({ ...known, password: hash, changedAt: ports.clock.now() })
+    const user = await changeGeneration(ports, ports.users, name, changed)
+    if (user === undefined) throw noUser(name)
+    await refuseOlder(ports, `user:${user.subject}`)
   })
 }
 
@@ -135,9 +142,9 @@ export async function removeUser(ports: AdministrationPorts, typed: string): Pro
   const user = await ports.users.get(name)
   if (user === undefined) throw noUser(name)
   await recorded(ports, { interaction: 'user remove', user: name, subject: user.subject }, async () => {
-    // In this order it can be said again where it is interrupted.
-    await refuseOlder(ports, `user:${user.subject}`)
-    await removed(ports.users, name)
+    // In this order it can be said again where it is interrupted. Nobody is given the subject again.
+    await endForGood(ports, `user:${user.subject}`)
+    await changeGeneration(ports, ports.users, name, () => undefined)
   })
 }
 
@@ -188,19 +195,7 @@ const recordOf = ({ clock, operator }: RecordingPorts, what: Recorded, ended: En
   ...(operator === undefined ? {} : { operator }),
 })
 
-async function removed<Entry>(
-  entries: { change(name: string, change: (entry: Entry | undefined) => undefined): Promise<unknown> },
-  name: string,
-): Promise<boolean> {
-  let isThere = false
-  await entries.change(name, (entry) => {
-    isThere = entry !== undefined
-    return undefined
-  })
-  return isThere
-}
-
-/** Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
+/** What names no generation, as what was issued before there were any. Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
 async function refuseOlder({ revocations, clock, wait }: AdministrationPorts, mark: Mark): Promise<void> {
   const before = clock.now()
   await revocations.revoke({ mark, before, until: before + LONGEST_LIFE })

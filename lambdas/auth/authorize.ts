@@ -26,7 +26,7 @@ import { consentPage, type Form, isFixed, loginPage, pickerPage } from './pages.
 import { withParameters } from './redirect-uri.ts'
 import { boundForm, isBound, type Session, sessionOf } from './sessions.ts'
 import { unguessable } from './unguessable.ts'
-import { registrationOf, type UserGrant } from './user-grant.ts'
+import { generationsOf, registrationOf, type UserGrant } from './user-grant.ts'
 
 export type AuthorizePorts = Pick<
   AuthPorts,
@@ -171,6 +171,7 @@ async function giveCode(
 const grantOf = (client: Client, { user, key, authTime }: Session, context: LaunchContext, scopes: readonly string[]): UserGrant => ({
   client: client.id,
   ...registrationOf(client),
+  ...generationsOf(client, user),
   user: user.name,
   subject: user.subject,
   sid: unguessable(),

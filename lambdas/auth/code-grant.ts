@@ -46,7 +46,7 @@ export async function exchangeCode(
   if (value.used) return reused(ports, grant)
   if (ports.clock.now() >= issuedAt + LIFE || redirectUri !== value.redirectUri) throw noLonger()
   checkVerifier(parameters, challenge, ports.choices)
-  const user = await userOf(ports, grant, issuedAt)
+  const user = await userOf(ports, client, grant, issuedAt)
   const kind = refreshKindOf(grant, client)
   const refresh = kind === undefined ? undefined : nextRefresh(grant, kind, ports.clock.now())
   const answer = await tokensFor(ports, grant, { client, by, user, refresh, ...(nonce === undefined ? {} : { nonce }) }, request)

@@ -1,7 +1,7 @@
 /** What a token says, and whether it counts. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
 import type { AccessClaims } from '../access/claims.ts'
 import type { Client } from '../ports/clients.ts'
-import type { Mark } from '../ports/revocations.ts'
+import { type Mark, markOf } from '../ports/revocations.ts'
 import { authenticate } from './client-authentication.ts'
 import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
 import { json, OAuthError } from './oauth-error.ts'
@@ -30,8 +30,11 @@ async function claimsOf(
 ): Promise<AccessClaims | undefined> {
   const claims = await readToken(ports, token, baseUrl)
   if (claims === undefined || (claims.client_id !== client.id && !client.mayIntrospect)) return undefined
-  const { jti, sid, client_id, sub, iat } = claims
-  const marks: readonly Mark[] = [`jti:${jti}`, `sid:${sid}`, `client:${client_id}`, `user:${sub}`]
+  const { jti, sid, client_id, sub, iat, client_generation, user_generation } = claims
+  const marks: readonly Mark[] = [
+    ...[`jti:${jti}` as const, `sid:${sid}` as const],
+    ...[markOf('client', client_id, client_generation), markOf('user', sub, user_generation)],
+  ]
   return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
 }
 

@@ -23,7 +23,7 @@ export async function exchangeRefresh(
   request.note({ user: grant.user })
   if (!isNewest) return reused(ports, grant)
   const scopes = fewerOf(grant, parameters.get('scope'))
-  const user = await userOf(ports, grant, issuedAt)
+  const user = await userOf(ports, client, grant, issuedAt)
   const kind = refreshKindOf(grant, client)
   if (kind === undefined) throw noLonger()
   if (kind === 'online_access' && (await ports.grants.get('session', grant.session)) === undefined) throw noLonger()

@@ -34,7 +34,7 @@ export function registeredClient(request: ClientRequest, registeredAt: number): 
 
 export type UserRequest = Pick<User, 'name' | 'scopes' | 'tenants' | 'fhirUser'>
 
-export function registeredUser(request: UserRequest, kept: Pick<User, 'subject' | 'password' | 'changedAt'>): User {
+export function registeredUser(request: UserRequest, kept: Pick<User, 'subject' | 'password' | 'generation' | 'changedAt'>): User {
   const name = request.name.toLowerCase()
   if (!isUserName(name)) throw new RangeError('The name of a user is 1 to 128 letters, digits, ".", "_", "@", "+" and "-"')
   return {

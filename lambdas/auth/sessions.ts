@@ -11,7 +11,8 @@ import { fingerprintOf, unguessable } from './unguessable.ts'
 /** `key`: of the session among grants. `authTime`: seconds since 1970. */
 export type Session = { readonly user: User; readonly key: string; readonly authTime: number }
 
-type Kept = { readonly user: string; readonly subject: string; readonly at: number }
+/** `generation`: of the user whose password was looked at. `at`: ms since 1970. */
+type Kept = { readonly user: string; readonly subject: string; readonly generation?: string; readonly at: number }
 export type SessionPorts = Pick<AuthPorts, 'users' | 'grants' | 'revocations' | 'clock'>
 
 /** Milliseconds. */
@@ -24,16 +25,17 @@ export async function sessionOf({ users, grants, revocations }: SessionPorts, re
   const kept = cookie === undefined ? undefined : ((await grants.get('session', key))?.value as Kept | undefined)
   if (kept === undefined) return undefined
   const user = await users.get(kept.user)
-  if (user?.subject !== kept.subject || (await isRevoked(revocations, [`user:${kept.subject}`], kept.at))) return undefined
+  if (user?.subject !== kept.subject || user.generation !== kept.generation) return undefined
+  if (await isRevoked(revocations, [`user:${kept.subject}`], kept.at)) return undefined
   request.note({ user: user.name })
   return { user, key, authTime: Math.floor(kept.at / 1000) }
 }
 
-/** The header that hands out the cookie of a new session. */
-export async function beginSession({ grants, clock }: SessionPorts, request: AuthRequest, { name, subject }: User) {
+/** The header that hands out the cookie of a new session. `user`: as whose password was looked at, however long ago. */
+export async function beginSession({ grants, clock }: SessionPorts, request: AuthRequest, { name, subject, generation }: User) {
   await endSession({ grants }, request)
   const cookie = unguessable()
-  const value: Kept = { user: name, subject, at: clock.now() }
+  const value: Kept = { user: name, subject, ...(generation === undefined ? {} : { generation }), at: clock.now() }
   await grants.add('session', fingerprintOf(cookie), { owner: subject, value, expires: clock.now() + LIFE })
   return handedOut(request, cookie)
 }

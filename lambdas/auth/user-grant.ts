@@ -16,6 +16,8 @@ export type UserGrant = {
   readonly client: string
   /** Of the client: what an earlier one of its id was granted is not its own. */
   readonly registeredAt?: number
+  /** Of the client and the user, as they were when it was granted. */
+  readonly generations?: { readonly client?: string; readonly user?: string }
   /** The name, and what stays of a user when a name is given again. */
   readonly user: string
   readonly subject: string
@@ -49,13 +51,27 @@ export const registrationOf = ({ registeredAt }: Pick<UserGrant, 'registeredAt'>
 export const ownerOf = ({ client, subject }: Pick<UserGrant, 'client' | 'subject'>): string => `${subject} ${client}`
 
 /** OAuthError `invalid_grant` where what was granted at this instant (ms since 1970) no longer counts. */
-export async function userOf(ports: Pick<AuthPorts, 'users' | 'revocations'>, grant: UserGrant, grantedAt: number): Promise<User> {
-  const { client, subject, sid } = grant
-  const marks: readonly Mark[] = [`sid:${sid}`, `client:${client}`, `user:${subject}`]
+export async function userOf(
+  ports: Pick<AuthPorts, 'users' | 'revocations'>,
+  client: Client,
+  grant: UserGrant,
+  grantedAt: number,
+): Promise<User> {
+  const { subject, sid, generations } = grant
+  const marks: readonly Mark[] = [`sid:${sid}`, `client:${client.id}`, `user:${subject}`]
   const user = await ports.users.get(grant.user)
-  if (user?.subject !== subject || (await isRevoked(ports.revocations, marks, grantedAt))) throw noLonger()
+  if (user?.subject !== subject || generations?.user !== user.generation || generations?.client !== client.generation) throw noLonger()
+  if (await isRevoked(ports.revocations, marks, grantedAt)) throw noLonger()
   return user
 }
+
+/** What a grant keeps of them. */
+export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'generations'> => ({
+  generations: {
+    ...(client.generation === undefined ? {} : { client: client.generation }),
+    ...(user.generation === undefined ? {} : { user: user.generation }),
+  },
+})
 
 export const noLonger = (): OAuthError => new OAuthError('invalid_grant', 'What was granted does not count, or no longer')
 
@@ -107,7 +123,8 @@ export async function tokensFor(
 }
 
 /** As whom the user acts: who may see what is decided by it. */
-const personOf = ({ actsFor }: UserGrant, { fhirUser }: User) => ({
+const personOf = ({ actsFor }: UserGrant, { fhirUser, generation }: User) => ({
+  ...(generation === undefined ? {} : { user_generation: generation }),
   ...(fhirUser === undefined ? {} : { fhirUser }),
   ...(actsFor === undefined ? {} : { acts_for: actsFor }),
 })

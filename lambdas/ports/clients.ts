@@ -24,6 +24,8 @@ export type Client = {
   readonly mayIntrospect: boolean
   /** Milliseconds since 1970. Who is removed and registered again is another, whatever the id; absent: from before this was kept. */
   readonly registeredAt?: number
+  /** Random; another one with each change after which what was issued before does not count. Absent: from before this was kept. */
+  readonly generation?: string
   /** Milliseconds since 1970: of the last change. */
   readonly changedAt: number
 }

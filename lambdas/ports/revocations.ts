@@ -8,6 +8,10 @@
 /** `jti:…` a token, `sid:…` a session with all its tokens, `client:…`, `user:…` (a subject). */
 export type Mark = `${'jti' | 'sid' | 'client' | 'user'}:${string}`
 
+/** Of a client's id or a user's subject. `generation`: as it stands there; absent: all that was issued without one. */
+export const markOf = (kind: 'client' | 'user', name: string, generation?: string): Mark =>
+  generation === undefined ? `${kind}:${name}` : `${kind}:${name} ${generation}`
+
 /** Milliseconds since 1970. `before`: tokens with this mark issued at or before it are refused. `until`: none of them is valid any more. */
 export type Revocation = { readonly mark: Mark; readonly before: number; readonly until: number }
 

@@ -16,6 +16,8 @@ export type User = {
   readonly tenants: readonly string[]
   /** Never exceeded by a token of this user. */
   readonly scopes: readonly string[]
+  /** As of a client. */
+  readonly generation?: string
   /** Milliseconds since 1970: of the last change. */
   readonly changedAt: number
 }

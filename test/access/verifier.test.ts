@@ -202,6 +202,20 @@ describe('A revoked token', () => {
     expect(await it.ask(it.token())).toMatchObject(CLIENT)
   })
 
+  it.each([
+    ['client', { client_generation: 'g1' }, 'client:app g1'],
+    ['user', { sub: 'ann', client_generation: 'g1', user_generation: 'g2' }, 'user:ann g2'],
+  ] as const)('is one of a generation of its %s that has ended, whatever instant it was issued at', async (_, claims, mark) => {
+    const it = world()
+    it.revoked
+      .set('client:app', it.now)
+      .set('user:ann', it.now)
+      .set(mark, it.now + 1_000 * SECOND)
+    await expect(it.ask(it.token(claims))).rejects.toMatchObject(refusal('The token was revoked'))
+    it.revoked.delete(mark)
+    expect((await it.ask(it.token(claims))).client).toBe('app')
+  })
+
   it('is not let in by a look-up that began before, however long that takes', async () => {
     const answers: ((found: ReadonlyMap<Mark, number>) => void)[] = []
     const it = world({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })

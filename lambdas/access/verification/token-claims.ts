@@ -1,6 +1,6 @@
 /** What the claims of a proved token say: whose it is, what for, from when until when. */
 import { isId } from '../../fhir/resource.ts'
-import type { Mark } from '../../ports/revocations.ts'
+import { type Mark, markOf } from '../../ports/revocations.ts'
 import { ACCESS_TYP, type ClientAuth } from '../claims.ts'
 import { narrowedTo, scopeTexts } from '../scopes.ts'
 import type { ExternalIssuer } from './external-issuers.ts'
@@ -29,7 +29,11 @@ export function ownToken(claims: Claims, tenant: string, now: number): ReadToken
   return {
     tenants: tenantClaim(claims[tenant]),
     issuedAt: times.issuedAt,
-    marks: [`jti:${required(claims, 'jti')}`, `sid:${required(claims, 'sid')}`, `client:${client}`, `user:${subject}`],
+    marks: [
+      ...[`jti:${required(claims, 'jti')}` as const, `sid:${required(claims, 'sid')}` as const],
+      markOf('client', client, textOf(claims, 'client_generation')),
+      markOf('user', subject, textOf(claims, 'user_generation')),
+    ],
     known: {
       client,
       subject,

@@ -1,0 +1,52 @@
+/**
+ * Changes of a client or a user after which nothing counts that was issued before. What is issued names the generation it was read from, and that
+ * generation ends: no clock decides, neither that of who says so, nor that of who was issuing meanwhile.
+ */
+import type { Client } from '../ports/clients.ts'
+import type { Clock } from '../ports/clock.ts'
+import { type Mark, markOf, type Revocations } from '../ports/revocations.ts'
+import type { User } from '../ports/users.ts'
+import { LONGEST_LIFE } from './lifetimes.ts'
+
+type Ports = { readonly revocations: Revocations; readonly clock: Clock }
+
+type Entries<Entry> = {
+  get(name: string): Promise<Entry | undefined>
+  change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined>
+}
+
+export const clientMark = ({ id, generation }: Pick<Client, 'id' | 'generation'>): Mark => markOf('client', id, generation)
+export const userMark = ({ subject, generation }: Pick<User, 'subject' | 'generation'>): Mark => markOf('user', subject, generation)
+
+/**
+ * What it came to, with a generation of its own; undefined: `change` removed it, or it was not there. The generation ends first: where this is
+ * interrupted nothing counts that was or is issued, until it is said again.
+ */
+export async function changeGeneration<Entry extends Client | User>(
+  ports: Ports,
+  entries: Entries<Entry>,
+  name: string,
+  change: (known: Entry) => Entry | undefined,
+): Promise<Entry | undefined> {
+  for (;;) {
+    const known = await entries.get(name)
+    if (known === undefined) return undefined
+    // What it refuses has ended nothing.
+    change(known)
+    if (known.generation !== undefined) await endForGood(ports, 'id' in known ? clientMark(known) : userMark(known))
+    let isOurs = true
+    const after = await entries.change(name, (now) => {
+      isOurs = now?.generation === known.generation
+      if (now === undefined || !isOurs) return now
+      const next = change(now)
+      return next === undefined ? undefined : { ...next, generation: ports.clock.newId() }
+    })
+    if (isOurs) return after
+  }
+}
+
+/** Whatever instant it was issued at. */
+export async function endForGood({ revocations, clock }: Ports, mark: Mark): Promise<void> {
+  const until = clock.now() + LONGEST_LIFE
+  await revocations.revoke({ mark, before: until, until })
+}
