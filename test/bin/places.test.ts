@@ -93,8 +93,8 @@ describe('A command', () => {
       for (const [args, fault] of [
         [['client', 'list'], `${data} cannot be read and written (EACCES)`],
         [ADD, `${data} cannot be read and written (EACCES)`],
-        [['token'], `The server of ${data} cannot be asked (EACCES): it is another user’s`],
-        [['accept-clock'], `The server of ${data} cannot be asked (EACCES): it is another user’s`],
+        [['token'], `The server of ${data} cannot be asked (EACCES): only its user may`],
+        [['accept-clock'], `The server of ${data} cannot be asked (EACCES): only its user may`],
         [['start'], `${join(data, 'lock.db')} cannot be read and written (EACCES)`],
       ] as const)
         expect(await asNobody(...args, '--data', data)).toEqual({ code: 1, out: '', err: `fhir: ${fault}\n` })

@@ -121,7 +121,7 @@ const isForbidden = (error: unknown): boolean => ['EACCES', 'EPERM'].includes((e
 
 const notHeard = (folder: string, error: unknown): Error =>
   new Error(
-    `The server of ${folder} cannot be asked (${(error as NodeJS.ErrnoException).code})${isForbidden(error) ? ': it is another user’s' : ''}`,
+    `The server of ${folder} cannot be asked (${(error as NodeJS.ErrnoException).code})${isForbidden(error) ? ': only its user may' : ''}`,
   )
 
 /** undefined: the other end left before it said one. */
