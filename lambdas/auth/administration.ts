@@ -10,6 +10,7 @@ import { NotRecorded } from '../ports/not-recorded.ts'
 import type { Mark, Revocations } from '../ports/revocations.ts'
 import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
+import { DEMO } from './demo-client.ts'
 import { changeGeneration, endForGood } from './generations.ts'
 import { rotate, tendKeys } from './key-rotation.ts'
 import { type Complete, checkedLaunch, type Launch, makeLaunch } from './launches.ts'
@@ -34,6 +35,8 @@ export type AdministrationPorts = {
 }
 
 const SECOND = 1_000
+/** As long as it is known that somebody removed it, the demo app is not made again. */
+const FOREVER = 1_000 * 365 * 24 * 60 * 60 * SECOND
 
 /** A secret is told this once: what is kept is its SHA-256. */
 export type Registered = { readonly client: Client; readonly secret?: string }
@@ -102,7 +105,7 @@ export async function removeClient(ports: AdministrationPorts, id: string): Prom
       isThere = true
       return undefined
     })
-    await refuseOlder(ports, `client:${id}`)
+    await refuseOlder(ports, `client:${id}`, id === DEMO.id ? FOREVER : LONGEST_LIFE)
     if (!isThere) throw noClient(id)
   })
 }
@@ -196,9 +199,9 @@ const recordOf = ({ clock, operator }: RecordingPorts, what: Recorded, ended: En
 })
 
 /** What names no generation, as what was issued before there were any. Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
-async function refuseOlder({ revocations, clock, wait }: AdministrationPorts, mark: Mark): Promise<void> {
+async function refuseOlder({ revocations, clock, wait }: AdministrationPorts, mark: Mark, life = LONGEST_LIFE): Promise<void> {
   const before = clock.now()
-  await revocations.revoke({ mark, before, until: before + LONGEST_LIFE })
+  await revocations.revoke({ mark, before, until: before + life })
   while (clock.now() < Math.floor(before / SECOND) * SECOND + SECOND) await wait(SECOND - (before % SECOND))
 }
 

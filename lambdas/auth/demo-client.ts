@@ -1,5 +1,6 @@
 /** An app to try the server with. Anybody on this machine may be it, so that it is there only where nobody else can reach the server. */
 import type { Client, Clients } from '../ports/clients.ts'
+import type { RevocationReader } from '../ports/revocations.ts'
 
 export const DEMO: Client = {
   id: 'demo',
@@ -13,9 +14,13 @@ export const DEMO: Client = {
   changedAt: 0,
 }
 
-/** One that somebody registered under its name stays what it is. */
-export const tendDemo = (clients: Pick<Clients, 'change'>, isOnThisMachine: boolean): Promise<Client | undefined> =>
-  clients.change(DEMO.id, (client) => {
-    if (client === undefined) return isOnThisMachine ? DEMO : undefined
-    return client.changedAt === DEMO.changedAt && !isOnThisMachine ? undefined : client
+type Stores = { readonly clients: Pick<Clients, 'change'>; readonly revocations: RevocationReader }
+
+/** One that somebody registered under its name stays what it is; once somebody has removed it, it does not come back. */
+export async function tendDemo({ clients, revocations }: Stores, isOnThisMachine: boolean): Promise<Client | undefined> {
+  const isWanted = isOnThisMachine && (await revocations.revoked([`client:${DEMO.id}`])).size === 0
+  return clients.change(DEMO.id, (client) => {
+    if (client === undefined) return isWanted ? DEMO : undefined
+    return client.changedAt === DEMO.changedAt && !isWanted ? undefined : client
   })
+}

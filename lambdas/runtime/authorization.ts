@@ -71,7 +71,7 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   await tendKeys(keys, clock.now()).catch((error: Error) => {
     throw new Error(`${path(SIGNING_KEYS)} cannot be read or written (${error.message})`, { cause: error })
   })
-  await tendDemo(stores.clients, LOOPBACK.test(new URL(parts.baseUrl).hostname))
+  await tendDemo(stores, LOOPBACK.test(new URL(parts.baseUrl).hostname))
   const sweeping = setInterval(() => void sweep().catch(report), HOUR).unref()
   opened.defer(() => clearInterval(sweeping))
   const sweep = async (): Promise<void> => {

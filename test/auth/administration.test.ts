@@ -11,6 +11,7 @@ import {
   rotateClient,
   rotateKeys,
 } from '../../lambdas/auth/administration.ts'
+import { DEMO, tendDemo } from '../../lambdas/auth/demo-client.ts'
 import { Passwords } from '../../lambdas/auth/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
@@ -111,6 +112,21 @@ describe('A client', () => {
     await expect(removeClient(under.ports, 'gone')).rejects.toThrow('There is no client gone')
     expect((await under.ports.revocations.revoked(['client:gone'])).size).toBe(1)
     await expect(rotateClient(under.ports, 'gone', 'next')).rejects.toThrow('There is no client gone')
+  })
+})
+
+describe('The demo app', () => {
+  it('is there where nobody else can reach the server, until somebody removes it: then it does not come back', async () => {
+    const { ports, time } = opened()
+    const started = async (isOnThisMachine: boolean) => (await tendDemo(ports, isOnThisMachine))?.name
+    expect([await started(true), await started(false), await started(true)]).toEqual([DEMO.name, undefined, DEMO.name])
+    await removeClient(ports, 'demo')
+    expect([await started(true), await ports.clients.get('demo')]).toEqual([undefined, undefined])
+    time.now += 10_000 * DAY
+    await ports.revocations.sweep()
+    expect(await started(true)).toBeUndefined()
+    const { client } = await addClient(ports, { ...app, id: 'demo', name: 'Own' })
+    expect([await started(true), await started(false), await ports.clients.get('demo')]).toEqual(['Own', 'Own', client])
   })
 })
 
