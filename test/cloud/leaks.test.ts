@@ -3,7 +3,7 @@
  * once. And conditions on a parameter that somebody defined, which count for each function.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it, jest } from '@jest/globals'
 import type { Json, Who } from '../auth/oracle.ts'
 import { type Populated, populated } from '../auth/populated.ts'
 import { observation, Population, STEPS, type Step, TENANTS, take } from '../auth/population.ts'
@@ -22,6 +22,9 @@ import type { Described } from './cloud.ts'
 import { onCloud } from './deployed.ts'
 import { hosted } from './hosted.ts'
 import { rebuildHere } from './workers.ts'
+
+/** On a machine that does much besides. */
+jest.setTimeout(5 * 60_000)
 
 const SEED = 14
 const COUNTS = { reads: 240, searches: 160, writes: 160, worlds: 40 }
