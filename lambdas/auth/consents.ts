@@ -1,5 +1,6 @@
 /** What users allowed which clients, remembered until it is withdrawn. */
 import type { Client } from '../ports/clients.ts'
+import type { GrantKind, Grants, KeptGrant } from '../ports/grants.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { narrowerOf } from './narrower-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -23,6 +24,8 @@ const UNLISTED = 2 * 60 * 60 * 1000
 /** Of one client and user, each a revocation when the user withdraws. */
 const MOST_SIDS = 200
 const TURNS = 8
+/** Revocations. */
+const AT_ONCE = 20
 
 /** undefined: there is none that was given to this very client. */
 export async function consentOf({ grants }: Pick<Ports, 'grants'>, client: Client, subject: string): Promise<Consent | undefined> {
@@ -64,7 +67,8 @@ export type Allowed = { readonly client: Client; readonly scopes: readonly strin
 
 /** Of all clients that are registered still. */
 export async function consentsOf({ grants, clients }: Pick<AuthPorts, 'grants' | 'clients'>, subject: string): Promise<readonly Allowed[]> {
-  const kept = (await grants.listOf('consent', subject)).map(({ value }) => value as Consent)
+  const kept: Consent[] = []
+  for await (const page of pagesOf(grants, 'consent', subject)) kept.push(...page.map(({ value }) => value as Consent))
   const allowed = kept.map(async (consent) => ({ client: await clients.get(consent.client), consent }))
   return (await Promise.all(allowed)).flatMap(({ client, consent }) =>
     client !== undefined && isOf(client, consent) ? [{ client, scopes: consent.granted }] : [],
@@ -78,15 +82,30 @@ export async function consentsOf({ grants, clients }: Pick<AuthPorts, 'grants' |
 export async function withdrawConsent(ports: Ports, pair: Pair): Promise<void> {
   const { grants } = ports
   const owner = ownerOf(pair)
+  const ended = new Set<string>()
   for (let turn = 0; turn < TURNS; turn++) {
     const known = await grants.get('consent', owner)
     const listed = (known?.value as Consent | undefined)?.sids.map(({ sid }) => sid) ?? []
-    const refreshed = (await grants.listOf('refresh', owner)).map(({ value }) => (value as { readonly grant: UserGrant }).grant.sid)
-    for (const sid of new Set([...listed, ...refreshed])) await revokeGrant(ports, { sid })
+    await endGrants(ports, listed, ended)
+    for await (const page of pagesOf(grants, 'refresh', owner)) await endGrants(ports, page.map(sidOf), ended)
     // One that was given meanwhile is of grants that were not listed yet.
     if (known === undefined || (await grants.remove('consent', owner, known.number))) return
   }
   throw tooMuch()
+}
+
+const sidOf = ({ value }: KeptGrant): string => (value as { readonly grant: UserGrant }).grant.sid
+
+/** `ended`: those that have, and need not again. */
+async function endGrants(ports: Ports, sids: readonly string[], ended: Set<string>): Promise<void> {
+  const left = [...new Set(sids)].filter((sid) => !ended.has(sid))
+  for (let i = 0; i < left.length; i += AT_ONCE) await Promise.all(left.slice(i, i + AT_ONCE).map((sid) => revokeGrant(ports, { sid })))
+  for (const sid of left) ended.add(sid)
+}
+
+async function* pagesOf(grants: Pick<Grants, 'listOf'>, kind: GrantKind, owner: string): AsyncGenerator<readonly KeptGrant[]> {
+  let page = await grants.listOf(kind, owner)
+  for (; page.length > 0; page = await grants.listOf(kind, owner, page.at(-1)!.key)) yield page
 }
 
 const tooMuch = (): OAuthError =>

@@ -27,8 +27,8 @@ export interface Grants {
   replace(kind: GrantKind, known: KeptGrant, by: Grant): Promise<boolean>
   /** True where this call removed it. `number`: it is left where it is another by now. */
   remove(kind: GrantKind, key: string, number?: number): Promise<boolean>
-  /** Those of an owner, in the order of their keys, a thousand at most. */
-  listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]>
+  /** A page of those of an owner, in the order of their keys: what comes after this key; absent: the first. After the last page is an empty one. */
+  listOf(kind: GrantKind, owner: string, after?: string): Promise<readonly KeptGrant[]>
   /** Frees the room of what has expired. */
   sweep(): Promise<void>
 }

@@ -7,7 +7,7 @@ import { DynamoDbClients, DynamoDbUsers } from '../../lambdas/adapters/dynamodb/
 import { DynamoDbRevocations } from '../../lambdas/adapters/dynamodb/revocations.ts'
 import type { Client } from '../../lambdas/ports/clients.ts'
 import { clientsContract } from '../contracts/clients.contract.ts'
-import { grantsContract } from '../contracts/grants.contract.ts'
+import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts'
 import { revocationsContract } from '../contracts/revocations.contract.ts'
 import { usersContract } from '../contracts/users.contract.ts'
 import { type Fault, faulty } from '../fixtures/dynamodb/faults.ts'
@@ -48,7 +48,7 @@ await onDynamo((engine) => {
 
   grantsContract('dynamodb', async () => {
     const { dynamo, now, setTime } = await tableUnderTest()
-    return { open: async () => new DynamoDbGrants(dynamo(), now), setTime, taken: async () => undefined }
+    return { open: async () => new DynamoDbGrants(dynamo(), now, PAGE_UNDER_TEST), setTime, taken: async () => undefined }
   })
 
   revocationsContract('dynamodb', async () => {

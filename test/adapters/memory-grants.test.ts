@@ -1,6 +1,6 @@
 /** What tests have in the place of the authorization server's stores keeps the same promises as those. */
 import { clientsContract } from '../contracts/clients.contract.ts'
-import { grantsContract } from '../contracts/grants.contract.ts'
+import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts'
 import { revocationsContract } from '../contracts/revocations.contract.ts'
 import { signingKeysContract } from '../contracts/signing-keys.contract.ts'
 import { usersContract } from '../contracts/users.contract.ts'
@@ -21,7 +21,7 @@ usersContract('memory', async () => {
 
 grantsContract('memory', async () => {
   const clock = { time: 0 }
-  const grants = new MemoryGrants(() => clock.time)
+  const grants = new MemoryGrants(() => clock.time, PAGE_UNDER_TEST)
   return { open: async () => grants, setTime: (now) => void Object.assign(clock, { time: now }), taken: async () => grants.size }
 })
 

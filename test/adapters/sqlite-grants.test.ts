@@ -11,7 +11,7 @@ import { openGrantsFile, reasonOf } from '../../lambdas/adapters/sqlite-grants/g
 import { type OpenedGrants, openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { clientsContract } from '../contracts/clients.contract.ts'
-import { grantsContract } from '../contracts/grants.contract.ts'
+import { grantsContract, PAGE_UNDER_TEST } from '../contracts/grants.contract.ts'
 import { revocationsContract } from '../contracts/revocations.contract.ts'
 import { usersContract } from '../contracts/users.contract.ts'
 import { atEnd, newFolder } from '../fixtures/at-end.ts'
@@ -37,7 +37,7 @@ function fileUnderTest() {
     file,
     query,
     open: async (): Promise<OpenedGrants> => {
-      const opened = openGrants(file, () => clock.now)
+      const opened = openGrants(file, () => clock.now, PAGE_UNDER_TEST)
       atEnd(() => opened.close())
       return opened
     },

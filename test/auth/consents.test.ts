@@ -1,6 +1,6 @@
 /** What is remembered of a user's consent, and what withdrawing it asks of the stores. */
 import { expect, it, jest } from '@jest/globals'
-import { consentOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/consents.ts'
+import { consentOf, consentsOf, rememberConsent, withdrawConsent } from '../../lambdas/auth/consents.ts'
 import { isRevoked } from '../../lambdas/auth/revoked.ts'
 import { ownerOf, type UserGrant } from '../../lambdas/auth/user-grant.ts'
 import type { Client } from '../../lambdas/ports/clients.ts'
@@ -56,4 +56,28 @@ it('what is allowed while it is withdrawn is withdrawn with it', async () => {
   await withdrawConsent(ports, PAIR)
   const ended = (sid: string) => isRevoked(ports.revocations, [`sid:${sid}`], 1_000_000)
   expect([await ended('before'), await ended('meanwhile'), await consentOf(ports, APP, 'ann')]).toEqual([true, true, undefined])
+})
+
+it('however many grants are refreshed still, and however long ago they were given, all end when it is withdrawn', async () => {
+  const clock = { now: () => 1_000_000, newId: () => '' }
+  const ports = { grants: new MemoryGrants(clock.now, 10), revocations: new MemoryRevocations(clock.now), clock }
+  await rememberConsent(ports, { ...PAIR, sid: 'new', scopes: ['openid'] } as unknown as UserGrant, ['openid'])
+  const refreshing = (sid: string) => ({ owner: ownerOf(PAIR), value: { grant: { ...PAIR, sid }, issuedAt: 1, newest: '' } })
+  for (let i = 0; i < 35; i++) await ports.grants.add('refresh', `key${i}`, refreshing(`s${i}`))
+  await ports.grants.add('refresh', 'of another app', { ...refreshing('other'), owner: ownerOf({ ...PAIR, client: 'other' }) })
+  await withdrawConsent(ports, PAIR)
+  const left = []
+  for (const sid of ['new', ...Array.from({ length: 35 }, (_, i) => `s${i}`), 'other'])
+    if (!(await isRevoked(ports.revocations, [`sid:${sid}`], 1_000_000))) left.push(sid)
+  expect(left).toEqual(['other'])
+})
+
+it('an account page shows what was allowed to more apps than a page of a store has', async () => {
+  const clock = { now: () => 1_000_000, newId: () => '' }
+  const ports = { grants: new MemoryGrants(clock.now, 2), revocations: new MemoryRevocations(clock.now), clock }
+  const ids = ['a', 'b', 'c', 'd', 'e']
+  for (const client of ids)
+    await rememberConsent(ports, { client, subject: 'ann', sid: client, scopes: ['openid'] } as unknown as UserGrant, ['openid'])
+  const clients = { get: async (id: string) => ({ id }) as Client }
+  expect((await consentsOf({ ...ports, clients }, 'ann')).map(({ client }) => client.id)).toEqual(ids)
 })

@@ -3,13 +3,15 @@ import { describe, expect, it } from '@jest/globals'
 import type { GrantKind, Grants, KeptGrant } from '../../lambdas/ports/grants.ts'
 
 export type GrantsUnderTest = {
-  /** Each time as another process would open it; what was opened is closed at the end. */
+  /** Each time as another process would open it, listing `PAGE_UNDER_TEST` at once; what was opened is closed at the end. */
   readonly open: () => Promise<Grants>
   /** What time all of them have from now on. */
   readonly setTime: (now: number) => void
   /** Entries there is room taken for, or undefined where the engine frees it by itself. */
   readonly taken: () => Promise<number | undefined>
 }
+
+export const PAGE_UNDER_TEST = 10
 
 const T = Date.UTC(2026, 0, 1)
 const KINDS: readonly GrantKind[] = ['code', 'refresh', 'session', 'launch', 'consent', 'assertion', 'attempts']
@@ -174,15 +176,31 @@ export function grantsContract(name: string, create: () => Promise<GrantsUnderTe
       expect(await here.remove('attempts', 'k')).toBe(true)
     })
 
-    it('are listed a thousand at once, and have room for much', async () => {
+    it('are listed page by page, whatever comes or goes meanwhile, and have room for much', async () => {
       const { here, there } = await opened()
       const value = 'ä'.repeat(45_000)
       expect(await here.add('session', 'large', { owner: 'o', value })).toBe(true)
       expect(await there.get('session', 'large')).toMatchObject({ value })
-      const keys = Array.from({ length: 1_005 }, (_, i) => `k${String(i).padStart(4, '0')}`)
-      for (let i = 0; i < keys.length; i += 67)
-        await Promise.all(keys.slice(i, i + 67).map((key) => here.add('refresh', key, { owner: 'o', value: 1 })))
-      expect((await there.listOf('refresh', 'o')).map(({ key }) => key)).toEqual(keys.slice(0, 1_000))
+      const long = 'x'.repeat(300)
+      const keys = Array.from({ length: 2.5 * PAGE_UNDER_TEST }, (_, i) => `k${String(i).padStart(4, '0')}${i % 7 === 3 ? long : ''}`)
+      for (const key of keys) expect(await here.add('refresh', key, { owner: 'o', value: 1, expires: T + 10 })).toBe(true)
+      const [third, replaced] = [keys[3]!, keys[14]!]
+      const first = (await there.listOf('refresh', 'o')).map(({ key }) => key)
+      expect(first).toEqual(keys.slice(0, PAGE_UNDER_TEST))
+      await here.remove('refresh', third)
+      await here.replace('refresh', (await here.get('refresh', replaced))!, { owner: 'o', value: 2, expires: T + 10 })
+      const rest: KeptGrant[] = []
+      for (let last = first.at(-1); last !== undefined; ) {
+        const page = await there.listOf('refresh', 'o', last)
+        rest.push(...page)
+        last = page.at(-1)?.key
+      }
+      expect(rest.map(({ key }) => key)).toEqual(keys.slice(PAGE_UNDER_TEST))
+      expect(rest.find(({ key }) => key === replaced)?.value).toBe(2)
+      expect((await there.listOf('refresh', 'o', first[1])).map(({ key }) => key)).toEqual([
+        first[2],
+        ...keys.slice(4, 3 + PAGE_UNDER_TEST),
+      ])
     })
 
     it('that expired are swept, and no others', async () => {

@@ -10,7 +10,8 @@ import type { Actions, Dynamo, Item, Key } from './dynamo.ts'
 import { pause } from './retry.ts'
 import { EXPIRY } from './table.ts'
 
-const MOST_LISTED = 1_000
+/** Grants. */
+const PAGE = 1_000
 const READ_AT_ONCE = 100
 const ATTEMPTS = 30
 /** Characters of a key in a sort key, which has 1,024 bytes. */
@@ -24,10 +25,13 @@ type Written = { readonly kind: GrantKind; readonly key: string; readonly number
 export class DynamoDbGrants implements Grants {
   readonly #dynamo: Dynamo
   readonly #now: () => number
+  readonly #page: number
 
-  constructor(dynamo: Dynamo, now: () => number) {
+  /** `page`: of what is listed. */
+  constructor(dynamo: Dynamo, now: () => number, page: number = PAGE) {
     this.#dynamo = dynamo
     this.#now = now
+    this.#page = page
   }
 
   async add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
@@ -58,22 +62,23 @@ export class DynamoDbGrants implements Grants {
     throw new Error('others kept changing a grant')
   }
 
-  async listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]> {
+  async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly KeptGrant[]> {
     const found: KeptGrant[] = []
-    for await (const keys of this.#keysOf(kind, owner)) {
+    for await (const keys of this.#keysOf(kind, owner, after)) {
       const items = await this.#dynamo.getAll(keys.map((key) => grantKey(kind, key)))
       found.push(...items.flatMap((item) => this.#living(item) ?? []).filter((grant) => grant.owner === owner))
-      if (found.length >= MOST_LISTED) break
+      if (found.length >= this.#page) break
     }
-    return found.toSorted((a, b) => (a.key < b.key ? -1 : 1)).slice(0, MOST_LISTED)
+    return found.slice(0, this.#page)
   }
 
   /** The table frees the room by itself. */
   async sweep(): Promise<void> {}
 
-  async *#keysOf(kind: GrantKind, owner: string): AsyncGenerator<readonly string[]> {
+  async *#keysOf(kind: GrantKind, owner: string, after: string): AsyncGenerator<readonly string[]> {
     if (owner === '') return
-    const all = { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': ownedKey(kind, owner) }, ConsistentRead: true }
+    const values = { ':pk': ownedKey(kind, owner), ':after': sortOf(after) }
+    const all = { KeyConditionExpression: 'pk = :pk AND sk > :after', ExpressionAttributeValues: values, ConsistentRead: true }
     let keys: string[] = []
     for await (const item of this.#dynamo.query(all)) {
       if (keys.push(item.key as string) < READ_AT_ONCE) continue

@@ -4,7 +4,8 @@ import type { Grant, GrantKind, Grants, KeptGrant } from '../../ports/grants.ts'
 import { reading } from './reading.ts'
 import type { GrantsWriter } from './writer.ts'
 
-const MOST_LISTED = 1_000
+/** Grants. */
+export const PAGE = 1_000
 
 type Row = { readonly key: string; readonly number: number; readonly owner: string; readonly expires: number | null; readonly json: string }
 
@@ -14,12 +15,12 @@ export class SqliteGrants implements Grants {
   readonly #one: StatementSync
   readonly #owned: StatementSync
 
-  constructor(db: DatabaseSync, writer: GrantsWriter, now: () => number) {
+  constructor(db: DatabaseSync, writer: GrantsWriter, now: () => number, page: number) {
     this.#now = now
     this.#writer = writer
     const living = 'SELECT key, number, owner, expires, json FROM grant WHERE (expires IS NULL OR expires > ?) AND kind = ?'
     this.#one = db.prepare(`${living} AND key = ?`)
-    this.#owned = db.prepare(`${living} AND owner = ? AND owner <> '' ORDER BY key LIMIT ${MOST_LISTED}`)
+    this.#owned = db.prepare(`${living} AND owner = ? AND owner <> '' AND key > ? ORDER BY key LIMIT ${page}`)
   }
 
   add(kind: GrantKind, key: string, grant: Grant): Promise<boolean> {
@@ -39,8 +40,8 @@ export class SqliteGrants implements Grants {
     return this.#writer.make({ do: 'remove', kind, key, number, now: this.#now() })
   }
 
-  async listOf(kind: GrantKind, owner: string): Promise<readonly KeptGrant[]> {
-    return reading(() => this.#owned.all(this.#now(), kind, owner) as unknown as readonly Row[]).map(grantOf)
+  async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly KeptGrant[]> {
+    return reading(() => this.#owned.all(this.#now(), kind, owner, after) as unknown as readonly Row[]).map(grantOf)
   }
 
   async sweep(): Promise<void> {

@@ -3,7 +3,7 @@ import type { Clients } from '../../ports/clients.ts'
 import type { Grants } from '../../ports/grants.ts'
 import type { Revocations } from '../../ports/revocations.ts'
 import type { Users } from '../../ports/users.ts'
-import { SqliteGrants } from './grants.ts'
+import { PAGE, SqliteGrants } from './grants.ts'
 import { openGrantsFile } from './grants-file.ts'
 import { SqliteClients, SqliteUsers } from './registered.ts'
 import { SqliteRevocations } from './revocations.ts'
@@ -18,8 +18,8 @@ export type OpenedGrants = {
   readonly close: () => Promise<void>
 }
 
-/** `file`: made when missing. `now`: ms since 1970. GrantsFileError where it is something else. */
-export function openGrants(file: string, now: () => number): OpenedGrants {
+/** `file`: made when missing. `now`: ms since 1970. `page`: of what is listed. GrantsFileError where it is something else. */
+export function openGrants(file: string, now: () => number, page: number = PAGE): OpenedGrants {
   const db = openGrantsFile(file)
   // Whatever writes waits for the disk: that is the thread's.
   db.exec('PRAGMA query_only = ON')
@@ -27,7 +27,7 @@ export function openGrants(file: string, now: () => number): OpenedGrants {
   return {
     clients: new SqliteClients(db, writer),
     users: new SqliteUsers(db, writer),
-    grants: new SqliteGrants(db, writer, now),
+    grants: new SqliteGrants(db, writer, now, page),
     revocations: new SqliteRevocations(db, writer, now),
     async close() {
       await writer.close()
