@@ -92,7 +92,7 @@ if (endpoint !== undefined) {
       const made = held.get(lost)!.madeAt.getTime()
       await open(kept).removeLost(made + 3_600_000)
       expect([pending(), held.size]).toEqual([[], 4])
-      await open(kept).removeLost(made + 3_600_001)
+      await open(kept).removeLost(made + 7_200_000)
       expect(pending()).toEqual([lost])
     })
 

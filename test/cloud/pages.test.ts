@@ -19,7 +19,7 @@ const SCOPES = ['openid', 'fhirUser', 'launch', 'launch/patient', 'offline_acces
 /** Lower than usual, as they were once kept. */
 const OLD_COST = { N: 2 ** 12, r: 8, p: 1 }
 
-onCloud('pages of a deployed authorization server', { here: true }, (cloud, { put }) => {
+onCloud('pages of a deployed authorization server', { here: true }, (cloud, { get, put }) => {
   const base = (): string => process.env.FHIR_BASE_URL!
   const server: Asked = {
     async ask(method, path, { query = '', form, headers = {} } = {}) {
@@ -34,10 +34,10 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { pu
     },
   }
   let registry: Registry
-  let app: Credentials
+  let client: Credentials
   beforeAll(async () => {
     registry = registryOf(cloud().awsEndpoint, cloud().deployment)
-    app = await register(registry, { id: 'app', name: 'The <i>App</i>', scopes: SCOPES, redirectUris: [BACK] })
+    client = await register(registry, { id: 'app', name: 'The <i>App</i>', scopes: SCOPES, redirectUris: [BACK] })
     await addUser('ann', { fhirUser: 'Practitioner/7' }, new Passwords())
     for (const [id, family] of Object.entries({ p1: 'Bell', p2: 'Bobbin' }))
       await put(`/Patient/${id}`, patient(id, { name: [{ family }] }))
@@ -54,6 +54,8 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { pu
           ...observation(`${id}-${category}`, { subject: `Patient/${id}` }),
           category: [{ coding: [{ system: LAB.split('|')[0], code: category }] }],
         })
+    // Who looks for patients on a page waits for no index: it must be there.
+    expect((await get('/Patient')).body.total).toBe(2)
   })
   afterAll(() => registry?.close())
 
@@ -68,7 +70,7 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { pu
     ...more,
   })
   const post = (endpoint: string, form: Readonly<Record<string, string>>) =>
-    server.ask('POST', `/auth/${endpoint}`, { form: { client_id: app.id, client_secret: app.secret, ...form } })
+    server.ask('POST', `/auth/${endpoint}`, { form: { client_id: client.id, client_secret: client.secret, ...form } })
   const exchange = (code: string) => post('token', { grant_type: 'authorization_code', code, redirect_uri: BACK })
   const refresh = (refresh_token: string) => post('token', { grant_type: 'refresh_token', refresh_token })
   const isActive = async (token: string): Promise<boolean> => (await post('introspect', { token })).body.active
@@ -105,8 +107,8 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { pu
       algorithms: ['RS256'],
     })
     expect(payload).toMatchObject({ nonce: 'n', sub: 'subject-of-ann', fhirUser: `${base()}/Practitioner/7` })
-    const { get } = withToken(body.access_token)
-    expect([(await get('/Patient/p1')).status, (await get('/Observation/p1-laboratory')).status]).toEqual([200, 403])
+    const app = withToken(body.access_token)
+    expect([(await app.get('/Patient/p1')).status, (await app.get('/Observation/p1-laboratory')).status]).toEqual([200, 403])
   })
 
   it('take no form from another browser, nor one without the cookie of its page', async () => {
@@ -141,11 +143,11 @@ onCloud('pages of a deployed authorization server', { here: true }, (cloud, { pu
     const { sent } = backOf(await allow(user, consent))
     const { body } = await exchange(sent.code!)
     expect(body).toMatchObject({ patient: 'p2', scope, smart_style_url: `${base()}/auth/style` })
-    const { get } = withToken(body.access_token)
-    const statuses = await Promise.all(['Patient/p2', 'Patient/p1'].map(async (path) => (await get(`/${path}`)).status))
+    const app = withToken(body.access_token)
+    const statuses = await Promise.all(['Patient/p2', 'Patient/p1'].map(async (path) => (await app.get(`/${path}`)).status))
     expect(statuses).toEqual([200, 404])
-    expect((await get('/Observation')).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p2-laboratory'])
-    expect(issues(await get('/Encounter'))).toEqual(['error forbidden'])
+    expect((await app.get('/Observation')).body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p2-laboratory'])
+    expect(issues(await app.get('/Encounter'))).toEqual(['error forbidden'])
   })
 
   it('take up what an EHR launched: once; its tokens are renewed, told of, and end', async () => {
