@@ -2,6 +2,7 @@
  * Asks the deployed functions as anybody: with tokens that say what a test wants, signed as the function of tokens signs them, by the key of the
  * stage in KMS. What stands in texts for the server's base is exchanged for the real one, both ways.
  */
+import { setTimeout as wait } from 'node:timers/promises'
 import { openDeployment } from '../../lambdas/runtime/aws-administration.ts'
 import { encoded } from '../access/issuing.ts'
 import type { Who } from '../auth/oracle.ts'
@@ -12,6 +13,7 @@ import type { Described } from './cloud.ts'
 const LONG = 3_600
 /** Of X-Index-Token, so many as fit into headers besides an access token. */
 const MOST_TOKENS = 20
+const MOST_AGAIN = 10
 
 /** Of a connection, or of one answer among equal ones. */
 const PASSING = /^(?:date|connection|keep-alive|transfer-encoding|content-length|x-amz.*)$/
@@ -51,15 +53,26 @@ export function askingDeployed(cloud: Described): Ask {
     return answer
   }
 
-  /** A search of its own, so that those of the test carry nothing besides. */
-  async function caughtUp(tenant: string): Promise<void> {
+  /** Searches of their own, so that those of the test carry nothing besides. One that did not wait long enough says when to ask again. */
+  async function catchUp(tenant: string): Promise<void> {
     for (let tokens = written.get(tenant)?.splice(0, MOST_TOKENS) ?? []; tokens.length > 0; ) {
-      const { status, text } = await send(operatorOf(tenant), 'GET', '/Patient?_id=none', {
-        headers: { 'x-index-token': tokens.join(', ') },
-      })
-      if (status !== 200) throw new Error(text)
+      const waiting = { headers: { 'x-index-token': tokens.join(', ') } }
+      let answer = await send(operatorOf(tenant), 'GET', '/Patient?_id=none', waiting)
+      for (let again = 0; answer.status === 503 && again < MOST_AGAIN; again++) {
+        await wait(Number(answer.headers['retry-after']) * 1_000)
+        answer = await send(operatorOf(tenant), 'GET', '/Patient?_id=none', waiting)
+      }
+      if (answer.status !== 200) throw new Error(answer.text)
       tokens = written.get(tenant)!.splice(0, MOST_TOKENS)
     }
+  }
+
+  const catching = new Map<string, Promise<void>>()
+  /** One after the other: what somebody else is waiting for is not there yet. */
+  function caughtUp(tenant: string): Promise<void> {
+    const next = (catching.get(tenant) ?? Promise.resolve()).then(() => catchUp(tenant))
+    catching.set(tenant, next)
+    return next
   }
 
   return async (who, method, target, sent) => {

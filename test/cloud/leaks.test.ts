@@ -228,7 +228,7 @@ async function defineIn(tenant: string, ask: Ask, { awsEndpoint, searchEndpoint,
   if (defined.status !== 201) throw new Error(defined.text)
   let status = ''
   const until = async (state: string): Promise<void> => {
-    for (let i = 0; i < 100 && !status.includes(state); i++) {
+    for (let i = 0; i < 600 && !status.includes(state); i++) {
       if (i > 0) await wait(100)
       status = (await ask(operatorOf(tenant), 'GET', '/$reindex-status')).text
     }

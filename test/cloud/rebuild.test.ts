@@ -7,7 +7,7 @@ import { NICKNAME } from './nickname.ts'
 
 onCloud('the deployed rebuild', {}, (_, { get, put, post }) => {
   const settled = async (): Promise<void> => {
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 600; i++) {
       const { body } = await get('/$reindex-status')
       const parts: readonly Tree[] = body.parameter.flatMap(({ part = [] }: Tree) => part)
       const isDefined = parts.some(({ name }) => name === 'code' || name === 'url')
@@ -24,7 +24,7 @@ onCloud('the deployed rebuild', {}, (_, { get, put, post }) => {
     expect(defined.status).toBe(201)
     await settled()
     const found = async () => (await get('/Patient?nickname=nick1&_summary=count', { prefer: 'handling=strict' })).body.total
-    for (let i = 0; i < 100 && (await found()) !== 10; i++) await new Promise((resolve) => setTimeout(resolve, 100))
+    for (let i = 0; i < 300 && (await found()) !== 10; i++) await new Promise((resolve) => setTimeout(resolve, 100))
     expect(await found()).toBe(10)
     expect((await post('/$reindex?type=Patient', undefined)).status).toBe(202)
     await settled()

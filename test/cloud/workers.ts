@@ -40,7 +40,7 @@ async function sent(url: string, method: string, token: string, body?: object): 
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 600; i++) {
     if (await isSo()) return
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
