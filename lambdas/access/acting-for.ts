@@ -3,6 +3,9 @@
 /** Who works for an organization acts for all of a tenant. */
 const STAFF: ReadonlySet<string> = new Set(['Practitioner', 'PractitionerRole'])
 
+/** Whom an id makes a person of one tenant: in another it is somebody else. */
+export const isOfOneTenant = (fhirUser: string | undefined): boolean => /(?:^|\/)(?:Patient|RelatedPerson)\/[^/]*$/.test(fhirUser ?? '')
+
 /**
  * The patients, `Patient/1`; absent: all of the tenant. A patient acts for nobody else; who cares for patients, for those of the ids `caredFor`;
  * everybody else, and a person of another server, for nobody. `baseUrl`: of this server, without a slash at the end.
@@ -14,8 +17,8 @@ export function actingFor(
 ): { readonly actsFor?: readonly string[] } {
   if (fhirUser === undefined) return {}
   const [, base = baseUrl, type = '', id] = /^(?:(.*)\/)?([A-Z][A-Za-z]+)\/([A-Za-z0-9\-.]{1,64})$/.exec(fhirUser) ?? []
-  if (STAFF.has(type)) return {}
   if (base !== baseUrl) return { actsFor: [] }
+  if (STAFF.has(type)) return {}
   const patients = type === 'Patient' ? [id] : type === 'RelatedPerson' ? caredFor : []
   return { actsFor: patients.map((patient) => `Patient/${patient}`) }
 }

@@ -1,3 +1,12 @@
+import { isOfOneTenant } from '../access/acting-for.ts'
+
+/** Whether they are one, by its name. */
+export const isOne = ([first, ...others]: readonly string[]): boolean => first !== undefined && first !== '*' && others.length === 0
+
+/** Those of a client or a user; none where it is a patient of several: in each that is somebody else. `person`: `Patient/1`. */
+export const tenantsOfPerson = (tenants: readonly string[], person: string | undefined): readonly string[] =>
+  isOfOneTenant(person) && !isOne(tenants) ? [] : tenants
+
 /** Those that both have; `*`: any. */
 export function commonTenants(some: readonly string[], others: readonly string[]): readonly string[] {
   if (some.includes('*')) return others

@@ -74,6 +74,8 @@ export type PatientFinder = {
   readonly get: (user: User, tenants: readonly string[], id: string) => Promise<FoundPatient | undefined>
   /** Whoever asks: one for each of these tenants that has such a resource. `id`: without its type. */
   readonly recordsOf: (tenants: readonly string[], type: FoundRecord['type'], id: string) => Promise<readonly FoundRecord[]>
+  /** Whether it has, or had, anything. */
+  readonly isTenant: (tenant: string) => Promise<boolean>
   /** Of a RelatedPerson: the ids of the patients it cares for; none in several tenants. */
   readonly caredForBy: (user: User, tenants: readonly string[]) => Promise<readonly string[]>
 }

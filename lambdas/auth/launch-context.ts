@@ -3,7 +3,7 @@ import { parseScope } from '../access/scopes.ts'
 import { TENANT } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { commonTenants } from './common-tenants.ts'
+import { commonTenants, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
 import { checkConditions, noneOf, scopesOfUser } from './granted-scopes.ts'
 import { launchedFor } from './launched-for.ts'
@@ -65,7 +65,10 @@ function isOfPatient(text: string): boolean {
 /** Those both may have. OAuthError where there are none. */
 function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
   if (!choices.tenancy) return [TENANT]
-  const common = commonTenants(commonTenants(client.tenants, user.tenants), launch?.tenant === undefined ? ['*'] : [launch.tenant])
+  const common = commonTenants(
+    commonTenants(client.tenants, tenantsOfPerson(user.tenants, user.fhirUser)),
+    launch?.tenant === undefined ? ['*'] : [launch.tenant],
+  )
   if (common.length === 0) throw new OAuthError('access_denied', 'The user has no tenant that the client may ask for')
   return common
 }

@@ -3,6 +3,7 @@ import { parseScope, scopeTexts } from '../access/scopes.ts'
 import { isId } from '../fhir/resource.ts'
 import { type Client, type ClientAuthentication, isClientId } from '../ports/clients.ts'
 import { isUserName, type User } from '../ports/users.ts'
+import { tenantsOfPerson } from './common-tenants.ts'
 import { redirectFault } from './redirect-uri.ts'
 
 /** How much of each there may be, so that a client has room. */
@@ -28,7 +29,9 @@ export function registeredClient(request: ClientRequest, registeredAt: number): 
     ...{ id, name: checkedName(name), authentication, redirectUris: [...new Set(redirectUris)], mayIntrospect },
     ...{ registeredAt, changedAt: registeredAt },
     ...{ scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
-    ...(patient === undefined ? {} : { patient: checkedReference(patient.includes('/') ? patient : `Patient/${patient}`, ['Patient']) }),
+    ...(patient === undefined
+      ? {}
+      : { patient: checkedPerson(patient.includes('/') ? patient : `Patient/${patient}`, ['Patient'], request.tenants) }),
   }
 }
 
@@ -39,7 +42,7 @@ export function registeredUser(request: UserRequest, kept: Pick<User, 'subject' 
   if (!isUserName(name)) throw new RangeError('The name of a user is 1 to 128 letters, digits, ".", "_", "@", "+" and "-"')
   return {
     ...{ ...kept, name, scopes: checkedScopes(request.scopes), tenants: checkedTenants(request.tenants) },
-    ...(request.fhirUser === undefined ? {} : { fhirUser: checkedReference(request.fhirUser, PEOPLE) }),
+    ...(request.fhirUser === undefined ? {} : { fhirUser: checkedPerson(request.fhirUser, PEOPLE, request.tenants) }),
   }
 }
 
@@ -79,9 +82,12 @@ function checkedTenants(tenants: readonly string[]): readonly string[] {
   return [...new Set(tenants)]
 }
 
-function checkedReference(reference: string, types: readonly string[]): string {
+/** Whoever is a patient is one of one tenant: in another the id is somebody else. */
+function checkedPerson(reference: string, types: readonly string[], tenants: readonly string[]): string {
   const [type = '', id = '', ...rest] = reference.split('/')
   if (!types.includes(type) || !isId(id) || rest.length > 0) throw new RangeError(`${shown(reference)} is none of ${types.join(', ')}/ID`)
+  if (tenantsOfPerson([...new Set(tenants)], reference).length === 0)
+    throw new RangeError(`${reference} is somebody else in each tenant: name the one it is of`)
   return reference
 }
 

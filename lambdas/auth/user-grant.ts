@@ -4,7 +4,7 @@ import type { Client } from '../ports/clients.ts'
 import type { Mark } from '../ports/revocations.ts'
 import type { User } from '../ports/users.ts'
 import { type Access, accessToken, tokenAnswer } from './access-token.ts'
-import { commonTenants } from './common-tenants.ts'
+import { commonTenants, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { scopesOfUser } from './granted-scopes.ts'
 import { idToken } from './id-token.ts'
@@ -106,7 +106,7 @@ export async function tokensFor(
 ): Promise<AuthResponse> {
   const now = ports.clock.now()
   const granted = scopesOfUser(client, user, scopes)
-  const tenants = commonTenants(grant.tenants, commonTenants(client.tenants, user.tenants))
+  const tenants = commonTenants(grant.tenants, commonTenants(client.tenants, tenantsOfPerson(user.tenants, user.fhirUser)))
   if (ports.choices.tenancy && tenants.length === 0) throw noLonger()
   const access: Access = {
     ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants },

@@ -85,6 +85,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       find: (...asked) => gate.pass(({ patients }) => patients.find(...asked), restored),
       get: (...asked) => gate.pass(({ patients }) => patients.get(...asked), restored),
       recordsOf: (...asked) => gate.pass(({ patients }) => patients.recordsOf(...asked), restored),
+      isTenant: (...asked) => gate.pass(({ patients }) => patients.isTenant(...asked), restored),
       caredForBy: (...asked) => gate.pass(({ patients }) => patients.caredForBy(...asked), restored),
     },
     report: (error) => report(error, ''),

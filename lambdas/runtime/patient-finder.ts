@@ -42,6 +42,7 @@ export function patientFinder(parts: PatientsParts): PatientFinder {
       return isId(id) ? (await inEach(tenants, (tenant) => patientsIn(parts, user, tenant, [['_id', id]])))[0] : undefined
     },
     recordsOf: (tenants, type, id) => inEach(tenants, (tenant) => recordOf(parts, tenant, type, id)),
+    isTenant: (tenant) => isKnown(parts.knownTenants, tenant),
     // Ids of one tenant are other people in another.
     caredForBy: async ({ fhirUser }, [tenant, ...others]) =>
       tenant === undefined || tenant === '*' || others.length > 0 ? [] : caredFor(parts, fhirUser, tenant),
@@ -52,6 +53,11 @@ async function someOf(known: KnownTenants): Promise<readonly string[]> {
   const found: string[] = []
   for await (const tenant of known.tenants()) if (found.push(tenant) === MOST_TENANTS) break
   return found
+}
+
+async function isKnown(known: KnownTenants, wanted: string): Promise<boolean> {
+  for await (const tenant of known.tenants()) if (tenant === wanted) return true
+  return false
 }
 
 async function recordOf(parts: PatientsParts, tenant: string, type: FoundRecord['type'], id: string): Promise<readonly FoundRecord[]> {

@@ -5,7 +5,11 @@ import { BASE } from './issuing.ts'
 it.each([
   [undefined, undefined],
   ['Practitioner/1', undefined],
-  ['https://elsewhere.example/fhir/PractitionerRole/1', undefined],
+  [`${BASE}/Practitioner/1`, undefined],
+  ['https://elsewhere.example/fhir/PractitionerRole/1', []],
+  [`${BASE}.elsewhere.example/Practitioner/1`, []],
+  ['Patient/Practitioner/1', []],
+  ['/Practitioner/1', []],
   ['Patient/1', ['Patient/1']],
   [`${BASE}/Patient/1`, ['Patient/1']],
   ['https://elsewhere.example/fhir/Patient/1', []],

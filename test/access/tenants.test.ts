@@ -46,6 +46,20 @@ describe('With tenancy', () => {
     expect([tenants, it.signatures()]).toEqual([['a', 'b', 'b', 'a'], 1])
   })
 
+  it.each([
+    [['a', 'b'], { patient: '1' }],
+    ['*', { patient: '1' }],
+    ['*', { fhirUser: 'Patient/1' }],
+    [['a', 'b'], { fhirUser: 'https://elsewhere.example/RelatedPerson/1' }],
+    [['a', 'b'], { acts_for: ['1'] }],
+  ])('a token of %j about %j opens none: in each that is somebody else', async (tenant, claims) => {
+    const it = on()
+    await expect(it.ask(it.token({ tenant, ...claims }), 'a')).rejects.toMatchObject({ status: 403 })
+    expect((await it.ask(it.token({ tenant: ['a'], ...claims }), 'a')).tenant).toBe('a')
+    expect((await it.ask(it.token({ tenant, fhirUser: 'Practitioner/1' }), 'a')).tenant).toBe('a')
+    expect((await world().ask(world().token({ tenant, ...claims }))).tenant).toBe('default')
+  })
+
   it('the claim may have another name', async () => {
     const it = world({ tenancy: true, tenantClaim: 'organization' })
     expect((await it.ask(it.token({ organization: 'a', tenant: 'b' }))).tenant).toBe('a')

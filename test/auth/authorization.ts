@@ -80,6 +80,7 @@ export async function authorization({
         (type === 'Patient' ? patients.map((each) => ({ ...each, of: each.id })) : encounters)
           .filter((each) => each.id === id && isIn(tenants, each))
           .map(({ of, tenant = 'default' }) => ({ type, tenant, patient: of })),
+      isTenant: async (tenant) => tenant === 'default' || patients.some((each) => each.tenant === tenant),
       caredForBy: async () => patients.map(({ id }) => id),
     },
   }

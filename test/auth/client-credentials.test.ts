@@ -81,6 +81,15 @@ describe('a token', () => {
     expect([body.patient, claimsOf(body.access_token).patient]).toEqual(['1', '1'])
   })
 
+  it('is of one tenant where it is about a patient: of several, as one that was registered before, nothing is given', async () => {
+    const many = await authorization({ choices: { tenancy: true } })
+    await many.addClient('of-one', { patient: 'Patient/1', tenants: ['a'] })
+    await many.addClient('of-two', { patient: 'Patient/1', tenants: ['a', 'b'] })
+    await many.addClient('of-any', { patient: 'Patient/1', tenants: ['*'] })
+    const of = async (id: string) => (await many.ask('POST', '/auth/token', { form: { ...FORM, client_id: id } })).body.error
+    expect([await of('of-one'), await of('of-two'), await of('of-any')]).toEqual([undefined, 'unauthorized_client', 'unauthorized_client'])
+  })
+
   it('names the tenants of the client, where there are tenants', async () => {
     const many = await authorization({ choices: { tenancy: true, tenantClaim: 'org' } })
     await many.addClient('one', { tenants: ['a'] })

@@ -81,6 +81,16 @@ describe('What an operator says of a launch', () => {
     await expect(completed({ user: 'ann', patient: 'bob' }, { user })).rejects.toThrow(
       new RangeError('The user ann may not see Patient/bob'),
     )
+    await expect(completed({ tenant: 'west' })).rejects.toThrow(new RangeError('There is no tenant west'))
+    const staff: User = { ...user, tenants: ['north', 'south'], fhirUser: 'Practitioner/1' }
+    for (const tenants of [['north', 'south'], ['*']])
+      await expect(completed({ user: 'ann' }, { user: { ...staff, tenants } })).rejects.toThrow(
+        new RangeError('The user ann has several tenants: say for which it is'),
+      )
+    expect(await completed({ user: 'ann', tenant: 'south' }, { user: staff })).toEqual({ client: 'app', user: 'ann', tenant: 'south' })
+    await expect(completed({ user: 'ann', tenant: 'north' }, { user: { ...user, tenants: ['*'] } })).rejects.toThrow(
+      new RangeError('The client, the user and the launch have no tenant in common'),
+    )
     await expect(completed({ tenant: 'west' }, { client: { ...client, tenants: ['north'] } })).rejects.toThrow(
       new RangeError('The client, the user and the launch have no tenant in common'),
     )

@@ -112,10 +112,11 @@ describe('A client', () => {
 
   it('is what was asked for', () => {
     const uris = ['https://a.example/', 'https://a.example/']
-    expect(registeredClient({ ...request, patient: 'p1', redirectUris: uris, tenants: ['a', '*'] }, 5)).toEqual({
+    expect(registeredClient({ ...request, redirectUris: uris, tenants: ['a', '*'] }, 5)).toEqual({
       ...{ id: 'app', name: 'An app', scopes: ['system/Patient.rs', 'launch'], redirectUris: ['https://a.example/'], tenants: ['a', '*'] },
-      ...{ mayIntrospect: false, authentication: { kind: 'public' }, patient: 'Patient/p1', registeredAt: 5, changedAt: 5 },
+      ...{ mayIntrospect: false, authentication: { kind: 'public' }, registeredAt: 5, changedAt: 5 },
     })
+    expect(registeredClient({ ...request, patient: 'p1', tenants: ['a', 'a'] }, 5)).toMatchObject({ patient: 'Patient/p1', tenants: ['a'] })
   })
 
   it.each<[string, Partial<ClientRequest>]>([
@@ -136,6 +137,8 @@ describe('A client', () => {
     ['is none of Patient', { patient: 'Practitioner/1' }],
     ['is none of Patient', { patient: 'Patient/1/2' }],
     ['is none of Patient', { patient: 'a b' }],
+    ['Patient/p1 is somebody else in each tenant', { patient: 'p1', tenants: ['*'] }],
+    ['Patient/p1 is somebody else in each tenant', { patient: 'p1', tenants: ['a', 'b'] }],
     ['https URL', { authentication: { kind: 'uri', uri: 'http://a.example/jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'jwks' } }],
     ['https URL', { authentication: { kind: 'uri', uri: 'https://u:p@a.example/jwks' } }],
@@ -160,5 +163,7 @@ describe('A user', () => {
     ['no tenant', { tenants: [] }],
     ['is none of', { fhirUser: 'Group/1' }],
     ['is none of', { fhirUser: 'Practitioner' }],
+    ['Patient/1 is somebody else in each tenant', { fhirUser: 'Patient/1', tenants: ['*'] }],
+    ['RelatedPerson/1 is somebody else in each tenant', { fhirUser: 'RelatedPerson/1', tenants: ['a', 'b'] }],
   ])('is refused: %s', (reason, change) => expect(() => registeredUser({ ...request, ...change }, kept)).toThrow(reason))
 })

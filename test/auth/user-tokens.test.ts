@@ -55,6 +55,23 @@ const isActive = async (token: string): Promise<boolean> =>
 
 const INVALID = { status: 400, body: { error: 'invalid_grant' } }
 
+it('a patient of several tenants, as one that was registered before, is nobody in any: nothing is given, nor goes on', async () => {
+  auth = await started({ choices: { tenancy: true } })
+  const of = (tenants: readonly string[]) => auth.addUser('ann', { fhirUser: 'Patient/7', scopes: ['user/*.rs'], tenants })
+  await of(['a'])
+  const { user, code } = await codeFor('offline_access user/*.rs')
+  const { body } = await exchange(code)
+  expect(claimsOf(body.access_token).tenant).toBe('a')
+  const asked = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE, scope: 'user/*.rs' }
+  for (const tenants of [['*'], ['a', 'b']]) {
+    await of(tenants)
+    expect(await refresh(body.refresh_token)).toMatchObject(INVALID)
+    expect(backOf(await user.open('/auth/authorize', asked)).sent.error).toBe('access_denied')
+  }
+  await of(['a'])
+  expect((await refresh(body.refresh_token)).status).toBe(200)
+})
+
 describe('a code', () => {
   it('gives tokens for the user, with every field', async () => {
     const { code } = await codeFor('openid fhirUser offline_access user/*.cruds', { nonce: 'n-1' })

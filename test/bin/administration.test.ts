@@ -39,7 +39,7 @@ describe('fhir client', () => {
       {
         ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false },
         ...{ authentication: { kind: 'secret', hashes: [fingerprintOf(secret)] } },
-        ...{ registeredAt: expect.any(Number), changedAt: expect.any(Number) },
+        ...{ registeredAt: expect.any(Number), changedAt: expect.any(Number), generation: expect.any(String) },
       },
     ])
     const listed = await fhir('client', 'list', '--data', data)
@@ -64,19 +64,21 @@ describe('fhir client', () => {
     writeFileSync(jwks, JSON.stringify({ keys: [key] }))
     const said = [
       ...['--name', 'An app', '--scope', 'launch openid', '--scope', 'patient/*.rs', '--redirect-uri', 'https://a.example/'],
-      ...['--redirect-uri', 'http://127.0.0.1:3000/', '--tenant', 'a', '--tenant', 'b', '--patient', 'p1', '--introspect', '--json'],
+      ...['--redirect-uri', 'http://127.0.0.1:3000/', '--tenant', 'a', '--introspect', '--json'],
     ]
-    const keyed = await fhir('client', 'add', 'keyed', '--jwks', jwks, ...said, '--data', data)
+    const keyed = await fhir('client', 'add', 'keyed', '--jwks', jwks, ...said, '--patient', 'p1', '--data', data)
     expect(JSON.parse(keyed.out)).toEqual({
       ...{ client_id: 'keyed', client_name: 'An app', token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key] } },
-      ...{ scope: 'launch openid patient/*.rs', redirect_uris: ['https://a.example/', 'http://127.0.0.1:3000/'], tenants: ['a', 'b'] },
+      ...{ scope: 'launch openid patient/*.rs', redirect_uris: ['https://a.example/', 'http://127.0.0.1:3000/'], tenants: ['a'] },
       ...{ patient: 'Patient/p1', may_introspect: true },
     })
+    const many = await fhir('client', 'add', 'many', '--jwks', jwks, ...said, '--tenant', 'b', '--data', data)
+    expect(JSON.parse(many.out).tenants).toEqual(['a', 'b'])
     const secret = await fhir('client', 'add', 'secret', ...APP, '--json', '--data', data)
     expect(JSON.parse(secret.out)).toMatchObject({ client_id: 'secret', client_secret: expect.stringMatching(/^[\w-]{43}$/) })
     expect(secret.out.trim().split('\n')).toHaveLength(1)
     const listed = (await fhir('client', 'list', '--json', '--data', data)).out.trim().split('\n')
-    expect(listed.map((line) => JSON.parse(line).client_id)).toEqual(['keyed', 'secret'])
+    expect(listed.map((line) => JSON.parse(line).client_id)).toEqual(['keyed', 'many', 'secret'])
     expect(listed.join('')).not.toContain('client_secret"')
   })
 

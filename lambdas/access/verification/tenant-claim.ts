@@ -1,6 +1,8 @@
 /** Whose data a token opens, and which of them a request is about. */
 import { fhirError } from '../../fhir/outcome.ts'
+import { isOfOneTenant } from '../acting-for.ts'
 import { tokenRefused } from './refusals.ts'
+import type { VerifiedToken } from './verified-token.ts'
 
 /** One; several to choose from; `*`: any; undefined: none. */
 export type TenantClaim = string | readonly string[] | undefined
@@ -22,6 +24,16 @@ export function tenantsWithin(claim: TenantClaim, allowed: TenantClaim): TenantC
   const within = [claim].flat().filter((tenant) => [allowed].flat().includes(tenant))
   if (within.length === 0) throw tokenRefused('The token names no tenant that its issuer may open')
   return typeof claim === 'string' ? claim : within
+}
+
+/** FhirError 403 where a token about one person opens several tenants: an id of one is somebody else in another. */
+export function checkPerson(
+  { patient, fhirUser, actsFor }: Pick<VerifiedToken, 'patient' | 'fhirUser' | 'actsFor'>,
+  claim: TenantClaim,
+): void {
+  if (claim === undefined || [claim].flat().every((tenant, i) => tenant !== '*' && i === 0)) return
+  if (patient !== undefined || actsFor !== undefined || isOfOneTenant(fhirUser))
+    throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
 }
 
 /** `header`: X-Tenant-Id. FhirError 400 where it is needed and does not say which, 403 where the token does not open it. */

@@ -16,7 +16,7 @@ import { heldFrom } from './fetched-keys.ts'
 import { HeldKeys, type KeySource } from './held-keys.ts'
 import { tokenRefused } from './refusals.ts'
 import { RememberedToken, RememberedTokens } from './remembered-tokens.ts'
-import { chosenTenant } from './tenant-claim.ts'
+import { checkPerson, chosenTenant } from './tenant-claim.ts'
 import { externalToken, ownToken, type ReadToken, tokenExpired } from './token-claims.ts'
 import { type Claims, TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
@@ -75,7 +75,10 @@ export function verifier(parts: VerifierParts): Verifier {
     }
     const isRevoked = found.isRevoked(revocations, now)
     if (isRevoked === true || (isRevoked !== false && (await isRevoked))) throw tokenRefused('The token was revoked')
-    return found.in(tenancy ? chosenTenant(found.token.tenants, tenant) : TENANT)
+    if (!tenancy) return found.in(TENANT)
+    const { known, tenants } = found.token
+    checkPerson(known, tenants)
+    return found.in(chosenTenant(tenants, tenant))
   }
   return { verify, signatures: () => [...trusted.values()].reduce((sum, { issuer }) => sum + issuer.signatures, 0) }
 }
