@@ -1,5 +1,5 @@
 /** Who may use an embedded server, and its signing keys: in its data folder, also while it runs, which goes by it at once. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
@@ -46,6 +46,9 @@ export type Administration = AdministrationPorts & {
 /** Why a server with the settings of this process would not fetch the keys that a client publishes there; undefined: nothing speaks against it. */
 export const wallBeforeKeys = (uri: string): Promise<string | undefined> => wallBefore(uri, mayReachOf(readConfig().privateHosts))
 
+/** Whether the file of grants is missing, or empty: it never is once it was made. */
+export const isLost = (file: string): boolean => (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0
+
 /** Whether a server was ever started on the folder, or something said of who may use one. */
 export const holdsData = (folder: string): boolean =>
   ['lock.db', 'store.db', GRANTS, SIGNING_KEYS].some((name) => existsSync(join(folder, name)))
@@ -63,6 +66,7 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
     [SIGNING_KEYS, 'folder'],
   ] as const)
     await checkEntry(join(folder, name), kind)
+  checkNotLost(folder)
   const clock = new SystemClock()
   const { close, ...stores } = openGrants(join(folder, GRANTS), () => clock.now())
   const audit = new CommandAuditLog(join(folder, 'audit'))
@@ -74,6 +78,13 @@ export async function openAdministration(folder: string, { isNew }: { readonly i
       await close()
     },
   }
+}
+
+/** A command would make the file anew, and the server would not learn that it was lost. */
+function checkNotLost(folder: string): void {
+  const [grants, keys] = [join(folder, GRANTS), join(folder, SIGNING_KEYS)]
+  if (isLost(grants) && existsSync(keys) && readdirSync(keys).length > 0)
+    throw new Error(`${grants} was lost: put it back from a backup, or start the server, which then lets no older token in`)
 }
 
 const makeFolderFor = (folder: string): Promise<void> =>

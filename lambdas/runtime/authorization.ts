@@ -15,6 +15,7 @@ import { completing, type Launch } from '../auth/launches.ts'
 import { LONGEST_ACCESS } from '../auth/lifetimes.ts'
 import { passwordCheck } from '../auth/password-check.ts'
 import { Passwords } from '../auth/passwords.ts'
+import { type SweptParts, sweep } from '../auth/sweep.ts'
 import { byToken, openToAll } from '../http/authenticators.ts'
 import type { Authenticator } from '../http/steps/authenticate.ts'
 import { LOOPBACK } from '../http/steps/check-host.ts'
@@ -23,7 +24,7 @@ import type { Client } from '../ports/clients.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { FetchDocument } from '../ports/fetch-document.ts'
 import type { SigningKeys } from '../ports/signing-keys.ts'
-import { GRANTS, SIGNING_KEYS } from './administration.ts'
+import { GRANTS, isLost, SIGNING_KEYS } from './administration.ts'
 import type { Config } from './config.ts'
 import { verifierOf } from './verifier-of.ts'
 
@@ -33,12 +34,14 @@ export type AuthorizationParts = {
   readonly baseUrl: string
   /** Of a file of the data folder. */
   readonly path: (name: string) => string
-  readonly clock: Clock
+  readonly clock: Clock & SweptParts['clock']
   readonly fetchDocument: FetchDocument
   readonly audit: AuditLog
   readonly patients: AuthPorts['patients']
   readonly isDecidable: AuthPorts['isDecidable']
   readonly report: (error: unknown) => void
+  /** Told what the person who starts the server should know, in one line. */
+  readonly warn: (line: string) => void
 }
 
 /** `operator`: who says so. */
@@ -65,20 +68,16 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
   if (parts.config.access === 'open') return OPEN
   await using opened = new AsyncDisposableStack()
   const { clock, path, report } = parts
+  const keys = new FilesystemSigningKeys(path(SIGNING_KEYS))
+  // Before there is a file again: a start that is killed leaves it to the next.
+  if (isLost(path(GRANTS))) await keeping(path, forgetTokens(parts, keys))
   const stores = opening(path(GRANTS), (file) => openGrants(file, () => clock.now()))
   opened.defer(() => stores.close())
-  const keys = new FilesystemSigningKeys(path(SIGNING_KEYS))
-  await tendKeys(keys, clock.now()).catch((error: Error) => {
-    throw new Error(`${path(SIGNING_KEYS)} cannot be read or written (${error.message})`, { cause: error })
-  })
+  // The clock was compared with nothing yet.
+  await keeping(path, tendKeys(keys, clock.now(), false))
   await tendDemo(stores, LOOPBACK.test(new URL(parts.baseUrl).hostname))
-  const sweeping = setInterval(() => void sweep().catch(report), HOUR).unref()
+  const sweeping = setInterval(() => void sweep({ ...stores, keys, clock }).catch(report), HOUR).unref()
   opened.defer(() => clearInterval(sweeping))
-  const sweep = async (): Promise<void> => {
-    await tendKeys(keys, clock.now())
-    await stores.grants.sweep()
-    await stores.revocations.sweep()
-  }
   const ports = portsOf(parts, stores, keys)
   const { verify } = verifierOf(parts.config, parts.baseUrl, { ...parts, keys, revocations: stores.revocations })
   const all = opened.move()
@@ -90,6 +89,19 @@ export async function openAuthorization(parts: AuthorizationParts): Promise<Auth
     close: () => all.disposeAsync(),
   }
 }
+
+/** What was revoked stands in the file that was lost: only new keys tell what was issued since. */
+async function forgetTokens({ path, warn }: AuthorizationParts, keys: SigningKeys): Promise<void> {
+  const known = await keys.list()
+  for (const { key } of known) await keys.remove(key.kid)
+  if (known.length > 0)
+    warn(`${path(GRANTS)} was lost: no token counts that was issued before, and clients and users are to be added again`)
+}
+
+const keeping = <T>(path: AuthorizationParts['path'], work: Promise<T>): Promise<T> =>
+  work.catch((error: Error) => {
+    throw new Error(`${path(SIGNING_KEYS)} cannot be read or written (${error.message})`, { cause: error })
+  })
 
 function opening<Opened>(file: string, open: (file: string) => Opened): Opened {
   try {

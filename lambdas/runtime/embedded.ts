@@ -89,6 +89,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> 
       caredForBy: (...asked) => gate.pass(({ patients }) => patients.caredForBy(...asked), restored),
     },
     report: (error) => report(error, ''),
+    warn,
   })
   opened.defer(() => authorization.close())
   const parts = {

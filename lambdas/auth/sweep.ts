@@ -1,0 +1,23 @@
+/** Frees the room of what the authorization server remembered and needs no more. */
+import type { Clock } from '../ports/clock.ts'
+import type { Grants } from '../ports/grants.ts'
+import type { Revocations } from '../ports/revocations.ts'
+import type { SigningKeys } from '../ports/signing-keys.ts'
+import { tendKeys } from './key-rotation.ts'
+
+export type SweptParts = {
+  readonly keys: SigningKeys
+  readonly grants: Pick<Grants, 'sweep'>
+  readonly revocations: Pick<Revocations, 'sweep'>
+  /** `maySweep`: whether what is old by it is old. */
+  readonly clock: Pick<Clock, 'now'> & { readonly maySweep: () => boolean }
+}
+
+/** Every hour. By a clock that cannot be believed nothing is removed: what it takes for expired may count for months. */
+export async function sweep({ keys, grants, revocations, clock }: SweptParts): Promise<void> {
+  const maySweep = clock.maySweep()
+  await tendKeys(keys, clock.now(), maySweep)
+  if (!maySweep) return
+  await grants.sweep()
+  await revocations.sweep()
+}
