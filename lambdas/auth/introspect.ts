@@ -3,15 +3,16 @@ import type { AccessClaims } from '../access/claims.ts'
 import type { Client } from '../ports/clients.ts'
 import { type Mark, markOf } from '../ports/revocations.ts'
 import { authenticate } from './client-authentication.ts'
-import type { AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
+import { commonTenants } from './common-tenants.ts'
+import type { AuthChoices, AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
 import { json, OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
 import { isRevoked } from './revoked.ts'
 import { readToken } from './signed-token.ts'
 
-export type IntrospectPorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource'>
+export type IntrospectPorts = VerifyingPorts & Pick<AuthPorts, 'clients' | 'grants' | 'revocations' | 'keySource' | 'choices'>
 
-/** Tokens of others are told of to whom is registered for it only; every other token is as one that is none. */
+/** Tokens of others are told of to whom is registered for it only, of its own tenants; every other token is as one that is none. */
 export const introspect =
   (ports: IntrospectPorts): Endpoint =>
   async (request) => {
@@ -29,13 +30,18 @@ async function claimsOf(
   { baseUrl }: AuthRequest,
 ): Promise<AccessClaims | undefined> {
   const claims = await readToken(ports, token, baseUrl)
-  if (claims === undefined || (claims.client_id !== client.id && !client.mayIntrospect)) return undefined
+  if (claims === undefined || (claims.client_id !== client.id && !isToldTo(client, claims, ports.choices))) return undefined
   const { jti, sid, client_id, sub, iat, client_generation, user_generation } = claims
   const marks: readonly Mark[] = [
     ...[`jti:${jti}` as const, `sid:${sid}` as const],
     ...[markOf('client', client_id, client_generation), markOf('user', sub, user_generation)],
   ]
   return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
+}
+
+function isToldTo({ mayIntrospect, tenants }: Client, claims: AccessClaims, { tenancy, tenantClaim }: AuthChoices): boolean {
+  if (!mayIntrospect || !tenancy || tenants.includes('*')) return mayIntrospect
+  return commonTenants(tenants, [claims[tenantClaim] as string | readonly string[]].flat()).length > 0
 }
 
 /** https://hl7.org/fhir/smart-app-launch/token-introspection.html: fhirUser is a URL. */

@@ -1,6 +1,7 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
+import { TENANT } from '../ports/known-tenants.ts'
 import { hostsOf } from '../ports/private-hosts.ts'
 
 /** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
@@ -91,7 +92,16 @@ export type Places = Values<(typeof PLACES)[number]>
 export const variableOf = (name: string): string => `FHIR_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
 
 /** RangeError that names the variable where a value does not fit. */
-export const readConfig = (environment: Environment = process.env): Config => read(SETTINGS, environment) as Config
+export function readConfig(environment: Environment = process.env): Config {
+  const config = read(SETTINGS, environment) as Config
+  const opening = (tenants: unknown): boolean => [tenants].flat().some((tenant) => tenant === '*' || tenant === TENANT)
+  const closed = config.tenancy ? -1 : config.externalIssuers.findIndex(({ tenants }) => !opening(tenants))
+  if (closed !== -1)
+    throw new RangeError(
+      `${variableOf('externalIssuers')}: [${closed}].tenants opens nothing here: with ${variableOf('tenancy')} off there is only "${TENANT}"`,
+    )
+  return config
+}
 
 /** What reads like a setting and is none: a slip, and the default holds. Tests have variables of their own, stages are chosen by one. */
 export const unknownVariables = (environment: Environment = process.env): readonly string[] =>

@@ -88,6 +88,20 @@ describe('A token of another issuer', () => {
     else await expect(asked).rejects.toMatchObject({ status: expected })
   })
 
+  it.each([
+    ['default', 200],
+    ['*', 200],
+    [['default', 'b'], 200],
+    ['b', 403],
+    [['a', 'b'], 403],
+    [undefined, 403],
+  ])('of the tenants %j opens %p of a server without tenants: the one it has is called default', async (claim, status) => {
+    const it = trusting({ tenants: ['a', 'b', 'default'] }, { tenancy: false })
+    const asked = ask(it, { 'https://example.org/tenants': claim })
+    if (status === 200) expect((await asked).tenant).toBe('default')
+    else await expect(asked).rejects.toMatchObject({ status })
+  })
+
   it('opens what its issuer may open where no claim says it', async () => {
     const { tenant: _, ...claims } = WRITTEN.claims
     expect((await ask(trusting({ claims, tenants: 'b' }))).tenant).toBe('b')
@@ -291,6 +305,20 @@ describe('What a person writes down', () => {
         [{ claims: { scope: 'a"b' } }, '.claims.scope must be the name of a claim, but is "a\\"b"'],
         [{ claims: { sub: 'oid' } }, '.claims.sub is nothing a claim can say: there are scope, client, patient, fhirUser, tenant'],
         [{ claims: { toString: 'a' } }, '.claims.toString is nothing a claim can say: there are scope, client, patient, fhirUser, tenant'],
+        [{ claims: { client: 'sub' } }, '.claims.client must be a claim of its own, but is that of subject: users would count as clients'],
+        [
+          { claims: { client: 'p', patient: 'p' } },
+          '.claims.client must be a claim of its own, but is that of patient: users would count as clients',
+        ],
+        [
+          { claims: { client: 'fhirUser' } },
+          '.claims.client must be a claim of its own, but is that of fhirUser: users would count as clients',
+        ],
+        [
+          { claims: { tenant: 'client_id' } },
+          '.claims.client must be a claim of its own, but is that of tenant: users would count as clients',
+        ],
+        [{ tenants: ['a'] }, '.tenants opens nothing here: with FHIR_TENANCY off there is only "default"'],
         [{ tenant: 'a' }, '.tenant is no field: there are issuer, audience, jwksUri, tenants, scopes, claims'],
         [{ issuer: 'x'.repeat(1_000) }, `.issuer must be an https URL, as it stands in iss, but is "${'x'.repeat(99)}…`],
       ] as const

@@ -56,6 +56,28 @@ it('tells of a token of another client only who is registered for it', async () 
   expect((await introspect({ ...AS('gateway'), token })).body).toMatchObject({ active: true, client_id: 'app' })
 })
 
+it('tells of a token of another client only in tenants of its own', async () => {
+  await auth.addClient('of-a', { mayIntrospect: true, tenants: ['a', 'c'] })
+  await auth.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
+  await auth.addClient('two', { tenants: ['a', 'b'] })
+  await auth.addClient('any')
+  await auth.addClient('none', { tenants: [] })
+  const told = async (id: string) => {
+    const token = await tokenOf(id)
+    return Promise.all(['of-a', 'of-b', 'gateway'].map(async (by) => (await introspect({ ...AS(by), token })).body.active))
+  }
+  expect(await told('app')).toEqual([true, false, true])
+  expect(await told('two')).toEqual([true, true, true])
+  expect(await told('any')).toEqual([true, true, true])
+  expect(await told('none')).toEqual([false, false, true])
+  const without = await authorization()
+  await without.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
+  await without.addClient('app', { tenants: ['a'] })
+  const form = { ...AS('app'), grant_type: 'client_credentials' }
+  const token = (await without.ask('POST', '/auth/token', { form })).body.access_token
+  expect((await without.ask('POST', '/auth/introspect', { form: { ...AS('of-b'), token } })).body.active).toBe(true)
+})
+
 it('tells of what is no token, expired, changed or revoked nothing but that', async () => {
   const token = await tokenOf('app')
   const { jti, sid, sub } = (await introspect({ ...AS('app'), token })).body

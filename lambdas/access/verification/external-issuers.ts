@@ -104,7 +104,12 @@ function namesOf(at: string, claims: unknown): Partial<ClaimNames> {
     if (!known.includes(name)) throw new RangeError(`${at}.${name} is nothing a claim can say: there are ${known.join(', ')}`)
     if (!isName(claim)) throw wrong(`${at}.${name}`, 'the name of a claim', claim)
   }
-  return claims
+  const names: Partial<ClaimNames> = claims
+  const others = Object.entries({ ...NAMES, ...names, subject: 'sub' }).filter(([name]) => name !== 'client')
+  const same = others.find(([, claim]) => claim === (names.client ?? NAMES.client))
+  if (same !== undefined)
+    throw new RangeError(`${at}.client must be a claim of its own, but is that of ${same[0]}: users would count as clients`)
+  return names
 }
 
 function wrong(at: string, expected: string, given: unknown): RangeError {

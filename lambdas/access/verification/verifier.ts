@@ -116,6 +116,10 @@ function ownOf({ issuer, audience, keys, clock, tenantClaim, report }: VerifierP
 function externalOf(parts: VerifierParts, external: ExternalIssuer): Trusted {
   return {
     issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, heldFrom(external.jwksUri, parts)),
-    read: (claims, typ) => externalToken(claims, typ, external, parts.clock.now()),
+    read(claims, typ) {
+      const token = externalToken(claims, typ, external, parts.clock.now())
+      if (!parts.tenancy && token.tenants !== '*') chosenTenant(token.tenants, TENANT)
+      return token
+    },
   }
 }
