@@ -4,8 +4,11 @@ import type { AuthPorts } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
 import { fingerprintOf } from './unguessable.ts'
 
-/** Whose attempts they are. `name`: an address, an account. */
-export type Guesser = { readonly of: 'client' | 'account' | 'address'; readonly name: string }
+/**
+ * Whose attempts they are. `name`: an address, an account. `spare`: counts instead where this one has to wait, for who guessed nothing himself and
+ * meets others' guesses.
+ */
+export type Guesser = { readonly of: 'client' | 'account' | 'place' | 'spare' | 'address'; readonly name: string; readonly spare?: Guesser }
 
 /** Milliseconds. */
 const SECOND = 1_000
@@ -18,8 +21,14 @@ type Rule = { readonly free: number; readonly leak: number; readonly longest: nu
 const RULES: Readonly<Record<Guesser['of'], Rule>> = {
   client: { free: 10, leak: MINUTE, longest: 15 * MINUTE },
   account: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
+  // An account as one address tries it.
+  place: { free: 5, leak: 15 * MINUTE, longest: 15 * MINUTE },
+  // An account as all addresses do that are no worse than that, however many somebody has.
+  spare: { free: 20, leak: 15 * MINUTE, longest: 15 * MINUTE },
   address: { free: 50, leak: 10 * SECOND, longest: 30 * SECOND },
 }
+/** Milliseconds by which clocks of servers differ. What is later than that was written before a clock was set back. */
+const SLACK = MINUTE
 /** Of racing attempts as many find their turn; the others are too many. */
 const TURNS = 8
 
@@ -36,17 +45,40 @@ export async function delayed<T>(
   guessers: readonly Guesser[],
   attempt: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  for (const guesser of guessers) await count(ports, guesser)
+  const counted = await countEach(ports, guessers)
   let result: T | undefined
   try {
     result = await attempt()
   } catch (error) {
     // Nobody guessed wrong where a machine failed.
-    for (const guesser of guessers) await giveBack(ports, guesser, 'this one')
+    for (const guesser of counted) await giveBack(ports, guesser, 'this one')
     throw error
   }
-  if (result !== undefined) for (const guesser of guessers) await giveBack(ports, guesser)
+  if (result !== undefined) for (const guesser of counted) await giveBack(ports, guesser)
   return result
+}
+
+/** Those that were counted, some in the place of others. OAuthError 429 where one has to wait: nothing was tried then, at no place. */
+async function countEach(ports: Ports, guessers: readonly Guesser[]): Promise<readonly Guesser[]> {
+  const counted: Guesser[] = []
+  try {
+    for (const guesser of guessers) counted.push(await countOne(ports, guesser))
+  } catch (error) {
+    for (const guesser of counted) if (guesser.of === 'place') await giveBack(ports, guesser, 'this one')
+    throw error
+  }
+  return counted
+}
+
+async function countOne(ports: Ports, guesser: Guesser): Promise<Guesser> {
+  try {
+    await count(ports, guesser)
+    return guesser
+  } catch (error) {
+    if (guesser.spare === undefined || !(error instanceof OAuthError)) throw error
+    await count(ports, guesser.spare)
+    return guesser.spare
+  }
 }
 
 /**
@@ -75,7 +107,7 @@ async function count({ grants, clock }: Ports, guesser: Guesser): Promise<void> 
     const now = clock.now()
     const known = await grants.get('attempts', key)
     const { until, ...before } = stateOf(known)
-    if (now < until) throw tooMany(until - now)
+    if (now < until && before.at <= now + SLACK) throw tooMany(until - now)
     const failures = remaining(before, guesser, now) + 1
     const next: Kept = { failures, at: now, until: now + waitAfter(failures, guesser) }
     const grant = { owner: guesser.of, value: next, expires: now + RULES[guesser.of].leak * Math.ceil(failures) + MINUTE }
@@ -84,11 +116,11 @@ async function count({ grants, clock }: Ports, guesser: Guesser): Promise<void> 
   throw tooMany(SECOND)
 }
 
-/** An account or a client that proved itself begins anew; of an address, and where nothing was proved, only this attempt is forgiven. */
+/** An account or a client that proved itself begins anew; of an address, of what is spare, and where nothing was proved, only this attempt is forgiven. */
 async function giveBack(
   { grants }: Ports,
   guesser: Guesser,
-  what: 'this one' | 'all' = guesser.of === 'address' ? 'this one' : 'all',
+  what: 'this one' | 'all' = guesser.of === 'address' || guesser.of === 'spare' ? 'this one' : 'all',
 ): Promise<void> {
   const key = keyOf(guesser)
   if (what === 'all') return void (await grants.remove('attempts', key))
@@ -104,7 +136,7 @@ async function giveBack(
 }
 
 const remaining = ({ failures, at }: Omit<Kept, 'until'>, { of }: Guesser, now: number): number =>
-  Math.max(0, failures - (now - at) / RULES[of].leak)
+  Math.max(0, failures - Math.max(0, now - at) / RULES[of].leak)
 
 function waitAfter(failures: number, { of }: Guesser): number {
   const { free, longest } = RULES[of]

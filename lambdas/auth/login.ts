@@ -47,8 +47,9 @@ const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([eac
 
 /** OAuthError 429 before the password is looked at. What was typed as a name is noted only where it is one. */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
-  const { address } = request
-  return delayed(ports, [{ of: 'address', name: networkOf(address) } as const, { of: 'account', name } as const], async () => {
+  const network = networkOf(request.address)
+  const account = { of: 'account', name, spare: { of: 'spare', name } } as const
+  return delayed(ports, [{ of: 'address', name: network }, { of: 'place', name: `${name} ${network}` }, account], async () => {
     const user = isUserName(name) ? await ports.users.get(name) : undefined
     if (user !== undefined) request.note({ user: user.name })
     if (await ports.checkPassword(fieldOf(request, 'password'), user)) return user

@@ -6,7 +6,7 @@ import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { MemoryGrants } from '../fixtures/memory/grants.ts'
 
 function begun() {
-  let now = 1_000_000
+  let now = 10_000_000
   const clock = { now: () => now, newId: () => '' }
   const ports = { grants: new MemoryGrants(clock.now), clock }
   const later = (milliseconds: number): void => {
@@ -93,6 +93,56 @@ describe('an address', () => {
     const { attempt } = begun()
     expect(new Set(await times(500, () => attempt(HOSPITAL, true)))).toEqual(new Set(['right']))
   })
+})
+
+describe('an account that others guess at', () => {
+  const from = (network: string): readonly Guesser[] => [
+    { of: 'place', name: `ann ${network}` },
+    { of: 'account', name: 'ann', spare: { of: 'spare', name: 'ann' } },
+  ]
+  const attempted = (ports: Parameters<typeof delayed>[0], network: string, isRight = false): Promise<string> =>
+    delayed(ports, from(network), async () => (isRight ? true : undefined)).then(
+      (result) => (result === undefined ? 'wrong' : 'right'),
+      (error: OAuthError) => String(error.status),
+    )
+
+  it('is open to who guessed nothing, and waits for who did', async () => {
+    const { ports } = begun()
+    expect(await times(6, () => attempted(ports, 'bad'))).toEqual([...Array(5).fill('wrong'), '429'])
+    expect([await attempted(ports, 'good', true), await attempted(ports, 'bad')]).toEqual(['right', '429'])
+    expect(await times(7, () => attempted(ports, 'mistyping'))).toEqual([...Array(5).fill('wrong'), '429', '429'])
+    expect(await times(30, () => attempted(ports, 'good', true))).toEqual(Array(30).fill('right'))
+  })
+
+  it('is guessed at no oftener by who has many addresses: what is spare ends too, and comes back by and by', async () => {
+    const { ports, later } = begun()
+    let address = 0
+    const guesses = await times(1_000, () => attempted(ports, `bad ${++address}`))
+    expect(guesses.filter((answer) => answer === 'wrong')).toHaveLength(25)
+    // Nothing was tried: it has guessed nothing.
+    expect(await times(7, () => attempted(ports, 'good', true))).toEqual(Array(7).fill('429'))
+    later(2_000)
+    expect(await times(2, () => attempted(ports, 'good'))).toEqual(['wrong', 'wrong'])
+    later(900_000)
+    expect(await attempted(ports, 'good', true)).toBe('right')
+  })
+})
+
+it('who is waited for by a clock that was set back does not wait, and is no worse for it', async () => {
+  const { attempt, later } = begun()
+  await times(5, () => attempt(ANN))
+  await times(50, () => attempt(HOSPITAL))
+  expect([await attempt(ANN), await attempt(HOSPITAL)]).toEqual(['429 1', '429 1'])
+  later(-3_600_000)
+  expect([await attempt(ANN), await attempt(ANN), await attempt(HOSPITAL), await attempt(HOSPITAL)]).toEqual([
+    'wrong',
+    '429 2',
+    'wrong',
+    '429 2',
+  ])
+  // Clocks of two servers differ by some milliseconds.
+  later(-50)
+  expect(await attempt(ANN)).toBe('429 3')
 })
 
 it('of a client only failures are written down, and a broken machine is none', async () => {
