@@ -216,6 +216,15 @@ describe('A revoked token', () => {
     expect((await it.ask(it.token(claims))).client).toBe('app')
   })
 
+  it('is told within three seconds though the clock was set back', async () => {
+    const it = world()
+    const token = it.token({ exp: it.now / SECOND + 300, iat: it.now / SECOND - 7_200 })
+    expect(await it.ask(token)).toMatchObject(CLIENT)
+    it.now -= 60 * 60 * SECOND
+    it.revoked.set('client:app', it.now)
+    await expect(it.ask(token)).rejects.toMatchObject(refusal('The token was revoked'))
+  })
+
   it('is not let in by a look-up that began before, however long that takes', async () => {
     const answers: ((found: ReadonlyMap<Mark, number>) => void)[] = []
     const it = world({ revocations: { revoked: () => new Promise((resolve) => answers.push(resolve)) } })
@@ -262,6 +271,18 @@ describe('Keys', () => {
     await it.ask(it.token({}, OTHER_KEY))
     await settled()
     await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
+  })
+
+  it('that are gone no longer count for the first who asks after a pause, nor when the clock is set back', async () => {
+    for (const later of [60 * 60 * SECOND, -60 * 60 * SECOND]) {
+      const it = world({})
+      const old = it.token({ iat: it.now / SECOND - 7_200, exp: it.now / SECOND + 7_200 })
+      expect(await it.ask(old)).toMatchObject(CLIENT)
+      it.published.push(OTHER_KEY)
+      it.published.shift()
+      it.now += later
+      await expect(it.ask(old)).rejects.toMatchObject(refusal('The token is signed with a key that is not known'))
+    }
   })
 
   it('nobody has heard of are looked for once in ten seconds', async () => {

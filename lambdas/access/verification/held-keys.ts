@@ -6,12 +6,12 @@ import { Unavailable } from '../../ports/unavailable.ts'
 export type HeldKey = Jwk & { readonly kid: string }
 
 export type KeySource = {
-  /** Of what it gives, what cannot verify a signature is passed over. `maxAge`: milliseconds they may be held; absent: as long as it takes. */
+  /** Of what it gives, what cannot verify a signature is passed over. `maxAge`: milliseconds they may be held by whom `all` gives them; absent: as long as it takes. */
   readonly read: () => Promise<{ readonly keys: readonly unknown[]; readonly maxAge?: number }>
   readonly now: () => number
   /** Milliseconds after which they are read again. */
   readonly fresh: number
-  /** Told when they cannot be read any more, once until they can: those that are held go on counting. */
+  /** Told when they cannot be read any more, once until they can. */
   readonly report: (error: unknown) => void
 }
 
@@ -20,15 +20,21 @@ const PAUSE = 10_000
 const PAUSE_AFTER_FAILURE = 1_000
 const MOST_KEYS = 100
 
+/** Milliseconds since 1970, and how many. A clock that was set back has left it. */
+type Span = { readonly from: number; readonly for: number }
+
+const isIn = (span: Span, now: number): boolean => now >= span.from && now < span.from + span.for
+
 export class HeldKeys {
   /** Rises whenever they are others: what was verified before is verified anew. 0: none were ever read. */
   generation = 0
   keys: readonly HeldKey[] = []
   readonly #source: KeySource
-  #mayReadAt = Number.NEGATIVE_INFINITY
-  #staleAt = Number.NEGATIVE_INFINITY
-  /** From when on nobody is given them, whether they can be read again or not. */
-  #endsAt = Number.POSITIVE_INFINITY
+  /** When they were read, and for how long they are fresh, and may be held. */
+  #read: Span = { from: Number.NEGATIVE_INFINITY, for: 0 }
+  #held: Span = this.#read
+  /** For how long they are not read again. */
+  #pause: Span = this.#read
   #reading: Promise<void> | undefined
   #isFailing = false
 
@@ -36,12 +42,15 @@ export class HeldKeys {
     this.#source = source
   }
 
-  /** With each request: what is old is read again, and nobody waits for it. */
-  refresh(now: number): void {
-    if (this.generation > 0 && now >= this.#staleAt && now >= this.#mayReadAt) void this.#read(now)
+  /** With each request: what is old is read again, and nobody waits for it, but who comes after a time when nobody asked. */
+  refresh(now: number): Promise<void> | undefined {
+    if (this.generation === 0 || isIn(this.#read, now)) return undefined
+    if (!isIn(this.#pause, now)) void this.#readAgain(now)
+    const isOld = !isIn({ ...this.#read, for: 2 * this.#read.for }, now)
+    return isOld && !this.#isFailing ? this.#reading : undefined
   }
 
-  /** Reads again for one that is not known. Unavailable as `all`. */
+  /** Reads again for one that is not known. One that is known goes on counting while they cannot be had. Unavailable as `all`. */
   async find(kid: string): Promise<HeldKey | undefined> {
     const isMeant = (key: HeldKey): boolean => key.kid === kid
     return this.keys.find(isMeant) ?? (await this.all(true)).find(isMeant)
@@ -50,13 +59,13 @@ export class HeldKeys {
   /** `fresh`: read again, where that was not done just now. Unavailable where none could ever be read, or those that were may be held no longer. */
   async all(fresh: boolean): Promise<readonly HeldKey[]> {
     const now = this.#source.now()
-    if (fresh || this.generation === 0 || now >= this.#endsAt) await (now >= this.#mayReadAt ? this.#read(now) : this.#reading)
-    else this.refresh(now)
-    if (this.generation === 0 || now >= this.#endsAt) throw new Unavailable('the keys of an issuer cannot be read')
+    if (fresh || !isIn(this.#held, now)) await (isIn(this.#pause, now) ? this.#reading : this.#readAgain(now))
+    else void this.refresh(now)
+    if (!isIn(this.#held, now)) throw new Unavailable('the keys of an issuer cannot be read')
     return this.keys
   }
 
-  #read(now: number): Promise<void> {
+  #readAgain(now: number): Promise<void> {
     this.#reading ??= this.#take(now).finally(() => {
       this.#reading = undefined
     })
@@ -64,19 +73,19 @@ export class HeldKeys {
   }
 
   async #take(now: number): Promise<void> {
-    this.#mayReadAt = now + PAUSE
+    this.#pause = { from: now, for: PAUSE }
     try {
       const { keys: given, maxAge = Number.POSITIVE_INFINITY } = await this.#source.read()
       const keys = given.slice(0, MOST_KEYS).filter(isUsable)
       // Shorter than the pause would be a fetch with each request.
-      this.#endsAt = now + Math.max(maxAge, PAUSE)
-      this.#staleAt = Math.min(now + this.#source.fresh, this.#endsAt)
+      this.#held = { from: now, for: Math.max(maxAge, PAUSE) }
+      this.#read = { from: now, for: Math.min(this.#source.fresh, this.#held.for) }
       this.#isFailing = false
       if (this.generation > 0 && JSON.stringify(keys) === JSON.stringify(this.keys)) return
       this.keys = keys
       this.generation++
     } catch (error) {
-      this.#mayReadAt = now + PAUSE_AFTER_FAILURE
+      this.#pause = { from: now, for: PAUSE_AFTER_FAILURE }
       if (!this.#isFailing) this.#source.report(error)
       this.#isFailing = true
     }

@@ -10,13 +10,17 @@ const BELIEVED = 3_000
 /** Characters of all tokens that are remembered: thousands of usual ones. What is made of one grows with it. */
 const MOST = 6_000_000
 
+/** A clock may be set back. */
+const isRecent = (at: number, now: number): boolean => now >= at && now < at + BELIEVED
+
 export class RememberedToken {
   readonly token: ReadToken
   readonly issuer: TrustedIssuer
   readonly #generation: number
   #isRevoked = false
   #lastIn: VerifiedToken | undefined
-  #clearUntil = Number.NEGATIVE_INFINITY
+  /** When it was not revoked. */
+  #clearAt = Number.NEGATIVE_INFINITY
   #look: { readonly at: number; readonly done: Promise<void> } | undefined
 
   constructor(token: ReadToken, issuer: TrustedIssuer) {
@@ -38,8 +42,8 @@ export class RememberedToken {
 
   /** As of at most three seconds ago. Unavailable where that cannot be found out. */
   isRevoked(revocations: RevocationReader, now: number): boolean | Promise<boolean> {
-    if (this.#isRevoked || now < this.#clearUntil) return this.#isRevoked
-    if (this.#look === undefined || now >= this.#look.at + BELIEVED) this.#look = { at: now, done: this.#ask(revocations, now) }
+    if (this.#isRevoked || isRecent(this.#clearAt, now)) return this.#isRevoked
+    if (this.#look === undefined || !isRecent(this.#look.at, now)) this.#look = { at: now, done: this.#ask(revocations, now) }
     return this.#look.done.then(() => this.#isRevoked)
   }
 
@@ -48,7 +52,7 @@ export class RememberedToken {
       const { marks, issuedAt } = this.token
       const found = await revocations.revoked(marks)
       if (marks.some((mark) => (found.get(mark) ?? Number.NEGATIVE_INFINITY) >= issuedAt)) this.#isRevoked = true
-      else this.#clearUntil = Math.max(this.#clearUntil, at + BELIEVED)
+      else this.#clearAt = at
     } catch (cause) {
       throw new Unavailable('revocations cannot be read', { cause })
     } finally {

@@ -31,8 +31,9 @@ export class TrustedIssuer {
     return this.#keys.generation
   }
 
-  refresh(now: number): void {
-    this.#keys.refresh(now)
+  /** See HeldKeys. */
+  refresh(now: number): Promise<void> | undefined {
+    return this.#keys.refresh(now)
   }
 
   /** FhirError 401 for an algorithm or a key that is not this issuer's. Unavailable where its keys cannot be had. */

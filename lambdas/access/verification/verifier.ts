@@ -66,9 +66,13 @@ export function verifier(parts: VerifierParts): Verifier {
   const verify: Verifier['verify'] = async (authorization, tenant) => {
     const text = bearerIn(authorization)
     const digest = hash('sha256', text, 'base64url')
-    const found = remembered.find(digest) ?? (await prove(text, digest))
+    let found = remembered.find(digest) ?? (await prove(text, digest))
     const now = clock.now()
-    found.issuer.refresh(now)
+    const reading = found.issuer.refresh(now)
+    if (reading !== undefined) {
+      await reading
+      found = remembered.find(digest) ?? (await prove(text, digest))
+    }
     if (found.token.known.expires <= now) {
       remembered.forget(digest)
       throw tokenExpired()
