@@ -46,19 +46,22 @@ export const scopeTexts = (list: string): readonly string[] => [...new Set(list.
 export const textOf = ({ context, type, letters, query }: ResourceScope): string =>
   `${context}/${type}.${letters.join('')}${query === '' ? '' : `?${query}`}`
 
-/** `any`: what a user may do bounds what is done in the user's name: of two contexts what they have in common counts, and names are not bounded. */
-export type Contexts = 'same' | 'any'
+/**
+ * `same`: what is allowed has the context that is asked for. `wider`: what a user may do bounds what is done in the user's name, in the same
+ * context or a narrower one, and names are not bounded. `alike`: of a user who acts for patients only, `user/` is as bounded as `patient/`.
+ */
+export type Contexts = 'same' | 'wider' | 'alike'
 
 /** Each within those after it. */
 export const NARROWEST: readonly ScopeContext[] = ['patient', 'user', 'system']
 
-/** What of `asked` lies within `allowed`, in the order it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
+/** What of `asked` lies within `allowed`, in the order and contexts it was asked in; nothing that is no scope. A scope that is covered stays as it was written. */
 export function narrowedTo(asked: readonly string[], allowed: readonly string[], contexts: Contexts = 'same'): readonly string[] {
   const bounds = allowed.map(parseScope).filter((scope): scope is ResourceScope => scope?.kind === 'resource')
   const granted = asked.flatMap((text) => {
     const scope = parseScope(text)
     if (scope === undefined) return []
-    if (scope.kind !== 'resource') return allowed.includes(text) || (scope.kind === 'named' && contexts === 'any') ? [text] : []
+    if (scope.kind !== 'resource') return allowed.includes(text) || (scope.kind === 'named' && contexts !== 'same') ? [text] : []
     const parts = bounds.flatMap((bound) => overlapOf(scope, bound, contexts))
     const whole = textOf(scope)
     return parts.some((part) => textOf(part) === whole) ? [text] : parts.map(textOf)
@@ -67,12 +70,17 @@ export function narrowedTo(asked: readonly string[], allowed: readonly string[],
 }
 
 function overlapOf(scope: ResourceScope, bound: ResourceScope, contexts: Contexts): readonly ResourceScope[] {
-  if (contexts === 'same' && scope.context !== bound.context) return []
+  if (!isWithin(scope.context, bound.context, contexts)) return []
   if (scope.type !== bound.type && scope.type !== '*' && bound.type !== '*') return []
   const letters = scope.letters.filter((letter) => bound.letters.includes(letter))
   if (letters.length === 0) return []
   const type = scope.type === '*' ? bound.type : scope.type
-  const query = [...new Set([scope.query, bound.query].filter((text) => text !== ''))].join('&')
-  const context = NARROWEST.find((each) => each === scope.context || each === bound.context)!
-  return [{ ...scope, context, type, letters, query }]
+  // What holds already is not said again: to narrow twice is to narrow once.
+  const query = [...new Set([scope.query, bound.query].flatMap((text) => text.split('&')).filter((text) => text !== ''))].join('&')
+  return [{ ...scope, type, letters, query }]
+}
+
+function isWithin(context: ScopeContext, bound: ScopeContext, contexts: Contexts): boolean {
+  if (contexts === 'same') return context === bound
+  return (contexts === 'alike' && context === 'user') || NARROWEST.indexOf(context) <= NARROWEST.indexOf(bound)
 }

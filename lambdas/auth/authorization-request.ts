@@ -3,7 +3,7 @@ import { narrowedTo } from '../access/scopes.ts'
 import type { Client } from '../ports/clients.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { AuthPorts, AuthRequest } from './endpoint.ts'
-import { wantedOf } from './granted-scopes.ts'
+import { inVain, wantedOf } from './granted-scopes.ts'
 import { OAuthError, type OAuthErrorCode } from './oauth-error.ts'
 import { type Parameters, parametersOf, required, shownAll } from './parameters.ts'
 import { challengeOf } from './pkce.ts'
@@ -70,11 +70,9 @@ export function authorizationRequestOf(
   const aud = required(parameters, 'aud')
   if (aud !== baseUrl && aud !== `${baseUrl}/`) throw new OAuthError('invalid_request', 'aud is another than the base URL of this server')
   const scopes = wantedOf(parameters.get('scope') ?? '')
-  if (narrowedTo(scopes, asker.client.scopes).length === 0)
-    throw new OAuthError(
-      'invalid_scope',
-      scopes.length === 0 ? 'scope is missing' : `The client is registered for none of: ${shownAll(scopes)}`,
-    )
+  if (scopes.length === 0) throw new OAuthError('invalid_scope', 'scope is missing')
+  const lost = inVain(scopes, narrowedTo(scopes, asker.client.scopes))
+  if (lost.length > 0) throw new OAuthError('invalid_scope', `The client is registered for none of: ${shownAll(lost)}`)
   const prompt = (parameters.get('prompt') ?? '').split(' ').filter((each) => each !== '')
   if (prompt.includes('none') && prompt.length > 1) throw new OAuthError('invalid_request', 'prompt is none and something else')
   const challenge = challengeOf(parameters, choices)

@@ -14,6 +14,7 @@ import {
   SEARCH,
 } from './authorization-request.ts'
 import { makeCode } from './code-grant.ts'
+import { isOne } from './common-tenants.ts'
 import { consentOf, rememberConsent } from './consents.ts'
 import type { AuthPorts, AuthRequest, AuthResponse, Endpoint } from './endpoint.ts'
 import { wantedOf } from './granted-scopes.ts'
@@ -108,6 +109,8 @@ function showLogin({ prompt, client, redirectUri, loginHint }: AuthorizationRequ
   return loginPage({ form, app: client.name, ...(loginHint === undefined ? {} : { name: loginHint }) })
 }
 
+const hasSeveral = ({ choices }: AuthorizePorts, { user }: Session): boolean => choices.tenancy && !isOne(user.tenants)
+
 type Known = { readonly session: Session; readonly context: LaunchContext }
 
 async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { session, context }: Known, request: AuthRequest) {
@@ -115,7 +118,8 @@ async function showPicker(ports: AuthorizePorts, asked: AuthorizationRequest, { 
   const text = request.query.find(([name]) => name === SEARCH)?.[1].slice(0, 200) ?? ''
   const found = await ports.patients.find(session.user, context.tenants, text)
   const query = new URLSearchParams(queryOf(request.query, [SEARCH, PATIENT]))
-  return pickerPage({ form: formOf(request, 'authorize', '', asked.redirectUri), app: asked.client.name, query, text, found })
+  const form = formOf(request, 'authorize', '', asked.redirectUri)
+  return pickerPage({ form, app: asked.client.name, query, text, found, namesTenants: hasSeveral(ports, session) })
 }
 
 /**
@@ -148,6 +152,7 @@ async function consentOrCode(
     scopes,
     dropped,
     granted: before?.granted ?? [],
+    namesTenants: hasSeveral(ports, session),
     ...(patient === undefined ? {} : { patient }),
   })
 }

@@ -1,4 +1,5 @@
 /** Which of the scopes that are asked for are granted: what is registered, and never more than the user may. */
+import { isOfOneTenant } from '../access/acting-for.ts'
 import { ADMIN, narrowedTo, parseScope, type ScopeContext, scopeTexts } from '../access/scopes.ts'
 import type { Client } from '../ports/clients.ts'
 import type { User } from '../ports/users.ts'
@@ -21,11 +22,22 @@ export function scopesOfClient({ scopes }: Client, asked: string | undefined): r
   )
 }
 
-/** What the client may ask of this user: nothing of the whole system. OAuthError where nothing is left. */
+/**
+ * What the client may ask of this user: nothing of the whole system, and nothing it did not ask for. `user/` of who is a patient or cares for some
+ * is about those patients only: what is allowed of them bounds it. To grant what was granted grants the same. OAuthError where nothing is left.
+ */
 export function scopesOfUser({ scopes }: Client, user: User, asked: readonly string[]): readonly string[] {
   const own = asked.filter((scope) => contextOf(scope) !== 'system')
-  return somethingOf(asked, narrowedTo(narrowedTo(own, scopes), user.scopes, 'any'))
+  return somethingOf(asked, narrowedTo(narrowedTo(own, scopes), user.scopes, isOfOneTenant(user.fhirUser) ? 'alike' : 'wider'))
 }
+
+/** What was asked in vain; none where some of it is granted. Of data some must be: an app would only learn of it when it reads. */
+export function inVain(asked: readonly string[], granted: readonly string[]): readonly string[] {
+  if (granted.length === 0) return asked
+  return dataOf(granted).length === 0 ? dataOf(asked) : []
+}
+
+const dataOf = (scopes: readonly string[]): readonly string[] => scopes.filter((scope) => contextOf(scope) !== undefined)
 
 /** OAuthError `invalid_scope` where a scope has a condition by which nothing could ever be decided. One of all types may be of some of them. */
 export async function checkConditions(

@@ -5,7 +5,7 @@ import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { commonTenants, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
-import { checkConditions, noneOf, scopesOfUser } from './granted-scopes.ts'
+import { checkConditions, inVain, noneOf, scopesOfUser } from './granted-scopes.ts'
 import { launchedFor } from './launched-for.ts'
 import { type Launch, launchOf } from './launches.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -27,7 +27,8 @@ export type ContextPorts = Pick<AuthPorts, 'grants' | 'patients' | 'choices' | '
 export async function contextOf(ports: ContextPorts, asked: AuthorizationRequest, user: User): Promise<LaunchContext> {
   const launch = await launchedBy(ports, asked, user)
   const scopes = scopesOfUser(asked.client, user, asked.scopes).filter((scope) => makesSense(scope, launch))
-  if (scopes.length === 0) throw noneOf(asked.scopes)
+  const lost = inVain(asked.scopes, scopes)
+  if (lost.length > 0) throw noneOf(lost)
   const possible = tenantsOf(ports, asked, user, launch)
   await checkConditions(ports, scopes, possible)
   const patient = await patientOf(ports, { asked, user, tenants: possible, launch, scopes })

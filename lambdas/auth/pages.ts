@@ -66,18 +66,19 @@ export type ConsentParts = {
   /** Narrower scopes too. */
   readonly granted: readonly string[]
   readonly patient?: FoundPatient
+  readonly namesTenants: boolean
 }
 
 /** What an app cannot do without is not asked about: it opens nothing. */
 export const isFixed = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
 
-export const consentPage = ({ form, client, user, scopes, dropped, granted, patient }: ConsentParts): AuthResponse =>
+export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, namesTenants }: ConsentParts): AuthResponse =>
   page({
     ...around(form),
     title: `Let ${client.name} in?`,
     main: html`
 <p>You are signed in as <strong>${user.name}</strong>.
-${patient !== undefined && html`The patient is <strong>${patient.name}</strong> <span class="quiet">${patient.detail}</span>.`}</p>
+${patient !== undefined && html`The patient is <strong>${patient.name}</strong> <span class="quiet">${detailOf(patient, namesTenants)}</span>.`}</p>
 <form method="post" action="${form.action}">
 ${hidden('csrf', form.csrf)}
 <fieldset>
@@ -114,10 +115,15 @@ export type PickerParts = {
   readonly query: URLSearchParams
   readonly text: string
   readonly found: readonly FoundPatient[]
+  readonly namesTenants: boolean
 }
 
+/** Patients of one name in two tenants differ by it. */
+const detailOf = ({ detail, tenant = '' }: FoundPatient, namesTenants: boolean): string =>
+  [detail, ...(namesTenants ? [`tenant ${tenant}`] : [])].filter((part) => part !== '').join(' · ')
+
 /** Nothing is changed by choosing: both forms ask for the next page. */
-export const pickerPage = ({ form, app, query, text, found }: PickerParts): AuthResponse => {
+export const pickerPage = ({ form, app, query, text, found, namesTenants }: PickerParts): AuthResponse => {
   const kept = [...query].map(([name, value]) => hidden(name, value))
   return page({
     ...around(form),
@@ -135,7 +141,7 @@ ${kept}
 ${kept}
 <ul>${found.map(
       (each) =>
-        html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name} <span class="quiet">${each.detail}</span></button></li>`,
+        html`<li><button class="other row" name="${PATIENT}" value="${choiceOf(each)}">${each.name} <span class="quiet">${detailOf(each, namesTenants)}</span></button></li>`,
     )}</ul>
 </form>
 ${cancel(form)}`,

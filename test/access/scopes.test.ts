@@ -54,13 +54,25 @@ describe('What is asked, within what is allowed', () => {
     expect(narrowedTo(scopeTexts(asked), scopeTexts(allowed)).join(' ')).toBe(granted)
   })
 
-  it('stays in its context where contexts do not matter', () => {
+  it('stays in its context within a wider one', () => {
     const asked = ['patient/*.read', 'openid', 'system/admin']
-    expect(narrowedTo(asked, ['user/Observation.rs'], 'any')).toEqual(['patient/Observation.rs', 'openid'])
+    expect(narrowedTo(asked, ['user/Observation.rs'], 'wider')).toEqual(['patient/Observation.rs', 'openid'])
+    expect(narrowedTo(['user/*.rs'], ['system/Observation.rs'], 'wider')).toEqual(['user/Observation.rs'])
   })
 
-  it('is what two contexts have in common, where contexts do not matter', () => {
-    expect(narrowedTo(['user/*.rs'], ['patient/Observation.rs'], 'any')).toEqual(['patient/Observation.rs'])
-    expect(narrowedTo(['user/*.rs'], ['system/Observation.rs'], 'any')).toEqual(['user/Observation.rs'])
+  it('within a narrower context is nothing, but for who acts for patients only, and never of the whole system', () => {
+    expect(narrowedTo(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'wider')).toEqual(['openid'])
+    expect(narrowedTo(['user/*.rs', 'openid'], ['patient/Observation.rs'], 'alike')).toEqual(['user/Observation.rs', 'openid'])
+    expect(narrowedTo(['system/*.rs'], ['patient/*.rs', 'user/*.rs'], 'alike')).toEqual([])
+  })
+
+  it.each([
+    ['patient/*.rs', 'patient/Observation.rs?a=1&b=2 patient/Observation.r?c=3', 'user/*.cruds?b=2 patient/Observation.rs?d=4'],
+    ['user/Observation.read?b=2', 'user/*.rs?a=1', 'user/Observation.rs?b=2 user/Observation.rs?a=1'],
+  ])('twice is what it is once: %s within %s, within %s', (asked, first, second) => {
+    const narrowed = (scopes: readonly string[]) => narrowedTo(narrowedTo(scopes, scopeTexts(first)), scopeTexts(second), 'wider')
+    const once = narrowed([asked])
+    expect(once.length).toBeGreaterThan(0)
+    expect(narrowed(once)).toEqual(once)
   })
 })

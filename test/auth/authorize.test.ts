@@ -369,7 +369,7 @@ describe('what is wrong with a request', () => {
 
   it('PKCE can be asked of everybody', async () => {
     const strict = await authorization({ choices: { pkce: 'require' } })
-    await strict.addClient('app', { redirectUris: [BACK], scopes: ['openid'] })
+    await strict.addClient('app', { redirectUris: [BACK], scopes: ['openid', 'user/*.rs'] })
     expect(backOf(await strict.ask('GET', '/auth/authorize', { query: ASKED })).sent.error).toBe('invalid_request')
   })
 
@@ -480,6 +480,20 @@ describe('a patient', () => {
     const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await many.ask('POST', '/auth/token', { form })
     expect(JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())).toMatchObject({ tenant: 'b', patient: '1' })
+    const several = [
+      await user.open('/auth/authorize', STANDALONE),
+      await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: 'b/1' }),
+    ]
+    expect(several.map(({ text }) => text.includes('tenant b'))).toEqual([true, true])
+    await many.addUser('ann', { tenants: ['b'] })
+    const one = [
+      await user.open('/auth/authorize', STANDALONE),
+      await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: 'b/1' }),
+    ]
+    expect(one.map(({ text }) => [text.includes('Eve'), text.includes('tenant')])).toEqual([
+      [true, false],
+      [true, false],
+    ])
     const stranger = browser(many)
     const denied = await logIn(stranger, await stranger.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' }), 'out')
     expect(backOf(denied).sent.error).toBe('access_denied')

@@ -1,0 +1,82 @@
+/** What the page of consent shows is what the token has: asked, registered, and within what the user may. */
+import { expect, it } from '@jest/globals'
+import { type Authorization, authorization, BASE, SECRET } from './authorization.ts'
+import { allow, backOf, browser, formsOf, logIn } from './browser.ts'
+
+const BACK = 'https://app.example/back'
+const ASKED = { response_type: 'code', client_id: 'app', redirect_uri: BACK, aud: BASE }
+
+type Case = {
+  readonly asked: string
+  readonly registered: string
+  readonly fhirUser?: string
+  readonly may: string
+  /** What the token has, or what the app is told. */
+  readonly comes: string
+}
+
+const CASES: Readonly<Record<string, Case>> = {
+  'user/ of who cares for patients, and may what is of them': {
+    ...{ asked: 'openid user/Condition.rs', registered: 'openid user/*.rs', fhirUser: 'RelatedPerson/1', may: 'patient/*.rs' },
+    comes: 'openid user/Condition.rs',
+  },
+  'user/ of a patient, narrowed to what may be seen': {
+    ...{
+      asked: 'user/*.cruds',
+      registered: 'user/*.cruds patient/*.rs',
+      fhirUser: 'Patient/1',
+      may: 'patient/Observation.rs patient/Patient.rs',
+    },
+    comes: 'user/Observation.rs user/Patient.rs',
+  },
+  'user/ of staff who may see one patient at a time': {
+    ...{ asked: 'openid user/*.rs', registered: 'openid user/*.rs patient/*.rs', fhirUser: 'Practitioner/1', may: 'patient/*.rs' },
+    comes: 'None of these scopes can be granted: user/*.rs',
+  },
+  'patient/ within user/': {
+    ...{ asked: 'patient/Condition.read', registered: 'patient/*.rs', fhirUser: 'RelatedPerson/1', may: 'user/*.cruds' },
+    comes: 'patient/Condition.read',
+  },
+  'conditions of all three': {
+    ...{
+      asked: 'user/Observation.rs?a=1',
+      registered: 'user/Observation.cruds?b=2',
+      fhirUser: 'Practitioner/1',
+      may: 'user/*.rs user/*.r?c=3',
+    },
+    comes: 'user/Observation.rs?a=1&b=2',
+  },
+  'data the app is not registered for': {
+    ...{ asked: 'openid patient/*.rs', registered: 'openid user/*.rs', fhirUser: 'Patient/1', may: 'user/*.rs' },
+    comes: 'The client is registered for none of: patient/*.rs',
+  },
+  'the whole system': {
+    ...{ asked: 'openid system/*.rs', registered: 'openid system/*.rs', fhirUser: 'Practitioner/1', may: 'system/*.rs' },
+    comes: 'None of these scopes can be granted: system/*.rs',
+  },
+  'no data at all': { asked: 'openid', registered: 'openid user/*.rs', may: 'patient/*.rs', comes: 'openid' },
+  'a launch there is not': {
+    ...{ asked: 'launch', registered: 'launch', may: 'user/*.rs' },
+    comes: 'None of these scopes can be granted: launch',
+  },
+}
+
+async function cameOf(auth: Authorization, scope: string): Promise<{ readonly comes: string; readonly shown?: readonly string[] }> {
+  const user = browser(auth)
+  const first = await user.open('/auth/authorize', { ...ASKED, scope })
+  const page = first.status === 303 ? first : await logIn(user, first, 'ann')
+  if (page.status === 303) return { comes: backOf(page).sent.error_description! }
+  const shown = formsOf(page)[0]!.fields.flatMap(([name, value]) => (name === 'keep' ? [value] : []))
+  const { code = '' } = backOf(await allow(user, page)).sent
+  const form = { ...{ grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET }, code, redirect_uri: BACK }
+  return { comes: (await auth.ask('POST', '/auth/token', { form })).body.scope, shown }
+}
+
+it.each(Object.entries(CASES))('%s', async (_, { asked, registered, fhirUser, may, comes }) => {
+  const auth = await authorization({ patients: [{ id: '1', name: 'Ann', detail: '' }] })
+  await auth.addClient('app', { redirectUris: [BACK], scopes: registered.split(' ') })
+  await auth.addUser('ann', { scopes: may.split(' '), ...(fhirUser === undefined ? {} : { fhirUser }) })
+  const came = await cameOf(auth, asked)
+  expect(came.comes).toBe(comes)
+  if (came.shown !== undefined) expect(came.shown).toEqual(comes.split(' ').filter((scope) => scope !== 'openid'))
+})
