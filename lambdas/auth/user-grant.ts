@@ -58,7 +58,11 @@ export async function userOf(
   grantedAt: number,
 ): Promise<User> {
   const { subject, sid, generations } = grant
-  const marks: readonly Mark[] = [`sid:${sid}`, `client:${client.id}`, `user:${subject}`]
+  const marks: readonly Mark[] = [
+    `sid:${sid}`,
+    ...(generations?.client === undefined ? ([`client:${client.id}`] as const) : []),
+    ...(generations?.user === undefined ? ([`user:${subject}`] as const) : []),
+  ]
   const user = await ports.users.get(grant.user)
   if (user?.subject !== subject || generations?.user !== user.generation || generations?.client !== client.generation) throw noLonger()
   if (await isRevoked(ports.revocations, marks, grantedAt)) throw noLonger()

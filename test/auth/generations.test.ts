@@ -24,15 +24,15 @@ let auth: Authorization
 let secret: string
 let whileFetched: () => Promise<unknown>
 
-/** The server's stores, on a machine of which the clock is two minutes behind. */
-const operator = (): AdministrationPorts => {
+/** The server's stores, on a machine of which the clock is two minutes behind, or as said. */
+const operator = (behind = SLOW): AdministrationPorts => {
   let waited = 0
   return {
     ...auth.ports,
     ...{ clients: auth.clients, users: auth.users },
     passwords: { hash: async (typed) => typed },
     audit: { prepare: async () => undefined, record: async () => undefined, close: async () => undefined },
-    clock: { now: () => auth.now() - SLOW + waited, newId: () => crypto.randomUUID() },
+    clock: { now: () => auth.now() - behind + waited, newId: () => crypto.randomUUID() },
     async wait(ms) {
       waited += ms
     },
@@ -75,6 +75,20 @@ async function letIn() {
 }
 
 const isLoggedIn = async (user: ReturnType<typeof browser>) => (await user.open('/auth/account')).text.includes('You are signed in')
+
+describe('A clock that is fast', () => {
+  it('ends nothing that is given afterwards', async () => {
+    await changePassword(operator(-SLOW), 'ann', NEW)
+    secret = (await rotateClient(operator(-SLOW), 'app', 'now')).secret!
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann', NEW)
+    const { sent } = backOf(await allow(user, page))
+    expect(await isLoggedIn(user)).toBe(true)
+    const { status, body } = await exchange(sent.code!)
+    expect([status, await isActive(body.access_token)]).toEqual([200, true])
+    expect((await given('refresh_token', { refresh_token: body.refresh_token })).status).toBe(200)
+  })
+})
 
 describe('Taken away by a slow clock', () => {
   it.each([
