@@ -2,11 +2,12 @@
 import { ACCESS_TYP, type AccessClaims, type ClientAuth } from '../access/claims.ts'
 import type { Client } from '../ports/clients.ts'
 import type { AuthChoices, AuthPorts, AuthResponse } from './endpoint.ts'
+import { LONGEST_ACCESS } from './lifetimes.ts'
 import { json } from './oauth-error.ts'
 import { signedToken } from './signed-token.ts'
 
 /** Seconds. https://hl7.org/fhir/smart-app-launch/backend-services.html#issue-access-token: at most five minutes where exports begin. */
-const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: 3_600, none: 3_600 }
+const LIFE: Readonly<Record<ClientAuth, number>> = { assertion: 300, secret: LONGEST_ACCESS, none: LONGEST_ACCESS }
 
 export type TokenPorts = Pick<AuthPorts, 'keys' | 'clock' | 'choices'>
 

@@ -1,4 +1,4 @@
-/** An app to try the server with. Anybody on this machine may be it, so that it is there only where nobody else can reach the server. */
+/** An app to try the server with. Anybody on this machine may be it, so that it is there only where the server calls itself by a loopback address. */
 import type { Client, Clients } from '../ports/clients.ts'
 import type { RevocationReader } from '../ports/revocations.ts'
 
