@@ -4,6 +4,7 @@
  */
 import { parseJsonBytes } from '../fhir/json.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { evaluate } from '../search/evaluate.ts'
@@ -37,8 +38,9 @@ const hasNot = (p: Predicate): boolean => p.kind === 'not' || ((p.kind === 'all'
 const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
   condition.kind !== 'refers' && condition.kind !== 'referredBy'
 
-/** Whether each of these conditions can be decided on a resource of the type alone, and is known. */
-export const isDecidable = (type: string, query: string, reading: Reading): boolean => !isNever(conditionOf(query, type, reading))
+/** Whether each of these conditions can be decided on a resource of the type alone, and is known; of `*`: on one of some type. */
+export const isDecidable = (type: string, query: string, reading: Reading): boolean =>
+  (type === '*' ? resourceTypes : [type]).some((each) => !isNever(conditionOf(query, each, reading)))
 
 /** Whether the rule holds on a version with a body. */
 export async function meetsInside(

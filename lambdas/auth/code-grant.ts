@@ -1,6 +1,7 @@
 /** A code for tokens. https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3 */
 import type { Authenticated } from './client-authentication.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
+import { OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
 import { checkVerifier } from './pkce.ts'
 import { nextRefresh, refreshKindOf } from './refresh-tokens.ts'
@@ -44,7 +45,8 @@ export async function exchangeCode(
   const { grant, challenge, nonce, issuedAt } = value
   request.note({ user: grant.user })
   if (value.used) return reused(ports, grant)
-  if (ports.clock.now() >= issuedAt + LIFE || redirectUri !== value.redirectUri) throw noLonger()
+  if (ports.clock.now() >= issuedAt + LIFE) throw noLonger()
+  if (redirectUri !== value.redirectUri) throw new OAuthError('invalid_grant', 'redirect_uri is not that of the authorization request')
   checkVerifier(parameters, challenge, ports.choices)
   const user = await userOf(ports, client, grant, issuedAt)
   const kind = refreshKindOf(grant, client)

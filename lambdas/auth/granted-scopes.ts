@@ -39,7 +39,7 @@ export function inVain(asked: readonly string[], granted: readonly string[]): re
 
 const dataOf = (scopes: readonly string[]): readonly string[] => scopes.filter((scope) => contextOf(scope) !== undefined)
 
-/** OAuthError `invalid_scope` where a scope has a condition by which nothing could ever be decided. One of all types may be of some of them. */
+/** OAuthError `invalid_scope` where a scope has a condition by which nothing could ever be decided: one of all types, of none of them. */
 export async function checkConditions(
   { isDecidable }: Pick<AuthPorts, 'isDecidable'>,
   scopes: readonly string[],
@@ -47,7 +47,7 @@ export async function checkConditions(
 ) {
   for (const text of scopes) {
     const scope = parseScope(text)
-    if (scope?.kind !== 'resource' || scope.query === '' || scope.type === '*') continue
+    if (scope?.kind !== 'resource' || scope.query === '') continue
     if (!(await isDecidable(tenants, scope.type, scope.query)))
       throw new OAuthError('invalid_scope', `${shown(text)} has a condition that a resource alone cannot meet`)
   }

@@ -23,8 +23,10 @@ export function challengeOf(parameters: Parameters, { pkce }: Pick<AuthChoices, 
 export function checkVerifier(parameters: Parameters, challenge: string | undefined, { pkce }: Pick<AuthChoices, 'pkce'>): void {
   const verifier = parameters.get('code_verifier')
   if (pkce === 'off' || (verifier === undefined && challenge === undefined)) return
-  if (verifier === undefined || challenge === undefined || !/^[\w.~-]{43,128}$/.test(verifier)) throw wrongVerifier()
-  if (!timingSafeEqual(Buffer.from(fingerprintOf(verifier)), Buffer.from(challenge))) throw wrongVerifier()
+  if (verifier === undefined) throw wrongVerifier('is missing: the authorization request had a code_challenge')
+  if (challenge === undefined) throw wrongVerifier('was sent, but the authorization request had no code_challenge')
+  if (!/^[\w.~-]{43,128}$/.test(verifier)) throw wrongVerifier('has 43 to 128 characters: letters, digits and -._~')
+  if (!timingSafeEqual(Buffer.from(fingerprintOf(verifier)), Buffer.from(challenge))) throw wrongVerifier('does not fit the code_challenge')
 }
 
-const wrongVerifier = (): OAuthError => new OAuthError('invalid_grant', 'code_verifier does not fit the code')
+const wrongVerifier = (why: string): OAuthError => new OAuthError('invalid_grant', `code_verifier ${why}`)

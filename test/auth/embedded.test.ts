@@ -142,10 +142,21 @@ it('a scope is granted with a condition that a resource alone can meet, and with
     'patient/Observation.rs?status=final',
     'patient/Observation.rs?code=http://loinc.org|1234-5&status=final,amended',
     'patient/*.rs?_tag=a',
+    'patient/*.rs?onset-date=2020',
+    'patient/*.rs?category=a',
   ]
   for (const scope of good) expect(await granted(scope)).toBe(scope)
   for (const bad of ['subject.name=a', '_has:Provenance:target:agent=1', 'nothing=1', 'status:contains=x', '_count=1', 'date=never'])
     expect([bad, await granted(`patient/Observation.rs?${bad}`)]).toEqual([bad, 'invalid_scope'])
+  for (const bad of [
+    'subject.name=a',
+    '_has:Provenance:target:agent=1',
+    'nothing=1',
+    '_sort=date',
+    '_count=1',
+    '_tag=a&subject:Patient.name=a',
+  ])
+    expect([bad, await granted(`patient/*.rs?${bad}`)]).toEqual([bad, 'invalid_scope'])
   const user = browser(server, ISSUER)
   const page = await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs?subject.name=a' })
   expect(backOf(await logIn(user, page, 'doctor', PASSWORD)).sent.error).toBe('invalid_scope')

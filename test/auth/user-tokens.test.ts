@@ -150,7 +150,8 @@ describe('a code', () => {
   it('is its client’s, for the address it was asked with', async () => {
     const { code } = await codeFor('user/*.rs')
     expect(await exchange(code, { client_id: 'other' })).toMatchObject(INVALID)
-    expect(await exchange(code, { redirect_uri: `${BACK}/` })).toMatchObject(INVALID)
+    const elsewhere = { error: 'invalid_grant', error_description: 'redirect_uri is not that of the authorization request' }
+    expect(await exchange(code, { redirect_uri: `${BACK}/` })).toMatchObject({ status: 400, body: elsewhere })
     expect(await exchange(code, { redirect_uri: '' })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
     expect(await exchange('unknown')).toMatchObject(INVALID)
     expect(await exchange('')).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
@@ -189,15 +190,33 @@ describe('PKCE', () => {
 
   it('binds a code to who knows the verifier', async () => {
     const { code } = await codeFor('user/*.rs', challenge)
-    expect(await exchange(code)).toMatchObject(INVALID)
-    expect(await exchange(code, { code_verifier: `${verifier}x` })).toMatchObject(INVALID)
-    expect(await exchange(code, { code_verifier: 'short' })).toMatchObject(INVALID)
+    const wrong = async (more: Record<string, string>) => {
+      const { status, body } = await exchange(code, more)
+      return [status, body.error, body.error_description]
+    }
+    const invalid = (why: string) => [400, 'invalid_grant', `code_verifier ${why}`]
+    expect(await wrong({})).toEqual(invalid('is missing: the authorization request had a code_challenge'))
+    expect(await wrong({ code_verifier: `${verifier}x` })).toEqual(invalid('does not fit the code_challenge'))
+    for (const none of ['short', `${verifier} `, 'x'.repeat(129)])
+      expect(await wrong({ code_verifier: none })).toEqual(invalid('has 43 to 128 characters: letters, digits and -._~'))
     expect((await exchange(code, { code_verifier: verifier })).status).toBe(200)
+  })
+
+  it('a verifier that is none is refused, even where it is what the challenge was made of', async () => {
+    for (const none of ['a'.repeat(42), 'a'.repeat(129), `${'a'.repeat(50)} b`]) {
+      const code_challenge = createHash('sha256').update(none).digest('base64url')
+      const { code } = await codeFor('user/*.rs', { ...challenge, code_challenge })
+      expect([none, (await exchange(code, { code_verifier: none })).status]).toEqual([none, 400])
+    }
   })
 
   it('a verifier for a code without a challenge is refused', async () => {
     const { code } = await codeFor('user/*.rs')
-    expect(await exchange(code, { code_verifier: verifier })).toMatchObject(INVALID)
+    const error_description = 'code_verifier was sent, but the authorization request had no code_challenge'
+    expect(await exchange(code, { code_verifier: verifier })).toMatchObject({
+      ...INVALID,
+      body: { error: 'invalid_grant', error_description },
+    })
   })
 
   it('is passed over where it is off', async () => {
