@@ -15,10 +15,10 @@ type Paths = {
 }
 
 /**
- * What the patch does to a resource, which it changes. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming
- * the operation; TooCostly.
+ * What the patch does to a resource, which it changes. FhirError 400 for an operation that lacks a part, 422 for one that does not apply,
+ * each naming the operation; TooCostly.
  */
-export async function fhirPathPatch(parameters: Element): Promise<(resource: Resource, work: Work) => Resource> {
+export async function fhirPathPatch(operations: readonly FhirPathOperation[]): Promise<(resource: Resource, work: Work) => Resource> {
   const { locate, locateLists, elementNamed } = await import('./path/locate.ts')
   return (resource, work) => {
     const paths: Paths = {
@@ -28,40 +28,48 @@ export async function fhirPathPatch(parameters: Element): Promise<(resource: Res
       // Later operations may change it, and the patch is applied again where another write came first.
       copied: (value) => copied(value, DEEPEST, work),
     }
-    operationsOf(parameters).forEach((operation, i) => {
-      apply(paths, operation, `Parameters.parameter[${i}]`)
-    })
+    for (const operation of operations) apply(paths, operation)
     checkDepth(resource, DEEPEST)
     return resource
   }
 }
 
 /** The parts of an operation by name; a part's value is whatever its value[x] holds. */
-type Operation = ReadonlyMap<string, Element>
+type Parts = ReadonlyMap<string, Element>
 
-function operationsOf({ parameter }: Element): readonly Operation[] {
+/** `at`: where it is in the patch. */
+export type FhirPathOperation = { readonly type: string; readonly path: string; readonly parts: Parts; readonly at: string }
+
+/** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
+export function readFhirPathPatch({ parameter }: Element): readonly FhirPathOperation[] {
   if (!Array.isArray(parameter) || parameter.length === 0)
     throw fhirError(400, 'required', 'A FHIRPath Patch has operations', 'Parameters.parameter')
   return parameter.map((each: unknown, i) => {
+    const at = `Parameters.parameter[${i}]`
     if (!isElement(each) || each.name !== 'operation' || !Array.isArray(each.part))
-      throw fhirError(400, 'structure', 'The parameters of a FHIRPath Patch are operations with parts', `Parameters.parameter[${i}]`)
-    return new Map(each.part.filter(isElement).map((part) => [String(part.name), part]))
+      throw fhirError(400, 'structure', 'The parameters of a FHIRPath Patch are operations with parts', at)
+    const parts = new Map(each.part.filter(isElement).map((part) => [nameOf(part, at), part]))
+    return { path: text(parts, 'path', at), type: text(parts, 'type', at), parts, at }
   })
 }
 
-function apply(paths: Paths, operation: Operation, at: string): void {
-  const path = text(operation, 'path', at)
-  switch (text(operation, 'type', at)) {
+function nameOf({ name }: Element, at: string): string {
+  if (typeof name !== 'string') throw fhirError(400, 'structure', 'The name of a part is a string', at)
+  return name
+}
+
+function apply(paths: Paths, { type, path, parts, at }: FhirPathOperation): void {
+  switch (type) {
     case 'add':
-      return add(paths, only(placesOf(paths, path, at), at), operation, at)
+      return add(paths, only(placesOf(paths, path, at), at), parts, at)
     case 'insert':
-      return insert(paths, only(listsOf(paths, path, at), at), operation, at)
+      return insert(paths, only(listsOf(paths, path, at), at), parts, at)
     case 'delete':
       return remove(placesOf(paths, path, at), at)
     case 'replace':
-      return replace(paths, only(placesOf(paths, path, at), at), operation, at)
+      return replace(paths, only(placesOf(paths, path, at), at), parts, at)
     case 'move':
-      return move(only(listsOf(paths, path, at), at), operation, at)
+      return move(only(listsOf(paths, path, at), at), parts, at)
     default:
       throw fhirError(400, 'value', 'The type of an operation is add, insert, delete, replace or move', at)
   }
@@ -86,10 +94,10 @@ function only<T>(found: readonly T[], at: string): T {
   return first
 }
 
-function add(paths: Paths, { value, type }: Location, operation: Operation, at: string): void {
+function add(paths: Paths, { value, type }: Location, parts: Parts, at: string): void {
   if (!isElement(value)) throw doesNotApply('its path leads to no element that has elements', at)
-  const name = text(operation, 'name', at)
-  const given = valuePart(operation, at)
+  const name = text(parts, 'name', at)
+  const given = valuePart(parts, at)
   const member = memberFor(paths, type, name, given, at)
   const added = contentOf(paths, given, member.type, at)
   const holder = value as Record<string, unknown>
@@ -97,11 +105,11 @@ function add(paths: Paths, { value, type }: Location, operation: Operation, at: 
   holder[member.key] = member.list ? [...(Array.isArray(before) ? before : []), added] : added
 }
 
-function insert(paths: Paths, { type, holder, member }: List, operation: Operation, at: string): void {
+function insert(paths: Paths, { type, holder, member }: List, parts: Parts, at: string): void {
   const items = itemsOf(holder, member)
-  const index = integer(operation, 'index', at)
+  const index = integer(parts, 'index', at)
   if (index > items.length) throw doesNotApply('its index is beyond the end of the list', at)
-  holder[member] = items.toSpliced(index, 0, contentOf(paths, valuePart(operation, at), type, at))
+  holder[member] = items.toSpliced(index, 0, contentOf(paths, valuePart(parts, at), type, at))
 }
 
 function remove(places: readonly Location[], at: string): void {
@@ -115,15 +123,15 @@ function remove(places: readonly Location[], at: string): void {
   } else holder[member] = items.toSpliced(index, 1)
 }
 
-function replace(paths: Paths, { type, holder, member, index }: Location, operation: Operation, at: string): void {
+function replace(paths: Paths, { type, holder, member, index }: Location, parts: Parts, at: string): void {
   if (holder === undefined) throw doesNotApply('a resource cannot be replaced by itself', at)
-  const value = contentOf(paths, valuePart(operation, at), type, at)
+  const value = contentOf(paths, valuePart(parts, at), type, at)
   holder[member] = index === undefined ? value : itemsOf(holder, member).with(index, value)
 }
 
-function move({ holder, member }: List, operation: Operation, at: string): void {
+function move({ holder, member }: List, parts: Parts, at: string): void {
   const items = itemsOf(holder, member)
-  const [source, destination] = [integer(operation, 'source', at), integer(operation, 'destination', at)]
+  const [source, destination] = [integer(parts, 'source', at), integer(parts, 'destination', at)]
   if (source >= items.length || destination >= items.length) throw doesNotApply('source or destination is beyond the end of the list', at)
   holder[member] = items.toSpliced(source, 1).toSpliced(destination, 0, items[source])
 }
@@ -152,28 +160,28 @@ function contentOf(paths: Paths, part: Element, type: string, at: string): unkno
   if (!Array.isArray(part.part)) throw fhirError(400, 'required', 'The value of an operation has a value[x], a resource or parts', at)
   const built: Record<string, unknown> = {}
   for (const each of part.part.filter(isElement)) {
-    const member = memberFor(paths, type, String(each.name), each, at)
+    const member = memberFor(paths, type, nameOf(each, at), each, at)
     const value = contentOf(paths, each, member.type, at)
     built[member.key] = member.list ? [...itemsOf(built, member.key), value] : value
   }
   return built
 }
 
-function valuePart(operation: Operation, at: string): Element {
-  const part = operation.get('value')
+function valuePart(parts: Parts, at: string): Element {
+  const part = parts.get('value')
   if (part === undefined) throw fhirError(400, 'required', 'The operation has no value', at)
   return part
 }
 
-function text(operation: Operation, name: string, at: string): string {
-  const part = operation.get(name)
+function text(parts: Parts, name: string, at: string): string {
+  const part = parts.get(name)
   const value = part?.valueString ?? part?.valueCode
   if (typeof value !== 'string') throw fhirError(400, 'required', `The operation has no ${name}`, at)
   return value
 }
 
-function integer(operation: Operation, name: string, at: string): number {
-  const value = operation.get(name)?.valueInteger
+function integer(parts: Parts, name: string, at: string): number {
+  const value = parts.get(name)?.valueInteger
   if (typeof value !== 'number' || value < 0) throw fhirError(400, 'required', `The operation has no ${name}, or a negative one`, at)
   return value
 }

@@ -6,11 +6,39 @@ import { type FhirError, fhirError } from './outcome.ts'
 import type { Work } from './path/work.ts'
 import { type Element, isElement, type Resource } from './resource.ts'
 
+export type JsonOperation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
+  | { readonly op: 'copy' | 'move'; readonly path: string; readonly from: string }
+  | { readonly op: 'remove'; readonly path: string }
+
+/** The operations of a patch, before it looks at a resource. FhirError 400 for a malformed one, with its place. */
+export const readJsonPatch = (document: readonly unknown[]): readonly JsonOperation[] => document.map(readOperation)
+
+function readOperation(operation: unknown, i: number): JsonOperation {
+  if (!isElement(operation)) throw malformed(i, 'an operation is an object')
+  const { op, value } = operation
+  if (!isOp(op)) throw malformed(i, `its op is one of ${OPS.join(', ')}`, 'op')
+  const hasValue = op === 'add' || op === 'replace' || op === 'test'
+  if (hasValue && !('value' in operation)) throw malformed(i, 'it has no value', 'value')
+  const path = pointerOf(operation, 'path', i)
+  if (hasValue) return { op, path, value }
+  return op === 'remove' ? { op, path } : { op, path, from: pointerOf(operation, 'from', i) }
+}
+
+const OPS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
+const isOp = (op: unknown): op is JsonOperation['op'] => OPS.some((known) => known === op)
+
+function pointerOf(operation: Element, name: 'path' | 'from', i: number): string {
+  const pointer = operation[name]
+  if (!isPointer(pointer)) throw malformed(i, `its ${name} is not a JSON Pointer`, name)
+  return pointer
+}
+
 /**
- * What becomes of a resource, which it changes. FhirError 400 for a malformed operation, 422 for one that does not apply, each naming the
- * operation; TooCostly where what is added comes to more than the work there is.
+ * What becomes of a resource, which it changes. FhirError 422 for an operation that does not apply, naming it; TooCostly where what is added
+ * comes to more than the work there is.
  */
-export function jsonPatch(resource: Resource, operations: readonly unknown[], work: Work): unknown {
+export function jsonPatch(resource: Resource, operations: readonly JsonOperation[], work: Work): unknown {
   let tree: unknown = resource
   operations.forEach((operation, i) => {
     tree = apply(tree, operation, i, work)
@@ -18,49 +46,41 @@ export function jsonPatch(resource: Resource, operations: readonly unknown[], wo
   return tree
 }
 
-function apply(tree: unknown, operation: unknown, i: number, work: Work): unknown {
-  if (!isElement(operation)) throw malformed(i, 'an operation is an object')
-  if (!Object.hasOwn(HAS_VALUE, String(operation.op))) throw malformed(i, `its op is one of ${Object.keys(HAS_VALUE).join(', ')}`, 'op')
-  if (HAS_VALUE[String(operation.op)] === true && !('value' in operation)) throw malformed(i, 'it has no value', 'value')
-  if (!isPointer(operation.path)) throw malformed(i, 'its path is not a JSON Pointer', 'path')
+function apply(tree: unknown, operation: JsonOperation, i: number, work: Work): unknown {
   if (operation.op === 'test') {
     checkTest(tree, operation, i)
     return tree
   }
   const placed = placing(tree, operation, i, work)
   try {
-    return jsonpatch.applyOperation(tree, placed as unknown as Operation, true).newDocument
+    return jsonpatch.applyOperation(tree, placed as Operation, true).newDocument
   } catch (thrown) {
     throw refusal(thrown, i, operation.path)
   }
 }
 
-/** The operations there are, and whether they carry a value. */
-const HAS_VALUE: Readonly<Record<string, boolean>> = { add: true, remove: false, replace: true, move: false, copy: false, test: true }
-
 /**
  * The operation with a copy of what it places, which later ones may change: the patch is applied again where another write came first.
  * A `copy` becomes the `add` that it is. https://www.rfc-editor.org/rfc/rfc6902#section-4.5
  */
-function placing(tree: unknown, operation: Element, i: number, work: Work): Element {
-  const { op, path, from, value } = operation
-  const levels = typeof path === 'string' ? DEEPEST + 1 - path.split('/').length : DEEPEST
+function placing(tree: unknown, operation: JsonOperation, i: number, work: Work): JsonOperation {
+  const { op, path } = operation
+  const levels = DEEPEST + 1 - path.split('/').length
   if (op === 'remove' || op === 'replace') valueAt(tree, path, i, 'path')
-  if (op === 'add' || op === 'replace') return { ...operation, value: copied(value, levels, work) }
-  if (op === 'copy') return { op: 'add', path, value: copied(valueAt(tree, from, i, 'from'), levels, work) }
-  if (op === 'move') checkDepth(valueAt(tree, from, i, 'from'), levels)
+  if (op === 'add' || op === 'replace') return { ...operation, value: copied(operation.value, levels, work) }
+  if (op === 'copy') return { op: 'add', path, value: copied(valueAt(tree, operation.from, i, 'from'), levels, work) }
+  if (op === 'move') checkDepth(valueAt(tree, operation.from, i, 'from'), levels)
   return operation
 }
 
 /** As RFC 6902 says, except that 1.10 equals 1.1: numbers are compared by value. */
-function checkTest(tree: unknown, { path, value }: Element, i: number): void {
+function checkTest(tree: unknown, { path, value }: { readonly path: string; readonly value: unknown }, i: number): void {
   if (!sameValue(valueAt(tree, path, i, 'path'), value))
     throw fhirError(422, 'processing', `The test of operation ${i} does not hold${at(path)}`, `[${i}].path`)
 }
 
 /** What a JSON Pointer points to; FhirError 422 where that is nothing. https://www.rfc-editor.org/rfc/rfc6901 */
-function valueAt(tree: unknown, pointer: unknown, i: number, name: 'path' | 'from'): unknown {
-  if (!isPointer(pointer)) throw malformed(i, `its ${name} is not a JSON Pointer`, name)
+function valueAt(tree: unknown, pointer: string, i: number, name: 'path' | 'from'): unknown {
   let there = tree
   for (const step of pointer.split('/').slice(1)) {
     const member = step.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -103,13 +123,13 @@ const DOES_NOT_APPLY = new Set([
   'OPERATION_PATH_ILLEGAL_ARRAY_INDEX',
 ])
 
-function refusal(thrown: unknown, i: number, pointer: unknown): FhirError {
+function refusal(thrown: unknown, i: number, pointer: string): FhirError {
   const { name } = thrown as Error
   return DOES_NOT_APPLY.has(name) || name === 'TypeError' ? leadsNowhere(i, pointer, 'path') : malformed(i, 'see RFC 6902')
 }
 
-const leadsNowhere = (i: number, pointer: unknown, member: 'path' | 'from'): FhirError =>
+const leadsNowhere = (i: number, pointer: string, member: 'path' | 'from'): FhirError =>
   fhirError(422, 'processing', `Operation ${i} of the patch does not apply: its ${member} leads nowhere${at(pointer)}`, `[${i}].${member}`)
 
 /** Names what a pointer says, where it is made of elements: anything else may be content. */
-const at = (pointer: unknown): string => (/^(?:\/(?:\w{1,64}|-)){1,30}$/.test(String(pointer)) ? ` (${pointer})` : '')
+const at = (pointer: string): string => (/^(?:\/(?:\w{1,64}|-)){1,30}$/.test(pointer) ? ` (${pointer})` : '')

@@ -1,12 +1,24 @@
 /** Patches of who may change what it may not see: they say what is to be, and ask nothing about what is. */
 import { FhirError, fhirError } from '../fhir/outcome.ts'
-import { isElement } from '../fhir/resource.ts'
+import { replaceReferences } from '../fhir/references.ts'
+import type { Resource } from '../fhir/resource.ts'
 import type { ResourceKey } from '../ports/resource-store.ts'
 import { outOfScope } from './forbidden.ts'
 import type { FhirRequest } from './interaction.ts'
+import type { PatchDocument } from './patch-document.ts'
+
+/** `hide` takes away the references that are there while those of the patch are resolved; `show` gives them back. */
+export type Hiding = { readonly hide: (resource: Resource) => Resource; readonly show: (resource: Resource) => Resource }
+
+export const hidingNothing: Hiding = { hide: (resource) => resource, show: (resource) => resource }
 
 /** FhirError 403 for a patch that looks at what is there; every 422 is the same one, whatever is there. */
-export async function blindly<T>({ access, patch }: FhirRequest, { type }: ResourceKey, apply: () => Promise<T>): Promise<T> {
+export async function blindly<T>(
+  { access }: FhirRequest,
+  { type }: ResourceKey,
+  patch: PatchDocument,
+  apply: () => Promise<T>,
+): Promise<T> {
   if (looks(patch)) throw outOfScope(access, type, 'r')
   try {
     return await apply()
@@ -17,17 +29,21 @@ export async function blindly<T>({ access, patch }: FhirRequest, { type }: Resou
 }
 
 /** Whether what it does depends on a value that is there, and not only on whether there is one. */
-const looks = (patch: unknown): boolean =>
-  Array.isArray(patch) ? patch.some(looksAtJson) : textsIn(patch).some((path) => !PLAIN.test(path))
+const looks = (patch: PatchDocument): boolean =>
+  patch.kind === 'json' ? patch.operations.some(({ op }) => LOOKING.has(op)) : patch.operations.some(({ path }) => !PLAIN.test(path))
 
-const LOOKING: ReadonlySet<unknown> = new Set(['test', 'copy', 'move'])
-const looksAtJson = (operation: unknown): boolean => isElement(operation) && LOOKING.has(operation.op)
+const LOOKING: ReadonlySet<string> = new Set(['test', 'copy', 'move'])
 
 /** A FHIRPath of elements and indices, without functions or operators. */
 const PLAIN = /^\s*\w+(?:\.\w+|\[\d+\])*\s*$/
 
-/** The paths of a FHIRPath Patch. */
-function textsIn(patch: unknown): readonly string[] {
-  const parts = isElement(patch) ? [patch.parameter].flat().flatMap((each) => (isElement(each) ? [each.part].flat() : [])) : []
-  return parts.flatMap((part) => (isElement(part) && part.name === 'path' ? [String(part.valueString ?? part.valueCode)] : []))
+/** `secret`: what nobody can guess, so that no fullUrl says it. */
+export function hidingReferences(secret: string): Hiding {
+  const hidden: string[] = []
+  const mark = `urn:hidden:${secret}:`
+  return {
+    hide: (resource) => replaceReferences(resource, (reference) => `${mark}${hidden.push(reference) - 1}`),
+    show: (resource) =>
+      replaceReferences(resource, (text) => (text.startsWith(mark) ? hidden[Number(text.slice(mark.length))] : undefined)),
+  }
 }

@@ -120,7 +120,8 @@ async function plan(
     const meaningOf = meaningIn(entry)
     const changing = {
       ...ports,
-      resolve: (resource: Resource) => andThen(resolve(resource, meaningOf), (after) => checked(resource, after)),
+      resolve: (resource: Resource) =>
+        andThen(resolve(resource, meaningOf), (after) => (interaction === patching ? after : checked(resource, after))),
     }
     return forEntry(entry, () => andThen(headFor(request, head, ports), (known) => interaction.change(changing, request, target, known)))
   })
@@ -185,7 +186,7 @@ function meaningOfUrls(located: readonly Located[]): (entry: EntryRequest) => Me
 
 const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/
 
-/** What a reference is to is known only now. */
+/** What a reference is to is known only now. A patch looks at that itself. */
 function checked(before: Resource, after: Resource): Awaitable<Resource> {
   if (after === before) return after
   return andThen(findingsOf(after), (issues) => {

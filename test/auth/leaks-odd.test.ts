@@ -98,14 +98,14 @@ it('what is hidden refers to it: the deletion is refused, and who refers is name
   expect([hidden!.status, hidden!.text]).toEqual([422, never!.text.replaceAll('never', 'hidden')])
 })
 
-const FHIR_PATH = (path: string) => ({
+const FHIR_PATH = (path: string, name: unknown = 'path') => ({
   resourceType: 'Parameters',
   parameter: [
     {
       name: 'operation',
       part: [
         { name: 'type', valueCode: 'replace' },
-        { name: 'path', valueString: path },
+        { name, valueString: path },
         { name: 'value', valueCode: 'amended' },
       ],
     },
@@ -123,17 +123,34 @@ it('who may change what it may not see learns nothing of its values by patches',
     return { status, text, etag: answered.etag }
   }
   const blind = (document: Json) => patchBy('patient/Observation.u', document)
-  const test = (value: string) => [{ op: 'test', path: '/note/0/text', value }]
+  const test = (value: string, op: unknown = 'test') => [{ op, path: '/note/0/text', value }]
+  const status = (value: string, name: unknown = 'path') => FHIR_PATH(`Observation.where(note.text = '${value}').status`, name)
+  const inSecond = ({ parameter, ...rest }: Json) => ({ ...rest, parameter: [...FHIR_PATH('Observation.status').parameter, ...parameter] })
+  const language = { op: 'add', path: '/language', value: 'de' }
   const looking = [
     [test('secret'), test('other')],
+    [
+      [language, ...test('secret')],
+      [language, ...test('other')],
+    ],
     [[{ op: 'copy', from: '/status', path: '/language' }], [{ op: 'copy', from: '/code', path: '/language' }]],
     [[{ op: 'move', from: '/status', path: '/language' }], [{ op: 'move', from: '/none', path: '/language' }]],
-    [FHIR_PATH("Observation.where(note.text = 'secret').status"), FHIR_PATH("Observation.where(note.text = 'other').status")],
+    [status('secret'), status('other')],
+    [inSecond(status('secret')), inSecond(status('other'))],
     [FHIR_PATH("Observation.status[iif(status = 'final', 0, 9)]"), FHIR_PATH("Observation.status[iif(status = 'x', 0, 9)]")],
   ]
   for (const [right, wrong] of looking) {
     const answers = [await blind(right), await blind(wrong)]
     expect(answers.map(({ status }) => status)).toEqual([403, 403])
+    expect(answers[0]).toEqual(answers[1])
+  }
+  const malformed = [
+    [test('secret', ['test']), test('other', ['test'])],
+    [status('secret', ['path']), status('other', ['path'])],
+  ]
+  for (const [right, wrong] of malformed) {
+    const answers = [await blind(right), await blind(wrong)]
+    expect(answers[0]).toMatchObject({ status: 400 })
     expect(answers[0]).toEqual(answers[1])
   }
   // What changes nothing is a version like any other: an equal value is not told from another one.
@@ -161,6 +178,39 @@ it('nor what it refers to, where references must lead somewhere', async () => {
     })
   expect(await patchBy('patient/Observation.u')).toMatchObject({ status: 422, text: expect.not.stringContaining('theirs') })
   expect(await patchBy('patient/Observation.ru')).toMatchObject({ status: 422, text: expect.stringContaining('Observation/theirs') })
+})
+
+it.each([
+  ['named', 'https://foo/Practitioner/9'],
+  ['as it is', 'Practitioner/9'],
+])('nor what it refers to, by a fullUrl of a transaction: %s', async (_, fullUrl) => {
+  await opened()
+  const performer = [{ reference: 'Practitioner/9' }]
+  await put(about('a', { id: 'mine', performer, extension: [{ url: 'http://x/y', valueUri: 'Practitioner/9' }] }))
+  const encoded = (operations: readonly Json[]) => Buffer.from(JSON.stringify(operations)).toString('base64')
+  const patchOf = (operation: Json): Json => ({
+    fullUrl: 'https://foo/Observation/mine',
+    resource: { resourceType: 'Binary', contentType: 'application/json-patch+json', data: encoded([operation]) },
+    request: { method: 'PATCH', url: 'Observation/mine' },
+  })
+  const guess = (url: string, operation: Json = { op: 'add', path: '/language', value: 'en' }, to = 'own') => {
+    const written = { fullUrl: url, resource: about('a', { id: to }), request: { method: 'PUT', url: `Observation/${to}` } }
+    const body = { resourceType: 'Bundle', type: 'transaction', entry: [patchOf(operation), written] }
+    return site.ask({ ...APP, scopes: 'patient/Observation.u' }, 'POST', '/', { body })
+  }
+  expect([(await guess(fullUrl)).status, (await guess(fullUrl.replace('9', '8'))).status]).toEqual([200, 200])
+  const kept = async () => (await site.ask(OPERATOR, 'GET', '/Observation/mine')).body
+  expect(await kept()).toMatchObject({ performer, extension: [{ valueUri: 'Practitioner/9' }] })
+  // What it sends itself means what the Bundle says, beside what is there.
+  const focus = { op: 'add', path: '/focus', value: [{ reference: fullUrl }] }
+  expect((await guess(fullUrl, focus)).status).toBe(200)
+  expect(await kept()).toMatchObject({ performer, focus: [{ reference: 'Observation/own' }] })
+  const wrong = await guess(fullUrl, { op: 'add', path: '/performer/-', value: { reference: fullUrl } })
+  expect(wrong).toMatchObject({
+    status: 422,
+    text: expect.stringContaining('The patch does not apply, or what it would make is not valid'),
+  })
+  expect(wrong.text).not.toContain('performer')
 })
 
 it.each(['r', 's'])('who may see it by %s is told', async (letter) => {

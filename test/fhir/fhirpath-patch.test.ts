@@ -1,6 +1,6 @@
 /** FHIRPath Patch on a tree. https://hl7.org/fhir/R4/fhirpatch.html */
 import { describe, expect, it } from '@jest/globals'
-import { fhirPathPatch } from '../../lambdas/fhir/fhirpath-patch.ts'
+import { fhirPathPatch, readFhirPathPatch } from '../../lambdas/fhir/fhirpath-patch.ts'
 import { TooCostly } from '../../lambdas/fhir/path/work.ts'
 import type { Element, Resource } from '../../lambdas/fhir/resource.ts'
 
@@ -26,7 +26,8 @@ const operation = ({ type, path, name, index, value }: Part): Element => ({
 
 const parameters = (...parts: readonly Part[]): Element => ({ resourceType: 'Parameters', parameter: parts.map(operation) })
 
-const patched = async (document: Element, left = 10_000): Promise<Resource> => (await fhirPathPatch(document))(patient(), { left })
+const patched = async (document: Element, left = 10_000): Promise<Resource> =>
+  (await fhirPathPatch(readFhirPathPatch(document)))(patient(), { left })
 
 describe('add', () => {
   it('appends to a list that has items, and begins one that has none', async () => {
@@ -79,4 +80,21 @@ describe('what a patch places', () => {
     await expect(added(30)).resolves.toBeDefined()
     await expect(added(31)).rejects.toThrow('deeper than a resource may be')
   })
+})
+
+it('a name that is no string is refused, with its place', () => {
+  const second = {
+    name: 'operation',
+    part: [
+      { name: 'type', valueCode: 'delete' },
+      { name: ['path'], valueString: 'Patient.photo' },
+    ],
+  }
+  const document = { resourceType: 'Parameters', parameter: [operation({ type: 'delete', path: 'Patient.photo' }), second] }
+  expect(() => readFhirPathPatch(document)).toThrow(
+    expect.objectContaining({
+      status: 400,
+      issues: [expect.objectContaining({ expression: 'Parameters.parameter[1]', text: 'The name of a part is a string' })],
+    }),
+  )
 })

@@ -1,14 +1,14 @@
 /** JSON Patch on a tree. https://www.rfc-editor.org/rfc/rfc6902 */
 import { describe, expect, it } from '@jest/globals'
 import { parseJson, writeJson } from '../../lambdas/fhir/json.ts'
-import { jsonPatch } from '../../lambdas/fhir/json-patch.ts'
+import { jsonPatch, readJsonPatch } from '../../lambdas/fhir/json-patch.ts'
 import type { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { TooCostly } from '../../lambdas/fhir/path/work.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 const patient = (): Resource => ({ resourceType: 'Patient', name: [{ family: 'a', given: ['b'] }] })
 
-const patched = (operations: readonly unknown[], left = 1_000): unknown => jsonPatch(patient(), operations, { left })
+const patched = (operations: readonly unknown[], left = 1_000): unknown => jsonPatch(patient(), readJsonPatch(operations), { left })
 
 const statusOf = (operations: readonly unknown[]): number => {
   try {
@@ -59,9 +59,28 @@ describe('what does not apply is 422, what is malformed 400', () => {
     [{ op: 'add', path: '/name' }, 400],
     [{ op: 'add', path: 7, value: 1 }, 400],
     [{ op: 'swap', path: '/name' }, 400],
+    [{ op: ['test'], path: '/name/0/family', value: 'a' }, 400],
+    [{ op: ['remove'], path: '/name/0' }, 400],
+    [{ op: 'remove', path: ['/name'] }, 400],
+    [{ op: 'copy', from: ['/name/0'], path: '/contact' }, 400],
   ])('%j: %i', (operation, status) => {
     expect(statusOf([operation])).toBe(status)
   })
+})
+
+it('what is malformed is refused before anything is looked at', () => {
+  expect(
+    statusOf([
+      { op: 'test', path: '/name/0/family', value: 'other' },
+      { op: 'swap', path: '/name' },
+    ]),
+  ).toBe(400)
+  expect(
+    statusOf([
+      { op: 'remove', path: '/contact' },
+      { op: 'move', path: '/name' },
+    ]),
+  ).toBe(400)
 })
 
 describe('what is refused names the operation, its member and where it leads', () => {
@@ -75,6 +94,7 @@ describe('what is refused names the operation, its member and where it leads', (
     [{ op: 'replace', path: '/name' }, '[1].value', 'malformed: it has no value'],
     [{ op: 'test', path: '/name' }, '[1].value', 'malformed: it has no value'],
     [{ op: 'swap', path: '/name' }, '[1].op', 'its op is one of add, remove, replace, move, copy, test'],
+    [{ op: ['test'], path: '/name/0/family', value: 'a' }, '[1].op', 'its op is one of add,'],
     [['remove'], '[1]', 'an operation is an object'],
   ])('%j: %s', (operation, expression, text) => {
     const first = { op: 'test', path: '/name/0/family', value: 'a' }

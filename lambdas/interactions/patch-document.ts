@@ -1,0 +1,24 @@
+/** A patch as it was sent: JSON Patch or FHIRPath Patch. https://hl7.org/fhir/R4/http.html#patch */
+import { type FhirPathOperation, fhirPathPatch, readFhirPathPatch } from '../fhir/fhirpath-patch.ts'
+import { type JsonOperation, jsonPatch, readJsonPatch } from '../fhir/json-patch.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import type { Work } from '../fhir/path/work.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+
+/** What it says, whatever it is applied to. */
+export type PatchDocument =
+  | { readonly kind: 'json'; readonly operations: readonly JsonOperation[] }
+  | { readonly kind: 'fhirpath'; readonly operations: readonly FhirPathOperation[] }
+
+/** FhirError 400 for what is malformed, with its place. */
+export function readPatch(document: unknown): PatchDocument {
+  if (Array.isArray(document)) return { kind: 'json', operations: readJsonPatch(document) }
+  if (isElement(document) && document.resourceType === 'Parameters') return { kind: 'fhirpath', operations: readFhirPathPatch(document) }
+  throw fhirError(400, 'structure', 'A patch is a JSON Patch (an array of operations) or a FHIRPath Patch (a Parameters resource)')
+}
+
+/** Changes the resource it is given. */
+export async function changeBy(patch: PatchDocument): Promise<(resource: Resource, work: Work) => unknown> {
+  if (patch.kind === 'fhirpath') return fhirPathPatch(patch.operations)
+  return (resource, work) => jsonPatch(resource, patch.operations, work)
+}
