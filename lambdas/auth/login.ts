@@ -36,7 +36,7 @@ export const login =
       return seeOther(onward(queryAfterLogin(request.query)), headers)
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error
-      request.note({ outcome: 'login refused' })
+      request.note({ outcome: 'login refused', ...(await knownAs(ports, name)) })
       return again(`Too many attempts: try again in ${error.headers['retry-after']} seconds.`, error.status, error.headers)
     }
   }
@@ -45,7 +45,13 @@ const urlOf = ({ baseUrl }: AuthRequest, path: string, query: string): string =>
 
 const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([each]) => each === name)?.[1] ?? ''
 
-/** OAuthError 429 before the password is looked at. What was typed as a name is noted only where it is one. */
+/** What was typed as a name is noted only where it is one. */
+async function knownAs({ users }: LoginPorts, name: string): Promise<{ readonly user?: string }> {
+  const user = isUserName(name) ? await users.get(name) : undefined
+  return user === undefined ? {} : { user: user.name }
+}
+
+/** OAuthError 429 before the password is looked at. */
 function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const network = networkOf(request.address)
   const account = { of: 'account', name, spare: { of: 'spare', name } } as const

@@ -1,6 +1,7 @@
 /** What is recorded of a request: no longer than a log keeps room for, whatever was sent. */
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
+import { isAuthPath } from '../interactions/routes.ts'
 import { type AuditRecord, LONGEST_KEYS } from '../ports/audit-log.ts'
 import type { VersionKey } from '../ports/resource-store.ts'
 import type { Exchange } from './exchange.ts'
@@ -15,6 +16,7 @@ export const auditRecordOf = (exchange: Exchange, { at, ...ended }: Ended): Audi
   interaction: exchange.interaction,
   ...whoAsks(exchange),
   ...keysOf(exchange),
+  ...fromWhere(exchange),
   ...exchange.noted,
   ...ended,
 })
@@ -31,6 +33,10 @@ function whoAsks({ token, http }: Exchange): Pick<AuditRecord, 'client' | 'user'
     ...(patient === undefined ? {} : { patient: cut(patient, LONGEST_NAME) }),
   }
 }
+
+/** Who guesses at a password or a secret is nobody yet. */
+const fromWhere = ({ http: { path, address } }: Exchange): Pick<AuditRecord, 'address'> =>
+  isAuthPath(path) && address !== undefined ? { address: cut(address, LONGEST_NAME) } : {}
 
 /** Bytes of JSON. Those of another issuer may be as long as its token. */
 const LONGEST_NAME = 500

@@ -20,6 +20,8 @@ export type AuditRecord = {
   /** The name a user logs in with, and the id that stays; of a client that asks for itself its own. */
   readonly user?: string
   readonly subject?: string
+  /** Of who asked the authorization server, where it is known: an IP address. */
+  readonly address?: string
   /** Who ran a command: the user of the machine. */
   readonly operator?: string
   /** What the token is for, with spaces between. */

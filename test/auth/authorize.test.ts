@@ -132,6 +132,7 @@ describe('a login', () => {
     expect([statuses, slow.checked.length]).toEqual([[403, 403, 403, 403, 403, 429, 429], 5])
     const refused = await logIn(user, login, 'ann')
     expect([refused.status, refused.headers['retry-after'], refused.text.includes('Too many attempts')]).toEqual([429, '1', true])
+    expect(slow.audited.at(-1)).toMatchObject({ outcome: 'login refused', user: 'ann' })
     slow.later(1_000)
     expect((await logIn(user, login, 'ann')).status).toBe(200)
     const robot = browser(slow)

@@ -22,7 +22,7 @@ const exchangeOf = (interaction: string, writes: number, text: string): Exchange
     noted,
     written,
     fhir: { type: TYPE, id: ID },
-    http: {},
+    http: { path: '/auth/token', address: text },
   } as unknown as Exchange
 }
 
@@ -52,4 +52,10 @@ it('says which resource the URL names, which was written where it names none, an
   expect(keys('bundle', 0)).toEqual({})
   expect(keys('bundle', 2)).toEqual({ keys: 2, written: 2, first: `${TYPE}/${`${ID}0`.slice(-64)}` })
   expect(keys('bundle', 5_000)).toMatchObject({ keys: 515, written: 5_000 })
+})
+
+it('says from where the authorization server was asked, and nobody else', () => {
+  const of = (path: string) =>
+    auditRecordOf({ ...exchangeOf('read', 0, ''), http: { path, address: '192.0.2.1' } } as unknown as Exchange, ENDED)
+  expect([of('/auth/login').address, of('/Patient/1').address]).toEqual(['192.0.2.1', undefined])
 })
