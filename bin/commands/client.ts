@@ -76,17 +76,29 @@ const rotate = new Command('rotate')
   .description('give a client a second secret, which takes over from the first; or other keys')
   .argument(id, 'of the client')
   .addOption(new Option('--now', 'the secrets before, and what they were given for, count no more').conflicts(['end', 'jwks', 'jwksUri']))
-  .addOption(new Option('--end', 'no new one: the second is in use, the first counts no more').conflicts(['jwks', 'jwksUri']))
+  .addOption(
+    new Option(
+      '--end',
+      'no new one: the first secret counts no more, nor any token, that of the second neither: they do not say by which',
+    ).conflicts(['jwks', 'jwksUri']),
+  )
   .addOption(new Option('--jwks <file>', 'other keys: the public ones, a JSON Web Key Set').conflicts('jwksUri'))
   .option('--jwks-uri <url>', 'other keys, published at an https URL')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
   .action(async (clientId: string, options: Rotated) => {
     const rotation = rotationOf(options)
     const rotated = await administered(options, (ports) => rotateClient(ports, clientId, rotation))
-    const older = rotation === 'next' ? 'its secret before counts until the next rotation' : 'what it was issued before counts no more'
-    tell(rotated, options, `The client ${clientId} is changed: ${older}`)
+    tell(rotated, options, `The client ${clientId} is changed: ${outcomeOf(rotation)}`)
     await warnOfWall(rotated)
   })
+
+/** What counts from now on. */
+function outcomeOf(rotation: Rotation): string {
+  if (rotation === 'next')
+    return 'its first secret counts too, until --end, which ends all its tokens: those of the new secret too, so that it asks for others'
+  const tokens = 'its tokens of before, and its refresh tokens, count no more'
+  return rotation === 'end' ? `of its secrets the second alone counts; ${tokens}, also those of the second` : tokens
+}
 
 const remove = new Command('remove')
   .description('remove a client; its tokens count no more')

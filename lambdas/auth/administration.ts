@@ -61,12 +61,12 @@ export async function addClient(ports: AdministrationPorts, request: NewClient):
 }
 
 /**
- * `next`: a second secret, until the first is ended. `now`: a new one, and no other counts. `end`: only the newest counts. Keys take the place of
- * those before. Except for `next`, what the client was issued before no longer counts.
+ * `next`: a second secret, until the first is ended. `now`: a new one, and no other counts. `end`: of two only the newest counts. Keys take the
+ * place of those before. Except for `next`, what the client was issued before no longer counts, by whichever secret: tokens do not say by which.
  */
 export type Rotation = 'next' | 'now' | 'end' | Extract<ClientAuthentication, { readonly kind: 'keys' | 'uri' }>
 
-/** RangeError where there is no such client, or it has none of these. */
+/** RangeError where there is no such client, it has none of these, or not as many secrets as are needed: a third would end one that may be in use. */
 export async function rotateClient(ports: AdministrationPorts, id: string, rotation: Rotation): Promise<Registered> {
   const secret = rotation === 'next' || rotation === 'now' ? unguessable() : undefined
   const changedAt = ports.clock.now()
@@ -91,9 +91,13 @@ function rotated({ id, authentication }: Client, rotation: Rotation, secret: str
   }
   if (authentication.kind !== 'secret') throw new RangeError(`The client ${id} has no secret`)
   const { hashes } = authentication
-  const newest = hashes.slice(0, 1)
-  if (rotation === 'end') return { kind: 'secret', hashes: newest }
-  return { kind: 'secret', hashes: [fingerprintOf(secret!), ...(rotation === 'next' ? newest : [])] }
+  const hasTwo = hashes.length > 1
+  if (rotation === 'end' && !hasTwo)
+    throw new RangeError(`The client ${id} has one secret, and it is left as it is: rotate gives it a second one first`)
+  if (rotation === 'next' && hasTwo)
+    throw new RangeError(`The client ${id} has two secrets, and both are left as they are: end the first with --end, or both with --now`)
+  if (rotation === 'end') return { kind: 'secret', hashes: hashes.slice(0, 1) }
+  return { kind: 'secret', hashes: [fingerprintOf(secret!), ...(rotation === 'next' ? hashes : [])] }
 }
 
 /** RangeError where there is none; what one of this id was issued is refused all the same. */

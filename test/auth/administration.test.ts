@@ -75,20 +75,25 @@ describe('A client', () => {
     await expect(rotateClient(ports, 'app', { kind: 'keys', keys: [] })).rejects.toThrow('has no keys')
   })
 
-  it('has two secrets while one takes over from the other, and never three', async () => {
+  it('has two secrets while one takes over from the other, and never three: neither is dropped unasked, nor the only one', async () => {
     const { ports, hashes } = opened()
     const first = (await addClient(ports, app)).secret!
     const second = (await rotateClient(ports, 'app', 'next')).secret!
     expect([await hashes(), ports.revocations.size]).toEqual([[second, first].map(fingerprintOf), 0])
-    const third = (await rotateClient(ports, 'app', 'next')).secret!
-    expect(await hashes()).toEqual([third, second].map(fingerprintOf))
+    await expect(rotateClient(ports, 'app', 'next')).rejects.toThrow('has two secrets, and both are left as they are')
+    expect([await hashes(), ports.revocations.size]).toEqual([[second, first].map(fingerprintOf), 0])
     expect((await rotateClient(ports, 'app', 'end')).secret).toBeUndefined()
-    expect(await hashes()).toEqual([fingerprintOf(third)])
+    expect(await hashes()).toEqual([fingerprintOf(second)])
+    const ended = [ports.revocations.size, (await ports.clients.get('app'))?.generation]
+    await expect(rotateClient(ports, 'app', 'end')).rejects.toThrow('has one secret, and it is left as it is')
+    expect([ports.revocations.size, (await ports.clients.get('app'))?.generation]).toEqual(ended)
+    expect(await hashes()).toEqual([fingerprintOf(second)])
   })
 
   it.each(['now', 'end'] as const)('whose secret is rotated with %s is refused what it was issued before', async (rotation) => {
     const under = opened()
     await addClient(under.ports, app)
+    await rotateClient(under.ports, 'app', 'next')
     const { secret } = await rotateClient(under.ports, 'app', rotation)
     expect(await under.hashes()).toHaveLength(1)
     if (rotation === 'now') expect(await under.hashes()).toEqual([fingerprintOf(secret!)])

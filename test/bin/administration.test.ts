@@ -113,8 +113,11 @@ describe('fhir client', () => {
     const hashes = async () => (await clients.get('app'))?.authentication
     expect(await hashes()).toEqual({ kind: 'secret', hashes: [next, first].map(fingerprintOf) })
     expect(await revocations.revoked(['client:app'])).toEqual(new Map())
-    expect((await fhir('client', 'rotate', 'app', '--end', '--data', data)).code).toBe(0)
+    expect((await fhir('client', 'rotate', 'app', '--data', data)).err).toContain('has two secrets')
+    const ended = await fhir('client', 'rotate', 'app', '--end', '--data', data)
+    expect([ended.code, ended.out]).toEqual([0, expect.stringContaining('the second alone counts; its tokens of before')])
     expect(await hashes()).toEqual({ kind: 'secret', hashes: [fingerprintOf(next)] })
+    expect((await fhir('client', 'rotate', 'app', '--end', '--data', data)).err).toContain('has one secret, and it is left as it is')
     const before = (await revocations.revoked(['client:app'])).get('client:app')!
     expect(before).toBeGreaterThan(0)
     expect((await fhir('client', 'remove', 'app', '--data', data)).code).toBe(0)
