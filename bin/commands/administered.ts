@@ -60,6 +60,12 @@ function stateTableOf(stage: string): string {
   return table
 }
 
+/** What a server would only say when somebody comes: whether it keeps tenants is known to who starts it. */
+export function warnOfTenants(who: string, tenants: readonly string[]): void {
+  if (!readConfig().tenancy && !tenants.some((tenant) => tenant === 'default' || tenant === '*'))
+    warn(`${who} is let in only where the server is started with FHIR_TENANCY=on: else there is no tenant but "default"`)
+}
+
 /** Columns as wide as what is in them. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))

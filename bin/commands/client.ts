@@ -3,6 +3,7 @@ import { Command, Option } from 'commander'
 import {
   addClient,
   type Client,
+  checkClient,
   clientKeysOf,
   type NewClient,
   type Registered,
@@ -12,7 +13,7 @@ import {
   wallBeforeKeys,
 } from '../../lambdas/runtime/administration.ts'
 import { say, warn } from '../output.ts'
-import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
+import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'
 import { withExamples } from './options.ts'
 import { readText } from './read-text.ts'
 
@@ -56,9 +57,13 @@ const add = new Command('add')
   .option('--introspect', 'it may learn of tokens of other clients')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
   .action(async (clientId: string, options: Added) => {
-    const added = await administered(options, (ports) => addClient(ports, requestOf(clientId, options)), true)
+    const request = requestOf(clientId, options)
+    // Nothing is made for what cannot be registered.
+    checkClient(request)
+    const added = await administered(options, (ports) => addClient(ports, request), true)
     tell(added, options, `The client ${clientId} is registered`)
     if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
+    warnOfTenants(clientId, added.client.tenants)
     await warnOfWall(added)
   })
 

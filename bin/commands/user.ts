@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { addUser, changePassword, registeredUser, removeUser } from '../../lambdas/runtime/administration.ts'
 import { say, warn } from '../output.ts'
 import { typedPassword } from '../typed-line.ts'
-import { administered, collected, jsonOption, type PlaceOptions, placed, table } from './administered.ts'
+import { administered, collected, jsonOption, type PlaceOptions, placed, table, warnOfTenants } from './administered.ts'
 import { withExamples } from './options.ts'
 
 type Added = PlaceOptions & { readonly scope?: readonly string[]; readonly tenant?: readonly string[]; readonly fhirUser?: string }
@@ -24,6 +24,7 @@ const add = new Command('add')
     const password = await typedPassword(`Password of ${name}`)
     const user = await administered(place, (ports) => addUser(ports, request, password), true)
     say(`The user ${user.name} is added\n`)
+    warnOfTenants(user.name, user.tenants)
     if (fhirUser === undefined || fhirUser.startsWith('Person/'))
       warn(`tokens of ${user.name} open nothing: --fhir-user says who the user is, as Practitioner/1`)
   })

@@ -44,6 +44,11 @@ export type Registered = { readonly client: Client; readonly secret?: string }
 /** `secret`: one is made. */
 export type NewClient = Omit<ClientRequest, 'authentication'> & { readonly authentication: ClientAuthentication | 'secret' }
 
+/** RangeError where it cannot be registered. */
+export function checkClient({ authentication, ...rest }: NewClient): void {
+  registeredClient({ ...rest, authentication: authentication === 'secret' ? { kind: 'secret', hashes: [] } : authentication }, 0)
+}
+
 /** RangeError where there is one already, or it cannot be registered. */
 export async function addClient(ports: AdministrationPorts, request: NewClient): Promise<Registered> {
   const { clients, clock } = ports

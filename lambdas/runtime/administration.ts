@@ -19,6 +19,7 @@ export {
   addClient,
   addUser,
   changePassword,
+  checkClient,
   launchFrom,
   type NewClient,
   type Registered,

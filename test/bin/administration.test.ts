@@ -50,6 +50,27 @@ describe('fhir client', () => {
     ])
   })
 
+  it.each([
+    ['--scope', 'nonsense'],
+    ['--scope', 'system/*.rs', '--redirect-uri', 'http://app.example/back'],
+    ['--scope', 'system/*.rs', '--tenant', 'a b'],
+  ])('makes nothing where it cannot register: %s %s %s %s', async (...wrong) => {
+    const data = join(newFolder(), 'data')
+    const { code, out } = await fhir('client', 'add', 'app', '--secret', ...wrong, '--data', data)
+    expect([code, out, existsSync(data)]).toEqual([1, '', false])
+  })
+
+  it('says of who is of other tenants when nothing opens, also of a user', async () => {
+    const data = newFolder()
+    const why = 'is let in only where the server is started with FHIR_TENANCY=on'
+    const added = await fhir('client', 'add', 'app', ...APP, '--tenant', 'north', '--data', data)
+    expect([added.code, added.err.split('\n').at(-2)]).toEqual([0, expect.stringContaining(`app ${why}`)])
+    const both = await fhir('client', 'add', 'both', ...APP, '--tenant', 'north', '--tenant', 'default', '--data', data)
+    expect([both.code, both.err]).toEqual([0, ''])
+    const user = await typed('secret-of-jane', 'user', 'add', 'jane', '--scope', 'user/*.rs', '--tenant', 'north', '--data', data)
+    expect([user.code, user.err]).toEqual([0, expect.stringContaining(`jane ${why}`)])
+  })
+
   it('says where a server would find a wall before the keys of a client', async () => {
     const added = await fhir('client', 'add', 'app', '--jwks-uri', 'https://10.0.0.5/keys', '--scope', 'system/*.rs', '--data', newFolder())
     const why = 'its keys will not be fetched: address 10.0.0.5 is private; see FHIR_PRIVATE_HOSTS of the server'
