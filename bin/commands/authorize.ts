@@ -19,11 +19,17 @@ export type Authorized = { readonly authorize?: Authorize; readonly why?: string
 export async function authorizeAs({ to, data, tenant, client, secretFile }: As): Promise<Authorized> {
   if ((client === undefined) !== (secretFile === undefined))
     throw new Error('--client needs --secret-file, and the other way round: a file with its secret, or - for standard input')
-  if (client === undefined || secretFile === undefined) return asOperator(to, data, tenant ?? 'default')
+  if (client === undefined || secretFile === undefined) return inTenant(await asOperator(to, data, tenant ?? 'default'), tenant)
   const secret = readText(secretFile === '-' ? 0 : secretFile).trim()
   const token = renewed(() => clientToken(to, client, secret))
   return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
 }
+
+/** Also who asks as nobody says whose the resources are: a server that has no such tenant refuses them. */
+const inTenant = (authorized: Authorized, tenant: string | undefined): Authorized =>
+  authorized.authorize !== undefined || tenant === undefined
+    ? authorized
+    : { ...authorized, authorize: async () => ({ 'x-tenant-id': tenant }) }
 
 /** With a token of the server that runs on the folder, or keeps nothing; a token is sent to the server it is of, and to no other. */
 async function asOperator(to: string, folder: string, tenant: string): Promise<Authorized> {

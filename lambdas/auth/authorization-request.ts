@@ -2,6 +2,7 @@
 import { narrowedTo } from '../access/scopes.ts'
 import type { Client } from '../ports/clients.ts'
 import type { Pairs } from '../search/pairs.ts'
+import { keptTenants, NO_TENANTS } from './common-tenants.ts'
 import type { AuthPorts, AuthRequest } from './endpoint.ts'
 import { inVain, wantedOf } from './granted-scopes.ts'
 import { OAuthError, type OAuthErrorCode } from './oauth-error.ts'
@@ -55,6 +56,11 @@ export async function askerOf({ clients }: Pick<AuthPorts, 'clients'>, pairs: Pa
     throw toUser('invalid_request', why, 'redirect_uri', redirectUri)
   }
   const state = once('state')
+  if (state !== undefined && isTooLong(state))
+    throw new OAuthError(
+      'invalid_request',
+      `${client.name} (client_id ${client.id}) sent more than its answer has room for: ${tooLong('state')}`,
+    )
   return { client, redirectUri, ...(state === undefined ? {} : { state }) }
 }
 
@@ -67,6 +73,9 @@ export function authorizationRequestOf(
 ): AuthorizationRequest {
   const parameters = parametersOf(pairs)
   checkKind(parameters)
+  checkLengths(parameters)
+  if (keptTenants(choices, asker.client.tenants).length === 0)
+    throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
   const aud = required(parameters, 'aud')
   if (aud !== baseUrl && aud !== `${baseUrl}/`) throw new OAuthError('invalid_request', 'aud is another than the base URL of this server')
   const scopes = wantedOf(parameters.get('scope') ?? '')
@@ -95,6 +104,18 @@ function checkKind(parameters: Parameters): void {
   if (parameters.has('request_uri')) throw new OAuthError('request_uri_not_supported', 'Requests by reference are not taken')
   if (required(parameters, 'response_type') !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code')
   if ((parameters.get('response_mode') ?? 'query') !== 'query') throw new OAuthError('invalid_request', 'response_mode must be query')
+}
+
+/** Characters, as they are and as they stand in a URL: answers have them again, and CloudFront takes 8,192 bytes of a URL. */
+const LONGEST = 2_000
+const LONGEST_IN_URL = 4_000
+
+const isTooLong = (text: string): boolean => text.length > LONGEST || `${new URLSearchParams([['', text]])}`.length > LONGEST_IN_URL
+
+const tooLong = (name: string): string => `${name} is longer than ${LONGEST} characters, or ${LONGEST_IN_URL} in a URL`
+
+function checkLengths(parameters: Parameters): void {
+  if (isTooLong(parameters.get('nonce') ?? '')) throw new OAuthError('invalid_request', tooLong('nonce'))
 }
 
 function maxAgeOf(parameters: Parameters): Pick<AuthorizationRequest, 'maxAge'> {

@@ -40,7 +40,7 @@ export const authorize =
   async (request) => {
     const pairs = request.method === 'POST' ? request.form : request.query
     const asker = await askerOf(ports, pairs, request)
-    if (request.method === 'POST') return seeOther(`${request.baseUrl}/auth/authorize?${queryOf(pairs, [])}`)
+    if (request.method === 'POST') return seeOther(asQuery(request, pairs))
     return tellingClient(asker, request, async () => {
       const asked = authorizationRequestOf(asker, pairs, request, ports)
       const session = await sessionOf(ports, request)
@@ -50,6 +50,16 @@ export const authorize =
       return consentOrCode(ports, asked, { session, context }, request)
     })
   }
+
+/** Bytes. CloudFront takes 8,192 of a URL. */
+const LONGEST_URL = 8_000
+
+/** OAuthError where a form is longer than what a URL has room for. */
+function asQuery({ baseUrl }: AuthRequest, pairs: Pairs): string {
+  const url = `${baseUrl}/auth/authorize?${queryOf(pairs, [])}`
+  if (url.length > LONGEST_URL) throw new OAuthError('invalid_request', `The request is longer than a URL: ${LONGEST_URL} bytes`)
+  return url
+}
 
 /** The form of the consent page: its URL has the query of the request. Who only loads it is shown that page. */
 export const consent =

@@ -1,7 +1,7 @@
 /** A client asks for itself. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
 import { type Access, accessToken, type TokenPorts, tokenAnswer } from './access-token.ts'
 import type { Authenticated } from './client-authentication.ts'
-import { tenantsOfPerson } from './common-tenants.ts'
+import { keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { checkConditions, scopesOfClient } from './granted-scopes.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -13,8 +13,10 @@ export async function clientCredentials(
 ): Promise<AuthResponse> {
   if (by === 'none') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
   const scopes = scopesOfClient(client, parameters.get('scope'))
-  await checkConditions(ports, scopes, client.tenants)
-  if (ports.choices.tenancy && client.patient !== undefined && tenantsOfPerson(client.tenants, client.patient).length === 0)
+  const tenants = keptTenants(ports.choices, client.tenants)
+  if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
+  await checkConditions(ports, scopes, tenants)
+  if (tenantsOfPerson(tenants, client.patient).length === 0)
     throw new OAuthError('unauthorized_client', 'The client has a patient, and several tenants: in each that is somebody else')
   const patient = client.patient?.replace(/^Patient\//, '')
   const context = patient === undefined ? {} : { patient }
@@ -25,7 +27,7 @@ export async function clientCredentials(
     subject: client.id,
     sid: ports.clock.newId(),
     scopes,
-    tenants: client.tenants,
+    tenants,
     acr: '1',
     about: { clientId: client.id, ...(address === '' ? {} : { clientHost: address, clientAddress: address }), ...context },
   }

@@ -1,9 +1,10 @@
 /** What a token says, and whether it counts. https://www.rfc-editor.org/rfc/rfc7662, specification 5.3 */
 import type { AccessClaims } from '../access/claims.ts'
 import type { Client } from '../ports/clients.ts'
+import { TENANT } from '../ports/known-tenants.ts'
 import { type Mark, markOf } from '../ports/revocations.ts'
 import { authenticate } from './client-authentication.ts'
-import { commonTenants } from './common-tenants.ts'
+import { commonTenants, keptTenants } from './common-tenants.ts'
 import type { AuthChoices, AuthPorts, AuthRequest, Endpoint, VerifyingPorts } from './endpoint.ts'
 import { json, OAuthError } from './oauth-error.ts'
 import { required } from './parameters.ts'
@@ -30,7 +31,9 @@ async function claimsOf(
   { baseUrl }: AuthRequest,
 ): Promise<AccessClaims | undefined> {
   const claims = await readToken(ports, token, baseUrl)
-  if (claims === undefined || (claims.client_id !== client.id && !isToldTo(client, claims, ports.choices))) return undefined
+  if (claims === undefined) return undefined
+  const opened = tenantsIn(claims, ports.choices)
+  if (opened.length === 0 || (claims.client_id !== client.id && !isToldTo(client, opened))) return undefined
   const { jti, sid, client_id, sub, iat, client_generation, user_generation } = claims
   const marks: readonly Mark[] = [
     ...[`jti:${jti}` as const, `sid:${sid}` as const],
@@ -39,10 +42,14 @@ async function claimsOf(
   return (await isRevoked(ports.revocations, marks, iat * 1000)) ? undefined : claims
 }
 
-function isToldTo({ mayIntrospect, tenants }: Client, claims: AccessClaims, { tenancy, tenantClaim }: AuthChoices): boolean {
-  if (!mayIntrospect || !tenancy || tenants.includes('*')) return mayIntrospect
-  return commonTenants(tenants, [claims[tenantClaim] as string | readonly string[]].flat()).length > 0
+/** None: it opens nothing here. */
+function tenantsIn(claims: AccessClaims, choices: AuthChoices): readonly string[] {
+  const claim = claims[choices.tenantClaim] as string | readonly string[] | undefined
+  return keptTenants(choices, [claim ?? (choices.tenancy ? [] : TENANT)].flat())
 }
+
+const isToldTo = ({ mayIntrospect, tenants }: Client, opened: readonly string[]): boolean =>
+  mayIntrospect && commonTenants(tenants, opened).length > 0
 
 /** https://hl7.org/fhir/smart-app-launch/token-introspection.html: fhirUser is a URL. */
 const told = (claims: AccessClaims, { baseUrl }: AuthRequest) => ({

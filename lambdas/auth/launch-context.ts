@@ -1,9 +1,8 @@
 /** What a request comes to for the user who is logged in: scopes, tenants, and for which patient. */
 import { parseScope } from '../access/scopes.ts'
-import { TENANT } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { commonTenants, tenantsOfPerson } from './common-tenants.ts'
+import { commonTenants, keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
 import { checkConditions, inVain, noneOf, scopesOfUser } from './granted-scopes.ts'
 import { launchedFor } from './launched-for.ts'
@@ -65,9 +64,10 @@ function isOfPatient(text: string): boolean {
 
 /** Those both may have. OAuthError where there are none. */
 function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
-  if (!choices.tenancy) return [TENANT]
+  const kept = (tenants: readonly string[]) => keptTenants(choices, tenants)
+  if (kept(user.tenants).length === 0) throw new OAuthError('access_denied', `The user is of other tenants: ${NO_TENANTS}`)
   const common = commonTenants(
-    commonTenants(client.tenants, tenantsOfPerson(user.tenants, user.fhirUser)),
+    commonTenants(client.tenants, tenantsOfPerson(kept(user.tenants), user.fhirUser)),
     launch?.tenant === undefined ? ['*'] : [launch.tenant],
   )
   if (common.length === 0) throw new OAuthError('access_denied', 'The user has no tenant that the client may ask for')

@@ -1,9 +1,8 @@
 /** Launches from within a health record: who opened which app for which patient. https://hl7.org/fhir/smart-app-launch/app-launch.html#launch-app-ehr-launch */
 import { isId } from '../fhir/resource.ts'
 import type { Client } from '../ports/clients.ts'
-import { TENANT } from '../ports/known-tenants.ts'
 import type { User } from '../ports/users.ts'
-import { commonTenants, isOne, tenantsOfPerson } from './common-tenants.ts'
+import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { launchedFor } from './launched-for.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
@@ -68,15 +67,16 @@ export async function checkedLaunch(ports: Pick<AuthPorts, 'clients' | 'users'>,
 export const completing =
   ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): Complete =>
   async (launch, { client, user }) => {
-    const own = user === undefined ? ['*'] : tenantsOfPerson(user.tenants, choices.tenancy ? user.fhirUser : undefined)
-    const common = commonTenants(commonTenants(client.tenants, own), [launch.tenant ?? '*'])
-    if (common.length === 0) throw new RangeError('The client, the user and the launch have no tenant in common')
+    const own = user === undefined ? ['*'] : tenantsOfPerson(keptTenants(choices, user.tenants), user.fhirUser)
+    const common = keptTenants(choices, commonTenants(commonTenants(client.tenants, own), [launch.tenant ?? '*']))
+    if (common.length === 0)
+      throw new RangeError(`The client, the user and the launch have no tenant in common${choices.tenancy ? '' : `: ${NO_TENANTS}`}`)
     if (launch.tenant !== undefined && !(await patients.isTenant(launch.tenant)))
       throw new RangeError(`There is no tenant ${launch.tenant}`)
-    const found = await launchedFor(patients, choices.tenancy ? common : [TENANT], launch)
+    const found = await launchedFor(patients, common, launch)
     if ('fault' in found) throw new RangeError(found.fault)
     const { tenant, patient } = found
-    if (choices.tenancy && tenant === undefined && user !== undefined && !isOne(common))
+    if (tenant === undefined && user !== undefined && !isOne(common))
       throw new RangeError(`The user ${user.name} has several tenants: say for which it is`)
     if (tenant === undefined || patient === undefined) return launch
     if (user !== undefined && (await patients.get(user, [tenant], patient)) === undefined)

@@ -4,7 +4,7 @@ import type { Client } from '../ports/clients.ts'
 import type { Mark } from '../ports/revocations.ts'
 import type { User } from '../ports/users.ts'
 import { type Access, accessToken, tokenAnswer } from './access-token.ts'
-import { commonTenants, tenantsOfPerson } from './common-tenants.ts'
+import { commonTenants, keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
 import { scopesOfUser } from './granted-scopes.ts'
 import { idToken } from './id-token.ts'
@@ -110,8 +110,10 @@ export async function tokensFor(
 ): Promise<AuthResponse> {
   const now = ports.clock.now()
   const granted = scopesOfUser(client, user, scopes)
-  const tenants = commonTenants(grant.tenants, commonTenants(client.tenants, tenantsOfPerson(user.tenants, user.fhirUser)))
-  if (ports.choices.tenancy && tenants.length === 0) throw noLonger()
+  const kept = (tenants: readonly string[]) => keptTenants(ports.choices, tenants)
+  if (kept(client.tenants).length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
+  const tenants = commonTenants(kept(grant.tenants), commonTenants(client.tenants, tenantsOfPerson(kept(user.tenants), user.fhirUser)))
+  if (tenants.length === 0) throw noLonger()
   const access: Access = {
     ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants },
     acr: now / 1000 - grant.authTime < LONGEST_ACCESS ? '1' : '0',

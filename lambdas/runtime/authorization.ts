@@ -7,6 +7,7 @@ import { GrantsFileError } from '../adapters/sqlite-grants/grants-file.ts'
 import { type OpenedGrants, openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import { accessToken } from '../auth/access-token.ts'
 import { launchFrom } from '../auth/administration.ts'
+import { keptTenants, NO_TENANTS } from '../auth/common-tenants.ts'
 import { tendDemo } from '../auth/demo-client.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import { endpoints } from '../auth/endpoints.ts'
@@ -153,6 +154,7 @@ const OPERATOR: Client = {
 
 async function issue(ports: AuthPorts, { audit, baseUrl }: AuthorizationParts, asked: Asked): Promise<string> {
   const { isAdministrator, tenant = '*', operator } = asked
+  if (keptTenants(ports.choices, [tenant]).length === 0) throw new Error(`There is no tenant ${tenant}: ${NO_TENANTS}`)
   const scopes = ['system/*.cruds', ...(isAdministrator ? [ADMIN] : [])]
   const at = ports.clock.now()
   await audit.prepare(at, 'token')

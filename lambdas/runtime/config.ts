@@ -41,7 +41,7 @@ export const SETTINGS = [
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
   setting('access', ['token', 'iam', 'open'], 'token', 'who is let in: token: whoever has an access token; open (`--open`): everybody, on loopback addresses only; iam, on AWS only and the default there: whoever signs requests'),
-  setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: everything is one tenant\'s'),
+  setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only'),
   setting('tenantClaim', 'text', 'tenant', 'the name of that claim'),
   setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),
   setting('privateHosts', 'hosts', '', 'where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS'),

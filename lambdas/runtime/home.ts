@@ -22,6 +22,7 @@ import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
+import { type KnownTenants, TENANT } from '../ports/known-tenants.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Authorization } from './authorization.ts'
@@ -39,6 +40,8 @@ export type HomeParts = {
   /** Without a slash at the end. */
   readonly baseUrl: string
   readonly report: (error: unknown, requestId: string) => void
+  /** Told what the person who starts the server should know, in one line. */
+  readonly warn?: (line: string) => void
   readonly authorization: Authorization
   readonly data: DataFolder
   readonly clock: WatchedClock
@@ -65,10 +68,21 @@ export async function openHome(parts: HomeParts): Promise<Home> {
   const stores = await openStores({ path: data.path, now, reading, budget: config.searchBudget, report: (error) => report(error, '') })
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
+  if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
   const home = homeOn(stores, parts)
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
+
+/** Data of tenants are not lost where nobody sees them, and not to be looked for either. */
+async function warnOfHidden(known: KnownTenants, warn: HomeParts['warn']): Promise<void> {
+  const others: string[] = []
+  for await (const tenant of known.tenants()) if (tenant !== TENANT && others.push(tenant) > SHOWN) break
+  const named = others.length > SHOWN ? `${others.slice(0, SHOWN).join(', ')} and more` : others.join(', ')
+  if (others.length > 0) warn?.(`nobody sees the data of other tenants than "${TENANT}" (${named}): FHIR_TENANCY is off`)
+}
+
+const SHOWN = 3
 
 /** On stores that are open. */
 export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'>): Omit<Home, 'close'> {

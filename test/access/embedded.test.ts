@@ -83,7 +83,7 @@ const post = async (path: string, form: Record<string, string>) => {
 it('a client gets a token, which is good until it is revoked and three seconds have gone', async () => {
   const stores = openGrants(join(embedded.folder, 'grants.db'), Date.now)
   await stores.clients.change('app', () => ({
-    ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: [], mayIntrospect: false, changedAt: 1 },
+    ...{ id: 'app', name: 'app', scopes: ['system/*.rs'], redirectUris: [], tenants: ['default'], mayIntrospect: false, changedAt: 1 },
     authentication: { kind: 'secret', hashes: [createHash('sha256').update(SECRET).digest('base64url')] },
   }))
   await stores.close()

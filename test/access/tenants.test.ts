@@ -1,5 +1,7 @@
 /** Whose data a token opens, and which of them a request is about. */
 import { describe, expect, it } from '@jest/globals'
+import { namedByGateway, openToAll } from '../../lambdas/http/authenticators.ts'
+import type { HttpRequest } from '../../lambdas/http/exchange.ts'
 import { world } from './issuing.ts'
 
 const on = () => world({ tenancy: true })
@@ -57,7 +59,8 @@ describe('With tenancy', () => {
     await expect(it.ask(it.token({ tenant, ...claims }), 'a')).rejects.toMatchObject({ status: 403 })
     expect((await it.ask(it.token({ tenant: ['a'], ...claims }), 'a')).tenant).toBe('a')
     expect((await it.ask(it.token({ tenant, fhirUser: 'Practitioner/1' }), 'a')).tenant).toBe('a')
-    expect((await world().ask(world().token({ tenant, ...claims }))).tenant).toBe('default')
+    const without = [tenant, 'default'].flat()
+    expect((await world().ask(world().token({ tenant: without, ...claims }))).tenant).toBe('default')
   })
 
   it('the claim may have another name', async () => {
@@ -67,12 +70,29 @@ describe('With tenancy', () => {
   })
 })
 
-it('without tenancy everything is of one tenant, whatever is said', async () => {
-  const it = world()
-  for (const [tenant, header] of [
-    ['a', 'b'],
-    [undefined, 'a'],
-    [['a'], undefined],
-  ] as const)
-    expect((await it.ask(it.token({ tenant }), header)).tenant).toBe('default')
+describe('Without tenancy', () => {
+  it.each([[undefined], ['default'], [['a', 'default']], ['*']])('a token of %j opens the one tenant there is', async (tenant) => {
+    const it = world()
+    for (const header of [undefined, 'default']) expect((await it.ask(it.token({ tenant }), header)).tenant).toBe('default')
+  })
+
+  it.each([['a'], [['a', 'b']], ['Default']])('a token of %j opens nothing', async (tenant) => {
+    const it = world()
+    const refused = { status: 403, issues: [{ text: expect.stringContaining('FHIR_TENANCY') }] }
+    for (const header of [undefined, 'default']) await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject(refused)
+  })
+
+  it.each([['a'], ['Default'], ['a b'], ['']])('nobody asks for another: %j', async (header) => {
+    const it = world()
+    for (const tenant of [undefined, 'default', 'a', '*'])
+      await expect(it.ask(it.token({ tenant }), header)).rejects.toMatchObject({ status: 400 })
+  })
+
+  it('nor where nobody is asked for a token', () => {
+    const http = { headers: { 'x-tenant-id': 'a' }, arn: 'arn:aws:iam::1:user/x' } as unknown as HttpRequest
+    for (const authenticator of [openToAll, namedByGateway]) {
+      expect(() => authenticator(http)).toThrow(expect.objectContaining({ status: 400 }))
+      expect(authenticator({ ...http, headers: { 'x-tenant-id': 'default' } })).toMatchObject({ tenant: 'default' })
+    }
+  })
 })

@@ -346,6 +346,44 @@ describe('what is wrong with a request', () => {
     expect(auth.audited).toMatchObject([{ interaction: 'authorize', client: 'app', outcome: error }])
   })
 
+  it.each([['x'.repeat(2_001)], ['é'.repeat(700)]])('a nonce or a state that no answer has room for: %#', async (long) => {
+    const nonce = backOf(await auth.ask('GET', '/auth/authorize', { query: { ...ASKED, nonce: long } }))
+    expect(nonce.sent).toMatchObject({ error: 'invalid_request', error_description: expect.stringContaining('nonce'), state: ASKED.state })
+    for (const path of ['/auth/authorize', '/auth/login', '/auth/consent'])
+      for (const sent of [{ query: { ...ASKED, state: long } }, { form: { ...ASKED, state: long }, query: { ...ASKED, state: long } }]) {
+        const { status, headers, text } = await auth.ask('form' in sent ? 'POST' : 'GET', path, sent)
+        expect([status, headers.location, text.includes('state is longer than 2000 characters')]).toEqual([400, undefined, true])
+      }
+    const fits = { ...ASKED, state: 's'.repeat(2_000), nonce: 'n'.repeat(2_000) }
+    expect((await auth.ask('GET', '/auth/authorize', { query: fits })).status).toBe(200)
+    expect((await auth.ask('POST', '/auth/authorize', { form: fits })).status).toBe(303)
+  })
+
+  it('a form that fits into no URL', async () => {
+    const form = { ...ASKED, launch: 'l'.repeat(8_000) }
+    const { status, headers, text } = await auth.ask('POST', '/auth/authorize', { form })
+    expect([status, headers.location, text.includes('longer than')]).toEqual([400, undefined, true])
+  })
+
+  it('who is of other tenants than the one there is: a client before anybody logs in, a user after', async () => {
+    const only = await authorization()
+    const scopes = ['user/*.rs']
+    for (const [id, tenants] of [
+      ['of-a', ['a']],
+      ['of-both', ['a', 'default']],
+    ] as const)
+      await only.addClient(id, { redirectUris: [BACK], scopes, tenants })
+    await only.addUser('north', { fhirUser: 'Practitioner/7', tenants: ['a'] })
+    await only.addUser('both', { fhirUser: 'Patient/7', tenants: ['a', 'default'], scopes })
+    const asked = { ...ASKED, scope: 'user/*.rs', client_id: 'of-both' }
+    const told = { error_description: expect.stringContaining('FHIR_TENANCY'), state: ASKED.state, iss: BASE }
+    const client = await only.ask('GET', '/auth/authorize', { query: { ...asked, client_id: 'of-a' } })
+    expect(backOf(client).sent).toEqual({ error: 'unauthorized_client', ...told })
+    const [user, other] = [browser(only), browser(only)]
+    expect(backOf(await logIn(user, await user.open('/auth/authorize', asked), 'north')).sent).toEqual({ error: 'access_denied', ...told })
+    expect((await logIn(other, await other.open('/auth/authorize', asked), 'both')).text).toContain('Let The')
+  })
+
   it('a parameter that stands twice too, state apart, which is left out', async () => {
     const twice = await auth.ask('GET', '/auth/authorize', { query: `${new URLSearchParams(ASKED)}&scope=a` })
     expect(backOf(twice).sent.error).toBe('invalid_request')

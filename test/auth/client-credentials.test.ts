@@ -14,7 +14,7 @@ beforeAll(async () => {
   auth = await authorization()
   await auth.addClient('app', { scopes: ['system/*.rs', 'patient/*.read', 'launch/patient', 'system/admin'] })
   await auth.addClient('open', { authentication: { kind: 'public' } })
-  await auth.addClient('of-one', { patient: 'Patient/1', tenants: ['a'] })
+  await auth.addClient('of-one', { patient: 'Patient/1', tenants: ['default'] })
 })
 
 beforeEach(() => void auth.audited.splice(0))
@@ -90,15 +90,27 @@ describe('a token', () => {
     expect([await of('of-one'), await of('of-two'), await of('of-any')]).toEqual([undefined, 'unauthorized_client', 'unauthorized_client'])
   })
 
+  it('is given without tenancy to who is of the one tenant there is', async () => {
+    const one = await authorization()
+    for (const [id, tenants] of [
+      ['of-a', ['a']],
+      ['of-both', ['a', 'default']],
+      ['of-any', ['*']],
+    ] as const)
+      await one.addClient(id, { tenants })
+    const of = async (id: string) => (await one.ask('POST', '/auth/token', { form: { ...FORM, client_id: id } })).body
+    expect([(await of('of-both')).error, (await of('of-any')).error]).toEqual([undefined, undefined])
+    expect(await of('of-a')).toEqual({ error: 'unauthorized_client', error_description: expect.stringContaining('FHIR_TENANCY') })
+  })
+
   it('names the tenants of the client, where there are tenants', async () => {
     const many = await authorization({ choices: { tenancy: true, tenantClaim: 'org' } })
     await many.addClient('one', { tenants: ['a'] })
     await many.addClient('two', { tenants: ['a', 'b'] })
     await many.addClient('any', { tenants: ['a', '*'] })
-    await many.addClient('none', { tenants: [] })
     const of = async (id: string) =>
       claimsOf((await many.ask('POST', '/auth/token', { form: { ...FORM, client_id: id } })).body.access_token).org
-    expect([await of('one'), await of('two'), await of('any'), await of('none')]).toEqual(['a', ['a', 'b'], '*', undefined])
+    expect([await of('one'), await of('two'), await of('any')]).toEqual(['a', ['a', 'b'], '*'])
   })
 })
 

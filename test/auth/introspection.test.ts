@@ -61,7 +61,6 @@ it('tells of a token of another client only in tenants of its own', async () => 
   await auth.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
   await auth.addClient('two', { tenants: ['a', 'b'] })
   await auth.addClient('any')
-  await auth.addClient('none', { tenants: [] })
   const told = async (id: string) => {
     const token = await tokenOf(id)
     return Promise.all(['of-a', 'of-b', 'gateway'].map(async (by) => (await introspect({ ...AS(by), token })).body.active))
@@ -69,13 +68,21 @@ it('tells of a token of another client only in tenants of its own', async () => 
   expect(await told('app')).toEqual([true, false, true])
   expect(await told('two')).toEqual([true, true, true])
   expect(await told('any')).toEqual([true, true, true])
-  expect(await told('none')).toEqual([false, false, true])
+})
+
+it('tells without tenancy of tokens that open what is here, and who is of it', async () => {
   const without = await authorization()
   await without.addClient('of-b', { mayIntrospect: true, tenants: ['b'] })
-  await without.addClient('app', { tenants: ['a'] })
+  await without.addClient('of-default', { mayIntrospect: true, tenants: ['b', 'default'] })
+  await without.addClient('app', { tenants: ['default'] })
   const form = { ...AS('app'), grant_type: 'client_credentials' }
   const token = (await without.ask('POST', '/auth/token', { form })).body.access_token
-  expect((await without.ask('POST', '/auth/introspect', { form: { ...AS('of-b'), token } })).body.active).toBe(true)
+  const told = async (by: string, of: string) =>
+    (await without.ask('POST', '/auth/introspect', { form: { ...AS(by), token: of } })).body.active
+  expect([await told('of-b', token), await told('of-default', token), await told('app', token)]).toEqual([false, true, true])
+  const before = await tokenOf('app')
+  without.keys.list = () => auth.keys.list()
+  expect(await told('of-default', before)).toBe(false)
 })
 
 it('tells of what is no token, expired, changed or revoked nothing but that', async () => {
@@ -86,7 +93,7 @@ it('tells of what is no token, expired, changed or revoked nothing but that', as
   for (const wrong of ['abc', `${header}.${claims}.`, `${header}.${forged}.${signature}`, '..', token.slice(0, -5), `${token}.x`])
     expect([wrong, (await introspect({ ...AS('app'), token: wrong })).body]).toEqual([wrong, { active: false }])
   for (const mark of [`jti:${jti}`, `sid:${sid}`, `client:${sub}`] as const) {
-    const clean = await authorization()
+    const clean = await authorization({ choices: { tenancy: true } })
     await clean.addClient('app')
     clean.keys.list = () => auth.keys.list()
     const asked = () => clean.ask('POST', '/auth/introspect', { form: { ...AS('app'), token } })
@@ -121,7 +128,7 @@ it.each([
 
 it('says 500 where revocations cannot be read: nothing is called active then', async () => {
   const token = await tokenOf('app')
-  const broken = await authorization()
+  const broken = await authorization({ choices: { tenancy: true } })
   await broken.addClient('app')
   broken.keys.list = () => auth.keys.list()
   broken.revocations.revoked = async () => {

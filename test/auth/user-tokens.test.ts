@@ -382,6 +382,27 @@ describe('a refresh token', () => {
     expect((await tenantsAfter(second.refresh_token, ['c'])).error).toBe('invalid_grant')
   })
 
+  it('opens nothing without tenancy once client or user is of other tenants, and what was granted for another never does', async () => {
+    await auth.addUser('ann', { tenants: ['default', 'a'] })
+    const { refresh_token } = await refreshable()
+    await auth.users.change('ann', (user) => ({ ...user!, tenants: ['a'] }))
+    expect(await refresh(refresh_token)).toMatchObject(INVALID)
+    await auth.users.change('ann', (user) => ({ ...user!, tenants: ['default'] }))
+    await auth.clients.change('app', (client) => ({ ...client!, tenants: ['a'] }))
+    const told = { error: 'unauthorized_client', error_description: expect.stringContaining('FHIR_TENANCY') }
+    expect((await refresh(refresh_token)).body).toEqual(told)
+    await auth.clients.change('app', (client) => ({ ...client!, tenants: ['*'] }))
+    expect((await refresh(refresh_token)).status).toBe(200)
+    auth = await started({ choices: { tenancy: true } })
+    await auth.addUser('ann', { tenants: ['a'] })
+    const other = await refreshable()
+    await auth.users.change('ann', (user) => ({ ...user!, tenants: ['*'] }))
+    Object.assign(auth.ports.choices, { tenancy: false })
+    expect(await refresh(other.refresh_token)).toMatchObject(INVALID)
+    Object.assign(auth.ports.choices, { tenancy: true })
+    expect((await refresh(other.refresh_token)).status).toBe(200)
+  })
+
   it('is its client’s, and ends 92 days after it was last used', async () => {
     const first = await refreshable()
     expect(await refresh(first.refresh_token, { client_id: 'other' })).toMatchObject(INVALID)

@@ -65,8 +65,14 @@ describe('A server that asks for tokens', () => {
     const server = await startedWithTokens('--memory')
     const port = new URL(server.base).port
     expect(server.out()).toContain(`token --port ${port})`)
-    const given = await token('--port', port, '--tenant', 'a')
+    const given = await token('--port', port, '--tenant', 'default')
     expect(await statusOf(`${server.base}/Patient`, bearer(given))).toBe(200)
+    const other = await fhir('token', '--port', port, '--tenant', 'a')
+    expect([other.code, other.out, other.err]).toEqual([
+      1,
+      '',
+      expect.stringContaining('There is no tenant a: this server keeps no tenants'),
+    ])
     await server.stop()
     expect(await fhir('token', '--port', port)).toEqual({
       ...{ code: 1, out: '' },
@@ -96,7 +102,12 @@ describe('A server that asks for tokens', () => {
     expect((await fhir('load', files, '--to', server.base, '--data', newFolder())).err).toContain('(no token was sent: no server runs on ')
     // Found by the port it is loaded at.
     expect((await fhir('load', files, '--to', passing.base, '--data', data)).out).toMatch(/^1 resources of 1 files loaded/m)
-    await Promise.all([server, other, passing].map(({ stop }) => stop()))
+    const open = await started('--memory')
+    for (const to of [server.base, open.base]) {
+      const { code, err } = await fhir('load', files, '--to', to, '--data', data, '--tenant', 'north')
+      expect([code, err]).toEqual([1, expect.stringContaining(`this server keeps no tenants but "default"`)])
+    }
+    await Promise.all([server, other, passing, open].map(({ stop }) => stop()))
   })
 
   it('writes down who was given a token, and launches apps that are there', async () => {

@@ -1,5 +1,6 @@
 /** Whose data a token opens, and which of them a request is about. */
 import { fhirError } from '../../fhir/outcome.ts'
+import { TENANT } from '../../ports/known-tenants.ts'
 import { isOfOneTenant } from '../acting-for.ts'
 import { tokenRefused } from './refusals.ts'
 import type { VerifiedToken } from './verified-token.ts'
@@ -34,6 +35,14 @@ export function checkPerson(
   if (claim === undefined || [claim].flat().every((tenant, i) => tenant !== '*' && i === 0)) return
   if (patient !== undefined || actsFor !== undefined || isOfOneTenant(fhirUser))
     throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
+}
+
+/** Without tenancy. `header`: X-Tenant-Id. FhirError 400 where it names another, 403 where the token opens others only. */
+export function onlyTenant(claim: TenantClaim, header: string | undefined): string {
+  const only = `this server keeps no tenants but "${TENANT}" (FHIR_TENANCY is off)`
+  if (header !== undefined && header !== TENANT) throw fhirError(400, 'value', `X-Tenant-Id names another tenant: ${only}`)
+  if (claim !== '*' && ![claim].flat().includes(TENANT)) throw fhirError(403, 'forbidden', `The token opens other tenants: ${only}`)
+  return TENANT
 }
 
 /** `header`: X-Tenant-Id. FhirError 400 where it is needed and does not say which, 403 where the token does not open it. */

@@ -16,7 +16,7 @@ import { heldFrom } from './fetched-keys.ts'
 import { HeldKeys, type KeySource } from './held-keys.ts'
 import { tokenRefused } from './refusals.ts'
 import { RememberedToken, RememberedTokens } from './remembered-tokens.ts'
-import { checkPerson, chosenTenant } from './tenant-claim.ts'
+import { checkPerson, chosenTenant, onlyTenant } from './tenant-claim.ts'
 import { externalToken, ownToken, type ReadToken, tokenExpired } from './token-claims.ts'
 import { type Claims, TrustedIssuer } from './trusted-issuer.ts'
 import type { VerifiedToken } from './verified-token.ts'
@@ -79,8 +79,8 @@ export function verifier(parts: VerifierParts): Verifier {
     }
     const isRevoked = found.isRevoked(revocations, now)
     if (isRevoked === true || (isRevoked !== false && (await isRevoked))) throw tokenRefused('The token was revoked')
-    if (!tenancy) return found.in(TENANT)
     const { known, tenants } = found.token
+    if (!tenancy) return found.in(onlyTenant(tenants, tenant))
     checkPerson(known, tenants)
     return found.in(chosenTenant(tenants, tenant))
   }
@@ -108,22 +108,21 @@ function nobody(): never {
   throw tokenRefused('The issuer of the token is not one of this server')
 }
 
-function ownOf({ issuer, audience, keys, clock, tenantClaim, report }: VerifierParts): Trusted {
+function ownOf({ issuer, audience, keys, clock, tenancy, tenantClaim, report }: VerifierParts): Trusted {
   const now = () => clock.now()
   const source: KeySource = { read: async () => ({ keys: (await keys.list()).map(({ key }) => key) }), now, fresh: OWN_FRESH, report }
   return {
     issuer: new TrustedIssuer({ issuer, audience, algorithms: OWN_ALGORITHMS }, new HeldKeys(source)),
-    read: (claims) => ownToken(claims, tenantClaim, now()),
+    read(claims) {
+      const { tenants = tenancy ? undefined : TENANT, ...token } = ownToken(claims, tenantClaim, now())
+      return { ...token, tenants }
+    },
   }
 }
 
 function externalOf(parts: VerifierParts, external: ExternalIssuer): Trusted {
   return {
     issuer: new TrustedIssuer({ ...external, algorithms: ALGORITHMS }, heldFrom(external.jwksUri, parts)),
-    read(claims, typ) {
-      const token = externalToken(claims, typ, external, parts.clock.now())
-      if (!parts.tenancy && token.tenants !== '*') chosenTenant(token.tenants, TENANT)
-      return token
-    },
+    read: (claims, typ) => externalToken(claims, typ, external, parts.clock.now()),
   }
 }
