@@ -86,8 +86,20 @@ it('what is hidden refers to it: the deletion is refused, and who refers is name
   await opened({ FHIR_REFERENTIAL_INTEGRITY: 'on' })
   await put(about('a', { id: 'target' }))
   await put(about('b', { id: 'hidden', focus: [{ reference: 'Observation/target' }] }))
-  const deletion = () => site.ask(APP, 'DELETE', '/Observation/target')
+  const deletion = (scopes = APP.scopes) => site.ask({ ...APP, scopes }, 'DELETE', '/Observation/target')
   expect(await deletion()).toMatchObject({ status: 409, text: expect.stringContaining('another resource refers to it') })
+  const report = {
+    resourceType: 'DiagnosticReport',
+    id: 'report',
+    status: 'final',
+    code: { text: 'x' },
+    subject: { reference: 'Patient/a' },
+  }
+  await put({ ...report, result: [{ reference: 'Observation/target' }] })
+  expect(await deletion()).toMatchObject({ status: 409, text: expect.stringContaining('DiagnosticReport/report refers to it') })
+  const ofOne = await deletion('patient/Observation.cruds')
+  expect(ofOne).toMatchObject({ status: 409, text: expect.stringContaining('another resource refers to it') })
+  await site.ask(OPERATOR, 'DELETE', '/DiagnosticReport/report')
   await put(about('a', { id: 'shown', focus: [{ reference: 'Observation/target' }] }))
   expect(await deletion()).toMatchObject({ status: 409, text: expect.stringContaining('Observation/shown refers to it') })
   const [hidden, never] = await Promise.all(

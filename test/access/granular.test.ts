@@ -1,0 +1,25 @@
+/** What a condition of a scope grants: nothing, unless each resource can be asked whether it holds. */
+import { expect, it } from '@jest/globals'
+import { isDecidable } from '../../lambdas/access/granular.ts'
+import { customMappings } from '../../lambdas/search/custom.ts'
+
+const own = {
+  ...{ resourceType: 'SearchParameter', status: 'active', code: 'noted', type: 'string', base: ['Observation'] },
+  expression: 'Observation.note.text',
+} as const
+const custom = customMappings(own, 'north')
+
+it.each([
+  ['category=laboratory', true],
+  ['category:not=laboratory', true],
+  ['noted=x', true],
+  ['noted:missing=true', false],
+  ['unknown=x', false],
+  ['patient.name=x', false],
+  // No condition at all: not one that always holds.
+  ['_format=json', false],
+  ['_count=1', false],
+  ['', false],
+])('a condition %p: %p', (query, isOne) => {
+  expect(isDecidable('Observation', query, { custom })).toBe(isOne)
+})
