@@ -109,6 +109,27 @@ describe('a login', () => {
     expect((await user.open('/auth/authorize', ASKED)).text).toContain('Sign in')
   })
 
+  it('ends the one before in that browser, and ends by itself after twelve hours', async () => {
+    const own = await authorization()
+    await own.addClient('app', { redirectUris: [BACK], scopes: ['user/*.rs'] })
+    await own.addUser('ann', { fhirUser: 'Practitioner/7' })
+    const asked = { ...ASKED, scope: 'user/*.rs' }
+    const user = browser(own)
+    await logIn(user, await user.open('/auth/authorize', asked), 'ann')
+    const [[name, before]] = [...user.cookies] as [[string, string]]
+    await logIn(user, await user.open('/auth/authorize', { ...asked, prompt: 'login' }), 'ann')
+    const after = user.cookies.get(name)!
+    const shown = async (cookie: string) => {
+      user.cookies.set(name, cookie)
+      return (await user.open('/auth/authorize', asked)).text.includes('Let The')
+    }
+    expect([after === before, await shown(before), await shown(after)]).toEqual([false, false, true])
+    own.later(12 * 60 * 60 * 1000 - 1)
+    expect(await shown(after)).toBe(true)
+    own.later(1)
+    expect(await shown(after)).toBe(false)
+  })
+
   it('is refused from another site, and without the cookie of its page', async () => {
     const user = browser(auth)
     const login = await user.open('/auth/authorize', ASKED)
@@ -178,7 +199,8 @@ describe('consent', () => {
     const user = browser(auth)
     const page = await logIn(user, await user.open('/auth/authorize', ASKED), 'ann')
     const denied = { error: 'access_denied', error_description: expect.any(String), state: ASKED.state, iss: BASE }
-    expect(backOf(await user.submit(page, [['decision', 'deny']])).sent).toEqual(denied)
+    for (const said of [[['decision', 'deny']], [['decision', '']], []] as const)
+      expect([said, backOf(await user.submit(page, said)).sent]).toEqual([said, denied])
     const nothing = { ...ASKED, scope: 'user/Observation.rs' }
     expect(backOf(await allow(user, await user.open('/auth/authorize', nothing), ['user/Observation.rs'])).sent).toEqual(denied)
   })
@@ -498,6 +520,14 @@ describe('a patient', () => {
     await auth.addClient('plain', { redirectUris: [BACK], scopes: ['patient/*.rs'] })
     const other = { ...(await ehr({ client: 'plain' })), client_id: 'plain' }
     expect((await user.open('/auth/authorize', other)).text).toContain('Choose a patient')
+  })
+
+  it('comes with a launch once, also where two pages that show it are allowed at once', async () => {
+    const of = await makeLaunch(auth, { client: 'app', user: 'ann', patient: '1', banner: false })
+    const user = browser(auth)
+    const page = await logIn(user, await user.open('/auth/authorize', { ...ASKED, scope: 'launch patient/*.rs', launch: of }), 'ann')
+    const sent = (await Promise.all([allow(user, page), allow(user, page)])).map((answer) => backOf(answer).sent)
+    expect(sent.map(({ code, error }) => error ?? typeof code).toSorted()).toEqual(['invalid_request', 'string'])
   })
 
   it('belongs to a tenant, and so does the token', async () => {

@@ -72,6 +72,16 @@ describe('a client that signs', () => {
     expect((await send(assertion(rsa, 'elsewhere', T0, { claims: { jti: 'same' } }))).status).toBe(200)
   })
 
+  it('is refused what it sent before as long as that counts: somewhat longer than it says, for clocks differ', async () => {
+    const own = await authorization()
+    await own.addClient('signer', { authentication: { kind: 'keys', keys: [rsa.jwk] } })
+    const statusOf = async (text: string) => (await own.ask('POST', '/auth/token', { form: assertionForm(text) })).status
+    const [once, unused] = [assertion(rsa, 'signer', T0), assertion(rsa, 'signer', T0)]
+    expect(await statusOf(once)).toBe(200)
+    own.later(63_000)
+    expect([await statusOf(once), await statusOf(unused)]).toEqual([401, 200])
+  })
+
   it('may publish its keys: an unknown one is looked for once more, past what is remembered', async () => {
     fetched = [ec.jwk]
     expect((await send(assertion(ec, 'elsewhere', T0))).status).toBe(200)

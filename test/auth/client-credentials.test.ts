@@ -76,6 +76,17 @@ describe('a token', () => {
     expect((await token({ ...FORM, scope: 'system/*.cruds system/Nothing.rs openid offline_access what' })).body.scope).toBe('system/*.rs')
   })
 
+  it('has nothing that is meant for users: their scopes would open all there is', async () => {
+    await auth.addClient('of-users', { scopes: ['user/*.cruds'] })
+    await auth.addClient('of-both', { scopes: ['user/*.cruds', 'system/Observation.rs', 'openid'] })
+    const of = async (id: string, more = {}) => {
+      const { body } = await token({ ...FORM, client_id: id, ...more })
+      return body.scope ?? body.error
+    }
+    expect([await of('of-users'), await of('of-users', { scope: 'user/*.rs' })]).toEqual(['invalid_scope', 'invalid_scope'])
+    expect([await of('of-both'), await of('of-both', { scope: 'user/*.rs system/*.rs' })]).toEqual(Array(2).fill('system/Observation.rs'))
+  })
+
   it('is about the patient the client is registered for', async () => {
     const { body } = await token({ ...FORM, client_id: 'of-one' })
     expect([body.patient, claimsOf(body.access_token).patient]).toEqual(['1', '1'])

@@ -54,6 +54,7 @@ beforeAll(async () => {
   })
   const user = (name: string, fhirUser: string) => addUser(ports, { name, scopes: ['user/*.rs'], tenants: ['default'], fhirUser }, PASSWORD)
   await Promise.all([user('doctor', 'Practitioner/7'), user('bob', 'Patient/2'), user('aunt', 'RelatedPerson/9')])
+  await addUser(ports, { name: 'nobody', scopes: ['user/*.rs'], tenants: ['default'] }, PASSWORD)
   launch = await launchFrom(ports, { client: 'app', patient: '1' })
   await ports.close()
   const started = await startServer({ FHIR_ACCESS: 'token' }, data)
@@ -160,6 +161,13 @@ it('a scope is granted with a condition that a resource alone can meet, and with
   const user = browser(server, ISSUER)
   const page = await user.open('/auth/authorize', { ...ASKED, scope: 'user/Observation.rs?subject.name=a' })
   expect(backOf(await logIn(user, page, 'doctor', PASSWORD)).sent.error).toBe('invalid_scope')
+})
+
+it('a user of whom nobody says who it is chooses among no patients', async () => {
+  const { page, user } = await enter('nobody', 'launch/patient patient/*.rs')
+  expect([page.text.includes('No patients were found'), page.text.includes('Ann Bell')]).toEqual([true, false])
+  const chosen = await user.open('/auth/authorize', { ...ASKED, scope: 'launch/patient patient/*.rs', chosen_patient: 'default/1' })
+  expect(chosen.text).toContain('Choose a patient')
 })
 
 describe('who is no practitioner', () => {

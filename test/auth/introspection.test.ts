@@ -4,6 +4,8 @@ import { type Authorization, authorization, BASE, SECRET, T0 } from './authoriza
 
 let auth: Authorization
 
+const decoded = (text: string): object => JSON.parse(Buffer.from(text, 'base64url').toString())
+
 const AS = (id: string) => ({ client_id: id, client_secret: SECRET })
 const tokenOf = async (id: string): Promise<string> =>
   (await auth.ask('POST', '/auth/token', { form: { ...AS(id), grant_type: 'client_credentials' } })).body.access_token
@@ -101,6 +103,22 @@ it('tells of what is no token, expired, changed or revoked nothing but that', as
     await clean.revocations.revoke({ mark, before: T0, until: T0 + 10_000_000 })
     expect((await asked()).body).toEqual({ active: false })
   }
+})
+
+it('believes a key as long as it is published, though it is still there', async () => {
+  const own = await authorization()
+  await own.addClient('app')
+  const token = (await own.ask('POST', '/auth/token', { form: { ...AS('app'), grant_type: 'client_credentials' } })).body.access_token
+  const [header = '', claims = ''] = token.split('.')
+  const { kid } = (await own.keys.make(T0 - 10_000_000)).key
+  const signed = `${Buffer.from(JSON.stringify({ ...decoded(header), kid })).toString('base64url')}.${claims}`
+  const old = `${signed}.${Buffer.from(await own.keys.sign(kid, Buffer.from(signed))).toString('base64url')}`
+  const activeOnce = async (retiredAt: number) => {
+    await own.keys.retire(kid, retiredAt)
+    return (await own.ask('POST', '/auth/introspect', { form: { ...AS('app'), token: old } })).body.active
+  }
+  expect([await activeOnce(T0 - 3_600_000), await activeOnce(T0 - 3_660_000)]).toEqual([true, false])
+  expect((await own.keys.list()).some(({ key }) => key.kid === kid)).toBe(true)
 })
 
 it('ends with the token', async () => {
