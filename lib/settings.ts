@@ -127,7 +127,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }
-  const { stage, access, account, originSecret, service, concurrency, vpc } = settings
+  const { stage, access, account, baseUrl, originSecret, service, concurrency, vpc } = settings
   refuse(
     Object.keys(given).find((name) => !known.includes(name)),
     (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
@@ -144,6 +144,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   refuse(
     Object.keys(concurrency).find((name) => !Object.hasOwn(FUNCTIONS, name)),
     (name) => `"${name}" is no function`,
+  )
+  refuse(
+    baseUrl === undefined || isBaseUrl(baseUrl) ? undefined : baseUrl,
+    (url) => `baseUrl is "${url}", but must be an https URL without a user, a query, a fragment and a slash at the end`,
   )
   refuse(service.access, () => '"access" stands beside "service", not in it: the gateway has to know it too')
   refuse(
@@ -174,6 +178,15 @@ export const serviceEnvironment = ({ service, access }: Pick<Settings, 'service'
   ),
   [variableOf('access')]: access,
 })
+
+/** Tokens and passwords go there: in the clear to this machine only, where engines stand in for AWS. */
+function isBaseUrl(text: string): boolean {
+  if (!URL.canParse(text) || /[?#\s]|\/$/.test(text)) return false
+  const { protocol, origin, username, password } = new URL(text)
+  return username === '' && password === '' && (protocol === 'https:' || HERE.test(origin))
+}
+
+const HERE = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/
 
 function refuse<Wrong>(wrong: Wrong | undefined, why: (wrong: Wrong) => string): void {
   if (wrong !== undefined) throw new RangeError(why(wrong))

@@ -825,6 +825,19 @@ describe('a deployment', () => {
     expect(wrong({ service: { versioning: 'maybe' } })).toThrow('FHIR_VERSIONING')
     expect(wrong({ service: { referentialIntegrity: 'on' } })).toThrow('referentialIntegrity is not possible on AWS')
     expect(wrong({ service: { maxBodyBytes: 6_000_000 } })).toThrow('maxBodyBytes is at most 5000000')
+    for (const baseUrl of [
+      'http://x/fhir',
+      'http://127.0.0.1.evil.example/fhir',
+      'https://x/fhir/',
+      'https://u@x/fhir',
+      'https://x/fhir?a',
+      'x',
+      '',
+    ])
+      for (const access of ['token', 'iam']) expect(wrong({ access, baseUrl })).toThrow(`baseUrl is "${baseUrl}", but must be an https URL`)
+    for (const baseUrl of ['https://fhir.example.org/fhir', 'http://127.0.0.1:8080/fhir'])
+      expect(settingsOf({ access: 'token', baseUrl }).baseUrl).toBe(baseUrl)
+    expect(wrong({ access: 'token', service: { tenantClaim: 'scope' } })).toThrow('FHIR_TENANT_CLAIM is "scope"')
     expect(wrong({ stage: 'Prod!' })).toThrow('is no stage')
   })
 
