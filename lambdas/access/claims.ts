@@ -39,6 +39,14 @@ export type AccessClaims = {
   readonly [name: string]: unknown
 }
 
+/** What claims of ours, of introspection and of JWTs mean something else by: none of them can name a tenant. https://www.iana.org/assignments/jwt */
+export const TAKEN_CLAIMS: readonly string[] = [
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'typ', 'azp', 'client_id', 'scope', 'sid', 'session_state', 'acr', 'amr'],
+  ...['auth_time', 'nonce', 'at_hash', 'c_hash', 'events', 'cnf', 'act', 'may_act', 'token_use', 'token_type', 'active', 'username'],
+  ...['client_auth', 'client_generation', 'user_generation', 'acts_for', 'preferred_username', 'clientId', 'clientHost', 'clientAddress'],
+  ...['patient', 'encounter', 'fhirUser', 'profile', '__proto__'],
+]
+
 export type ClientAuth = 'secret' | 'assertion' | 'none'
 
 /** Of an ID token it is another: no token passes for one of another kind. */

@@ -1,4 +1,5 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
+import { TAKEN_CLAIMS } from '../access/claims.ts'
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 import { TENANT } from '../ports/known-tenants.ts'
@@ -13,6 +14,7 @@ export type SettingKind =
   | 'hosts'
   | 'issuers'
   | 'switch'
+  | 'claim'
   | 'text'
   | 'time zone'
   | readonly string[]
@@ -42,7 +44,7 @@ export const SETTINGS = [
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
   setting('access', ['token', 'iam', 'open'], 'token', 'who is let in: token: whoever has an access token; open (`--open`): everybody, on loopback addresses only; iam, on AWS only and the default there: whoever signs requests'),
   setting('tenancy', 'switch', 'off', 'on: whose data a request is about stands in a claim of its token; off: there is one tenant, "default", and nothing opens to who is of others only'),
-  setting('tenantClaim', 'text', 'tenant', 'the name of that claim'),
+  setting('tenantClaim', 'claim', 'tenant', 'the name of that claim'),
   setting('externalIssuers', 'issuers', '', 'JSON: other issuers whose tokens are accepted, each [{issuer, audience, jwksUri, tenants, scopes, claims}]: see lambdas/access/verification/external-issuers.ts'),
   setting('privateHosts', 'hosts', '', 'where keys of issuers and clients may be fetched from although the address is private: names and networks, separated by commas, as keycloak.hospital.example, 10.1.0.0/16. Who signs their certificates is named by NODE_EXTRA_CA_CERTS'),
   setting('pkce', ['off', 'accept', 'require'], 'accept', 'PKCE (S256) of codes: off: ignored; accept: checked where it is sent; require: always'),
@@ -147,6 +149,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return originsOf(text) ?? refuse('* or origins as browsers send them, such as https://app.example.org')
     case 'hosts':
       return hostsOf(text) ?? refuse('names of hosts, and networks such as 10.1.0.0/16, separated by commas')
+    case 'claim':
+      return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
     case 'text':
       return text
     case 'time zone':
@@ -170,6 +174,8 @@ function originsOf(text: string): readonly string[] | undefined {
   const origins = text.split(',').map((item) => item.trim())
   return origins.every((origin) => /^(?:\*|[a-z][a-z0-9+.-]*:\/\/[^/?#\sA-Z]+)$/.test(origin)) ? origins : undefined
 }
+
+const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !TAKEN_CLAIMS.includes(text)
 
 const LONGEST_WAIT = 3_600_000
 

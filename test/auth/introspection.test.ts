@@ -1,6 +1,7 @@
 /** Specification 5.3: what introspection tells of a token, and whom. */
 import { beforeAll, beforeEach, expect, it } from '@jest/globals'
-import { type Authorization, authorization, BASE, SECRET, T0 } from './authorization.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { type Authorization, authorization, BASE, claimsOf, SECRET, T0 } from './authorization.ts'
 
 let auth: Authorization
 
@@ -50,6 +51,14 @@ it('tells a client all of its own token', async () => {
     patient: '1',
   })
   expect(auth.audited).toMatchObject([{ interaction: 'token' }, { interaction: 'introspect', client: 'app', outcome: 'active' }])
+})
+
+it('has no claim of its own that could be that of tenants', async () => {
+  const token = await tokenOf('app')
+  const { tenant, ...told } = { ...(await introspect({ ...AS('app'), token })).body, ...claimsOf(token) }
+  expect([tenant, Object.keys(told).length > 15]).toEqual(['a', true])
+  for (const claim of Object.keys(told)) expect(() => readConfig({ FHIR_TENANT_CLAIM: claim })).toThrow(`FHIR_TENANT_CLAIM is "${claim}"`)
+  expect(readConfig({ FHIR_TENANT_CLAIM: 'https://example.org/tenant' }).tenantClaim).toBe('https://example.org/tenant')
 })
 
 it('tells of a token of another client only who is registered for it', async () => {

@@ -38,6 +38,9 @@ describe('settings', () => {
     ...['app.example.org', 'https://app.example.org/', 'https://App.example.org', 'https://a b', 'https://a,'].map(
       (value) => ['FHIR_ALLOWED_ORIGINS', value, '* or origins as browsers send them, such as https://app.example.org'] as const,
     ),
+    ...['scope', 'sub', 'client_id', 'aud', 'iss', 'exp', 'patient', '__proto__', '', 'a b', 'x'.repeat(101)].map(
+      (claim) => ['FHIR_TENANT_CLAIM', claim, 'the name of a claim that says nothing else'] as const,
+    ),
     ['FHIR_TIME_ZONE', 'Mars/Base', 'the name of a time zone, such as Europe/Berlin'],
   ])('%s=%s is refused by name', (name, value, expected) => {
     expect(() => readConfig({ [name]: value })).toThrow(`${name} is "${value}", but must be ${expected}`)
