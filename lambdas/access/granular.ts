@@ -11,6 +11,7 @@ import { evaluate } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
 import { pairsOf } from '../search/pairs.ts'
+import { searchParameter } from '../search/parameters.ts'
 import { all, isNever, NEVER, type Predicate } from '../search/plan.ts'
 import { parseSearch } from '../search/query.ts'
 import type { Reading } from '../search/reading.ts'
@@ -40,7 +41,13 @@ const isOwn = (condition: { readonly kind: string }): condition is Predicate =>
 
 /** Whether each of these conditions can be decided on a resource of the type alone, and is known; of `*`: on one of some type. */
 export const isDecidable = (type: string, query: string, reading: Reading): boolean =>
-  (type === '*' ? resourceTypes : [type]).some((each) => !isNever(conditionOf(query, each, reading)))
+  (type === '*' ? typesWith(query, reading) : [type]).some((each) => !isNever(conditionOf(query, each, reading)))
+
+/** Those that have all its parameters: to read a query costs more, and many conditions may be asked for at once. */
+function typesWith(query: string, { custom }: Reading): readonly string[] {
+  const codes = pairsOf(query).map(([name]) => name.split(':')[0]!)
+  return resourceTypes.filter((type) => codes.every((code) => searchParameter(type, code, custom) !== undefined))
+}
 
 /** Whether the rule holds on a version with a body. */
 export async function meetsInside(

@@ -162,7 +162,7 @@ async function consentOrCode(
     scopes,
     dropped,
     granted: before?.granted ?? [],
-    namesTenants: hasSeveral(ports, session),
+    tenants: hasSeveral(ports, session) ? context.tenants : [],
     ...(patient === undefined ? {} : { patient }),
   })
 }

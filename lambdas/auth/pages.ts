@@ -66,19 +66,21 @@ export type ConsentParts = {
   /** Narrower scopes too. */
   readonly granted: readonly string[]
   readonly patient?: FoundPatient
-  readonly namesTenants: boolean
+  /** Of the token; none where the user has one only. */
+  readonly tenants: readonly string[]
 }
 
 /** What an app cannot do without is not asked about: it opens nothing. */
 export const isFixed = (scope: string): boolean => scope === 'openid' || scope.startsWith('launch')
 
-export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, namesTenants }: ConsentParts): AuthResponse =>
+export const consentPage = ({ form, client, user, scopes, dropped, granted, patient, tenants }: ConsentParts): AuthResponse =>
   page({
     ...around(form),
     title: `Let ${client.name} in?`,
     main: html`
 <p>You are signed in as <strong>${user.name}</strong>.
-${patient !== undefined && html`The patient is <strong>${patient.name}</strong> <span class="quiet">${detailOf(patient, namesTenants)}</span>.`}</p>
+${patient !== undefined && html`The patient is <strong>${patient.name}</strong> <span class="quiet">${detailOf(patient, tenants.length > 0)}</span>.`}
+${patient === undefined && tenants.length > 0 && html`It is about ${tenantsInWords(tenants)}.`}</p>
 <form method="post" action="${form.action}">
 ${hidden('csrf', form.csrf)}
 <fieldset>
@@ -117,6 +119,9 @@ export type PickerParts = {
   readonly found: readonly FoundPatient[]
   readonly namesTenants: boolean
 }
+
+const tenantsInWords = (tenants: readonly string[]): string =>
+  tenants.includes('*') ? 'all tenants' : `the tenant${tenants.length > 1 ? 's' : ''} ${tenants.join(', ')}`
 
 /** Patients of one name in two tenants differ by it. */
 const detailOf = ({ detail, tenant = '' }: FoundPatient, namesTenants: boolean): string =>

@@ -535,6 +535,7 @@ describe('a patient', () => {
       choices: { tenancy: true },
       patients: [
         { id: '1', name: 'Eve', detail: '', tenant: 'b' },
+        { id: '4', name: 'Eve', detail: 'born 1970-01-01', tenant: 'a' },
         { id: '1', name: 'Zoe', detail: '', tenant: 'c' },
       ],
     })
@@ -549,11 +550,17 @@ describe('a patient', () => {
     const form = { grant_type: 'authorization_code', client_id: 'app', client_secret: SECRET, code: sent.code!, redirect_uri: BACK }
     const { body } = await many.ask('POST', '/auth/token', { form })
     expect(JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())).toMatchObject({ tenant: 'b', patient: '1' })
-    const several = [
-      await user.open('/auth/authorize', STANDALONE),
-      await user.open('/auth/authorize', { ...STANDALONE, chosen_patient: 'b/1' }),
-    ]
-    expect(several.map(({ text }) => text.includes('tenant b'))).toEqual([true, true])
+    const rows = [...picker.text.matchAll(/<button class="other row"[^>]*>([^<]*)<span class="quiet">([^<]*)</g)]
+    expect(rows.map(([, name = '', detail]) => [name.trim(), detail])).toEqual([
+      ['Eve', 'tenant b'],
+      ['Eve', 'born 1970-01-01 · tenant a'],
+    ])
+    const consents = await Promise.all(
+      ['b/1', 'a/4'].map((chosen_patient) => user.open('/auth/authorize', { ...STANDALONE, chosen_patient })),
+    )
+    expect(consents.map(({ text }) => /<strong>Eve<\/strong> <span class="quiet">([^<]*)</.exec(text)?.[1])).toEqual(
+      rows.map(([, , detail]) => detail),
+    )
     await many.addUser('ann', { tenants: ['b'] })
     const one = [
       await user.open('/auth/authorize', STANDALONE),
@@ -563,6 +570,12 @@ describe('a patient', () => {
       [true, false],
       [true, false],
     ])
+    const whole = { ...ASKED, scope: 'user/*.rs' }
+    const about = async (tenants: readonly string[]) => {
+      await many.addUser('ann', { tenants })
+      return /It is about ([^.]*)[.]/.exec((await user.open('/auth/authorize', whole)).text)?.[1]
+    }
+    expect([await about(['b']), await about(['a', 'b']), await about(['*'])]).toEqual([undefined, 'the tenants a, b', 'all tenants'])
     const stranger = browser(many)
     const denied = await logIn(stranger, await stranger.open('/auth/authorize', { ...ASKED, scope: 'user/*.rs' }), 'out')
     expect(backOf(denied).sent.error).toBe('access_denied')
