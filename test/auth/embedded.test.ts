@@ -54,6 +54,7 @@ beforeAll(async () => {
   })
   const user = (name: string, fhirUser: string) => addUser(ports, { name, scopes: ['user/*.rs'], tenants: ['default'], fhirUser }, PASSWORD)
   await Promise.all([user('doctor', 'Practitioner/7'), user('bob', 'Patient/2'), user('aunt', 'RelatedPerson/9')])
+  await addUser(ports, { name: 'niece', scopes: ['patient/*.rs'], tenants: ['default'], fhirUser: 'RelatedPerson/9' }, PASSWORD)
   await addUser(ports, { name: 'nobody', scopes: ['user/*.rs'], tenants: ['default'] }, PASSWORD)
   launch = await launchFrom(ports, { client: 'app', patient: '1' })
   await ports.close()
@@ -183,6 +184,14 @@ describe('who is no practitioner', () => {
     expect([other.text.includes('Choose a patient'), other.text.includes('Without a name')]).toEqual([true, false])
     const free = await enter(name, 'user/*.rs')
     expect(await seen(await tokensOf(free.page, free.user))).toEqual([patient])
+  })
+
+  it('a niece who may what is of her patients is shown those, whichever scopes an app prefers', async () => {
+    for (const scope of ['openid user/Observation.rs', 'launch/patient patient/Observation.rs']) {
+      const { page, user } = await enter('niece', scope)
+      const tokens = await tokensOf(page, user)
+      expect([tokens.scope, await seen(tokens)]).toEqual([scope, ['1']])
+    }
   })
 })
 
