@@ -2,15 +2,14 @@ import { isOfOneTenant } from '../access/acting-for.ts'
 import { TENANT } from '../ports/known-tenants.ts'
 import type { AuthChoices } from './endpoint.ts'
 
+export { NO_TENANTS } from '../access/verification/tenant-claim.ts'
+
 /** Whether they are one, by its name. */
 export const isOne = ([first, ...others]: readonly string[]): boolean => first !== undefined && first !== '*' && others.length === 0
 
 /** Those of a client or a user; none where it is a patient of several: in each that is somebody else. `person`: `Patient/1`. */
 export const tenantsOfPerson = (tenants: readonly string[], person: string | undefined): readonly string[] =>
   isOfOneTenant(person) && !isOne(tenants) ? [] : tenants
-
-/** What is said to whom none is left by `keptTenants`. */
-export const NO_TENANTS = `this server keeps no tenants but "${TENANT}" (FHIR_TENANCY is off)`
 
 /** Those of a client, a user or a token whose data are here: without tenancy one has everything, and opens nothing to who is of others. */
 export const keptTenants = ({ tenancy }: Pick<AuthChoices, 'tenancy'>, tenants: readonly string[]): readonly string[] =>

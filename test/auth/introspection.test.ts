@@ -93,7 +93,7 @@ it('tells without tenancy of tokens that open what is here, and who is of it', a
   expect([await told('of-b', token), await told('of-default', token), await told('app', token)]).toEqual([false, true, true])
   const before = await tokenOf('app')
   without.keys.list = () => auth.keys.list()
-  expect(await told('of-default', before)).toBe(false)
+  expect([await told('of-default', before), await told('app', before)]).toEqual([false, false])
 })
 
 it('tells of what is no token, expired, changed or revoked nothing but that', async () => {

@@ -37,11 +37,13 @@ export function checkPerson(
     throw fhirError(403, 'forbidden', 'The token is about a patient, and opens several tenants: in each that is somebody else')
 }
 
+/** What is said without tenancy to who is of others only. */
+export const NO_TENANTS = `this server keeps no tenants but "${TENANT}" (FHIR_TENANCY is off)`
+
 /** Without tenancy. `header`: X-Tenant-Id. FhirError 400 where it names another, 403 where the token opens others only. */
 export function onlyTenant(claim: TenantClaim, header: string | undefined): string {
-  const only = `this server keeps no tenants but "${TENANT}" (FHIR_TENANCY is off)`
-  if (header !== undefined && header !== TENANT) throw fhirError(400, 'value', `X-Tenant-Id names another tenant: ${only}`)
-  if (claim !== '*' && ![claim].flat().includes(TENANT)) throw fhirError(403, 'forbidden', `The token opens other tenants: ${only}`)
+  if (header !== undefined && header !== TENANT) throw fhirError(400, 'value', `X-Tenant-Id names another tenant: ${NO_TENANTS}`)
+  if (claim !== '*' && ![claim].flat().includes(TENANT)) throw fhirError(403, 'forbidden', `The token opens other tenants: ${NO_TENANTS}`)
   return TENANT
 }
 
