@@ -41,13 +41,17 @@ async function closing<T>(ports: Administration, work: (ports: Administration) =
   }
 }
 
-async function openStage(stage: string): Promise<Administration> {
+async function settingsOfStage(stage: string) {
   const { serviceEnvironment, settingsOf } = await import('../../lib/settings.ts')
   const usual = `.fhir/${stage}.settings.json`
   const settings = settingsOf({ ...(existsSync(usual) ? JSON.parse(readFileSync(usual, 'utf8')) : {}), stage })
-  const { auditRetentionDays } = readConfig(serviceEnvironment(settings))
+  return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
+}
+
+async function openStage(stage: string): Promise<Administration> {
+  const { region, config } = await settingsOfStage(stage)
   const { openDeployment } = await import('../../lambdas/runtime/aws-administration.ts')
-  return openDeployment({ stage, region: settings.region, stateTable: stateTableOf(stage), auditRetentionDays })
+  return openDeployment({ stage, region, stateTable: stateTableOf(stage), auditRetentionDays: config.auditRetentionDays })
 }
 
 /** As `npm run deploy` has written it down. */
@@ -60,10 +64,11 @@ function stateTableOf(stage: string): string {
   return table
 }
 
-/** What a server would only say when somebody comes: whether it keeps tenants is known to who starts it. */
-export function warnOfTenants(who: string, tenants: readonly string[]): void {
-  if (!readConfig().tenancy && !tenants.some((tenant) => tenant === 'default' || tenant === '*'))
-    warn(`${who} is let in only where the server is started with FHIR_TENANCY=on: else there is no tenant but "default"`)
+/** What a server would only say when somebody comes: whether one on this machine keeps tenants is known to who starts it. */
+export async function warnOfTenants({ stage }: PlaceOptions, who: string, tenants: readonly string[]): Promise<void> {
+  if (tenants.some((tenant) => tenant === 'default' || tenant === '*')) return
+  const { tenancy } = stage === undefined ? readConfig() : (await settingsOfStage(stage)).config
+  if (!tenancy) warn(`${who} is let in only where the server is started with FHIR_TENANCY=on: else there is no tenant but "default"`)
 }
 
 /** Columns as wide as what is in them. */

@@ -63,7 +63,7 @@ const add = new Command('add')
     const added = await administered(options, (ports) => addClient(ports, request), true)
     tell(added, options, `The client ${clientId} is registered`)
     if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
-    warnOfTenants(clientId, added.client.tenants)
+    await warnOfTenants(options, clientId, added.client.tenants)
     await warnOfWall(added)
   })
 
