@@ -36,7 +36,8 @@ export const login =
       return seeOther(onward(queryAfterLogin(request.query)), headers)
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error
-      request.note({ outcome: 'login refused', ...(await knownAs(ports, name)) })
+      request.note({ outcome: 'login refused' })
+      await userNamed(ports, name, request)
       return again(`Too many attempts: try again in ${error.headers['retry-after']} seconds.`, error.status, error.headers)
     }
   }
@@ -46,9 +47,10 @@ const urlOf = ({ baseUrl }: AuthRequest, path: string, query: string): string =>
 const fieldOf = ({ form }: AuthRequest, name: string): string => form.find(([each]) => each === name)?.[1] ?? ''
 
 /** What was typed as a name is noted only where it is one. */
-async function knownAs({ users }: LoginPorts, name: string): Promise<{ readonly user?: string }> {
+async function userNamed({ users }: LoginPorts, name: string, request: AuthRequest): Promise<User | undefined> {
   const user = isUserName(name) ? await users.get(name) : undefined
-  return user === undefined ? {} : { user: user.name }
+  if (user !== undefined) request.note({ user: user.name })
+  return user
 }
 
 /** OAuthError 429 before the password is looked at. */
@@ -56,8 +58,7 @@ function userWhoTyped(ports: LoginPorts, name: string, request: AuthRequest): Pr
   const network = networkOf(request.address)
   const account = { of: 'account', name, spare: { of: 'spare', name } } as const
   return delayed(ports, [{ of: 'address', name: network }, { of: 'place', name: `${name} ${network}` }, account], async () => {
-    const user = isUserName(name) ? await ports.users.get(name) : undefined
-    if (user !== undefined) request.note({ user: user.name })
+    const user = await userNamed(ports, name, request)
     if (await ports.checkPassword(fieldOf(request, 'password'), user)) return user
     request.note({ outcome: 'login failed' })
     return undefined
