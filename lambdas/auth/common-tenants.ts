@@ -1,5 +1,6 @@
 import { isOfOneTenant } from '../access/acting-for.ts'
 import { TENANT } from '../ports/known-tenants.ts'
+import type { User } from '../ports/users.ts'
 import type { AuthChoices } from './endpoint.ts'
 
 export { NO_TENANTS } from '../access/verification/tenant-claim.ts'
@@ -14,6 +15,10 @@ export const tenantsOfPerson = (tenants: readonly string[], person: string | und
 /** Those of a client, a user or a token whose data are here: without tenancy one has everything, and opens nothing to who is of others. */
 export const keptTenants = ({ tenancy }: Pick<AuthChoices, 'tenancy'>, tenants: readonly string[]): readonly string[] =>
   tenancy ? tenants : commonTenants(tenants, [TENANT])
+
+/** Those of a user whose data are here, where they are known to be about one person. */
+export const tenantsOfUser = (choices: Pick<AuthChoices, 'tenancy'>, { tenants, fhirUser }: Pick<User, 'tenants' | 'fhirUser'>) =>
+  tenantsOfPerson(keptTenants(choices, tenants), fhirUser)
 
 /** Those that both have; `*`: any. */
 export function commonTenants(some: readonly string[], others: readonly string[]): readonly string[] {

@@ -2,7 +2,7 @@
 import { parseScope } from '../access/scopes.ts'
 import type { User } from '../ports/users.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { commonTenants, keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
+import { commonTenants, keptTenants, NO_TENANTS, tenantsOfUser } from './common-tenants.ts'
 import type { AuthPorts, FoundPatient } from './endpoint.ts'
 import { checkConditions, inVain, noneOf, scopesOfUser } from './granted-scopes.ts'
 import { launchedFor } from './launched-for.ts'
@@ -64,10 +64,9 @@ function isOfPatient(text: string): boolean {
 
 /** Those both may have. OAuthError where there are none. */
 function tenantsOf({ choices }: ContextPorts, { client }: AuthorizationRequest, user: User, launch: Launch | undefined): readonly string[] {
-  const kept = (tenants: readonly string[]) => keptTenants(choices, tenants)
-  if (kept(user.tenants).length === 0) throw new OAuthError('access_denied', `The user is of other tenants: ${NO_TENANTS}`)
+  if (keptTenants(choices, user.tenants).length === 0) throw new OAuthError('access_denied', `The user is of other tenants: ${NO_TENANTS}`)
   const common = commonTenants(
-    commonTenants(client.tenants, tenantsOfPerson(kept(user.tenants), user.fhirUser)),
+    commonTenants(client.tenants, tenantsOfUser(choices, user)),
     launch?.tenant === undefined ? ['*'] : [launch.tenant],
   )
   if (common.length === 0) throw new OAuthError('access_denied', 'The user has no tenant that the client may ask for')

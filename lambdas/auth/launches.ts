@@ -2,7 +2,7 @@
 import { isId } from '../fhir/resource.ts'
 import type { Client } from '../ports/clients.ts'
 import type { User } from '../ports/users.ts'
-import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
+import { commonTenants, isOne, keptTenants, NO_TENANTS, tenantsOfUser } from './common-tenants.ts'
 import type { AuthPorts } from './endpoint.ts'
 import { launchedFor } from './launched-for.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
@@ -67,7 +67,7 @@ export async function checkedLaunch(ports: Pick<AuthPorts, 'clients' | 'users'>,
 export const completing =
   ({ patients, choices }: Pick<AuthPorts, 'patients' | 'choices'>): Complete =>
   async (launch, { client, user }) => {
-    const own = user === undefined ? ['*'] : tenantsOfPerson(keptTenants(choices, user.tenants), user.fhirUser)
+    const own = user === undefined ? ['*'] : tenantsOfUser(choices, user)
     const common = keptTenants(choices, commonTenants(commonTenants(client.tenants, own), [launch.tenant ?? '*']))
     if (common.length === 0)
       throw new RangeError(`The client, the user and the launch have no tenant in common${choices.tenancy ? '' : `: ${NO_TENANTS}`}`)

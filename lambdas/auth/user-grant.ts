@@ -4,11 +4,12 @@ import type { Client } from '../ports/clients.ts'
 import type { Mark } from '../ports/revocations.ts'
 import type { User } from '../ports/users.ts'
 import { type Access, accessToken, tokenAnswer } from './access-token.ts'
-import { commonTenants, keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
+import { commonTenants, keptTenants, NO_TENANTS, tenantsOfUser } from './common-tenants.ts'
 import type { AuthPorts, AuthRequest, AuthResponse } from './endpoint.ts'
+import { endForGood } from './generations.ts'
 import { scopesOfUser } from './granted-scopes.ts'
 import { idToken } from './id-token.ts'
-import { LONGEST_ACCESS, LONGEST_LIFE } from './lifetimes.ts'
+import { LONGEST_ACCESS } from './lifetimes.ts'
 import { OAuthError } from './oauth-error.ts'
 import { isRevoked } from './revoked.ts'
 
@@ -80,13 +81,8 @@ export const generationsOf = (client: Client, user: User): Pick<UserGrant, 'gene
 export const noLonger = (): OAuthError => new OAuthError('invalid_grant', 'What was granted does not count, or no longer')
 
 /** No token of this grant counts any more, those too that are being made. */
-export async function revokeGrant(
-  { revocations, clock }: Pick<AuthPorts, 'revocations' | 'clock'>,
-  { sid }: Pick<UserGrant, 'sid'>,
-): Promise<void> {
-  const until = clock.now() + LONGEST_LIFE
-  await revocations.revoke({ mark: `sid:${sid}`, before: until, until })
-}
+export const revokeGrant = (ports: Pick<AuthPorts, 'revocations' | 'clock'>, { sid }: Pick<UserGrant, 'sid'>): Promise<void> =>
+  endForGood(ports, `sid:${sid}`)
 
 /** How a token is asked for. `scopes`: fewer than were granted. `nonce`: of the request the code is from. `refresh`: what is given along. */
 export type Asking = {
@@ -112,7 +108,7 @@ export async function tokensFor(
   const granted = scopesOfUser(client, user, scopes)
   const kept = (tenants: readonly string[]) => keptTenants(ports.choices, tenants)
   if (kept(client.tenants).length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
-  const tenants = commonTenants(kept(grant.tenants), commonTenants(client.tenants, tenantsOfPerson(kept(user.tenants), user.fhirUser)))
+  const tenants = commonTenants(kept(grant.tenants), commonTenants(client.tenants, tenantsOfUser(ports.choices, user)))
   if (tenants.length === 0) throw noLonger()
   const access: Access = {
     ...{ client, by, baseUrl, subject: grant.subject, sid: grant.sid, scopes: granted, tenants },
