@@ -15,6 +15,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/auth': ['lambdas/fhir', 'lambdas/ports', 'lambdas/access', 'lambdas/search/pairs.ts', 'jose', 'node:crypto', 'node:util'],
   'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto', 'node:http'],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
+  // Bulk export: what is asked for, the job, its steps.
+  'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access'],
   'lambdas/http': [
     'lambdas/fhir',
     'lambdas/search',

@@ -1,0 +1,146 @@
+/**
+ * What an export is asked for. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
+ */
+import { dateRange } from '../fhir/date-range.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import { isId } from '../fhir/resource.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
+import { type Pairs, pairsOf } from '../search/pairs.ts'
+import { parseSearch } from '../search/query.ts'
+import type { Reading } from '../search/reading.ts'
+
+export type Level = 'system' | 'patient' | 'group'
+
+/** A root element; without a type, of every type that has it. */
+export type AskedElement = { readonly type?: string; readonly element: string }
+/** A search of the type: criteria without `Type?`. */
+export type TypeFilter = { readonly type: string; readonly query: string }
+
+/** Instants are milliseconds since 1970. */
+export type AskedExport = {
+  /** Only versions with lastUpdated > since. */
+  readonly since?: number
+  /** Only versions with lastUpdated < until. */
+  readonly until?: number
+  /** Absent: all of the level. */
+  readonly types?: readonly string[]
+  readonly elements: readonly AskedElement[]
+  /** `Patient/1` …; none: all of the level. */
+  readonly patients: readonly string[]
+  /** Those of one type are alternatives. */
+  readonly filters: readonly TypeFilter[]
+  /** What was not understood, leniently: it is told in the manifest. */
+  readonly passedOver: readonly string[]
+}
+
+export type KickOff = {
+  readonly level: Level
+  readonly parameters: Pairs
+  /** By POST: patients may be named. */
+  readonly posted: boolean
+  readonly lenient: boolean
+  readonly reading: Reading
+}
+
+const FORMATS: ReadonlySet<string> = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson'])
+const MOST_FILTERS = 100
+const MOST_PATIENTS = 10_000
+
+type State = {
+  -readonly [Field in keyof AskedExport]: AskedExport[Field] extends readonly (infer Item)[] ? Item[] : AskedExport[Field]
+}
+
+/** FhirError 400 that names the parameter. */
+export function askedOf(kickOff: KickOff): AskedExport {
+  const state: State = { elements: [], patients: [], filters: [], passedOver: [] }
+  for (const [name, value] of kickOff.parameters) read(state, name, value, kickOff)
+  if (state.since !== undefined && state.until !== undefined && state.until <= state.since)
+    throw wrong('_until', 'is not later than _since')
+  return state
+}
+
+function read(state: State, name: string, value: string, kickOff: KickOff): void {
+  switch (name) {
+    case '_outputFormat':
+      if (!FORMATS.has(value)) throw wrong(name, `is one of ${[...FORMATS].join(', ')}`)
+      return
+    case '_since':
+    case '_until':
+      return readInstant(state, name, value, kickOff)
+    case '_type':
+      return readTypes(state, value, kickOff)
+    case '_elements':
+      for (const each of listed(value)) state.elements.push(elementOf(each))
+      return
+    case 'patient':
+      return readPatient(state, value, kickOff)
+    case '_typeFilter':
+      for (const each of value.split(NEXT_FILTER)) readFilter(state, each, kickOff)
+      return
+    default:
+      passOver(state, kickOff, wrong(name, 'is not a parameter of $export'))
+  }
+}
+
+/** A comma that another query follows: one within a query stands before something else. */
+const NEXT_FILTER = /,(?=[A-Z][A-Za-z]+\?)/
+
+function readInstant(state: State, name: '_since' | '_until', value: string, kickOff: KickOff): void {
+  const field = name === '_since' ? 'since' : 'until'
+  if (state[field] !== undefined) throw wrong(name, 'is given twice')
+  const instant = /T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) ? dateRange(value)?.low : undefined
+  if (instant === undefined) passOver(state, kickOff, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
+  else state[field] = instant
+}
+
+function readTypes(state: State, value: string, kickOff: KickOff): void {
+  state.types ??= []
+  const known = listed(value).filter((type) => {
+    if (!isResourceType(type))
+      passOver(state, kickOff, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
+    return isResourceType(type)
+  })
+  state.types = [...new Set([...state.types, ...known])]
+}
+
+function readPatient(state: State, value: string, { level, posted }: KickOff): void {
+  if (!posted) throw wrong('patient', 'is sent by POST, in Parameters')
+  if (level === 'system') throw wrong('patient', 'is for exports of patients or of a group')
+  const [, id = ''] = /^(?:Patient\/)?([^/]+)$/.exec(value) ?? []
+  if (!isId(id)) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
+  if (!state.patients.includes(`Patient/${id}`)) state.patients.push(`Patient/${id}`)
+  if (state.patients.length > MOST_PATIENTS) throw wrong('patient', `is given more than ${MOST_PATIENTS} times`)
+}
+
+function readFilter(state: State, text: string, kickOff: KickOff): void {
+  const [, type = '', query = ''] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
+  if (!isResourceType(type)) return passOver(state, kickOff, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
+  try {
+    parseSearch(type, pairsOf(query), { ...kickOff.reading, handling: 'strict', criteriaOnly: true })
+  } catch (error) {
+    return passOver(state, kickOff, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
+  }
+  state.filters.push({ type, query })
+  if (state.filters.length > MOST_FILTERS) throw wrong('_typeFilter', `holds more than ${MOST_FILTERS} searches`)
+}
+
+function elementOf(text: string): AskedElement {
+  const [, type, element = ''] = /^(?:([A-Z][A-Za-z]+)\.)?([a-z][A-Za-z0-9]*(?:\[x\])?)$/.exec(text) ?? []
+  if (element === '' || (type !== undefined && !isResourceType(type)))
+    throw wrong('_elements', `names ${JSON.stringify(text.slice(0, 64))}: an element at the root is Patient.name, or name`)
+  return type === undefined ? { element } : { type, element }
+}
+
+const listed = (value: string): readonly string[] =>
+  value
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+
+/** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters: strictly an error, leniently told. */
+function passOver(state: State, { lenient }: KickOff, error: Error): void {
+  if (!lenient) throw error
+  state.passedOver.push(error.message)
+}
+
+const wrong = (name: string, what: string): Error => fhirError(400, 'value', `${name.slice(0, 64)} ${what}`)

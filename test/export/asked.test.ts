@@ -1,0 +1,121 @@
+/** What an export may be asked for, and what is refused, by name. */
+import { describe, expect, it } from '@jest/globals'
+import { type AskedExport, askedOf, type KickOff, type Level } from '../../lambdas/export/asked.ts'
+import type { Pairs } from '../../lambdas/search/pairs.ts'
+
+const reading = { baseUrl: 'http://a.example' }
+const NOTHING: AskedExport = { elements: [], patients: [], filters: [], passedOver: [] }
+
+const asked = (parameters: Pairs, more: Partial<KickOff> = {}): AskedExport =>
+  askedOf({ level: 'patient', parameters, posted: true, lenient: false, reading, ...more })
+const one = (name: string, value: string, more: Partial<KickOff> = {}): AskedExport => asked([[name, value]], more)
+
+describe('An export', () => {
+  it('is of everything where nothing is said', () => expect(asked([])).toEqual(NOTHING))
+
+  it.each([
+    ['_outputFormat', 'ndjson', {}],
+    ['_outputFormat', 'application/fhir+ndjson', {}],
+    ['_since', '2026-01-31T12:00:00Z', { since: Date.UTC(2026, 0, 31, 12) }],
+    ['_since', '2026-01-31T12:00:00.123+01:00', { since: Date.UTC(2026, 0, 31, 11, 0, 0, 123) }],
+    ['_until', '2026-01-31T12:00:00Z', { until: Date.UTC(2026, 0, 31, 12) }],
+    ['_type', 'Patient, Observation,Patient', { types: ['Patient', 'Observation'] }],
+    [
+      '_elements',
+      'id,Patient.name,value[x]',
+      { elements: [{ element: 'id' }, { type: 'Patient', element: 'name' }, { element: 'value[x]' }] },
+    ],
+    ['patient', 'Patient/1', { patients: ['Patient/1'] }],
+    ['patient', 'p-1', { patients: ['Patient/p-1'] }],
+    ['_typeFilter', 'Observation?status=final', { filters: [{ type: 'Observation', query: 'status=final' }] }],
+    [
+      '_typeFilter',
+      'Observation?status=final,amended&code=a,Condition?subject:Patient.name=x',
+      {
+        filters: [
+          { type: 'Observation', query: 'status=final,amended&code=a' },
+          { type: 'Condition', query: 'subject:Patient.name=x' },
+        ],
+      },
+    ],
+  ])('by %s %s is narrowed to it', (name, value, expected) => expect(one(name, value)).toEqual({ ...NOTHING, ...expected }))
+
+  it('takes lists and parameters that repeat alike', () => {
+    const repeated: Pairs = [
+      ['_type', 'Patient'],
+      ['_type', 'Observation'],
+      ['_typeFilter', 'Observation?status=final'],
+      ['_typeFilter', 'Observation?status=amended'],
+    ]
+    const { types, filters } = asked(repeated)
+    expect([types, filters.map(({ query }) => query)]).toEqual([
+      ['Patient', 'Observation'],
+      ['status=final', 'status=amended'],
+    ])
+  })
+
+  it.each([
+    ['_outputFormat', 'csv', '_outputFormat is one of'],
+    ['_elements', 'Patient.name.family', '_elements names'],
+    ['_elements', 'Nothing.name', '_elements names'],
+    ['patient', 'Group/1', 'patient is a reference to a Patient'],
+    ['patient', 'http://elsewhere.example/Patient/1', 'patient is a reference to a Patient'],
+  ])('by %s %s is refused, leniently too', (name, value, text) => {
+    for (const lenient of [false, true]) expect(() => one(name, value, { lenient })).toThrow(text)
+  })
+
+  it.each([
+    ['_since', '2026-01-31', '_since is an instant'],
+    ['_since', 'yesterday', '_since is an instant'],
+    ['_type', 'Patient,Nothing', '_type names "Nothing"'],
+    ['_typeFilter', 'status=final', '_typeFilter is a search of a type'],
+    ['_typeFilter', 'Nothing?status=final', '_typeFilter is a search of a type'],
+    ['_typeFilter', 'Observation?colour=red', 'Unknown search parameter colour'],
+    ['_typeFilter', 'Observation?_sort=date', '_typeFilter cannot be used'],
+    ['_typeFilter', 'Observation?status=final&_count=5', '_typeFilter cannot be used'],
+    ['_colour', 'red', '_colour is not a parameter of $export'],
+  ])('by %s %s is refused strictly, and told of leniently', (name, value, text) => {
+    expect(() => one(name, value)).toThrow(text)
+    const { passedOver, ...rest } = one(name, value, { lenient: true })
+    expect(passedOver).toEqual([expect.stringContaining(text)])
+    expect(rest).toMatchObject({ elements: [], patients: [], filters: [] })
+  })
+
+  it('of what was left over of types is of those, and of no others', () => {
+    expect(one('_type', 'Patient,Nothing', { lenient: true }).types).toEqual(['Patient'])
+    expect(one('_type', 'Nothing', { lenient: true }).types).toEqual([])
+  })
+
+  it('names patients by POST, and not of everything', () => {
+    expect(() => one('patient', 'Patient/1', { posted: false })).toThrow('patient is sent by POST')
+    for (const [level, isFor] of [
+      ['system', false],
+      ['patient', true],
+      ['group', true],
+    ] as readonly (readonly [Level, boolean])[])
+      if (isFor) expect(one('patient', 'Patient/1', { level }).patients).toEqual(['Patient/1'])
+      else expect(() => one('patient', 'Patient/1', { level })).toThrow('patient is for exports of patients or of a group')
+  })
+
+  it('is of a time that is one', () => {
+    const [early, late] = ['2026-01-31T12:00:00Z', '2026-02-01T12:00:00Z']
+    expect(
+      asked([
+        ['_since', early],
+        ['_until', late],
+      ]),
+    ).toMatchObject({ since: Date.parse(early), until: Date.parse(late) })
+    expect(() =>
+      asked([
+        ['_since', late],
+        ['_until', early],
+      ]),
+    ).toThrow('_until is not later than _since')
+    expect(() =>
+      asked([
+        ['_since', late],
+        ['_since', early],
+      ]),
+    ).toThrow('_since is given twice')
+  })
+})
