@@ -147,7 +147,7 @@ describe('A full disk', () => {
   )
 
   it('is known by what SQLite says of it', () => {
-    const said = (errcode: number) => reasonOf(Object.assign(new Error('said'), { errcode }))
+    const said = (errcode: number) => reasonOf(Object.assign(new Error('said'), { errcode }), 'grants.db')
     expect([13, 778, 4_874, 10, 5, 11, 1].map((code) => (said(code) as Error).constructor.name)).toEqual([
       ...['Unavailable', 'Unavailable', 'Unavailable', 'Error', 'Overloaded', 'Damaged', 'Error'],
     ])
@@ -207,8 +207,9 @@ describe('The file of grants', () => {
     const bytes = readFileSync(copy)
     writeFileSync(copy, Buffer.concat([bytes.subarray(0, 4_096), Buffer.alloc(bytes.length - 4_096, 0xff)]))
     const damaged = openGrants(copy, () => 0)
-    await expect(damaged.grants.get('session', 'k1')).rejects.toMatchObject({ fault: 'store-damaged' })
-    await expect(damaged.grants.add('session', 'new', { owner: 'o', value: 1 })).rejects.toMatchObject({ fault: 'store-damaged' })
+    const told = { fault: 'store-damaged', message: `${copy} is damaged` }
+    await expect(damaged.grants.get('session', 'k1')).rejects.toMatchObject(told)
+    await expect(damaged.grants.add('session', 'new', { owner: 'o', value: 1 })).rejects.toMatchObject(told)
     await damaged.close()
   })
 

@@ -96,10 +96,10 @@ const [NOT_WRITTEN, NOT_GROWN] = [778, 4_874]
 const codeOf = (error: unknown): number => ((error as { readonly errcode?: number }).errcode ?? 0) & 0xff
 
 /** Overloaded where the other process kept the file, Unavailable where the disk is full, Damaged where it cannot be read, else the error itself. */
-export function reasonOf(error: unknown): unknown {
+export function reasonOf(error: unknown, file: string): unknown {
   const code = codeOf(error)
   if (code === BUSY) return new Overloaded('another process keeps the file of grants', { cause: error })
   if (code === FULL || [NOT_WRITTEN, NOT_GROWN].includes((error as { readonly errcode: number }).errcode))
     return new Unavailable('the disk takes no more of what the authorization server keeps', { cause: error })
-  return [CORRUPT, NOT_A_DATABASE].includes(code) ? new Damaged('store', 'the file of grants is damaged', { cause: error }) : error
+  return [CORRUPT, NOT_A_DATABASE].includes(code) ? new Damaged('store', `${file} is damaged`, { cause: error }) : error
 }

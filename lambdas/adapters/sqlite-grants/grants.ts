@@ -10,12 +10,14 @@ export const PAGE = 1_000
 type Row = { readonly key: string; readonly number: number; readonly owner: string; readonly expires: number | null; readonly json: string }
 
 export class SqliteGrants implements Grants {
+  readonly #db: DatabaseSync
   readonly #now: () => number
   readonly #writer: GrantsWriter
   readonly #one: StatementSync
   readonly #owned: StatementSync
 
   constructor(db: DatabaseSync, writer: GrantsWriter, now: () => number, page: number) {
+    this.#db = db
     this.#now = now
     this.#writer = writer
     const living = 'SELECT key, number, owner, expires, json FROM grant WHERE (expires IS NULL OR expires > ?) AND kind = ?'
@@ -28,7 +30,7 @@ export class SqliteGrants implements Grants {
   }
 
   async get(kind: GrantKind, key: string): Promise<KeptGrant | undefined> {
-    const row = reading(() => this.#one.get(this.#now(), kind, key) as Row | undefined)
+    const row = reading(this.#db, () => this.#one.get(this.#now(), kind, key) as Row | undefined)
     return row === undefined ? undefined : grantOf(row)
   }
 
@@ -41,7 +43,7 @@ export class SqliteGrants implements Grants {
   }
 
   async listOf(kind: GrantKind, owner: string, after = ''): Promise<readonly KeptGrant[]> {
-    return reading(() => this.#owned.all(this.#now(), kind, owner, after) as unknown as readonly Row[]).map(grantOf)
+    return reading(this.#db, () => this.#owned.all(this.#now(), kind, owner, after) as unknown as readonly Row[]).map(grantOf)
   }
 
   async sweep(): Promise<void> {

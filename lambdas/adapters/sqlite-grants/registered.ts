@@ -18,12 +18,14 @@ export type RegisteredParts<Entry> = {
 }
 
 class SqliteRegistered<Entry> {
+  readonly #db: DatabaseSync
   readonly #parts: RegisteredParts<Entry>
   readonly #writer: GrantsWriter
   readonly #one: StatementSync
   readonly #all: StatementSync
 
   constructor(db: DatabaseSync, writer: GrantsWriter, parts: RegisteredParts<Entry>) {
+    this.#db = db
     this.#parts = parts
     this.#writer = writer
     this.#one = db.prepare(`SELECT number, json FROM ${parts.kind} WHERE name = ?`)
@@ -35,7 +37,7 @@ class SqliteRegistered<Entry> {
   }
 
   async list(): Promise<readonly Entry[]> {
-    return reading(() => this.#all.all() as unknown as readonly Row[]).map(({ json }) => JSON.parse(json))
+    return reading(this.#db, () => this.#all.all() as unknown as readonly Row[]).map(({ json }) => JSON.parse(json))
   }
 
   async change(name: string, change: (entry: Entry | undefined) => Entry | undefined): Promise<Entry | undefined> {
@@ -53,7 +55,7 @@ class SqliteRegistered<Entry> {
   }
 
   #find(name: string): { readonly entry: Entry; readonly number: number } | undefined {
-    const row = reading(() => this.#one.get(name) as Row | undefined)
+    const row = reading(this.#db, () => this.#one.get(name) as Row | undefined)
     return row === undefined ? undefined : { entry: JSON.parse(row.json), number: row.number }
   }
 }

@@ -5,11 +5,13 @@ import { reading } from './reading.ts'
 import type { GrantsWriter } from './writer.ts'
 
 export class SqliteRevocations implements Revocations {
+  readonly #db: DatabaseSync
   readonly #now: () => number
   readonly #writer: GrantsWriter
   readonly #one: StatementSync
 
   constructor(db: DatabaseSync, writer: GrantsWriter, now: () => number) {
+    this.#db = db
     this.#now = now
     this.#writer = writer
     this.#one = db.prepare('SELECT before FROM revocation WHERE mark = ? AND until > ?')
@@ -18,7 +20,7 @@ export class SqliteRevocations implements Revocations {
   async revoked(marks: readonly Mark[]): Promise<ReadonlyMap<Mark, number>> {
     const now = this.#now()
     const found = marks.flatMap((mark) => {
-      const row = reading(() => this.#one.get(mark, now) as { readonly before: number } | undefined)
+      const row = reading(this.#db, () => this.#one.get(mark, now) as { readonly before: number } | undefined)
       return row === undefined ? [] : [[mark, row.before] as const]
     })
     return new Map(found)

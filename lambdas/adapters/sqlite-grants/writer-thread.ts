@@ -43,7 +43,7 @@ function answer(batch: readonly Exclude<Asked, 'close'>[]): Answered {
     const done = changes.commit(batch.map(({ change }) => change))
     return { done: new Map(batch.map(({ number }, i) => [number, done[i]!])) }
   } catch (error) {
-    const reason = reasonOf(error)
+    const reason = reasonOf(error, workerData as string)
     return { failed: batch.map(({ number }) => number), fault: faultOf(reason), text: (reason as Error).message }
   }
 }
