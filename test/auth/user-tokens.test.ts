@@ -349,6 +349,28 @@ describe('a refresh token', () => {
     expect((await refresh(body.refresh_token)).status).toBe(200)
   })
 
+  it('and a code count still where nothing could be signed', async () => {
+    const { code } = await codeFor('openid offline_access user/*.rs')
+    const failing = async (work: () => Promise<Answer>) => {
+      const { sign } = auth.keys
+      let signed = 0
+      // The second is the ID token.
+      for (const fails of [1, 2]) {
+        Object.assign(auth.keys, {
+          sign: async (...asked: Parameters<typeof sign>) =>
+            ++signed === fails ? Promise.reject(new Error('broken')) : sign.apply(auth.keys, asked),
+        })
+        expect((await work()).status).toBe(500)
+        signed = 0
+      }
+      Object.assign(auth.keys, { sign })
+    }
+    await failing(() => exchange(code))
+    const { body } = await exchange(code)
+    await failing(() => refresh(body.refresh_token))
+    expect([(await refresh(body.refresh_token)).status, await isActive(body.access_token)]).toEqual([200, true])
+  })
+
   it('of the time when each was kept by itself counts once, and is followed by one of today', async () => {
     const first = await refreshable()
     const [kept] = await auth.grants.listOf('refresh', 'subject-of-ann app')
