@@ -1,5 +1,12 @@
 /** Workflow as executions of a state machine. https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html */
-import { ExecutionAlreadyExists, SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn'
+import {
+  DescribeExecutionCommand,
+  ExecutionAlreadyExists,
+  ExecutionDoesNotExist,
+  SFNClient,
+  StartExecutionCommand,
+  StopExecutionCommand,
+} from '@aws-sdk/client-sfn'
 import type { Workflow } from '../../ports/workflow.ts'
 
 export class StepFunctionsWorkflow implements Workflow {
@@ -18,5 +25,28 @@ export class StepFunctionsWorkflow implements Workflow {
     } catch (error) {
       if (!(error instanceof ExecutionAlreadyExists)) throw error
     }
+  }
+  async stop(name: string): Promise<void> {
+    await this.#ofExecution(() => this.#client.send(new StopExecutionCommand({ executionArn: this.#execution(name) })))
+  }
+
+  async isRunning(name: string): Promise<boolean> {
+    const known = await this.#ofExecution(() => this.#client.send(new DescribeExecutionCommand({ executionArn: this.#execution(name) })))
+    return known?.status === 'RUNNING'
+  }
+
+  /** undefined: there is none. */
+  async #ofExecution<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
+    try {
+      return await ask()
+    } catch (error) {
+      if (error instanceof ExecutionDoesNotExist) return undefined
+      throw error
+    }
+  }
+
+  /** https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
+  #execution(name: string): string {
+    return `${this.#stateMachine.replace(':stateMachine:', ':execution:')}:${name}`
   }
 }

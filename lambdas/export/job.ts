@@ -1,0 +1,65 @@
+/**
+ * An export job, from its kick-off to the removal of its files. Specification 3.1, 4.5. Its row stands on the shelf `exports` by its id; what
+ * its writers have done stands on shelves of its own.
+ */
+import type { Access } from '../access/access.ts'
+import type { AskedExport, Level } from './asked.ts'
+
+/** The states of specification 3.1; a job that was stopped is no more. `in-progress`: until it is finished. */
+export type JobState = 'in-progress' | 'complete' | 'error' | 'stopped'
+
+/** Instants are milliseconds since 1970. */
+export type Job = {
+  readonly id: string
+  readonly tenant: string
+  /** Who may ask for it. */
+  readonly client: string
+  /** What it may see: of the token it was kicked off with. */
+  readonly access: Access
+  /** The URL of the kick-off, as it was sent. */
+  readonly request: string
+  readonly baseUrl: string
+  readonly level: Level
+  /** The id of the Group. */
+  readonly group?: string
+  readonly asked: AskedExport
+  /** Of the kick-off: versions are exported that were current then. */
+  readonly transactionTime: number
+  readonly state: JobState
+  /** Rises by one whenever its work is begun again: steps of an older attempt do nothing more. */
+  readonly attempt: number
+  /** About how many places its writers look at; absent: it is not planned yet. */
+  readonly total?: number
+  /** When it came to its state. */
+  readonly ended?: number
+  /** When the manifest was last handed out. */
+  readonly retrieved?: number
+  /** Of one that failed: for its client, without content. */
+  readonly reason?: string
+  /** Of one that is complete. */
+  readonly files?: readonly JobFile[]
+}
+
+/** `name`: of the file, without its ending: the type, `deleted`, `error`. `count`: lines; `size`: bytes. */
+export type JobFile = {
+  readonly name: string
+  readonly kind: 'output' | 'deleted' | 'error'
+  readonly type: string
+  readonly count: number
+  readonly size: number
+}
+
+/** The shelf of jobs. */
+export const JOBS = 'exports'
+
+/** Shelves of one job. `files`: by name, the unfinished blob and the number of its last part. */
+export const segmentsOf = (job: string): string => `exports/${job}/segments`
+export const rangesOf = (job: string): string => `exports/${job}/ranges`
+export const filesOf = (job: string): string => `exports/${job}/files`
+
+/** Everything of a job begins with it. */
+export const blobsOf = (job: string): string => `exports/${job}/`
+export const blobOf = (job: string, name: string): string => `${blobsOf(job)}files/${name}.ndjson`
+
+/** Of a workflow: another one for each attempt. */
+export const executionOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`

@@ -1,0 +1,44 @@
+/** The steps of the export workflow (workflow.ts): what they need of the world, what they are given and what they give. */
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { KeptRows } from '../ports/kept-rows.ts'
+import type { ResourceReader } from '../ports/resource-store.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
+import type { SettledVersions } from '../ports/settled-versions.ts'
+import type { Reading } from '../search/reading.ts'
+
+export type ExportParts = {
+  readonly rows: KeptRows
+  readonly resources: Pick<ResourceReader, 'current' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
+  /** It shows what was committed before it is asked. */
+  readonly index: Pick<SearchIndex, 'find'>
+  /** Of export files. */
+  readonly blobs: BlobStore
+  /** How a tenant's texts are read, as of now. */
+  readonly readingOf: (tenant: string) => Promise<Reading>
+  readonly expressions: () => ExpressionRunner
+  readonly now: () => number
+  readonly newId: () => string
+  /** Milliseconds a step may go on: then it leaves a checkpoint, and is called again. */
+  readonly budget: number
+  /** Setting: the types of exports of groups. */
+  readonly groupTypes: readonly string[]
+  /** Gets what broke in a step. */
+  readonly report: (error: unknown) => void
+}
+
+type OfJob = { readonly job: string; readonly attempt: number }
+
+export type StepInput = OfJob &
+  (
+    | { readonly action: 'plan' | 'gather' | 'finish' | 'fail' }
+    | { readonly action: 'write'; readonly segment: string }
+    | { readonly action: 'collect'; readonly range: string }
+  )
+
+/** `wait`: seconds until it is asked again; 0: `segments` are planned. */
+export type Planned = OfJob & { readonly wait: number; readonly segments: readonly string[] }
+/** None: there is nothing to collect, or no more. */
+export type Gathered = OfJob & { readonly ranges: readonly string[] }
+/** Of a writer: there is more to do. */
+export type Sliced = OfJob & { readonly more: boolean } & ({ readonly segment: string } | { readonly range: string })
