@@ -1,0 +1,20 @@
+/** The RangeErrors that `KeptRows` promises. */
+
+/** Bytes. */
+const LONGEST = 300_000
+
+export function checkShelf(shelf: string): void {
+  if (!/^[A-Za-z0-9/_-]{1,200}$/.test(shelf)) throw new RangeError('a shelf has 1 to 200 letters, digits, /, _ and -')
+}
+
+export function checkRow(shelf: string, name: string): void {
+  checkShelf(shelf)
+  if (!/^[A-Za-z0-9._-]{1,200}$/.test(name)) throw new RangeError('the name of a row has 1 to 200 letters, digits, ., _ and -')
+}
+
+/** As it is kept. */
+export function textOfRow(value: unknown): string {
+  const text = JSON.stringify(value)
+  if (Buffer.byteLength(text) > LONGEST) throw new RangeError(`a row has up to ${LONGEST} bytes`)
+  return text
+}
