@@ -1,0 +1,151 @@
+/**
+ * The Patients an export is about: the members of its Group, as of an instant, and those it was asked for by name.
+ * https://hl7.org/fhir/R4/group.html, https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
+ */
+import { type Judge, maySee } from '../access/judge.ts'
+import { dateRange } from '../fhir/date-range.ts'
+import { parseJsonBytes } from '../fhir/json.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import { localReference } from '../fhir/references.ts'
+import { isElement } from '../fhir/resource.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import { versionsAsOf } from './as-of.ts'
+import { ExportFault } from './fault.ts'
+import type { Job } from './job.ts'
+
+export type Members = {
+  /** `Patient/1`, each once. */
+  readonly patients: readonly string[]
+  /** Of these, those who were no members as of `_since`: all their data are exported. */
+  readonly added: readonly string[]
+  /** What was passed over, for the file of errors. */
+  readonly passedOver: readonly string[]
+}
+
+type Resources = Pick<ResourceReader, 'current' | 'history'>
+type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'asked' | 'transactionTime'>
+
+/** Groups within Groups. */
+const DEEPEST = 4
+/** Texts of one export; there may be as many members. */
+const MOST_TEXTS = 100
+
+/** FhirError 404, the same for one that is hidden and one that is not there. */
+export async function mustSeeGroup(judge: Judge, key: ResourceKey): Promise<void> {
+  const head = await judge.current(key)
+  if (head === undefined || head.deleted || !(await maySee(judge, 'r', head)))
+    throw fhirError(404, 'not-found', `There is no resource ${key.type}/${key.id}`)
+}
+
+/** undefined: the export is about all patients. ExportFault: the Group is gone. */
+export async function membersOf(resources: Resources, judge: Judge, job: JobOfPatients): Promise<Members | undefined> {
+  const { group, tenant, asked, transactionTime } = job
+  if (group === undefined) return asked.patients.length === 0 ? undefined : knownOf(resources, judge, job)
+  const reader: GroupReader = { resources, judge, tenant }
+  const now = await readGroups(reader, group, transactionTime)
+  if (now === undefined) throw new ExportFault('The Group is not there any more')
+  const before = asked.since === undefined ? undefined : await readGroups(reader, group, asked.since)
+  const patients = asked.patients.length === 0 ? [...now.patients] : asked.patients.filter((patient) => now.patients.has(patient))
+  const outside = asked.patients.filter((patient) => !now.patients.has(patient)).map((patient) => `${patient} is no member of the Group`)
+  return {
+    patients,
+    added: asked.since === undefined ? [] : patients.filter((patient) => before?.patients.has(patient) !== true),
+    passedOver: bounded([...now.passedOver, ...outside]),
+  }
+}
+
+/** Whom the export was asked for, without a Group: who is hidden is as unknown as who is not there. */
+async function knownOf(resources: Resources, judge: Judge, { tenant, asked, transactionTime }: JobOfPatients): Promise<Members> {
+  const patients: string[] = []
+  const unknown: string[] = []
+  for (let first = 0; first < asked.patients.length; first += AT_ONCE) {
+    const names = asked.patients.slice(first, first + AT_ONCE)
+    const versions = await versionsAsOf(
+      resources,
+      names.map((name) => keyOf(tenant, name)),
+      transactionTime,
+    )
+    for (const [i, name] of names.entries()) {
+      const isKnown = await isSeen(judge, versions[i])
+      if (isKnown) patients.push(name)
+      else unknown.push(`${name} is not known`)
+    }
+  }
+  return { patients, added: [], passedOver: bounded(unknown) }
+}
+
+/** Resources read at once. */
+const AT_ONCE = 500
+
+const isSeen = async (judge: Judge, version: ResourceVersion | undefined): Promise<boolean> =>
+  version !== undefined && !version.deleted && (await maySee(judge, 'r', version))
+
+function keyOf(tenant: string, name: string): ResourceKey {
+  const slash = name.indexOf('/')
+  return { tenant, type: name.slice(0, slash), id: name.slice(slash + 1) }
+}
+
+type GroupReader = { readonly resources: Resources; readonly judge: Judge; readonly tenant: string }
+type Found = { readonly patients: Set<string>; readonly passedOver: string[] }
+
+/** undefined: there was no such Group that may be seen. Level by level, so that a Group stands no deeper than it must. */
+async function readGroups(reader: GroupReader, id: string, asOf: number): Promise<Found | undefined> {
+  const found: Found = { patients: new Set(), passedOver: [] }
+  const met = new Set([`Group/${id}`])
+  let level: readonly string[] = [...met]
+  for (let depth = 0; level.length > 0; depth++) {
+    const versions = await versionsAsOf(
+      reader.resources,
+      level.map((name) => keyOf(reader.tenant, name)),
+      asOf,
+    )
+    const next = new Set<string>()
+    for (const [i, name] of level.entries()) {
+      const version = versions[i]
+      if (version !== undefined && (await isSeen(reader.judge, version))) readMembers(reader, version, asOf, { ...found, groups: next })
+      else if (depth === 0) return undefined
+      else found.passedOver.push(`${name}, a member, is not known`)
+    }
+    level = [...next].filter((name) => !met.has(name))
+    for (const name of level) met.add(name)
+    if (depth === DEEPEST) {
+      found.passedOver.push(...level.map((name) => `${name} is nested deeper than ${DEEPEST} Groups`))
+      break
+    }
+  }
+  return found
+}
+
+function readMembers(
+  { judge }: GroupReader,
+  { type, id, body }: ResourceVersion,
+  asOf: number,
+  { patients, groups, passedOver }: Found & { readonly groups: Set<string> },
+): void {
+  const { member } = parseJsonBytes(body) as { readonly member?: unknown }
+  for (const each of Array.isArray(member) ? member : []) {
+    if (!isElement(each) || each.inactive === true || !covers(each.period, asOf, judge.reading.timeZone)) continue
+    const reference = isElement(each.entity) ? each.entity.reference : undefined
+    const name = typeof reference === 'string' ? localReference(reference, judge.reading.baseUrl) : undefined
+    if (name?.startsWith('Patient/')) patients.add(name)
+    else if (name?.startsWith('Group/')) groups.add(name)
+    else
+      passedOver.push(`A member of ${type}/${id} is no Patient or Group of this server: ${name?.split('/')[0] ?? 'it is not known here'}`)
+  }
+}
+
+/** An end is the last moment of what its precision leaves open. https://hl7.org/fhir/R4/datatypes.html#Period */
+function covers(period: unknown, instant: number, timeZone: string | undefined): boolean {
+  if (!isElement(period)) return true
+  const { start, end } = period
+  const from = typeof start === 'string' ? dateRange(start, timeZone)?.low : undefined
+  const to = typeof end === 'string' ? dateRange(end, timeZone)?.high : undefined
+  return (from === undefined || from <= instant) && (to === undefined || instant < to)
+}
+
+/** The first of them, each once, and how many more there are. */
+function bounded(texts: readonly string[]): readonly string[] {
+  const distinct = [...new Set(texts)]
+  const more = distinct.length - MOST_TEXTS
+  return more <= 0 ? distinct : [...distinct.slice(0, MOST_TEXTS), `${more} more were passed over`]
+}

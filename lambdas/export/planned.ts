@@ -1,0 +1,51 @@
+/** What a plan leaves to the writers of its job, too large for rows: a blob of the job that each process reads and parses once. */
+import type { BlobStore } from '../ports/blob-store.ts'
+import { blobsOf } from './job.ts'
+
+/** Of a job; planned again, it comes to the same. */
+export type Plan = 'members' | 'filters'
+
+/** Parsed plans a process remembers. */
+const MOST = 16
+
+const KNOWN = new WeakMap<object, Map<string, Promise<unknown>>>()
+
+/** Plain JSON, in which numbers may be infinite. */
+export async function keepPlanned(blobs: Pick<BlobStore, 'put'>, job: string, plan: Plan, value: unknown): Promise<void> {
+  const text = JSON.stringify(value, (_, each) => (each === Infinity || each === -Infinity ? { [INFINITE]: Math.sign(each) } : each))
+  await blobs.put(keyOf(job, plan), { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
+}
+
+/** `read`: makes of what was kept what writers need. Error where nothing was. */
+export function plannedOf<Kept, Needed>(
+  blobs: Pick<BlobStore, 'get'>,
+  job: string,
+  plan: Plan,
+  read: (kept: Kept) => Needed,
+): Promise<Needed> {
+  const known = KNOWN.get(blobs) ?? new Map<string, Promise<unknown>>()
+  KNOWN.set(blobs, known)
+  const key = keyOf(job, plan)
+  let planned = known.get(key)
+  if (planned === undefined) {
+    planned = parsed<Kept>(blobs, key).then(read)
+    known.set(key, planned)
+    planned.catch(() => known.delete(key))
+    for (const [oldest] of known) if (known.size > MOST) known.delete(oldest)
+  }
+  return planned as Promise<Needed>
+}
+
+async function parsed<Kept>(blobs: Pick<BlobStore, 'get'>, key: string): Promise<Kept> {
+  const blob = await blobs.get(key)
+  if (blob === undefined) throw new Error('what an export has planned is not there')
+  return JSON.parse(new TextDecoder().decode(blob.bytes), (_, each) => (isInfinite(each) ? each[INFINITE] * Infinity : each))
+}
+
+/** No key of a plan is called so. */
+const INFINITE = '\u221e'
+
+const isInfinite = (value: unknown): value is { readonly [INFINITE]: number } =>
+  typeof value === 'object' && value !== null && INFINITE in value
+
+const keyOf = (job: string, plan: Plan): string => `${blobsOf(job)}plan/${plan}.json`

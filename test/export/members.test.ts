@@ -1,0 +1,178 @@
+/** Whom an export is about: the members of its Group as of its transaction time, and those it is asked for by name. */
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { accessOf } from '../../lambdas/access/access.ts'
+import { ExportFault } from '../../lambdas/export/fault.ts'
+import { type Members, membersOf, mustSeeGroup } from '../../lambdas/export/members.ts'
+import { keepPlanned, plannedOf } from '../../lambdas/export/planned.ts'
+import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { patient, ref, type Tree } from '../fixtures/resources.ts'
+import { at, keyOf } from '../fixtures/versions.ts'
+
+const member = (reference: string, fields: object = {}): Tree => ({ entity: ref(reference), ...fields })
+const group = (id: string, ...members: readonly Tree[]): Tree => ({
+  resourceType: 'Group',
+  id,
+  type: 'person',
+  actual: true,
+  member: members,
+})
+const ofClient = (...scopes: readonly string[]) =>
+  accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' })
+
+let world: ExportWorld
+beforeEach(async () => {
+  world = await ExportWorld.open()
+})
+
+const membersAt = (when: number, asked: object = {}): Promise<Members | undefined> =>
+  membersOf(world.store, world.judge(), jobOf(when, { group: 'g', asked }))
+const patientsAt = async (when: number, asked: object = {}): Promise<readonly string[]> => (await membersAt(when, asked))!.patients
+
+describe('The members of a Group', () => {
+  it('are its Patients of this server, each once', async () => {
+    const versioned = 'http://a.example/fhir/Patient/2/_history/3'
+    await world.save(1, group('g', member('Patient/1'), member(versioned), member('Patient/1'), member('http://b.example/Patient/3')))
+    expect(await membersAt(2)).toEqual({
+      patients: ['Patient/1', 'Patient/2'],
+      added: [],
+      passedOver: ['A member of Group/g is no Patient or Group of this server: it is not known here'],
+    })
+  })
+
+  it('are those of the version at the transaction time, whatever came later', async () => {
+    await world.save(1, group('g', member('Patient/1')))
+    await world.save(3, group('g', member('Patient/2')))
+    await world.remove(5, 'Group/g')
+    expect([await patientsAt(2), await patientsAt(3), await patientsAt(4)]).toEqual([['Patient/1'], ['Patient/2'], ['Patient/2']])
+  })
+
+  it('are none of a Group that was not there, or not any more: a fault that lasts', async () => {
+    await world.save(2, group('g'))
+    await world.remove(4, 'Group/g')
+    await expect(membersAt(1)).rejects.toThrow(ExportFault)
+    await expect(membersAt(4)).rejects.toThrow(ExportFault)
+    expect(await patientsAt(3)).toEqual([])
+  })
+
+  it('are active, in a period that covers the transaction time', async () => {
+    const period = (start?: number, end?: number) => ({
+      period: {
+        ...(start === undefined ? {} : { start: new Date(at(start)).toISOString() }),
+        ...(end === undefined ? {} : { end: new Date(at(end)).toISOString() }),
+      },
+    })
+    await world.save(
+      1,
+      group(
+        'g',
+        member('Patient/inactive', { inactive: true }),
+        member('Patient/active', { inactive: false }),
+        member('Patient/begun', period(5)),
+        member('Patient/to-come', period(6)),
+        member('Patient/ended', period(0, 4)),
+        member('Patient/ending', period(0, 5)),
+        member('Patient/of-the-day', { period: { start: '2024-02-29', end: '2024-02-29' } }),
+        member('Patient/of-the-year-before', { period: { end: '2023' } }),
+      ),
+    )
+    expect(await patientsAt(5)).toEqual(['Patient/active', 'Patient/begun', 'Patient/ending', 'Patient/of-the-day'])
+  })
+
+  it('are those of nested Groups too, four deep, in circles as well', async () => {
+    const chain = [1, 2, 3, 4, 5].map((n) => group(`${n}`, member(`Patient/${n}`), member(`Group/${n + 1}`)))
+    await world.save(1, group('g', member('Group/1'), member('Group/g'), member('Group/none')), ...chain)
+    expect(await membersAt(2)).toEqual({
+      patients: ['Patient/1', 'Patient/2', 'Patient/3', 'Patient/4'],
+      added: [],
+      passedOver: ['Group/none, a member, is not known', 'Group/5 is nested deeper than 4 Groups'],
+    })
+  })
+
+  it('of other types are named by type, and no more than a hundred texts are written', async () => {
+    await world.save(1, group('g', member('Practitioner/1'), member('Practitioner/2'), member('Device/1')))
+    expect((await membersAt(2))!.passedOver).toEqual([
+      'A member of Group/g is no Patient or Group of this server: Practitioner',
+      'A member of Group/g is no Patient or Group of this server: Device',
+    ])
+    await world.save(3, group('g', ...Array.from({ length: 150 }, (_, i) => member(`Group/${i}`))))
+    const { passedOver } = (await membersAt(4))!
+    expect([passedOver.length, passedOver.at(-1)]).toEqual([101, '50 more were passed over'])
+  })
+
+  it('who came after _since are told apart', async () => {
+    await world.save(1, group('g', member('Patient/1'), member('Group/1')), group('1', member('Patient/2')))
+    await world.save(3, group('1', member('Patient/2'), member('Patient/3')))
+    expect((await membersAt(4, { since: at(2) }))!.added).toEqual(['Patient/3'])
+    expect((await membersAt(4, { since: at(3) }))!.added).toEqual([])
+    expect((await membersAt(4, { since: at(0) }))!.added).toEqual(['Patient/1', 'Patient/2', 'Patient/3'])
+  })
+
+  it('are narrowed to those asked for; others are named', async () => {
+    await world.save(1, group('g', member('Patient/1'), member('Patient/2')))
+    expect(await membersAt(2, { patients: ['Patient/2', 'Patient/9'] })).toEqual({
+      patients: ['Patient/2'],
+      added: [],
+      passedOver: ['Patient/9 is no member of the Group'],
+    })
+  })
+
+  it('may be fifty thousand: the Group is read once, and what is kept is parsed once', async () => {
+    await world.save(1, group('g', ...Array.from({ length: 50_000 }, (_, i) => member(`Patient/${i}`))))
+    let reads = 0
+    const counted = {
+      current(keys: readonly ResourceKey[]) {
+        reads++
+        return world.store.current(keys)
+      },
+      history: world.store.history,
+    }
+    const members = await membersOf(counted, world.judge(), jobOf(2, { group: 'g' }))
+    expect([members!.patients.length, reads]).toEqual([50_000, 1])
+    const blobs = new MemoryBlobs()
+    await keepPlanned(blobs, 'j', 'members', members)
+    const setOf = ({ patients }: Members): ReadonlySet<string> => new Set(patients)
+    const [one, other] = await Promise.all([1, 2].map(() => plannedOf(blobs, 'j', 'members', setOf)))
+    expect([one, one!.size, blobs.gets]).toEqual([other, 50_000, 1])
+  })
+})
+
+describe('Patients that are asked for by name', () => {
+  it('are those that were there; others and hidden ones are named alike', async () => {
+    await world.save(1, patient('1'), patient('2'), patient('3'))
+    await world.remove(2, 'Patient/2')
+    const job = jobOf(3, { level: 'patient', asked: { patients: ['Patient/1', 'Patient/2', 'Patient/9'] } })
+    expect(await membersOf(world.store, world.judge(), job)).toEqual({
+      patients: ['Patient/1'],
+      added: [],
+      passedOver: ['Patient/2 is not known', 'Patient/9 is not known'],
+    })
+    const hidden = await membersOf(world.store, world.judge(ofClient('system/Observation.rs')), job)
+    expect(hidden).toMatchObject({
+      patients: [],
+      passedOver: ['Patient/1 is not known', 'Patient/2 is not known', 'Patient/9 is not known'],
+    })
+  })
+
+  it('are all where none is named', async () => {
+    expect(await membersOf(world.store, world.judge(), jobOf(3, { level: 'patient' }))).toBeUndefined()
+  })
+})
+
+describe('A Group at the kick-off', () => {
+  it('that is hidden, deleted or unknown is 404 alike', async () => {
+    await world.save(1, group('g'), group('gone'))
+    await world.remove(2, 'Group/gone')
+    await mustSeeGroup(world.judge(), keyOf('t', 'Group', 'g'))
+    for (const [id, access] of [
+      ['g', ofClient('system/Patient.rs')],
+      ['gone', undefined],
+      ['none', undefined],
+    ] as const)
+      await expect(mustSeeGroup(world.judge(access), keyOf('t', 'Group', id))).rejects.toMatchObject({
+        status: 404,
+        issues: [{ code: 'not-found', text: `There is no resource Group/${id}` }],
+      })
+  })
+})
