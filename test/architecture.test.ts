@@ -34,7 +34,10 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'lambdas/adapters/sqlite-store': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/sqlite-index': ['lambdas/ports', 'lambdas/search/plan.ts', 'lambdas/search/doubles.ts', 'node:*'],
-  'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'node:*'],
+  // A small file of SQLite beside the store.
+  'lambdas/adapters/sqlite-file': ['lambdas/ports', 'node:*'],
+  'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
+  'lambdas/adapters/sqlite-rows': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/https': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/filesystem': ['lambdas/ports', 'node:*'],

@@ -3,7 +3,7 @@
 import { ADMIN } from '../access/scopes.ts'
 import { fetchedKeys } from '../access/verification/fetched-keys.ts'
 import { FilesystemSigningKeys } from '../adapters/filesystem/signing-keys.ts'
-import { GrantsFileError } from '../adapters/sqlite-grants/grants-file.ts'
+import { NotOurFile } from '../adapters/sqlite-file/open-file.ts'
 import { type OpenedGrants, openGrants } from '../adapters/sqlite-grants/open-grants.ts'
 import { accessToken } from '../auth/access-token.ts'
 import { launchFrom } from '../auth/administration.ts'
@@ -108,7 +108,7 @@ function opening<Opened>(file: string, open: (file: string) => Opened): Opened {
   try {
     return open(file)
   } catch (error) {
-    if (error instanceof GrantsFileError) throw error
+    if (error instanceof NotOurFile) throw error
     throw new Error(`${file} cannot be opened (${(error as Error).message})`, { cause: error })
   }
 }

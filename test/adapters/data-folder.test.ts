@@ -150,7 +150,7 @@ describe('A folder', () => {
     const folder = join(newFolder(), 'my data')
     mkdirSync(folder)
     for (const path of ['audit', 'blobs', 'blobs/objects', 'signing-keys']) mkdirSync(join(folder, path))
-    for (const path of ['store.db', 'store.db-wal', 'grants.db', 'key', 'audit/2026-01-01.jsonl'])
+    for (const path of ['store.db', 'store.db-wal', 'grants.db', 'exports.db', 'key', 'audit/2026-01-01.jsonl'])
       writeFileSync(join(folder, path), 'x', { mode: 0o666 })
     for (const path of [
       '',
@@ -161,6 +161,7 @@ describe('A folder', () => {
       'store.db',
       'store.db-wal',
       'grants.db',
+      'exports.db',
       'audit/2026-01-01.jsonl',
     ])
       chmodSync(join(folder, path), statSync(join(folder, path)).isDirectory() ? 0o755 : 0o664)
@@ -176,6 +177,7 @@ describe('A folder', () => {
       'audit/2026-01-01.jsonl 664',
       'blobs 700',
       'blobs/objects 755',
+      'exports.db 600',
       'grants.db 600',
       'key 600',
       'lock.db 600',

@@ -11,13 +11,15 @@ const withLogs = (name: string): readonly string[] => ['', '-wal', '-shm'].map((
 type Kind = 'file' | 'folder'
 
 const ENTRIES: Readonly<Record<Kind, readonly string[]>> = {
-  file: ['key', 'address', ...['store.db', 'index.db', 'index.db.next', 'grants.db'].flatMap(withLogs)],
+  file: ['key', 'address', ...['store.db', 'index.db', 'index.db.next', 'grants.db', 'exports.db'].flatMap(withLogs)],
   folder: ['audit', 'blobs', 'blobs/objects', 'blobs/parts', 'signing-keys'],
 }
 
 /** With what a version before this one left, and what is not finished. Somebody may name a folder that holds other things: those are theirs. */
 export const isOurs = (name: string): boolean =>
-  /^(?:(?:key|address)(?:\..+\.unfinished)?|socket|lock|audit|blobs|signing-keys|(?:lock|store|index|restored|grants)\.db.*)$/.test(name)
+  /^(?:(?:key|address)(?:\..+\.unfinished)?|socket|lock|audit|blobs|signing-keys|(?:lock|store|index|restored|grants|exports)\.db.*)$/.test(
+    name,
+  )
 
 /** DataFolderError for the first that is something else, cannot be read and written, or is a link that leads nowhere. */
 export async function checkEntries(folder: string): Promise<void> {

@@ -18,7 +18,7 @@ export type OpenedGrants = {
   readonly close: () => Promise<void>
 }
 
-/** `file`: made when missing. `now`: ms since 1970. `page`: of what is listed. GrantsFileError where it is something else. */
+/** `file`: made when missing. `now`: ms since 1970. `page`: of what is listed. NotOurFile where it is something else. */
 export function openGrants(file: string, now: () => number, page: number = PAGE): OpenedGrants {
   const db = openGrantsFile(file)
   // Whatever writes waits for the disk: that is the thread's.

@@ -1,0 +1,119 @@
+/**
+ * Rows in one small file, which the thread that serves and the one that exports open at the same time. Values are as small as their changes are
+ * rare: they are written on the thread that asks, which waits for the disk, and never for the other thread.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+import { checkRow, checkShelf, textOfRow } from '../../ports/check-row.ts'
+import { Damaged } from '../../ports/damaged.ts'
+import type { KeptRows } from '../../ports/kept-rows.ts'
+import { openSqliteFile } from '../sqlite-file/open-file.ts'
+import { isBusy, reasonOf } from '../sqlite-file/reason.ts'
+
+/** `FHIX` */
+const APPLICATION_ID = 0x46484958
+const SCHEMA = 'CREATE TABLE row (shelf TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (shelf, name))'
+const FORMAT = { applicationId: APPLICATION_ID, schemaVersion: 1, schema: SCHEMA }
+
+const READ = 'SELECT json FROM row WHERE shelf = ? AND name = ?'
+const LIST = 'SELECT name, json FROM row WHERE shelf = ? AND name > ? ORDER BY name LIMIT ?'
+const ADD = 'INSERT INTO row (shelf, name, json) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+/** What was read and is the same text by now is the same row, whatever happened meanwhile. */
+const REPLACE = 'UPDATE row SET json = ? WHERE shelf = ? AND name = ? AND json = ?'
+const REMOVE = 'DELETE FROM row WHERE shelf = ? AND name = ?'
+const REMOVE_SOME = 'DELETE FROM row WHERE rowid IN (SELECT rowid FROM row WHERE shelf = ? LIMIT ?)'
+
+/** Rows that are read or removed at once: the thread has other work. */
+const SOME = 100
+/** Milliseconds: for which the thread waits for another that writes, between two such waits, and for all of them. */
+const [BLOCKED, PAUSE, PATIENCE] = [5, 5, 10_000]
+
+type Row = { readonly name: string; readonly json: string }
+
+export class SqliteKeptRows implements KeptRows {
+  readonly #file: string
+  readonly #db: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  /** `file`: made when missing. NotOurFile where it is something else. */
+  constructor(file: string) {
+    this.#file = file
+    this.#db = openSqliteFile(file, FORMAT)
+    this.#db.exec(`PRAGMA busy_timeout = ${BLOCKED}; PRAGMA journal_size_limit = 4000000`)
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
+    checkRow(shelf, name)
+    return this.#parsed<Value>(await this.#textOf(shelf, name))
+  }
+
+  async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
+    checkRow(shelf, name)
+    for (;;) {
+      const before = await this.#textOf(shelf, name)
+      const known = this.#parsed<Value>(before)
+      const value = change(known)
+      if (value === undefined || value === known) return known
+      const after = textOfRow(value)
+      const written = before === undefined ? this.#write(ADD, shelf, name, after) : this.#write(REPLACE, after, shelf, name, before)
+      if ((await written) > 0) return this.#parsed(after)
+    }
+  }
+
+  async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+    checkShelf(shelf)
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const rows: readonly Row[] = await this.#asked(() => this.#statement(LIST).all(shelf, after!, SOME) as Row[])
+      for (const { name, json } of rows) yield { name, value: this.#parsed<Value>(json)! }
+      after = rows[SOME - 1]?.name
+    }
+  }
+
+  async remove(shelf: string, name?: string): Promise<void> {
+    if (name !== undefined) {
+      checkRow(shelf, name)
+      await this.#write(REMOVE, shelf, name)
+      return
+    }
+    checkShelf(shelf)
+    while ((await this.#write(REMOVE_SOME, shelf, SOME)) === SOME) await wait()
+  }
+
+  async #textOf(shelf: string, name: string): Promise<string | undefined> {
+    return (await this.#asked(() => this.#statement(READ).get(shelf, name) as Row | undefined))?.json
+  }
+
+  /** How many rows. */
+  #write(sql: string, ...values: readonly (string | number)[]): Promise<number> {
+    return this.#asked(() => Number(this.#statement(sql).run(...values).changes))
+  }
+
+  /** Again while another thread writes. Overloaded where that does not end. */
+  async #asked<Answer>(ask: () => Answer): Promise<Answer> {
+    for (const began = performance.now(); ; await wait(PAUSE * Math.random())) {
+      try {
+        return ask()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() - began > PATIENCE) throw reasonOf(error, { file: this.#file, kept: 'exports' })
+      }
+    }
+  }
+
+  #parsed<Value>(text: string | undefined): Value | undefined {
+    try {
+      return text === undefined ? undefined : (JSON.parse(text) as Value)
+    } catch (error) {
+      throw new Damaged('store', `${this.#file} is damaged`, { cause: error })
+    }
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql) ?? this.#db.prepare(sql)
+    this.#statements.set(sql, known)
+    return known
+  }
+}

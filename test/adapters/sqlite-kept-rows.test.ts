@@ -1,0 +1,177 @@
+/** The rows of an embedded server: their promises, several processes and threads on one file, one that is killed, a file that is something else. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, it } from '@jest/globals'
+import { openGrants } from '../../lambdas/adapters/sqlite-grants/open-grants.ts'
+import { SqliteKeptRows } from '../../lambdas/adapters/sqlite-rows/kept-rows.ts'
+import { keptRowsContract } from '../contracts/kept-rows.contract.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
+
+const KILLS = process.env.FHIR_TEST_FULL === '1' ? 30 : 3
+const program = fileURLToPath(new URL('../fixtures/crash/change-rows.ts', import.meta.url))
+
+const newFile = (): string => join(newFolder(), 'exports.db')
+
+function opened(file: string): SqliteKeptRows {
+  const rows = new SqliteKeptRows(file)
+  atEnd(() => rows.close())
+  return rows
+}
+
+keptRowsContract('sqlite', async () => {
+  const file = newFile()
+  opened(file)
+  const db = new DatabaseSync(file, { readOnly: true })
+  atEnd(() => db.close())
+  return { open: async () => opened(file), written: () => Object.values(db.prepare('PRAGMA data_version').get()!)[0] as number }
+})
+
+/** What a process counts; `lines` without the first, which comes when it begins. */
+async function counter(command: string, ...args: readonly string[]) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  atEnd(() => child.kill('SIGKILL'))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  expect((await lines.next()).value).toBe('ready')
+  return { child, lines: { [Symbol.asyncIterator]: () => lines } }
+}
+
+const namesOn = async (rows: SqliteKeptRows, shelf: string): Promise<number> => {
+  let count = 0
+  for await (const _ of rows.list(shelf)) count++
+  return count
+}
+
+describe('Several on one file of rows', () => {
+  it('lose no change, whether they are processes or threads', async () => {
+    const file = newFile()
+    const rows = opened(file)
+    const { child, lines } = await counter(process.execPath, program, file, 'process', '150')
+    const thread = new Worker(program, { argv: [file, 'thread', '150'], stdout: true })
+    thread.stdout.resume()
+    const ended = [once(child, 'exit'), once(thread, 'exit')]
+    for (let i = 0; i < 150; i++) await rows.change<number>('exports', 'count', (n = 0) => n + 1)
+    for await (const _ of lines);
+    await Promise.all(ended)
+    expect([await rows.read('exports', 'count'), await namesOn(rows, 'of/process'), await namesOn(rows, 'of/thread')]).toEqual([
+      450, 150, 150,
+    ])
+  })
+
+  it('wait for each other, and hold up nobody who reads', async () => {
+    const file = newFile()
+    const [rows, other] = [opened(file), new DatabaseSync(file)]
+    await rows.change('exports', 'a', () => 1)
+    other.exec('BEGIN IMMEDIATE; UPDATE row SET json = 2')
+    let turns = 0
+    let isDone = false
+    const changed = rows
+      .change<number>('exports', 'a', (n = 0) => n * 10)
+      .finally(() => {
+        isDone = true
+      })
+    for (; turns < 20; turns++) {
+      expect([await rows.read('exports', 'a'), isDone]).toEqual([1, false])
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    other.exec('COMMIT')
+    expect([await changed, turns]).toEqual([20, 20])
+    other.close()
+  })
+})
+
+describe('A process that is killed', () => {
+  it.each(Array.from({ length: KILLS }, (_, i) => [i + 1]))('leaves every row that was acknowledged (kill %i)', async (kill) => {
+    const file = newFile()
+    const { child, lines } = await counter(process.execPath, program, file, 'killed', '100000')
+    let told = 0
+    for await (const line of lines) {
+      told = Number(line)
+      if (told === 40 * kill) child.kill('SIGKILL')
+    }
+    const rows = opened(file)
+    const count = (await rows.read<number>('exports', 'count'))!
+    expect([told >= 40 * kill, count === told || count === told + 1, (await namesOn(rows, 'of/killed')) - count <= 1]).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect(await namesOn(rows, 'of/killed')).toBeGreaterThanOrEqual(count)
+  })
+})
+
+describe('A full disk', () => {
+  itNeeding('ulimit', works('sh', '-c', 'ulimit -S -f 3000'))('takes nothing in, says so in one way, and loses nothing', async () => {
+    const file = newFile()
+    const limited = ['-c', 'ulimit -S -f 3000; exec "$@"', 'sh', process.execPath, program, file, 'full', '1000', '50000']
+    const { lines } = await counter('sh', ...limited)
+    const said: string[] = []
+    for await (const line of lines) said.push(line)
+    expect([said.length > 5, said.at(-1)]).toEqual([true, 'unavailable'])
+    const rows = opened(file)
+    expect(await rows.read('exports', 'count')).toBe(said.length - 1)
+    expect(await rows.change<number>('exports', 'count', (n = 0) => n + 1)).toBe(said.length)
+  })
+})
+
+describe('The file of rows', () => {
+  it('is its owner’s alone, whatever the process’s umask is, and is flushed at every commit', async () => {
+    const folder = newFolder()
+    const before = process.umask(0)
+    const rows = new SqliteKeptRows(join(folder, 'exports.db'))
+    await rows.change('exports', 'a', () => 1)
+    process.umask(before)
+    expect(readdirSync(folder).map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)])).toEqual([
+      ['exports.db', '600'],
+      ['exports.db-shm', '600'],
+      ['exports.db-wal', '600'],
+    ])
+    rows.close()
+    rows.close()
+    expect(readdirSync(folder)).toEqual(['exports.db'])
+  })
+
+  it('is refused where it is something else, of a newer version, or text, and stays as it is', async () => {
+    const folder = newFolder()
+    await openGrants(join(folder, 'grants.db'), () => 0).close()
+    new SqliteKeptRows(join(folder, 'newer.db')).close()
+    const newer = new DatabaseSync(join(folder, 'newer.db'))
+    newer.exec('PRAGMA user_version = 2')
+    newer.close()
+    writeFileSync(join(folder, 'text.db'), 'of my bicycle: 4711')
+    for (const [name, reason] of [
+      ['grants.db', 'is no file of this server'],
+      ['newer.db', 'was written by a newer version of this server'],
+      ['text.db', 'is damaged, or is no file of this server'],
+    ] as const) {
+      const bytes = readFileSync(join(folder, name))
+      expect(() => new SqliteKeptRows(join(folder, name))).toThrow(`${join(folder, name)} ${reason}`)
+      expect(readFileSync(join(folder, name)).equals(bytes)).toBe(true)
+    }
+  })
+
+  it('is told of as damaged, with its path, where its pages or its values are', async () => {
+    const file = newFile()
+    const rows = opened(file)
+    for (let i = 0; i < 300; i++) await rows.change('s', `k${i}`, () => 'x'.repeat(500))
+    const direct = new DatabaseSync(file)
+    direct.exec(`UPDATE row SET json = '"xx' WHERE name = 'k1'; PRAGMA wal_checkpoint(TRUNCATE)`)
+    direct.close()
+    const told = (path: string) => ({ fault: 'store-damaged', message: `${path} is damaged` })
+    await expect(rows.read('s', 'k1')).rejects.toMatchObject(told(file))
+    const copy = newFile()
+    copyFileSync(file, copy)
+    const bytes = readFileSync(copy)
+    writeFileSync(copy, Buffer.concat([bytes.subarray(0, 4_096), Buffer.alloc(bytes.length - 4_096, 0xff)]))
+    const damaged = opened(copy)
+    await expect(damaged.read('s', 'k2')).rejects.toMatchObject(told(copy))
+    await expect(damaged.change('s', 'new', () => 1)).rejects.toMatchObject(told(copy))
+    await expect(damaged.remove('s')).rejects.toMatchObject(told(copy))
+  })
+})
