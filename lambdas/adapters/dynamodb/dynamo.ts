@@ -3,6 +3,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import {
   BatchGetCommand,
   BatchWriteCommand,
+  type BatchWriteCommandInput,
   DeleteCommand,
   type DeleteCommandInput,
   type DynamoDBDocumentClient,
@@ -39,6 +40,7 @@ export type Actions = NonNullable<TransactWriteCommandInput['TransactItems']>
 type Conditional<Input> = Omit<Input, 'TableName' | 'ReturnValuesOnConditionCheckFailure' | 'ReturnValues'>
 
 type Options = { readonly abortSignal: AbortSignal }
+type WriteRequest = NonNullable<BatchWriteCommandInput['RequestItems']>[string][number]
 
 const NEVER: Ends = { end: Number.POSITIVE_INFINITY, now: () => 0 }
 const ALL_OLD = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
@@ -84,7 +86,12 @@ export class Dynamo {
   /** Plain writes without conditions. */
   async putAll(items: readonly Item[]): Promise<void> {
     if (items.length === 1) await this.putIf({ Item: items[0]! })
-    else await inChunks(items, WRITE_BATCH, (chunk) => this.#putBatch(chunk))
+    else await this.#writeAll(items.map((Item) => ({ PutRequest: { Item } })))
+  }
+
+  /** Those that are there. */
+  async deleteAll(keys: readonly Key[]): Promise<void> {
+    await this.#writeAll(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } })))
   }
 
   putIf(input: Conditional<PutCommandInput>): Promise<Outcome> {
@@ -154,14 +161,16 @@ export class Dynamo {
     }
   }
 
-  async #putBatch(chunk: readonly Item[]): Promise<void> {
-    let left = chunk.map((item) => ({ PutRequest: { Item: item } }))
-    for (let attempt = 0; left.length > 0; attempt++) {
-      if (attempt > 0) await pause(attempt)
-      const RequestItems = { [this.table]: left }
-      const { UnprocessedItems } = await this.#try((options) => this.#client.send(new BatchWriteCommand({ RequestItems }), options))
-      left = (UnprocessedItems?.[this.table] ?? []) as typeof left
-    }
+  #writeAll(requests: readonly WriteRequest[]): Promise<void> {
+    return inChunks(requests, WRITE_BATCH, async (chunk) => {
+      let left = chunk
+      for (let attempt = 0; left.length > 0; attempt++) {
+        if (attempt > 0) await pause(attempt)
+        const RequestItems = { [this.table]: [...left] }
+        const { UnprocessedItems } = await this.#try((options) => this.#client.send(new BatchWriteCommand({ RequestItems }), options))
+        left = UnprocessedItems?.[this.table] ?? []
+      }
+    })
   }
 
   async #conditional(write: (options: Options) => Promise<Record<string, unknown> | undefined>): Promise<Outcome> {

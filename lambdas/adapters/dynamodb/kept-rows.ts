@@ -1,0 +1,85 @@
+/** Rows as items (pk the shelf, sk the name): z, the value, deflated; t, a mark that each write draws anew, by which they are compared and set. */
+import { randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { checkRow, checkShelf, textOfRow } from '../../ports/check-row.ts'
+import type { KeptRows } from '../../ports/kept-rows.ts'
+import type { Dynamo, Item, Key } from './dynamo.ts'
+import { pause } from './retry.ts'
+
+const ATTEMPTS = 30
+/** Rows whose keys are read before they are removed. */
+const REMOVED_AT_ONCE = 1_000
+
+export class DynamoDbKeptRows implements KeptRows {
+  readonly #dynamo: Dynamo
+
+  constructor(dynamo: Dynamo) {
+    this.#dynamo = dynamo
+  }
+
+  async read<Value>(shelf: string, name: string): Promise<Value | undefined> {
+    return valueIn<Value>(await this.#dynamo.get(keyOf(shelf, name)))
+  }
+
+  async change<Value>(shelf: string, name: string, change: (value: Value | undefined) => Value | undefined): Promise<Value | undefined> {
+    const key = keyOf(shelf, name)
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const before = await this.#dynamo.get(key)
+      const known = await valueIn<Value>(before)
+      const value = change(known)
+      if (value === undefined || value === known) return known
+      const after = textOfRow(value)
+      if (await this.#replace(key, before, after)) return JSON.parse(after) as Value
+      await pause(attempt)
+    }
+    throw new Error(`others kept changing a row of ${shelf}`)
+  }
+
+  async *list<Value>(shelf: string): AsyncGenerator<{ readonly name: string; readonly value: Value }> {
+    for await (const item of this.#dynamo.query(rowsOf(shelf))) yield { name: item.sk, value: (await valueIn<Value>(item))! }
+  }
+
+  async remove(shelf: string, name?: string): Promise<void> {
+    if (name !== undefined) await this.#dynamo.deleteAll([keyOf(shelf, name)])
+    else await this.#removeAll(shelf)
+  }
+
+  async #removeAll(shelf: string): Promise<void> {
+    let some: Key[] = []
+    for await (const key of this.#dynamo.query({ ...rowsOf(shelf), ProjectionExpression: 'pk, sk' })) {
+      some.push(key)
+      if (some.length < REMOVED_AT_ONCE) continue
+      await this.#dynamo.deleteAll(some)
+      some = []
+    }
+    await this.#dynamo.deleteAll(some)
+  }
+
+  /** A write whose answer was lost meets its own mark when it is sent again. */
+  async #replace(key: Key, before: Item | undefined, after: string): Promise<boolean> {
+    const t = randomUUID()
+    const condition =
+      before === undefined
+        ? { ConditionExpression: 'attribute_not_exists(pk)' }
+        : { ConditionExpression: 't = :t', ExpressionAttributeValues: { ':t': before.t } }
+    const outcome = await this.#dynamo.putIf({ Item: { ...key, t, z: await promisify(deflateRaw)(after) }, ...condition })
+    return outcome.done || outcome.met?.t === t
+  }
+}
+
+function keyOf(shelf: string, name: string): Key {
+  checkRow(shelf, name)
+  return { pk: shelf, sk: name }
+}
+
+function rowsOf(shelf: string) {
+  checkShelf(shelf)
+  return { KeyConditionExpression: 'pk = :pk', ExpressionAttributeValues: { ':pk': shelf }, ConsistentRead: true }
+}
+
+async function valueIn<Value>(item: Item | undefined): Promise<Value | undefined> {
+  if (item === undefined) return undefined
+  const text = await promisify(inflateRaw)(item.z as Uint8Array)
+  return JSON.parse(text.toString()) as Value
+}
