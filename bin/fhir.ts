@@ -7,6 +7,7 @@ import { faultIn, warn } from './output.ts'
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./commands/start.ts')).startCommand,
   load: async () => (await import('./commands/load.ts')).loadCommand,
+  export: async () => (await import('./commands/export.ts')).exportCommand,
   client: async () => (await import('./commands/client.ts')).clientCommand,
   user: async () => (await import('./commands/user.ts')).userCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,

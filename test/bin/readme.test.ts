@@ -101,7 +101,7 @@ describe('Of the README', () => {
   })
 })
 
-const COMMANDS = ['start', 'token', 'launch', 'load', 'backup', 'restore', 'accept-clock']
+const COMMANDS = ['start', 'token', 'launch', 'load', 'export', 'backup', 'restore', 'accept-clock']
 const BELOW = [
   ...['add', 'list', 'rotate', 'remove'].map((each) => ['client', each]),
   ...['add', 'list', 'password', 'remove'].map((each) => ['user', each]),

@@ -1,0 +1,191 @@
+/** `fhir export`: a client of Bulk Data, of this server or any other. */
+import { SingleBar } from 'cli-progress'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { assertionToken, signingKeyOf } from '../../lambdas/runtime/exporting/assertion-token.ts'
+import { ExportFault } from '../../lambdas/runtime/exporting/export-fault.ts'
+import { type Exported, exportTo } from '../../lambdas/runtime/exporting/export-to.ts'
+import type { Wanted } from '../../lambdas/runtime/exporting/kick-off.ts'
+import { PATIENCE } from '../../lambdas/runtime/exporting/patient-asking.ts'
+import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
+import { complain, faultIn, lenient, say, warn } from '../output.ts'
+import { collected } from './administered.ts'
+import { type Authorized, authorizeAs } from './authorize.ts'
+import { baseUrl, dataOption, withExamples } from './options.ts'
+import { readText } from './read-text.ts'
+
+type Options = {
+  readonly to: string
+  readonly from: string
+  readonly group?: string
+  readonly patients?: boolean
+  readonly type?: readonly string[]
+  readonly since?: string
+  readonly sinceLast?: boolean
+  readonly until?: string
+  readonly elements?: readonly string[]
+  readonly typeFilter?: readonly string[]
+  readonly patient?: readonly string[]
+  readonly data: string
+  readonly tenant?: string
+  readonly client?: string
+  readonly key?: string
+  readonly secretFile?: string
+  readonly scope: string
+  readonly parallel: number
+  readonly keep?: boolean
+}
+
+/** What the process ends with. */
+const CODES = { usage: 2, failed: 3, errors: 4, unreachable: 5, interrupted: 130 } as const
+
+const exporting = new Command('export')
+  .description('export everything, all patients or a group into NDJSON files; run again, it goes on where it was cut off')
+  .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
+  .option('--from <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
+  .addOption(new Option('--group <id>', 'the patients of a Group').conflicts('patients'))
+  .option('--patients', 'all patients')
+  .option('--type <types>', 'these types only, with commas', collected)
+  .option('--since <instant>', 'only what was changed after it', instant)
+  .addOption(
+    new Option('--since-last', 'only what was changed since the last export into the folder; each has a folder in it').conflicts('since'),
+  )
+  .option('--until <instant>', 'only what was changed before it', instant)
+  .option('--elements <names>', 'these elements only, as Patient.name or id, with commas', collected)
+  .option('--type-filter <search>', 'only what it matches of its type, as Observation?status=final; several times', collected)
+  .option('--patient <id>', 'this one only, of all patients or the group; several times', collected)
+  .addOption(dataOption('data folder of the server, where it runs here: it gives the token'))
+  .option('--tenant <name>', 'whose the resources are, where each tenant has its own (default: "default")')
+  .option('--client <id>', 'a client that is registered with the server')
+  .addOption(new Option('--key <file>', 'its private JSON Web Key').conflicts('secretFile'))
+  .option('--secret-file <file>', 'or its secret, of servers that let it export; - for standard input')
+  .option('--scope <scopes>', 'what the client asks for, with its key', 'system/*.rs')
+  .option('--parallel <number>', 'files under way at once, 1 to 16', parallel, 4)
+  .option('--keep', 'Ctrl-C leaves the job to the next run, and does not take it back')
+  // commander ends with 1.
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : CODES.usage))
+  .action(run)
+
+export const exportCommand = withExamples(exporting, [
+  'npm run -s fhir -- export --to everything',
+  'npm run -s fhir -- export --to group --group 1 --type Patient,Observation --type-filter "Observation?status=final"',
+  'npm run -s fhir -- export --to nightly --since-last --from https://fhir.example.org/fhir --client backup --key backup.json',
+]).addHelpText(
+  'after',
+  `
+Ends with 0: all is there; 1: something else, as a full disk or a file that is not what the server says; 2: an option is wrong;
+3: the server refuses the export, or could not finish it; 4: all files are there, but the server tells of errors;
+5: the server cannot be reached, or stays busy; 130: Ctrl-C`,
+)
+
+function instant(text: string): string {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(text) || Number.isNaN(Date.parse(text)))
+    throw new InvalidArgumentError('An instant, as 2026-01-31T12:00:00Z.')
+  return text
+}
+
+function parallel(text: string): number {
+  if (!/^(?:[1-9]|1[0-6])$/.test(text)) throw new InvalidArgumentError('A number from 1 to 16.')
+  return Number(text)
+}
+
+async function run(options: Options): Promise<void> {
+  const { authorize, why } = await authorized(options).catch((error) => {
+    warn(faultIn(error))
+    return process.exit(CODES.usage)
+  })
+  const ending = new AbortController()
+  process.once('SIGINT', () => ending.abort()).once('SIGTERM', () => ending.abort())
+  const shown = progress()
+  try {
+    const exported = await exportTo({
+      wanted: wantedOf(options),
+      folder: options.to,
+      sinceLast: options.sinceLast === true,
+      keep: options.keep === true,
+      parallel: options.parallel,
+      signal: ending.signal,
+      patience: PATIENCE,
+      ...(authorize === undefined ? {} : { authorize }),
+      ...shown,
+    }).finally(shown.end)
+    tell(exported)
+    if (exported.errors.length > 0) process.exitCode = CODES.errors
+  } catch (error) {
+    process.exitCode = ending.signal.aborted ? CODES.interrupted : codeOf(error)
+    const left = options.keep ? 'the next run goes on with it' : 'the job is taken back'
+    warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : told(error, why))
+  }
+}
+
+function codeOf(error: unknown): number {
+  if (!(error instanceof ExportFault) || error.kind === 'mismatch') return 1
+  return error.kind === 'unreachable' ? CODES.unreachable : CODES.failed
+}
+
+/** `why`: no token was sent. */
+const told = (error: unknown, why: string | undefined): string =>
+  `${faultIn(error)}${why !== undefined && error instanceof ExportFault && error.kind === 'refused' ? ` (no token was sent: ${why})` : ''}`
+
+const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Options): Wanted => ({
+  base: from,
+  of: group !== undefined ? { group } : patients || patient !== undefined ? 'patients' : 'system',
+  types: listed(type),
+  elements: listed(elements),
+  filters: typeFilter ?? [],
+  patients: (patient ?? []).map((id) => (id.includes('/') ? id : `Patient/${id}`)),
+  ...(since === undefined ? {} : { since }),
+  ...(until === undefined ? {} : { until }),
+})
+
+const listed = (values: readonly string[] = []): readonly string[] =>
+  values.flatMap((value) => value.split(',')).filter((each) => each !== '')
+
+/** By a signature, by a secret, or with a token of the server that runs here. Error where an option is wrong. */
+async function authorized({ from, data, tenant, client, key: file, secretFile, scope }: Options): Promise<Authorized> {
+  if (file === undefined) {
+    const by = { ...(client === undefined ? {} : { client }), ...(secretFile === undefined ? {} : { secretFile }) }
+    return authorizeAs({ to: from, data, ...(tenant === undefined ? {} : { tenant }), ...by })
+  }
+  if (client === undefined) throw new Error('--key needs --client')
+  const key = keyIn(file)
+  const token = renewed(() => assertionToken({ base: from, client, key, scope }))
+  return { authorize: tenant === undefined ? token : async () => ({ ...(await token()), 'x-tenant-id': tenant }) }
+}
+
+function keyIn(file: string): ReturnType<typeof signingKeyOf> {
+  const text = readText(file)
+  try {
+    return signingKeyOf(text)
+  } catch (error) {
+    throw new Error(`${file}: ${(error as Error).message}`)
+  }
+}
+
+/** A bar for a person; a line for each news elsewhere, as in a log. */
+function progress() {
+  const stream = lenient(process.stderr)
+  const bar = stream.isTTY ? new SingleBar({ stream, format: '{bar} {percentage}% | {what}', noTTYOutput: false }) : undefined
+  let last = ''
+  const show = (percent: number | undefined, what: string): void => {
+    if (bar !== undefined) return bar.update(percent ?? 0, { what })
+    if (what !== last) complain(`${what}\n`)
+    last = what
+  }
+  bar?.start(100, 0, { what: '' })
+  return {
+    onJob: (link: string, isKnown: boolean) => show(undefined, isKnown ? `goes on with ${link}` : link),
+    onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : text),
+    onBytes: (bytes: number) => show(100, `${Math.floor(bytes / 1_000_000)} MB`),
+    end: () => bar?.stop(),
+  }
+}
+
+const SHOWN = 20
+
+function tell({ folder, transactionTime, files, errors, warnings }: Exported): void {
+  for (const line of [...errors, ...warnings].slice(0, SHOWN)) complain(`${line}\n`)
+  const beyond = errors.length + warnings.length - SHOWN
+  if (beyond > 0) complain(`and ${beyond} more, in error.ndjson\n`)
+  const resources = files.filter(({ kind }) => kind === 'output').reduce((sum, { lines }) => sum + lines, 0)
+  say(`${resources} resources in ${files.length} files as of ${transactionTime} are in ${folder}\n`)
+}

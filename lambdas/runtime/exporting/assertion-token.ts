@@ -1,0 +1,56 @@
+/**
+ * An access token for a program that proves itself by a signature.
+ * https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html; https://hl7.org/fhir/smart-app-launch/backend-services.html
+ */
+import { createPrivateKey, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { askForToken, tokenEndpointOf } from '../load/token-endpoint.ts'
+
+/** `kid`: as it was registered. */
+export type SigningKey = { readonly kid: string; readonly alg: 'RS384' | 'ES384'; readonly key: KeyObject }
+
+/** Seconds for which an assertion counts: at most five minutes are allowed. */
+const LIFE = 240
+
+/** `text`: a private JSON Web Key, or a set with one. Error, which says nothing of what the text holds. */
+export function signingKeyOf(text: string): SigningKey {
+  const jwk = privateKeyIn(text)
+  if (jwk === undefined) throw new Error('It holds no private JSON Web Key')
+  const { kid, kty, crv } = jwk
+  const alg = kty === 'RSA' ? 'RS384' : kty === 'EC' && crv === 'P-384' ? 'ES384' : undefined
+  if (alg === undefined) throw new Error('Its key is neither RSA nor EC of the curve P-384')
+  if (typeof kid !== 'string') throw new Error('Its key has no kid')
+  try {
+    return { kid, alg, key: createPrivateKey({ key: jwk, format: 'jwk' }) }
+  } catch {
+    throw new Error('The numbers of its key are wrong')
+  }
+}
+
+function privateKeyIn(text: string): JsonWebKey | undefined {
+  try {
+    const found = JSON.parse(text) as JsonWebKey & { readonly keys?: readonly JsonWebKey[] }
+    return [...(found.keys ?? []), found].find(({ d }) => d !== undefined)
+  } catch {
+    return undefined
+  }
+}
+
+export type Assertion = { readonly base: string; readonly client: string; readonly key: SigningKey; readonly scope: string }
+
+/** `base`: of the FHIR server, without a slash at the end. Error that says what the server said. */
+export async function assertionToken({ base, client, key, scope }: Assertion): Promise<string> {
+  const endpoint = await tokenEndpointOf(base)
+  return askForToken(endpoint, {
+    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+    client_assertion: signed(client, endpoint, key),
+    scope,
+  })
+}
+
+/** A JWT. https://www.rfc-editor.org/rfc/rfc7523#section-3 */
+function signed(client: string, audience: string, { kid, alg, key }: SigningKey): string {
+  const exp = Math.floor(Date.now() / 1000) + LIFE
+  const claims = { iss: client, sub: client, aud: audience, exp, jti: randomUUID() }
+  const content = [{ alg, kid, typ: 'JWT' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+  return `${content}.${sign('sha384', Buffer.from(content), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+}

@@ -1,0 +1,147 @@
+/** One file of an export, as a `.part` beside its place until it is whole: an attempt that breaks off, also that of an earlier run, is gone on with. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { readFile, rm, stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
+import { ExportFault } from './export-fault.ts'
+import type { ExportedFile } from './manifest.ts'
+import { type Asking, Passing, pathOf, patiently, reasonIn } from './patient-asking.ts'
+
+/** `lines`: of which none is empty. */
+export type Downloaded = { readonly bytes: number; readonly lines: number }
+
+/** Of what a `.part` is the beginning. `length`: bytes of the whole. Kept beside it. */
+type Whole = { readonly etag?: string; readonly length?: number }
+
+export const partOf = (path: string): string => `${path}.part`
+export const wholeOf = (path: string): string => `${path}.part.json`
+
+/** `onBytes`: told of each that comes, and less than nothing where it begins anew. ExportFault where the file is not what was promised. */
+export async function download(file: ExportedFile, path: string, asking: Asking, onBytes: (bytes: number) => void): Promise<Downloaded> {
+  for (let again = true; ; again = false) {
+    await patiently(file.url, asking, () => fetchRest(file.url, path, asking, onBytes))
+    const { length } = await known(path)
+    const found = await measure(partOf(path))
+    const fault = faultOf(found, file.count, length)
+    if (fault === undefined) return found
+    await rm(partOf(path), { force: true })
+    onBytes(-found.bytes)
+    if (!again) throw new ExportFault('mismatch', `${file.name} ${fault}`)
+  }
+}
+
+function faultOf({ bytes, lines }: Downloaded, count: number | undefined, length: number | undefined): string | undefined {
+  if (length !== undefined && bytes !== length) return `has ${bytes} bytes, and not ${length}`
+  return count === undefined || lines === count ? undefined : `has ${lines} lines, and not ${count} as the manifest says`
+}
+
+/** What is not there yet. */
+async function fetchRest(url: string, path: string, asking: Asking, onBytes: (bytes: number) => void): Promise<Passing | undefined> {
+  const { etag, length } = await known(path)
+  const there = await sizeOf(partOf(path))
+  if (there > 0 && there === length) return undefined
+  const isRest = there > 0 && etag !== undefined
+  const range = isRest ? { range: `bytes=${there}-`, 'if-range': etag } : {}
+  const headers = { 'accept-encoding': 'identity', ...range, ...(await asking.authorize?.()) }
+  const response = await fetch(url, { headers, signal: asking.signal })
+  if (response.status === 429 || response.status >= 500) return new Passing(`answers ${response.status}`, response.headers)
+  const goesOn = isRest && response.status === 206 && startOf(response.headers) === there && isSame(response.headers, etag)
+  // A server that cannot go on there hands out all of it the next time.
+  if (isRest && !goesOn && response.status !== 200) return beginAnew(path, there, onBytes, response)
+  if (!goesOn && response.status !== 200)
+    throw new ExportFault('refused', `${pathOf(url)} answers ${response.status}${reasonIn(await response.text())}`)
+  if (!goesOn) {
+    onBytes(-there)
+    await rm(partOf(path), { force: true })
+    await replaceDurably(wholeOf(path), (file) => file.writeFile(JSON.stringify(wholeIn(response.headers))))
+  }
+  return take(response, { part: partOf(path), goesOn, signal: asking.signal, onBytes })
+}
+
+async function beginAnew(path: string, there: number, onBytes: (bytes: number) => void, response: Response): Promise<Passing> {
+  await response.body?.cancel()
+  await rm(partOf(path), { force: true })
+  onBytes(-there)
+  return new Passing(`answers ${response.status}`)
+}
+
+type Taking = {
+  readonly part: string
+  readonly goesOn: boolean
+  readonly signal: AbortSignal
+  readonly onBytes: (bytes: number) => void
+}
+
+async function take(response: Response, { part, goesOn, signal, onBytes }: Taking): Promise<Passing | undefined> {
+  let taken = 0
+  async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      yield chunk
+      taken += chunk.length
+      onBytes(chunk.length)
+    }
+  }
+  const body = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body as ReadableStream)
+  const to = createWriteStream(part, { flags: goesOn ? 'a' : 'w', mode: 0o600, flush: true })
+  try {
+    await pipeline(body, counted, to)
+    return undefined
+  } catch (error) {
+    const { syscall = '', code } = error as NodeJS.ErrnoException
+    // What the disk refuses does not pass.
+    if (OF_DISK.includes(syscall)) throw new ExportFault('mismatch', `${part} cannot be written (${code})`, { cause: error })
+    signal.throwIfAborted()
+    return new Passing('breaks off', undefined, taken > 0)
+  }
+}
+
+const OF_DISK: readonly string[] = ['write', 'open', 'fsync']
+
+/** What is not sent as it is has another length, and can be gone on with nowhere. */
+function wholeIn(headers: Headers): Whole {
+  if (!['', 'identity'].includes(headers.get('content-encoding') ?? '')) return {}
+  const etag = headers.get('etag')
+  const length = headers.get('content-length')
+  return { ...(etag === null || etag.startsWith('W/') ? {} : { etag }), ...(length === null ? {} : { length: Number(length) }) }
+}
+
+const startOf = (headers: Headers): number => Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1] ?? Number.NaN)
+
+const isSame = (headers: Headers, etag: string): boolean => (headers.get('etag') ?? etag) === etag
+
+async function known(path: string): Promise<Whole> {
+  try {
+    return JSON.parse(await readFile(wholeOf(path), 'utf8')) as Whole
+  } catch (error) {
+    if (isMissing(error)) return {}
+    throw error
+  }
+}
+
+async function sizeOf(path: string): Promise<number> {
+  try {
+    return (await stat(path)).size
+  } catch (error) {
+    if (isMissing(error)) return 0
+    throw error
+  }
+}
+
+const NEWLINE = 0x0a
+
+/** What is on the disk, and not what was thought to be written. */
+async function measure(path: string): Promise<Downloaded> {
+  let bytes = 0
+  let lines = 0
+  let last = NEWLINE
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) {
+      if ((at === 0 ? last : chunk[at - 1]) !== NEWLINE) lines++
+    }
+    last = chunk.at(-1)!
+  }
+  return { bytes, lines: last === NEWLINE ? lines : lines + 1 }
+}

@@ -1,0 +1,26 @@
+/** What is known of the exports into a folder: the job that is under way, and up to when all is there. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
+
+/** `job`: its URL, and what it was asked for. `transactionTime`: of the last export of which every file was as the server had said. */
+export type ExportState = {
+  readonly job?: { readonly link: string; readonly asked: string }
+  readonly transactionTime?: string
+}
+
+export const STATE_FILE = 'export-state.json'
+
+/** Error where the file is none of these. */
+export async function stateIn(folder: string): Promise<ExportState> {
+  const path = join(folder, STATE_FILE)
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as ExportState
+  } catch (error) {
+    if (isMissing(error)) return {}
+    throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'it is no JSON'})`)
+  }
+}
+
+export const keepState = (folder: string, state: ExportState): Promise<void> =>
+  replaceDurably(join(folder, STATE_FILE), (file) => file.writeFile(`${JSON.stringify(state)}\n`))

@@ -1,0 +1,197 @@
+/**
+ * An export of a server of Bulk Data, from its kick-off to files in a folder that are what the manifest says. Whoever is interrupted, killed or
+ * cut off runs it again: it goes on with the same job and the files that are there. Memory does not grow with them.
+ */
+import { createReadStream } from 'node:fs'
+import { readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { flushFolder, makeFolder, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
+import { type Downloaded, download, partOf, wholeOf } from './download.ts'
+import { ExportFault } from './export-fault.ts'
+import { type ExportState, keepState, stateIn } from './export-state.ts'
+import { kickOff, requestOf, type Wanted } from './kick-off.ts'
+import type { ExportedFile, Manifest } from './manifest.ts'
+import { type Asking, outcomeIn } from './patient-asking.ts'
+import { cancel, JobGone, untilDone } from './running-job.ts'
+
+export type ExportOptions = Asking & {
+  readonly wanted: Wanted
+  readonly folder: string
+  /** From where the last one ended; each then has a folder of its own in the folder, named by its transactionTime. */
+  readonly sinceLast: boolean
+  /** Where the signal ends it, the job goes on, and the next run finds it. */
+  readonly keep: boolean
+  /** Files under way at once. */
+  readonly parallel: number
+  readonly onJob: (link: string, isKnown: boolean) => void
+  /** What the server says of how far it is. */
+  readonly onProgress: (text: string) => void
+  /** Of all files so far. */
+  readonly onBytes: (bytes: number) => void
+}
+
+export type Exported = {
+  /** Where the files are. */
+  readonly folder: string
+  readonly transactionTime: string
+  readonly files: readonly (Downloaded & Pick<ExportedFile, 'name' | 'kind'>)[]
+  /** What the server says it could not export, and what else it tells. */
+  readonly errors: readonly string[]
+  readonly warnings: readonly string[]
+}
+
+const MANIFEST = 'manifest.json'
+/** Milliseconds for taking a job back. */
+const LONGEST_CANCEL = 10_000
+
+type Run = { readonly options: ExportOptions; readonly before: ExportState; readonly wanted: Wanted }
+
+/** ExportFault; what the signal says, where it ends it. */
+export async function exportTo(options: ExportOptions): Promise<Exported> {
+  const { folder, sinceLast } = options
+  await makeFolder(folder)
+  const before = await stateIn(folder)
+  const since = sinceLast && before.transactionTime !== undefined ? { since: before.transactionTime } : {}
+  const run = { options, before, wanted: { ...options.wanted, ...since } }
+  const { manifest, link } = await manifestFor(run)
+  return ending(run, link, () => take(run, manifest))
+}
+
+/** Of the job that is known, where it was asked for the same; else of one that is begun. */
+async function manifestFor(run: Run): Promise<{ readonly manifest: Manifest; readonly link: string }> {
+  const { options, before, wanted } = run
+  const known = before.job?.asked === askedIn(wanted) ? before.job.link : undefined
+  const found = known === undefined ? undefined : await untilKnownDone(run, known)
+  if (known !== undefined && found !== undefined) return { manifest: found, link: known }
+  const link = await kickOff(wanted, options)
+  await forgetParts(options.folder)
+  await keepState(options.folder, { ...before, job: { link, asked: askedIn(wanted) } })
+  options.onJob(link, false)
+  return { manifest: await ending(run, link, () => untilDone(link, options, options.onProgress)), link }
+}
+
+/** undefined: the server has forgotten it. */
+async function untilKnownDone(run: Run, link: string): Promise<Manifest | undefined> {
+  const { options } = run
+  options.onJob(link, true)
+  try {
+    return await ending(run, link, () => untilDone(link, options, options.onProgress))
+  } catch (error) {
+    if (error instanceof JobGone) return undefined
+    throw error
+  }
+}
+
+/** A job that nobody waits for is taken back; one that cannot be gone on with is forgotten. One that is cut off is found by the next run. */
+async function ending<Result>({ options, before }: Run, link: string, work: () => Promise<Result>): Promise<Result> {
+  const { signal, keep, folder, patience } = options
+  try {
+    return await work()
+  } catch (error) {
+    const isUnwanted = signal.aborted && !keep
+    if (isUnwanted) await cancel(link, { ...options, patience: { ...patience, attempts: 2 }, signal: AbortSignal.timeout(LONGEST_CANCEL) })
+    if (isUnwanted) await forgetParts(folder)
+    const isOver = error instanceof ExportFault && error.kind !== 'unreachable'
+    const { job: _, ...rest } = before
+    if (isUnwanted || isOver) await keepState(folder, rest)
+    throw error
+  }
+}
+
+/** What it was asked for, as one text: another question begins another job. */
+const askedIn = (wanted: Wanted): string => {
+  const { url, body = '' } = requestOf(wanted)
+  return `${url} ${body}`.trim()
+}
+
+async function take({ options, before }: Run, manifest: Manifest): Promise<Exported> {
+  const { folder, sinceLast } = options
+  // A colon is no part of a name everywhere.
+  const into = sinceLast ? join(folder, manifest.transactionTime.replaceAll(':', '')) : folder
+  await makeFolder(into)
+  const files = await downloadAll(manifest, into, options)
+  const { errors, warnings } = await toldIn(manifest.files, into)
+  await takeTheirPlaces(manifest, into)
+  // What could not be exported would be missed by those that go on from here.
+  const reached = sinceLast && errors.length === 0 ? manifest.transactionTime : before.transactionTime
+  await keepState(folder, reached === undefined ? {} : { transactionTime: reached })
+  return { folder: into, transactionTime: manifest.transactionTime, files, errors, warnings }
+}
+
+/** As `Type.ndjson.part`, all that is told. The first that fails ends the others. */
+async function downloadAll({ files, requiresAccessToken }: Manifest, into: string, options: ExportOptions): Promise<Exported['files']> {
+  const failed = new AbortController()
+  const { authorize, ...others } = options
+  const asking = { ...others, signal: AbortSignal.any([options.signal, failed.signal]), ...(requiresAccessToken ? { authorize } : {}) }
+  const done = new Map<ExportedFile, Downloaded>()
+  let bytes = 0
+  const onBytes = (more: number): void => {
+    bytes += more
+    options.onBytes(bytes)
+  }
+  const queue = files.values()
+  const work = async (): Promise<void> => {
+    for (const file of queue) {
+      done.set(file, await download(file, join(into, file.name), asking, onBytes))
+    }
+  }
+  const ended = (error: unknown): never => {
+    failed.abort(error)
+    throw error
+  }
+  await Promise.allSettled(Array.from({ length: options.parallel }, () => work().catch(ended)))
+  options.signal.throwIfAborted()
+  failed.signal.throwIfAborted()
+  return files.map((file) => ({ name: file.name, kind: file.kind, ...done.get(file)! }))
+}
+
+const MOST_TOLD = 100
+
+/** What the files of OperationOutcomes say, as far as somebody reads it. */
+async function toldIn(files: readonly ExportedFile[], into: string): Promise<Pick<Exported, 'errors' | 'warnings'>> {
+  const told = { errors: [] as string[], warnings: [] as string[] }
+  for (const { name } of files.filter(({ kind }) => kind === 'error')) {
+    for await (const line of createInterface({ input: createReadStream(partOf(join(into, name))) })) {
+      for (const { severity, details, diagnostics, code } of outcomeIn(line) ?? []) {
+        const list = severity === 'error' || severity === 'fatal' ? told.errors : told.warnings
+        if (list.length < MOST_TOLD) list.push(details?.text ?? diagnostics ?? code ?? 'without a reason')
+      }
+    }
+  }
+  return told
+}
+
+/** All files are whole: they take the places of those of the last export, and the manifest, which was taken away before, says that they are there. */
+async function takeTheirPlaces({ files, whole }: Manifest, into: string): Promise<void> {
+  const path = join(into, MANIFEST)
+  const names = new Set(files.map(({ name }) => name))
+  const former = await namesOf(path)
+  await rm(path, { force: true })
+  for (const name of former) if (!names.has(name)) await rm(join(into, name), { force: true })
+  for (const { name } of files) {
+    await rename(partOf(join(into, name)), join(into, name))
+    await rm(wholeOf(join(into, name)), { force: true })
+  }
+  await flushFolder(into)
+  await replaceDurably(path, (file) => file.writeFile(`${JSON.stringify({ ...whole, files: [...names] }, null, 2)}\n`))
+}
+
+/** Of the files of the last export: nothing else of the folder is ours. */
+async function namesOf(manifest: string): Promise<readonly string[]> {
+  try {
+    const { files } = JSON.parse(await readFile(manifest, 'utf8')) as { readonly files?: unknown }
+    return Array.isArray(files) ? files.filter((name) => typeof name === 'string' && OURS.test(name)) : []
+  } catch {
+    return []
+  }
+}
+
+const OURS = /^[A-Za-z]{1,64}(?:-\d+)?\.ndjson$/
+
+/** They are of another job. */
+async function forgetParts(folder: string): Promise<void> {
+  for (const name of await readdir(folder, { recursive: true })) {
+    if (/\.ndjson\.part(?:\.json)?$/.test(name)) await rm(join(folder, name), { force: true })
+  }
+}

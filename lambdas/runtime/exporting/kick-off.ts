@@ -1,0 +1,69 @@
+/** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
+
+import { ExportFault } from './export-fault.ts'
+import { type Asking, ask, reasonIn } from './patient-asking.ts'
+
+/** Instants and lists of names are texts as FHIR has them. */
+export type Wanted = {
+  /** Without a slash at the end. */
+  readonly base: string
+  /** The id of a Group; all patients; everything. */
+  readonly of: { readonly group: string } | 'patients' | 'system'
+  readonly types: readonly string[]
+  readonly since?: string
+  readonly until?: string
+  readonly elements: readonly string[]
+  /** Searches, each `Type?criteria`. */
+  readonly filters: readonly string[]
+  /** `Patient/1`. */
+  readonly patients: readonly string[]
+}
+
+/** The URL of a job. ExportFault where there is none. */
+export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
+  const { url, body } = requestOf(wanted)
+  const answer = await ask(
+    url,
+    {
+      headers: {
+        accept: 'application/fhir+json',
+        prefer: 'respond-async',
+        ...(body === undefined ? {} : { 'content-type': 'application/fhir+json' }),
+      },
+      ...(body === undefined ? {} : { method: 'POST', body }),
+    },
+    asking,
+  )
+  const link = answer.headers.get('content-location')
+  if (answer.status === 202 && link !== null && URL.canParse(link, url)) return new URL(link, url).href
+  throw new ExportFault('refused', `The export is refused: ${answer.status}${reasonIn(answer.text)}`)
+}
+
+/** Patients may be named in a body alone. */
+export function requestOf(wanted: Wanted): { readonly url: string; readonly body?: string } {
+  const { base, of, patients } = wanted
+  const path = of === 'system' ? '' : of === 'patients' ? '/Patient' : `/Group/${encodeURIComponent(of.group)}`
+  const parameters = parametersOf(wanted)
+  const url = `${base}${path}/$export`
+  if (patients.length === 0) {
+    const query = new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])).toString()
+    return { url: query === '' ? url : `${url}?${query}` }
+  }
+  const typed = parameters.map(([name, value]) => ({
+    name,
+    [name === '_since' || name === '_until' ? 'valueInstant' : 'valueString']: value,
+  }))
+  const named = patients.map((reference) => ({ name: 'patient', valueReference: { reference } }))
+  return { url, body: JSON.stringify({ resourceType: 'Parameters', parameter: [...typed, ...named] }) }
+}
+
+function parametersOf({ types, since, until, elements, filters }: Wanted): readonly (readonly [name: string, value: string])[] {
+  const all: (readonly [string, string | undefined])[] = [
+    ['_type', types.length === 0 ? undefined : types.join(',')],
+    ['_since', since],
+    ['_until', until],
+    ['_elements', elements.length === 0 ? undefined : elements.join(',')],
+    ...filters.map((filter) => ['_typeFilter', filter] as const),
+  ]
+  return all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+}

@@ -1,0 +1,52 @@
+/** What a job that is done hands out. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+import { ExportFault } from './export-fault.ts'
+
+/** `name`: what it is called here, of one folder unique. `count`: lines. */
+export type ExportedFile = { readonly name: string; readonly kind: Kind; readonly url: string; readonly count?: number }
+
+export type Manifest = {
+  /** As the server wrote it: an instant. */
+  readonly transactionTime: string
+  readonly requiresAccessToken: boolean
+  readonly files: readonly ExportedFile[]
+  /** All it says. */
+  readonly whole: object
+}
+
+const KINDS = ['output', 'deleted', 'error'] as const
+type Kind = (typeof KINDS)[number]
+
+type Item = { readonly type?: unknown; readonly url?: unknown; readonly count?: unknown }
+
+/** ExportFault where it says nothing that makes sense. `job`: its URL, from which relative ones start. */
+export function manifestOf(text: string, job: string): Manifest {
+  const whole = objectIn(text) as Readonly<Record<string, unknown>> | undefined
+  const { transactionTime, requiresAccessToken } = whole ?? {}
+  if (whole === undefined || typeof transactionTime !== 'string' || Number.isNaN(Date.parse(transactionTime)))
+    throw new ExportFault('failed', `${job} answers with no manifest: it has no transactionTime`)
+  const taken = new Map<string, number>()
+  const files = KINDS.flatMap((kind) => itemsOf(whole[kind]).map((item) => fileOf(kind, item, taken, job)))
+  return { transactionTime, requiresAccessToken: requiresAccessToken === true, files, whole }
+}
+
+/** Of one type there may be several: `Patient.ndjson`, `Patient-2.ndjson`. */
+function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, number>, job: string): ExportedFile {
+  if (typeof url !== 'string' || !URL.canParse(url, job)) throw new ExportFault('failed', `${job} answers with a file without a URL`)
+  // What a server says becomes no path.
+  const stem = kind === 'output' ? (/^[A-Za-z]{1,64}$/.exec(String(type))?.[0] ?? 'unknown') : kind
+  const number = (taken.get(stem) ?? 0) + 1
+  taken.set(stem, number)
+  const name = number === 1 ? `${stem}.ndjson` : `${stem}-${number}.ndjson`
+  return { name, kind, url: new URL(url, job).href, ...(Number.isSafeInteger(count) ? { count: count as number } : {}) }
+}
+
+const itemsOf = (value: unknown): readonly Item[] => (Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item) : [])
+
+function objectIn(text: string): object | undefined {
+  try {
+    const found: unknown = JSON.parse(text)
+    return typeof found === 'object' && found !== null ? found : undefined
+  } catch {
+    return undefined
+  }
+}

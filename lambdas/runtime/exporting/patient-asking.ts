@@ -1,0 +1,114 @@
+/** Asks a server of Bulk Data, and again where what it answers passes: it is busy, somebody restarts it, a network fails. */
+import { setTimeout } from 'node:timers/promises'
+import type { Authorize } from '../load/post.ts'
+import { TokenRefused } from '../load/token-endpoint.ts'
+import { ExportFault } from './export-fault.ts'
+
+/** `attempts`: that fail in a row, until it is given up. `wait`: milliseconds. */
+export type Patience = { readonly attempts: number; readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<unknown> }
+
+/** Six minutes. */
+export const PATIENCE: Patience = { attempts: 14, wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }) }
+
+export type Asking = {
+  /** Where the server asks for a token. */
+  readonly authorize?: Authorize
+  /** Ends all waiting. */
+  readonly signal: AbortSignal
+  readonly patience: Patience
+}
+
+export type Told = { readonly status: number; readonly headers: Headers; readonly text: string }
+
+type Request = { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
+
+const FIRST = 500
+const LONGEST = { own: 60_000, asked: 3_600_000 }
+
+/** ExportFault `unreachable` where it stays away, or busy. The answer may be any other. */
+export function ask(url: string, request: Request, asking: Asking): Promise<Told> {
+  return patiently(url, asking, async () => {
+    const headers = { ...request.headers, ...(await asking.authorize?.()) }
+    const response = await fetch(url, { ...request, headers, signal: asking.signal })
+    const told = { status: response.status, headers: response.headers, text: await response.text() }
+    return isPassing(told) ? new Passing(`answers ${told.status}${reasonIn(told.text)}`, told.headers) : told
+  })
+}
+
+/** Of an attempt: it is worth another one. `progressed`: it brought something, so that it counts as the first. */
+export class Passing {
+  readonly reason: string
+  readonly wait: number
+  readonly progressed: boolean
+
+  constructor(reason: string, headers?: Headers, progressed = false) {
+    this.reason = reason
+    this.wait = headers === undefined ? 0 : waitOf(headers)
+    this.progressed = progressed
+  }
+}
+
+/** What is thrown passes as well. */
+export async function patiently<Result>(
+  url: string,
+  { patience, signal }: Asking,
+  attempt: () => Promise<Result | Passing>,
+): Promise<Result> {
+  for (let failures = 1; ; failures++) {
+    const result = await attempt().catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (error instanceof ExportFault) throw error
+      if (error instanceof TokenRefused) throw new ExportFault('refused', error.message)
+      return new Passing(`cannot be reached (${codeOf(error)})`)
+    })
+    if (!(result instanceof Passing)) return result
+    if (result.progressed) failures = 1
+    if (failures >= patience.attempts) throw new ExportFault('unreachable', `${pathOf(url)} ${result.reason}`)
+    await patience.wait(Math.max(result.wait, Math.min(FIRST * 2 ** (failures - 1), LONGEST.own)), signal)
+  }
+}
+
+/** A server that says why it failed has failed: https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---error-status-1 */
+function isPassing({ status, text }: Told): boolean {
+  if (status === 429 || (status >= 502 && status <= 504)) return true
+  const codes = outcomeIn(text)?.map(({ code }) => code) ?? []
+  return status >= 500 && (codes.length === 0 || codes.some((code) => code === 'transient' || code === 'throttled'))
+}
+
+type Issue = {
+  readonly severity?: string
+  readonly code?: string
+  readonly diagnostics?: string
+  readonly details?: { readonly text?: string }
+}
+
+/** undefined: it is no OperationOutcome. */
+export function outcomeIn(text: string): readonly Issue[] | undefined {
+  try {
+    const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: readonly Issue[] } | null
+    return found?.resourceType === 'OperationOutcome' ? (found.issue ?? []) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What a server says of a failure, after a colon; nothing where it says nothing. */
+export function reasonIn(text: string): string {
+  const texts = outcomeIn(text)?.map(({ details, diagnostics, code }) => details?.text ?? diagnostics ?? code ?? '') ?? []
+  return texts.length === 0 ? '' : `: ${texts.join('; ')}`
+}
+
+/** Milliseconds. https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3; 0 where it says nothing that makes sense. */
+export function waitOf(headers: Headers, now = Date.now()): number {
+  const text = headers.get('retry-after') ?? ''
+  const asked = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  return Math.min(Math.max(asked || 0, 0), LONGEST.asked)
+}
+
+function codeOf(error: unknown): string {
+  const { code, message, cause } = error as { readonly code?: string; readonly message?: string; readonly cause?: unknown }
+  return cause === undefined ? (code ?? message ?? String(error)) : codeOf(cause)
+}
+
+/** A signed link is as good as a token: it is not told whole. */
+export const pathOf = (url: string): string => url.replace(/\?.*$/s, '')

@@ -1,0 +1,65 @@
+/** A small server of Bulk Data that does what a test says: what it was asked, and what it answers. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { atEnd } from '../../fixtures/at-end.ts'
+
+export type Asked = {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: string
+}
+
+/** `breakAfter`: so many bytes of the body are sent, and then the connection is cut. */
+export type Answered = {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly breakAfter?: number
+}
+
+export type BulkServer = {
+  readonly base: string
+  readonly asked: Asked[]
+  /** Those asked by a method and a path. */
+  readonly times: (method: string, path: string) => number
+}
+
+/** `answers`: by method and path; of a list the first is taken away, but for the last. `{base}` in bodies and headers is the base. */
+export async function bulkServer(answers: Readonly<Record<string, Answered[] | ((asked: Asked) => Answered)>>): Promise<BulkServer> {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const one = { method: request.method!, url: request.url!, headers: request.headers, body: Buffer.concat(chunks).toString() }
+    asked.push(one)
+    const found = answers[`${one.method} ${pathOf(one.url)}`]
+    const answer = typeof found === 'function' ? found(one) : found !== undefined && found.length > 1 ? found.shift()! : found?.[0]
+    send(response, answer ?? { status: 404 }, base)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => server.closeAllConnections())
+  atEnd(() => server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
+  return { base, asked, times: (method, path) => asked.filter((each) => each.method === method && pathOf(each.url) === path).length }
+}
+
+const pathOf = (url: string): string => url.replace(/^\/fhir/, '').replace(/\?.*$/, '')
+
+function send(response: ServerResponse, { status, headers = {}, body = '', breakAfter }: Answered, base: string): void {
+  const bytes = Buffer.from(body.replaceAll('{base}', base))
+  const named = Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{base}', base)])
+  response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(named) })
+  if (breakAfter === undefined) return void response.end(bytes)
+  response.write(bytes.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 50))
+}
+
+/** A file that knows ranges. */
+export function rangedFile(text: string, etag: string): (asked: Asked) => Answered {
+  return ({ headers }) => {
+    const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? Number.NaN)
+    const whole = { headers: { etag } }
+    if (Number.isNaN(from) || headers['if-range'] !== etag) return { status: 200, ...whole, body: text }
+    return { status: 206, headers: { etag, 'content-range': `bytes ${from}-${text.length - 1}/${text.length}` }, body: text.slice(from) }
+  }
+}

@@ -1,0 +1,253 @@
+/** The client of Bulk Data, against a server that does what a server may do. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from '@jest/globals'
+import { type Exported, type ExportOptions, exportTo } from '../../../lambdas/runtime/exporting/export-to.ts'
+import type { Wanted } from '../../../lambdas/runtime/exporting/kick-off.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { type Answered, type BulkServer, bulkServer, rangedFile } from './bulk-server.ts'
+
+const PATIENTS = '{"resourceType":"Patient","id":"1"}\n{"resourceType":"Patient","id":"2"}\n'
+const TIME = '2026-11-22T10:00:00.000Z'
+
+const wantedOf = (base: string, more: Partial<Wanted> = {}): Wanted => ({
+  ...{ base, of: 'system', types: [], elements: [], filters: [], patients: [] },
+  ...more,
+})
+
+type More = Partial<Omit<ExportOptions, 'wanted'>> & { readonly wanted?: Partial<Wanted> }
+
+/** Waits for nothing; `waited`: for how long it would have. */
+function exported(server: BulkServer, folder: string, { wanted = {}, ...more }: More = {}, waited: number[] = []): Promise<Exported> {
+  const patience = {
+    attempts: 4,
+    async wait(milliseconds: number, signal: AbortSignal) {
+      waited.push(milliseconds)
+      signal.throwIfAborted()
+    },
+  }
+  return exportTo({
+    ...{ folder, sinceLast: false, keep: false, parallel: 2, patience, signal: new AbortController().signal },
+    ...{ onJob: () => undefined, onProgress: () => undefined, onBytes: () => undefined },
+    ...more,
+    wanted: wantedOf(server.base, wanted),
+  })
+}
+
+const KICKED: Answered = { status: 202, headers: { 'content-location': '{base}/export/1' } }
+const doneWith = (more: object, time = TIME): Answered => ({
+  status: 200,
+  body: JSON.stringify({ transactionTime: time, request: '', requiresAccessToken: false, output: [], error: [], ...more }),
+})
+const PATIENT_FILE = { output: [{ type: 'Patient', url: '{base}/files/Patient.ndjson?secret=1', count: 2 }] }
+const outcome = (severity: string, code: string, text: string): string =>
+  JSON.stringify({ resourceType: 'OperationOutcome', issue: [{ severity, code, details: { text } }] })
+
+const stateOf = (folder: string): object => JSON.parse(readFileSync(join(folder, 'export-state.json'), 'utf8'))
+const faultOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => 'nothing',
+    ({ kind }) => kind,
+  )
+
+describe('An export', () => {
+  it('waits for the job, however busy the server is, and takes its files', async () => {
+    const server = await bulkServer({
+      'GET /$export': [{ status: 429, headers: { 'retry-after': '7' } }, KICKED],
+      'GET /export/1': [
+        { status: 202, headers: { 'x-progress': '10%', 'retry-after': '3' } },
+        { status: 503 },
+        { status: 500, body: outcome('error', 'transient', 'later') },
+        doneWith(PATIENT_FILE),
+      ],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    })
+    const folder = newFolder()
+    const waited: number[] = []
+    const heard: string[] = []
+    const authorize = async () => ({ authorization: 'Bearer x' })
+    const found = await exported(server, folder, { authorize, onProgress: (text) => heard.push(text) }, waited)
+    expect(found).toMatchObject({
+      transactionTime: TIME,
+      files: [{ name: 'Patient.ndjson', lines: 2, bytes: PATIENTS.length }],
+      errors: [],
+    })
+    expect(waited).toEqual([7_000, 3_000, 500, 1_000])
+    expect(heard).toEqual(['10%'])
+    expect(readFileSync(join(folder, 'Patient.ndjson'), 'utf8')).toBe(PATIENTS)
+    expect(readdirSync(folder).toSorted()).toEqual(['Patient.ndjson', 'export-state.json', 'manifest.json'])
+    const [first] = server.asked
+    expect(first!.headers).toMatchObject({ prefer: 'respond-async', accept: 'application/fhir+json', authorization: 'Bearer x' })
+    // The link is the proof: a token is not for whoever keeps files.
+    expect(server.asked.at(-1)!.headers.authorization).toBeUndefined()
+  })
+
+  it('shows a token to the files of a server that asks for it', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith({ ...PATIENT_FILE, requiresAccessToken: true })],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    })
+    await exported(server, newFolder(), { authorize: async () => ({ authorization: 'Bearer x' }) })
+    expect(server.asked.at(-1)!.headers.authorization).toBe('Bearer x')
+  })
+
+  it('goes on with a file where it broke off, and begins anew where it is another by then', async () => {
+    let times = 0
+    const ranged = rangedFile(PATIENTS, '"b"')
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith(PATIENT_FILE)],
+      'GET /files/Patient.ndjson': (asked) => {
+        times++
+        if (times === 1) return { ...rangedFile(PATIENTS.replaceAll('Patient', 'Another'), '"a"')(asked), breakAfter: 40 }
+        return times === 2 ? { ...ranged(asked), breakAfter: 50 } : ranged(asked)
+      },
+    })
+    const folder = newFolder()
+    await exported(server, folder)
+    expect(readFileSync(join(folder, 'Patient.ndjson'), 'utf8')).toBe(PATIENTS)
+    expect(server.asked.slice(2).map(({ headers }) => [headers.range, headers['if-range']])).toEqual([
+      [undefined, undefined],
+      ['bytes=40-', '"a"'],
+      ['bytes=50-', '"b"'],
+    ])
+  })
+
+  it('takes no file that is not what the manifest says', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith({ output: [{ type: 'Patient', url: '{base}/files/Patient.ndjson', count: 3 }] })],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    })
+    const folder = newFolder()
+    await expect(exported(server, folder, { sinceLast: true })).rejects.toThrow(
+      'Patient.ndjson has 2 lines, and not 3 as the manifest says',
+    )
+    expect(server.times('GET', '/files/Patient.ndjson')).toBe(2)
+    expect(readdirSync(folder, { recursive: true }).filter((name) => /ndjson$|manifest/.test(String(name)))).toEqual([])
+    expect(stateOf(folder)).toEqual({})
+  })
+
+  it('leaves nothing of the export before that is not in this one, and touches nothing else', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [
+        doneWith({ output: [...PATIENT_FILE.output, { type: 'Device', url: '{base}/files/Patient.ndjson' }] }),
+        doneWith(PATIENT_FILE),
+      ],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    })
+    const folder = newFolder()
+    await exported(server, folder)
+    expect(existsSync(join(folder, 'Device.ndjson'))).toBe(true)
+    await exported(server, folder)
+    expect(readdirSync(folder).toSorted()).toEqual(['Patient.ndjson', 'export-state.json', 'manifest.json'])
+  })
+})
+
+describe('Since the last one', () => {
+  const later = '2026-11-23T10:00:00.000Z'
+  const answers = (second: Answered) => ({
+    'GET /$export': [KICKED],
+    'GET /export/1': [doneWith(PATIENT_FILE), second],
+    'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    'GET /files/error': rangedFile(
+      `${outcome('error', 'exception', 'Patient/3 is damaged')}\n${outcome('warning', 'value', 'hm')}\n`,
+      '"e"',
+    ),
+  })
+  const sinceOf = ({ asked }: BulkServer): (string | null)[] =>
+    asked.filter(({ url }) => url.includes('$export')).map(({ url }) => new URL(url, 'http://x').searchParams.get('_since'))
+
+  it('asks for what was changed after it, and overwrites nothing', async () => {
+    const server = await bulkServer(answers(doneWith(PATIENT_FILE, later)))
+    const folder = newFolder()
+    for (let i = 0; i < 3; i++) await exported(server, folder, { sinceLast: true })
+    expect(sinceOf(server)).toEqual([null, TIME, later])
+    expect(readdirSync(folder).toSorted()).toEqual(['2026-11-22T100000.000Z', '2026-11-23T100000.000Z', 'export-state.json'])
+    expect(readdirSync(join(folder, '2026-11-22T100000.000Z')).toSorted()).toEqual(['Patient.ndjson', 'manifest.json'])
+  })
+
+  it('asks again for what the server could not export', async () => {
+    const server = await bulkServer(
+      answers(doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] }, later)),
+    )
+    const folder = newFolder()
+    await exported(server, folder, { sinceLast: true })
+    expect(await exported(server, folder, { sinceLast: true })).toMatchObject({ errors: ['Patient/3 is damaged'], warnings: ['hm'] })
+    expect(stateOf(folder)).toEqual({ transactionTime: TIME })
+    await exported(server, folder, { sinceLast: true })
+    expect(sinceOf(server)).toEqual([null, TIME, TIME])
+  })
+})
+
+describe('A job', () => {
+  it('that failed is told, and not gone on with', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [{ status: 500, body: outcome('fatal', 'exception', 'the disk is full') }],
+    })
+    const folder = newFolder()
+    await expect(exported(server, folder)).rejects.toThrow('The export failed: 500: the disk is full')
+    expect(await faultOf(exported(server, folder))).toBe('failed')
+    expect(server.times('GET', '/$export')).toBe(2)
+  })
+
+  it('that nobody takes is told with the reason', async () => {
+    const server = await bulkServer({ 'GET /$export': [{ status: 400, body: outcome('error', 'value', '_type names no type') }] })
+    await expect(exported(server, newFolder())).rejects.toThrow('The export is refused: 400: _type names no type')
+    expect(server.asked).toHaveLength(1)
+  })
+
+  it('of a server that cannot be reached any more is gone on with by the next run', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [...Array.from({ length: 4 }, () => ({ status: 502 })), doneWith(PATIENT_FILE)],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    })
+    const folder = newFolder()
+    expect(await faultOf(exported(server, folder))).toBe('unreachable')
+    const known: unknown[] = []
+    await exported(server, folder, { onJob: (link, isKnown) => known.push([link, isKnown]) })
+    expect(known).toEqual([[`${server.base}/export/1`, true]])
+    expect(server.times('GET', '/$export')).toBe(1)
+  })
+
+  it('that the server has forgotten, or that was asked for something else, is begun anew', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [...Array.from({ length: 8 }, () => ({ status: 502 })), { status: 404 }, doneWith({})],
+    })
+    const folder = newFolder()
+    expect(await faultOf(exported(server, folder))).toBe('unreachable')
+    expect(await faultOf(exported(server, folder, { wanted: { types: ['Device'] } }))).toBe('unreachable')
+    await exported(server, folder, { wanted: { types: ['Device'] } })
+    expect(server.asked.filter(({ url }) => url.includes('$export')).map(({ url }) => url)).toEqual([
+      '/fhir/$export',
+      '/fhir/$export?_type=Device',
+      '/fhir/$export?_type=Device',
+    ])
+  })
+
+  it.each([
+    [false, ['DELETE'], {}],
+    [true, [], { job: expect.anything() }],
+  ])('is taken back when somebody ends it, unless it is kept: %s', async (keep, deleted, state) => {
+    const ending = new AbortController()
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [{ status: 202, headers: { 'x-progress': '10%' } }],
+      'DELETE /export/1': [{ status: 202 }],
+    })
+    const folder = newFolder()
+    await expect(exported(server, folder, { keep, signal: ending.signal, onProgress: () => ending.abort() })).rejects.toThrow('aborted')
+    expect(server.asked.map(({ method }) => method).filter((method) => method === 'DELETE')).toEqual(deleted)
+    expect(stateOf(folder)).toEqual(state)
+  })
+})
+
+it('where nobody listens, that is told', async () => {
+  const server = { base: 'http://127.0.0.1:9/fhir', asked: [], times: () => 0 }
+  expect(await faultOf(exported(server, newFolder()))).toBe('unreachable')
+})
