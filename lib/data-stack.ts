@@ -7,6 +7,7 @@ import { Key } from 'aws-cdk-lib/aws-kms'
 import type { Domain } from 'aws-cdk-lib/aws-opensearchservice'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import type { Construct } from 'constructs'
+import { EXPORT_LOGS } from './export-files.ts'
 import { suppressInData } from './nag-suppressions.ts'
 import { Network } from './network.ts'
 import { resourceTable, stateTable } from './resource-table.ts'
@@ -41,14 +42,14 @@ export class DataStack extends Stack {
       terminationProtection: true,
       description: 'FHIR server: what lasts',
     })
-    const { access, capacity, search, stage, vpc } = settings
+    const { capacity, search, stage, vpc } = settings
     this.key = this.#key()
     this.resourceTable = resourceTable(this, this.key, capacity)
     this.stateTable = stateTable(this, this.key)
     this.logsBucket = this.#logsBucket(settings)
     this.bucket = this.#dataBucket()
     if (vpc !== undefined) {
-      const network = new Network(this, 'Network', vpc, access === 'token')
+      const network = new Network(this, 'Network', vpc)
       network.logTo(this.logsBucket)
       this.network = network
     }
@@ -76,17 +77,30 @@ export class DataStack extends Stack {
     key.addToResourcePolicy(
       statement('cloudwatch.amazonaws.com', ['kms:Decrypt', 'kms:GenerateDataKey'], { StringEquals: { 'aws:SourceAccount': account } }),
     )
+    // Which distribution it is, the policy of the bucket says: here that would be a circle.
+    const distributions = { 'aws:SourceArn': `arn:${partition}:cloudfront::${account}:distribution/*` }
+    key.addToResourcePolicy(statement('cloudfront.amazonaws.com', ['kms:Decrypt'], { ArnLike: distributions }))
     return key
   }
 
   /** Access logs cannot be written with a key of one's own. */
   #logsBucket({ logRetentionDays }: Settings): IBucket {
-    // The types of the library's classes do not fit its interfaces exactly.
-    return new Bucket(this, 'LogsBucket', {
+    const bucket = new Bucket(this, 'LogsBucket', {
       ...SAFE,
       encryption: BucketEncryption.S3_MANAGED,
       lifecycleRules: [{ expiration: Duration.days(logRetentionDays), noncurrentVersionExpiration: Duration.days(1) }],
-    }) as IBucket
+    })
+    // The bucket of export files is made later, and may not be named here.
+    bucket.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('logging.s3.amazonaws.com')],
+        actions: ['s3:PutObject'],
+        resources: [bucket.arnForObjects(`${EXPORT_LOGS}*`)],
+        conditions: { StringEquals: { 'aws:SourceAccount': this.account } },
+      }),
+    )
+    // The types of the library's classes do not fit its interfaces exactly.
+    return bucket as IBucket
   }
 
   /** overflow/: bodies too large for an item. queries/, tokens/: what links of searches refer to. aws/: records no function could take. */

@@ -1,12 +1,13 @@
 /**
- * CloudFront in front of the API: one address, TLS, and queries as API Gateway wants them. Nothing is cached.
- * The export's files will be a behaviour of their own, /export-files/*.
+ * CloudFront in front of the API: one address, TLS, and queries as API Gateway wants them; and in front of the files of exports. Nothing is
+ * cached.
  */
 import { Duration, Stack } from 'aws-cdk-lib'
 import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager'
 import {
   AllowedMethods,
+  type BehaviorOptions,
   CachePolicy,
   Distribution,
   FunctionCode,
@@ -25,14 +26,18 @@ import { ARecord, HostedZone, RecordTarget } from 'aws-cdk-lib/aws-route53'
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets'
 import { Construct } from 'constructs'
 import { CLIENT_ADDRESS } from '../lambdas/http/client-address.ts'
+import { FILES } from './export-files.ts'
 import { STAGE } from './fhir-api.ts'
 import { outcomeText } from './gateway-errors.ts'
 import { ORIGIN_SECRET, type OriginSecret } from './origin-secret.ts'
-import type { CustomDomain, Settings } from './settings.ts'
+import { type CustomDomain, originHere, type Settings } from './settings.ts'
+import { REFUSED } from './viewer-answer.ts'
 
 export type FrontProps = {
   readonly api: RestApi
   readonly settings: Settings
+  /** How export files are handed out. */
+  readonly files: BehaviorOptions
   /** What the API knows it by; absent: it is answered as anybody. */
   readonly secret?: OriginSecret
 }
@@ -46,14 +51,16 @@ const CACHED_ERRORS = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]
 export class FhirDistribution extends Construct {
   /** Without a slash at the end. */
   readonly baseUrl: string
+  /** Of links to export files: CloudFront's own address also where the server calls itself something else. */
+  readonly fileOrigin: string
   readonly distribution: Distribution
 
-  constructor(scope: Construct, id: string, { api, settings, secret }: FrontProps) {
+  constructor(scope: Construct, id: string, { api, settings, files, secret }: FrontProps) {
     super(scope, id)
     const { access, customDomain, stage, baseUrl } = settings
     const { region, urlSuffix } = Stack.of(this)
     // Not the address of the stage: functions are told the distribution's, and the stage depends on them.
-    const origin = new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, {
+    const apiOrigin = new HttpOrigin(`${api.restApiId}.execute-api.${region}.${urlSuffix}`, {
       protocolPolicy: OriginProtocolPolicy.HTTPS_ONLY,
       originSslProtocols: [OriginSslPolicy.TLS_V1_2],
       ...(secret === undefined ? {} : { customHeaders: { [ORIGIN_SECRET]: secret.sent } }),
@@ -62,7 +69,7 @@ export class FhirDistribution extends Construct {
       comment: `FHIR ${stage}`,
       httpVersion: HttpVersion.HTTP2_AND_3,
       defaultBehavior: {
-        origin,
+        origin: apiOrigin,
         allowedMethods: AllowedMethods.ALLOW_ALL,
         cachePolicy: CachePolicy.CACHING_DISABLED,
         originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
@@ -70,11 +77,14 @@ export class FhirDistribution extends Construct {
         compress: true,
         functionAssociations: [{ eventType: FunctionEventType.VIEWER_REQUEST, function: this.#viewerRequest(access === 'token') }],
       },
+      additionalBehaviors: { [FILES]: files },
       errorResponses: CACHED_ERRORS.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
       ...(customDomain === undefined ? {} : this.#named(customDomain)),
     })
     if (customDomain !== undefined) this.#record(customDomain)
-    this.baseUrl = baseUrl ?? `https://${customDomain?.name ?? this.distribution.distributionDomainName}/${STAGE}`
+    const origin = `https://${customDomain?.name ?? this.distribution.distributionDomainName}`
+    this.baseUrl = baseUrl ?? `${origin}/${STAGE}`
+    this.fileOrigin = originHere(baseUrl) ?? origin
   }
 
   #viewerRequest(givesTokens: boolean): ViewerFunction {
@@ -114,14 +124,7 @@ const viewerRequest = (givesTokens: boolean): string =>
 function encoded(text) {
   return text.replace(/[|{};]/g, function (character) { return '%' + character.charCodeAt(0).toString(16).toUpperCase() })
 }
-function refused(status, outcome) {
-  return {
-    statusCode: status,
-    headers: { 'content-type': { value: 'application/fhir+json; charset=utf-8' }, 'cache-control': { value: 'no-store' } },
-    body: { encoding: 'text', data: outcome }
-  }
-}
-function size(values) {
+${REFUSED}function size(values) {
   return Object.keys(values).reduce(function (sum, name) {
     var each = values[name]
     return (each.multiValue || [each]).reduce(function (some, one) { return some + name.length + one.value.length + 4 }, sum)

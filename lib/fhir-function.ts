@@ -30,6 +30,7 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
   'rebuild-step': 900,
   migrate: 300,
   'tend-keys': 60,
+  'link-key': 60,
 }
 
 export class FhirFunction extends Construct {
@@ -84,6 +85,7 @@ const WORKERS: Readonly<Record<Worker, true>> = {
   'rebuild-step': true,
   migrate: true,
   'tend-keys': true,
+  'link-key': true,
 }
 
 export const httpFunctions = ({ access }: Settings): readonly HttpFunction[] =>

@@ -21,7 +21,13 @@ export type AwsResources = {
   readonly searchDomainArn?: string
   /** ARN of the state machine; absent where it is not there yet. */
   readonly rebuildWorkflow?: string
+  /** ARNs, the newest first. */
+  readonly linkKeys?: readonly string[]
+  readonly links?: Links
 }
+
+/** What a link to an export file is made of. */
+export type Links = { readonly origin: string; readonly keyPairId: string; readonly keyId: string }
 
 export type Granted = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
 
@@ -58,6 +64,9 @@ const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', '
 
 /** By which the keys of a stage are known in KMS. */
 const STAGE_TAG = 'fhir-stage'
+
+/** Where there are none yet. */
+const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
 
 const GRANTS: Readonly<Record<PortName, Grant>> = {
   resources: (aws) => ({
@@ -134,6 +143,11 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
       statements: [...statements, onSigningKeys(aws, TENDED), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
     }
   },
+  'link-key': ({ linkKeys = [] }) => ({ environment: {}, statements: [allow(['kms:GetPublicKey'], [...linkKeys])] }),
+  links: ({ linkKeys = [], links: { origin, keyPairId, keyId } = NO_LINKS }) => ({
+    environment: { FHIR_EXPORT_ORIGIN: origin, FHIR_LINK_KEY: keyId, FHIR_LINK_KEY_PAIR: keyPairId },
+    statements: [allow(['kms:Sign'], linkKeys.slice(0, 1))],
+  }),
   workflow: ({ rebuildWorkflow = '' }) => ({
     environment: { FHIR_REBUILD_WORKFLOW: rebuildWorkflow },
     statements: [allow(['states:StartExecution'], [rebuildWorkflow])],

@@ -23,8 +23,7 @@ export class Network extends Construct {
   /** Of all functions. */
   readonly functions: ISecurityGroup
 
-  /** `signs`: functions ask KMS for signatures. */
-  constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings, signs: boolean) {
+  constructor(scope: Construct, id: string, { cidr, availabilityZones }: VpcSettings) {
     super(scope, id)
     this.vpc = new Vpc(this, 'Vpc', {
       ipAddresses: IpAddresses.cidr(cidr),
@@ -39,10 +38,10 @@ export class Network extends Construct {
       restrictDefaultSecurityGroup: false,
     }) as IVpc
     this.functions = new SecurityGroup(this, 'Functions', { vpc: this.vpc, description: 'The functions', allowAllOutbound: false })
-    this.functions.addEgressRule(Peer.anyIpv4(), Port.tcp(443), 'DynamoDB, S3, OpenSearch, Step Functions')
+    this.functions.addEgressRule(Peer.anyIpv4(), Port.tcp(443), 'DynamoDB, S3, OpenSearch, Step Functions, KMS')
     const endpoints = new SecurityGroup(this, 'Endpoints', { vpc: this.vpc, description: 'The endpoints', allowAllOutbound: false })
     endpoints.addIngressRule(this.functions, Port.tcp(443), 'The functions')
-    const called = { states: InterfaceVpcEndpointAwsService.STEP_FUNCTIONS, ...(signs ? { kms: InterfaceVpcEndpointAwsService.KMS } : {}) }
+    const called = { states: InterfaceVpcEndpointAwsService.STEP_FUNCTIONS, kms: InterfaceVpcEndpointAwsService.KMS }
     for (const [name, service] of Object.entries(called))
       this.vpc.addInterfaceEndpoint(name, { service, securityGroups: [endpoints], open: false })
   }

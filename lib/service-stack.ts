@@ -10,6 +10,7 @@ import type { FunctionName, HttpFunction } from '../lambdas/functions/functions.
 import type { Bundles } from './bundle.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
+import { ExportFiles } from './export-files.ts'
 import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, httpFunctions } from './fhir-function.ts'
 import { Firewall } from './firewall.ts'
@@ -45,7 +46,15 @@ export class ServiceStack extends Stack {
     const { api } = fhirApi
     const secret = settings.access === 'token' ? new OriginSecret(this, 'Origin', settings.originSecret, key) : undefined
     const firewall = new Firewall(this, 'Firewall', settings, secret)
-    const { baseUrl, distribution } = new FhirDistribution(this, 'Front', { api, settings, ...(secret === undefined ? {} : { secret }) })
+    const files = new ExportFiles(this, 'Exports', settings, { key, logs: data.logsBucket })
+    const linkKeys = files.linkKeys.map((each) => each.key.keyArn)
+    const { function: teller } = this.#function('link-key', { ...this.#aws(), linkKeys }, {})
+    const { behaviour, keyPairId } = files.behaviour(teller)
+    const { baseUrl, fileOrigin, distribution } = new FhirDistribution(this, 'Front', {
+      ...{ api, settings, files: behaviour },
+      ...(secret === undefined ? {} : { secret }),
+    })
+    const links = { origin: fileOrigin, keyPairId, keyId: files.linkKeys[0]!.key.keyId }
     // It accepts a new secret before that is sent.
     distribution.node.addDependency(firewall.webAcl)
     const told = { FHIR_BASE_URL: baseUrl }
@@ -54,7 +63,7 @@ export class ServiceStack extends Stack {
       environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
     })
     const { machine } = new RebuildWorkflow(this, 'Rebuild', step.function, key, settings)
-    const aws = { ...this.#aws(), rebuildWorkflow: machine.stateMachineArn }
+    const aws = { ...this.#aws(), rebuildWorkflow: machine.stateMachineArn, linkKeys, links }
 
     const indexer = this.#function('indexer', aws, {
       environment: { ...told, FHIR_STAGE: settings.stage },
@@ -85,6 +94,7 @@ export class ServiceStack extends Stack {
     this.#outputs({
       BaseUrl: baseUrl,
       ApiUrl: api.url,
+      ExportOrigin: fileOrigin,
       DistributionDomain: distribution.distributionDomainName,
       AlarmTopic: topic.topicArn,
     })

@@ -15,8 +15,13 @@ export type Settings = {
   readonly access: 'token' | 'iam' | 'open'
   /** With `token`: which secret CloudFront shows the API. One more and a deployment make another; the one before counts until the next. */
   readonly originSecret: number
+  /** Which key signs links to export files. One more and a deployment make another; links of the one before count until the next. */
+  readonly exportLinkKey: number
   readonly search: SearchSettings
-  /** What the server calls itself, without a slash at the end. Absent: the custom domain, else CloudFront's. */
+  /**
+   * What the server calls itself, without a slash at the end. Absent: the custom domain, else CloudFront's. Export files are downloaded there
+   * whatever the server calls itself.
+   */
   readonly baseUrl?: string
   readonly customDomain?: CustomDomain
   /** Absent: no VPC, and no costs for one. The domain is then reached over the internet, signed and over TLS. */
@@ -94,6 +99,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   'rebuild-step': 'worker',
   migrate: 'request',
   'tend-keys': 'light',
+  'link-key': 'light',
 }
 
 /** The event of a function has 6 MB, and carries a body as an escaped string. */
@@ -104,6 +110,7 @@ export const DEFAULTS: Settings = {
   region: 'us-east-1',
   access: 'iam',
   originSecret: 1,
+  exportLinkKey: 1,
   search: { kind: 'domain', size: 'demo' },
   capacity: {},
   logRetentionDays: 90,
@@ -127,7 +134,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }
-  const { stage, access, account, baseUrl, originSecret, service, concurrency, vpc } = settings
+  const { stage, access, account, baseUrl, originSecret, exportLinkKey, service, concurrency, vpc } = settings
   refuse(
     Object.keys(given).find((name) => !known.includes(name)),
     (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
@@ -155,6 +162,10 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
   )
   refuse(Number.isInteger(originSecret) && originSecret > 0 ? undefined : originSecret, () => 'originSecret is a whole number from 1 on')
+  refuse(
+    Number.isInteger(exportLinkKey) && exportLinkKey > 0 ? undefined : exportLinkKey,
+    () => 'exportLinkKey is a whole number from 1 on',
+  )
   refuse(
     vpc === undefined ? undefined : service.externalIssuers,
     () => '"externalIssuers" are not possible with "vpc": their keys are on the internet, to which there is no way',
@@ -185,6 +196,10 @@ function isBaseUrl(text: string): boolean {
   const { protocol, origin, username, password } = new URL(text)
   return username === '' && password === '' && (protocol === 'https:' || HERE.test(origin))
 }
+
+/** Of a stand-in for CloudFront on this machine, which answers at the base URL. */
+export const originHere = (baseUrl: string | undefined): string | undefined =>
+  baseUrl !== undefined && HERE.test(new URL(baseUrl).origin) ? new URL(baseUrl).origin : undefined
 
 const HERE = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/
 

@@ -39,6 +39,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/sqlite-grants': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/sqlite-rows': ['lambdas/ports', 'lambdas/adapters/sqlite-file', 'node:*'],
   'lambdas/adapters/https': ['lambdas/ports', 'node:*'],
+  'lambdas/adapters/cloudfront': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/filesystem': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'node:*'],

@@ -11,7 +11,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
  * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
- * with.
+ * with. links: signs links to export files. link-key: reads the public half of the key that does.
  */
 export type PortName =
   | 'resources'
@@ -36,6 +36,8 @@ export type PortName =
   | 'grants'
   | 'signing'
   | 'keys'
+  | 'links'
+  | 'link-key'
 
 export type HttpFunction =
   | 'read'
@@ -58,9 +60,9 @@ export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'au
 
 /**
  * `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment,
- * `tend-keys` when a stage is made and every day.
+ * `tend-keys` when a stage is made and every day, `link-key` when it is made.
  */
-export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migrate' | 'tend-keys'
+export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migrate' | 'tend-keys' | 'link-key'
 
 export type FunctionName = HttpFunction | Worker
 
@@ -93,6 +95,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'rebuild-step': ['resources', 'rebuilding', 'definitions'],
   migrate: ['definitions', 'workflow', 'seal'],
   'tend-keys': ['keys'],
+  'link-key': ['link-key'],
 }
 
 const OF_TOKENS: ReadonlySet<FunctionName> = new Set(['discovery', 'token', 'introspect', 'revoke', 'authorize', 'tend-keys'])

@@ -71,6 +71,11 @@ export const PLACES = [
   setting('searchSigning', ['sigv4', 'none'], 'sigv4', 'how requests to OpenSearch are signed'),
   setting('searchPrefix', 'text', 'fhir', 'what the names of its indices begin with'),
   setting('rebuildWorkflow', 'text', '', 'the ARN of the state machine that makes documents again'),
+  setting('exportBucket', 'text', '', 'the S3 bucket of export files'),
+  setting('exportOrigin', 'text', '', 'where export files are downloaded from: the origin of CloudFront, without a slash at the end'),
+  setting('exportWorkflow', 'text', '', 'the ARN of the state machine that writes exports'),
+  setting('linkKey', 'text', '', 'the key of KMS that signs links to export files'),
+  setting('linkKeyPair', 'text', '', 'the id CloudFront knows that key by'),
   setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
 ] as const satisfies readonly Setting[]
 

@@ -11,16 +11,24 @@ export type CustomResourceEvent = {
   readonly RequestId: string
   readonly LogicalResourceId: string
   readonly PhysicalResourceId?: string
+  /** As the template says them. */
+  readonly ResourceProperties?: Properties
 }
 
-/** `deploy`: at creation and at each update. `remove`: at the deletion, which else leaves everything as it is. */
+export type Properties = Readonly<Record<string, string>>
+
+/**
+ * `deploy`: at creation and at each update; what it gives are the attributes of the resource. `remove`: at the deletion, which else leaves
+ * everything as it is.
+ */
 export const customResource =
-  (deploy: () => Promise<void>, remove: () => Promise<void> = async () => undefined) =>
+  (deploy: (properties: Properties) => Promise<unknown>, remove: () => Promise<void> = async () => undefined) =>
   async (event: CustomResourceEvent): Promise<void> => {
     const { RequestType, ResponseURL, StackId, RequestId, LogicalResourceId, PhysicalResourceId = LogicalResourceId } = event
-    let answer: object = { Status: 'SUCCESS' }
+    let answer: object
     try {
-      await (RequestType === 'Delete' ? remove() : deploy())
+      const Data = await (RequestType === 'Delete' ? remove() : deploy(event.ResourceProperties ?? {}))
+      answer = { Status: 'SUCCESS', ...(Data === undefined ? {} : { Data }) }
     } catch (error) {
       report(error, RequestId)
       answer = { Status: 'FAILED', Reason: `${(error as Error).name}: see the log of the function` }

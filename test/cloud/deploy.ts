@@ -26,9 +26,11 @@ const ACCOUNT = '000000000000'
 const TEMPLATES = 'templates'
 const PATIENCE = 120_000
 
-/** What MiniStack does not take. Nothing in the templates refers to these; each left out is told to `report`. */
+/** What MiniStack does not take; each left out is told to `report`. What refers to one is given its logical id. */
 const LEFT_OUT: readonly { readonly type: string; readonly when?: (properties: Tree) => boolean; readonly reason: string }[] = [
   { type: 'AWS::WAFv2::WebACLAssociation', reason: 'not known' },
+  { type: 'AWS::CloudFront::PublicKey', reason: 'not known' },
+  { type: 'AWS::CloudFront::KeyGroup', reason: 'not known' },
   { type: 'AWS::CloudWatch::Alarm', when: ({ Metrics }) => Metrics !== undefined, reason: 'no alarms on metric math' },
 ]
 
@@ -103,7 +105,15 @@ function takable(template: Tree, without: readonly string[], report: (line: stri
   })
   const names = new Set(resources.map(([name]) => name))
   const taken = resources.map(([name, { DependsOn, ...resource }]) => [name, { ...resource, DependsOn: remaining(DependsOn, names) }])
-  return { ...template, Resources: Object.fromEntries(taken) }
+  return named({ ...template, Resources: Object.fromEntries(taken) }, (id) => Object.hasOwn(template.Resources, id) && !names.has(id))
+}
+
+/** References to what is left out become its logical id. */
+function named(tree: Tree, isLeftOut: (id: string) => boolean): Tree {
+  if (typeof tree !== 'object' || tree === null) return tree
+  if (Array.isArray(tree)) return tree.map((each) => named(each, isLeftOut))
+  if (typeof tree.Ref === 'string' && isLeftOut(tree.Ref)) return tree.Ref
+  return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, named(value, isLeftOut)]))
 }
 
 /** Nothing waits for what is not there. */

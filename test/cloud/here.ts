@@ -11,7 +11,7 @@ import { type Recorder, startRecorder } from './recorder.ts'
 /** What would call the functions where they are deployed. */
 export const CALLERS = [
   ...['AWS::Lambda::EventSourceMapping', 'AWS::Events::Rule', 'AWS::Scheduler::Schedule'],
-  ...['Custom::FhirMigration', 'Custom::FhirSigningKeys'],
+  ...['Custom::FhirMigration', 'Custom::FhirSigningKeys', 'Custom::FhirLinkKey'],
 ]
 
 export type Here = {

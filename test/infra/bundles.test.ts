@@ -48,6 +48,8 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   grants: ['dynamodb'],
   signing: ['dynamodb', 'kms'],
   keys: ['dynamodb', 'kms'],
+  links: ['cloudfront'],
+  'link-key': ['kms'],
 }
 
 describe('the code of a function', () => {
@@ -125,9 +127,9 @@ describe('a function that starts', () => {
     })
   })
 
-  it('asks KMS for signatures in one function only, which holds no resources', () => {
+  it('carries the client of KMS only where there is no other way: who signs, and who tells of keys', () => {
     const carriers = names.filter((name) => sourcesOf(name).some((source) => source.includes('@aws-sdk/client-kms/')))
-    expect(carriers.sort()).toEqual(['tend-keys', 'token'])
+    expect(carriers.sort()).toEqual(['link-key', 'tend-keys', 'token'])
   })
 
   it('answers nobody without a token where tokens are wanted', () => {

@@ -35,6 +35,8 @@ export const ARNS = {
   SearchDomain: `arn:aws:es:${PLACE}:domain/SearchDomain`,
   Key: `arn:aws:kms:${PLACE}:key/Key`,
   RebuildMachine: `arn:aws:states:${PLACE}:stateMachine:RebuildMachine`,
+  ExportsBucket: 'arn:aws:s3:::ExportsBucket',
+  ExportsLinkKey1: `arn:aws:kms:${PLACE}:key/ExportsLinkKey1`,
 } as const
 
 export const allowed = (template: Template, functionName: string, call: Call): boolean =>

@@ -192,11 +192,16 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   blobs: ['FHIR_BUCKET'],
   workflow: ['FHIR_REBUILD_WORKFLOW'],
   keys: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
+  links: ['FHIR_EXPORT_ORIGIN', 'FHIR_LINK_KEY', 'FHIR_LINK_KEY_PAIR'],
+  'link-key': [],
 }
+
+/** Of those that are asked before there is an address: CloudFront waits for what they tell. */
+const BEFORE: ReadonlySet<string> = new Set(['link-key'])
 
 const placesOf = (name: FunctionName, access: string): string[] => [
   ...new Set([
-    'FHIR_BASE_URL',
+    ...(BEFORE.has(name) ? [] : ['FHIR_BASE_URL']),
     ...portsOfStage(name, access).flatMap((port) => PLACES_OF[port] ?? ['FHIR_STATE_TABLE']),
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
     ...(name === 'indexer' ? ['FHIR_STAGE'] : []),
@@ -609,9 +614,10 @@ const fitsRoute = (path: string, route: string): boolean => shapeOf(path) === sh
 const shapeOf = (path: string): string => path.replace(/\{\w+\}|\*/g, '{}')
 
 describe('what is in front', () => {
-  const [viewer] = Object.values(ofType(demo.service, 'AWS::CloudFront::Function'))
-  const [viewerOfTokens] = Object.values(ofType(tokens.service, 'AWS::CloudFront::Function'))
-  const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer!): Tree => {
+  const viewerOf = ({ service }: Synthesized): Tree =>
+    Object.entries(ofType(service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Front'))![1]
+  const [viewer, viewerOfTokens] = [viewerOf(demo), viewerOf(tokens)]
+  const asked = (uri: string, querystring: object = {}, headers: object = {}, { FunctionCode } = viewer): Tree => {
     const request = { uri, querystring, headers: { 'true-client-ip': { value: 'made up' }, ...headers } }
     return runInNewContext(`${FunctionCode}; handler(event)`, { event: { request, viewer: { ip: '192.0.2.1' } } })
   }
@@ -635,7 +641,7 @@ describe('what is in front', () => {
   })
 
   it('finds what clients of the authorization server look for at the root, where there is one', () => {
-    const found = (uri: string) => asked(uri, {}, {}, viewerOfTokens!)
+    const found = (uri: string) => asked(uri, {}, {}, viewerOfTokens)
     for (const name of ['smart-configuration', 'openid-configuration', 'oauth-authorization-server']) {
       for (const end of ['', '/fhir']) expect(found(`/.well-known/${name}${end}`).uri).toBe(`/fhir/.well-known/${name}`)
     }
@@ -796,7 +802,8 @@ describe('a deployment', () => {
     const idOf = (name: string) =>
       Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
     for (const name of ['indexer', 'settle-transactions', 'rebuild-step', 'migrate']) expect(migration.DependsOn).toContain(idOf(name))
-    for (const name of names.filter((each) => !['indexer', 'settle-transactions', 'rebuild-step', 'migrate'].includes(each))) {
+    const before = ['indexer', 'settle-transactions', 'rebuild-step', 'migrate', 'link-key']
+    for (const name of names.filter((each) => !before.includes(each))) {
       expect([name, Resources[idOf(name)].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
     }
   })

@@ -75,6 +75,11 @@ describe('a function that is a resource of the stack', () => {
     )
   })
 
+  it('is told what the template says of it, and tells what others of the stack may refer to', async () => {
+    await customResource(async ({ KeyId }) => ({ Pem: `of ${KeyId}` }))({ ...event('Create'), ResourceProperties: { KeyId: 'k1' } })
+    expect(answers[0]!.body).toMatchObject({ Status: 'SUCCESS', Data: { Pem: 'of k1' } })
+  })
+
   it('answers too when it fails, or the deployment would hang', async () => {
     await customResource(() => Promise.reject(new TypeError('Sentinel')))(event('Create'))
     expect(answers[0]!.body).toMatchObject({ Status: 'FAILED', Reason: 'TypeError: see the log of the function' })

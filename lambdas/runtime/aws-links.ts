@@ -1,0 +1,15 @@
+/** The cloud home's links to export files: signed by KMS, for CloudFront. */
+import { CloudFrontExportUrls } from '../adapters/cloudfront/export-urls.ts'
+import { publicKeyPem } from '../adapters/kms/public-key.ts'
+import { blobOf } from '../export/job.ts'
+import type { ExportUrlSigner } from '../ports/export-urls.ts'
+import { places } from './aws.ts'
+import { once } from './once.ts'
+
+export const exportUrls: () => ExportUrlSigner = /* @__PURE__ */ once(() => {
+  const { exportOrigin: origin, linkKey: keyId, linkKeyPair: keyPairId } = places()
+  return new CloudFrontExportUrls({ origin, keyId, keyPairId, pathOf: ({ job, file }) => `/${blobOf(job, file)}` })
+})
+
+/** Of the key with this id: what CloudFront verifies links with. */
+export const linkKeyPem = (keyId: string): Promise<string> => publicKeyPem(keyId)

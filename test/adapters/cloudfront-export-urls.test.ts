@@ -1,0 +1,88 @@
+/** Links to export files, judged as CloudFront judges them: test/fixtures/cloudfront.ts. */
+import { CreateKeyCommand, KMSClient } from '@aws-sdk/client-kms'
+import { describe, expect, it } from '@jest/globals'
+import { CloudFrontExportUrls } from '../../lambdas/adapters/cloudfront/export-urls.ts'
+import { publicKeyPem } from '../../lambdas/adapters/kms/public-key.ts'
+import { type Judged, judged } from '../fixtures/cloudfront.ts'
+import { kmsInMemory } from '../fixtures/kms.ts'
+
+const NOW = Date.UTC(2026, 0, 31, 12)
+const DAY = 86_400_000
+const ORIGIN = 'https://d1.cloudfront.net'
+
+kmsInMemory()
+const client = new KMSClient({ region: 'us-east-1' })
+
+async function newKey() {
+  const { KeyMetadata } = await client.send(new CreateKeyCommand({ KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY' }))
+  const keyId = KeyMetadata!.KeyId!
+  // The first question comes before the key is known everywhere.
+  await publicKeyPem(keyId, client).catch(() => undefined)
+  return { keyId, pem: await publicKeyPem(keyId, client) }
+}
+
+const pathOf = ({ job, file }: { readonly job: string; readonly file: string }): string => `/exports/${job}/files/${file}.ndjson`
+
+async function linking(keyPairId = 'K1') {
+  const { keyId, pem } = await newKey()
+  const urls = new CloudFrontExportUrls({ origin: ORIGIN, pathOf, keyId, keyPairId, client })
+  return { urls, keys: { [keyPairId]: pem } }
+}
+
+const PASSED: Judged = { kind: 'passed' }
+const file = (client: string) => ({ job: 'job-1', file: 'Patient', client })
+
+describe('a link to an export file', () => {
+  it('names the object of the bucket, its client and the instant it ends, and opens the file until then', async () => {
+    const { urls, keys } = await linking()
+    const url = await urls.sign(file('reporting'), NOW + 7 * DAY + 999)
+    const { pathname, searchParams } = new URL(url)
+    expect(pathname).toBe('/exports/job-1/files/Patient.ndjson')
+    expect([searchParams.get('client'), searchParams.get('Expires')]).toEqual(['reporting', String((NOW + 7 * DAY) / 1_000)])
+    const at = (now: number) => judged(url, { keys, now: () => now })
+    expect([at(NOW), at(NOW + 7 * DAY - 1)]).toEqual([PASSED, PASSED])
+    expect(at(NOW + 7 * DAY)).toEqual({ kind: 'refused', why: 'expired' })
+  })
+
+  it.each(['arn:aws:sts::1:assumed-role/a/b+c', 'app@auth.example.org/realms/a', 'a client & more=1'])(
+    'is for a client whose id is %s',
+    async (id) => {
+      const { urls, keys } = await linking()
+      const url = await urls.sign(file(id), NOW + DAY)
+      expect(judged(url, { keys, now: () => NOW })).toEqual(PASSED)
+      expect(new URL(url).searchParams.get('client')).toBe(id)
+      // As clients send it that take addresses apart and put them together.
+      expect(judged(new URL(url).href, { keys, now: () => NOW })).toEqual(PASSED)
+    },
+  )
+
+  it.each<[string, (url: string) => string]>([
+    ['another file', (url) => url.replace('Patient.ndjson', 'Observation.ndjson')],
+    ['another job', (url) => url.replace('job-1', 'job-2')],
+    ['another client', (url) => url.replace('client=reporting', 'client=other')],
+    ['no client', (url) => url.replace('client=reporting&', '')],
+    ['a second client', (url) => url.replace('&Expires', '&client=other&Expires')],
+    ['another time', (url) => url.replace(/Expires=(\d+)/, (_, seconds) => `Expires=${Number(seconds) + 1}`)],
+    ['another place', (url) => url.replace('d1.', 'd2.')],
+    ['another signature', (url) => url.replace(/Signature=(.)/, (_, first) => `Signature=${first === 'A' ? 'B' : 'A'}`)],
+    ['another algorithm', (url) => url.replace('Hash-Algorithm=SHA256', 'Hash-Algorithm=SHA1')],
+  ])('does not open %s', async (_, tamper) => {
+    const { urls, keys } = await linking()
+    const url = await urls.sign(file('reporting'), NOW + DAY)
+    expect(tamper(url)).not.toBe(url)
+    expect(judged(tamper(url), { keys, now: () => NOW }).kind).toBe('refused')
+  })
+
+  it('that another key signed opens nothing, also under the name of this one', async () => {
+    const [{ keys }, { urls }] = [await linking(), await linking()]
+    expect(judged(await urls.sign(file('a'), NOW + DAY), { keys, now: () => NOW })).toEqual({ kind: 'refused', why: 'AccessDenied' })
+  })
+
+  it('goes on opening while its key is one of two, and no longer', async () => {
+    const [before, after] = [await linking('K1'), await linking('K2')]
+    const [old, young] = [await before.urls.sign(file('a'), NOW + DAY), await after.urls.sign(file('a'), NOW + DAY)]
+    const within = (keys: Readonly<Record<string, string>>) => [old, young].map((url) => judged(url, { keys, now: () => NOW }).kind)
+    expect(within({ ...before.keys, ...after.keys })).toEqual(['passed', 'passed'])
+    expect(within(after.keys)).toEqual(['refused', 'passed'])
+  })
+})

@@ -1,0 +1,162 @@
+/** Where export files are and who is handed them: the bucket, its keys, CloudFront. */
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from '@jest/globals'
+import { blobOf } from '../../lambdas/export/job.ts'
+import { settingsOf } from '../../lib/settings.ts'
+import { ofType, synthesized, type Tree } from './assembly.ts'
+import { ARNS, allowed } from './iam.ts'
+
+const OTHERS = [
+  {
+    issuer: 'https://auth.example.org/realms/a',
+    audience: 'https://fhir.example.org/fhir',
+    jwksUri: 'https://auth.example.org/keys',
+    tenants: ['default'],
+    scopes: 'system/*.rs',
+    claims: { client: 'azp' },
+  },
+]
+
+const { first, second, third, named, local } = synthesized({
+  first: { access: 'token', account: '111111111111', service: { externalIssuers: JSON.stringify(OTHERS) } },
+  second: { access: 'token', account: '111111111111', exportLinkKey: 2 },
+  third: { access: 'iam', exportLinkKey: 3 },
+  named: {
+    baseUrl: 'https://proxy.example.org/fhir',
+    customDomain: {
+      name: 'fhir.example.org',
+      certificateArn: 'arn:aws:acm:us-east-1:111111111111:certificate/1',
+      hostedZone: { id: 'Z1', name: 'example.org' },
+    },
+  },
+  local: { access: 'open', baseUrl: 'http://127.0.0.1:8080/fhir', search: { endpoint: 'http://127.0.0.1:9200' } },
+})
+
+const only = (template: Tree, type: string): Tree => {
+  const [one, ...others] = Object.values(ofType(template, type))
+  expect(others).toEqual([])
+  return one
+}
+const distributionOf = ({ service }: { readonly service: Tree }): Tree => only(service, 'AWS::CloudFront::Distribution').DistributionConfig
+const idsOf = (template: Tree, type: string): readonly string[] => Object.keys(ofType(template, type))
+
+describe('the bucket of export files', () => {
+  const bucket = only(first.service, 'AWS::S3::Bucket')
+
+  it('is shown to nobody, encrypted with the key of the stage, and keeps no versions', () => {
+    expect(Object.values(bucket.PublicAccessBlockConfiguration)).toEqual([true, true, true, true])
+    const { ServerSideEncryptionByDefault: by } = bucket.BucketEncryption.ServerSideEncryptionConfiguration[0]
+    expect([by.SSEAlgorithm, JSON.stringify(by.KMSMasterKeyID)]).toEqual(['aws:kms', expect.stringContaining('ImportValue')])
+    expect(bucket.VersioningConfiguration).toBeUndefined()
+  })
+
+  it('forgets files after 18 days and unfinished uploads after one', () =>
+    expect(bucket.LifecycleConfiguration.Rules).toEqual([
+      { Status: 'Enabled', ExpirationInDays: 18, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 } },
+    ]))
+
+  it('is read by the distribution of the stage only, over TLS', () => {
+    const statements: Tree[] = only(first.service, 'AWS::S3::BucketPolicy').PolicyDocument.Statement
+    const allowing = statements.filter(({ Effect }) => Effect === 'Allow')
+    expect(allowing.map(({ Action, Principal }) => [Action, Principal])).toEqual([
+      ['s3:GetObject', { Service: 'cloudfront.amazonaws.com' }],
+    ])
+    const [id] = idsOf(first.service, 'AWS::CloudFront::Distribution')
+    expect(JSON.stringify(allowing[0]!.Condition.StringEquals['AWS:SourceArn'])).toContain(`:distribution/",{"Ref":"${id}"}`)
+    const denied = statements.filter(({ Effect }) => Effect === 'Deny').map(({ Condition }) => Condition)
+    expect(denied).toContainEqual({ Bool: { 'aws:SecureTransport': 'false' } })
+  })
+
+  it('is decrypted for distributions of the account, which the key cannot name one by one', () => {
+    const statements: Tree[] = only(first.data, 'AWS::KMS::Key').KeyPolicy.Statement
+    const found = statements.filter(({ Principal }) => Principal.Service === 'cloudfront.amazonaws.com')
+    expect(found.map(({ Action, Condition }) => [Action, JSON.stringify(Condition)])).toEqual([
+      ['kms:Decrypt', expect.stringMatching(/ArnLike.*aws:SourceArn.*cloudfront::111111111111:distribution\/\*/)],
+    ])
+  })
+})
+
+describe('links', () => {
+  it('are looked at where files are, and nowhere else', () => {
+    const { CacheBehaviors, DefaultCacheBehavior, Origins } = distributionOf(first)
+    expect(DefaultCacheBehavior.TrustedKeyGroups).toBeUndefined()
+    const [files, ...others] = CacheBehaviors as Tree[]
+    expect(others).toEqual([])
+    expect(files).toMatchObject({
+      AllowedMethods: ['GET', 'HEAD'],
+      // AWS's own: Managed-CachingDisabled.
+      CachePolicyId: '4135ea2d-6df8-44a3-9df3-4b5a84be39ad',
+      ViewerProtocolPolicy: 'https-only',
+      TrustedKeyGroups: [{ Ref: idsOf(first.service, 'AWS::CloudFront::KeyGroup')[0] }],
+    })
+    const pattern = new RegExp(`^${String(files!.PathPattern).replaceAll('*', '.*')}$`)
+    expect(pattern.test(`/${blobOf('job', 'Patient')}`)).toBe(true)
+    for (const path of ['/exports/job/tails/1', '/fhir/export/job', '/exports/']) expect([path, pattern.test(path)]).toEqual([path, false])
+    const origin = Origins.find(({ Id }: Tree) => Id === files!.TargetOriginId)
+    expect(origin.OriginPath ?? '').toBe('')
+    const control = only(first.service, 'AWS::CloudFront::OriginAccessControl').OriginAccessControlConfig
+    expect(control).toMatchObject({ OriginAccessControlOriginType: 's3', SigningBehavior: 'always', SigningProtocol: 'sigv4' })
+  })
+
+  it('are signed with keys of KMS, whose public halves CloudFront is told by a function', () => {
+    const linkKeys = Object.entries(ofType(first.service, 'AWS::KMS::Key'))
+    expect(linkKeys.map(([, { KeySpec, KeyUsage }]) => [KeySpec, KeyUsage])).toEqual([['RSA_2048', 'SIGN_VERIFY']])
+    const [told] = Object.entries(ofType(first.service, 'Custom::FhirLinkKey'))
+    expect(told![1].KeyId).toEqual({ Ref: linkKeys[0]![0] })
+    const { EncodedKey } = only(first.service, 'AWS::CloudFront::PublicKey').PublicKeyConfig
+    expect(EncodedKey).toEqual({ 'Fn::GetAtt': [told![0], 'Pem'] })
+    const key = { resource: ARNS.ExportsLinkKey1 }
+    expect(allowed(first.service, 'link-key', { action: 'kms:GetPublicKey', ...key })).toBe(true)
+    expect(allowed(first.service, 'link-key', { action: 'kms:Sign', ...key })).toBe(false)
+  })
+
+  it('get another key by the setting, and those of the key before it count until the next', () => {
+    const numbers = (stacks: typeof first): readonly string[] =>
+      idsOf(stacks.service, 'AWS::CloudFront::PublicKey').map((id) => /(\d)[\dA-F]{8}$/.exec(id)![1]!)
+    expect([first, second, third].map(numbers)).toEqual([['1'], ['2', '1'], ['3', '2']])
+    const { Items } = only(second.service, 'AWS::CloudFront::KeyGroup').KeyGroupConfig
+    expect(Items.map(({ Ref }: Tree) => Ref)).toEqual(idsOf(second.service, 'AWS::CloudFront::PublicKey'))
+    for (const exportLinkKey of [0, 1.5]) expect(() => settingsOf({ exportLinkKey })).toThrow('exportLinkKey is a whole number from 1 on')
+  })
+})
+
+describe('who sends an access token with a link', () => {
+  const code = Object.entries(ofType(first.service, 'AWS::CloudFront::Function')).find(([id]) => id.startsWith('Exports'))![1].FunctionCode
+  const uri = '/exports/job/files/Patient.ndjson'
+  const asked = (authorization: string | undefined, querystring: object): Tree => {
+    const headers = authorization === undefined ? {} : { authorization: { value: authorization } }
+    return runInNewContext(`${code}; handler(event)`, { event: { request: { uri, querystring, headers } }, Buffer })
+  }
+  const encoded = (claims: object): string => Buffer.from(JSON.stringify(claims)).toString('base64url')
+  const bearer = (claims: object): string => `Bearer ${encoded({ alg: 'RS256' })}.${encoded(claims)}.sig`
+  const client = (value: string) => ({ client: { value } })
+
+  it.each<[string, string | undefined, string]>([
+    ['no token', undefined, 'a'],
+    ['credentials of another kind', 'AWS4-HMAC-SHA256 Credential=x', 'a'],
+    ['its own token', bearer({ client_id: 'a' }), 'a'],
+    ['its own token, in the way of some', bearer({ client_id: 'a' }).replace('Bearer', 'bearer '), 'a'],
+    ['a token of another issuer', bearer({ iss: OTHERS[0]!.issuer, azp: 'app', client_id: 'b' }), 'app%40auth.example.org%2Frealms%2Fa'],
+  ])('gets the file with %s', (_, authorization, id) => expect(asked(authorization, client(id))).toMatchObject({ uri }))
+
+  it.each<[string, string, object]>([
+    ["another client's", bearer({ client_id: 'b' }), client('a')],
+    ['one that names no client', bearer({}), client('undefined')],
+    ['one that is none', 'Bearer garbage', client('a')],
+    ['one of an issuer whose clients are called as ours', bearer({ iss: OTHERS[0]!.issuer, azp: 'a', client_id: 'a' }), client('a')],
+    ['one for a link that names nobody', bearer({ client_id: 'a' }), {}],
+    ['one for a link that names two', bearer({ client_id: 'a' }), { client: { value: 'a', multiValue: [{ value: 'a' }, { value: 'b' }] } }],
+  ])('is refused with %s', (_, authorization, querystring) => {
+    const { statusCode, body } = asked(authorization, querystring)
+    expect([statusCode, JSON.parse(body.data)]).toMatchObject([403, { resourceType: 'OperationOutcome', issue: [{ code: 'forbidden' }] }])
+  })
+})
+
+describe('the address of export files', () => {
+  it("is CloudFront's own, whatever the server calls itself, but where engines stand in for it", () => {
+    // Told to who signs links.
+    expect(named.service.Outputs.ExportOrigin.Value).toBe('https://fhir.example.org')
+    expect(local.service.Outputs.ExportOrigin.Value).toBe('http://127.0.0.1:8080')
+    expect(JSON.stringify(first.service.Outputs.ExportOrigin.Value)).toContain('DomainName')
+  })
+})
