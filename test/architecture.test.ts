@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto', 'node:http'],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   // Bulk export: what is asked for, the job, its steps.
-  'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access'],
+  'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535'],
   'lambdas/http': [
     'lambdas/fhir',
     'lambdas/search',

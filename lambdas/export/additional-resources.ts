@@ -1,0 +1,54 @@
+/** Which resources an export takes along because others refer to them. Specification 2.8; paths: https://www.rfc-editor.org/rfc/rfc9535 */
+import parsePath from 'jsonpath-rfc9535/parser'
+import { isElement } from '../fhir/resource.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
+import defaults from './additional-resources.json' with { type: 'json' }
+
+export type AdditionalResource = {
+  readonly allowedForGroupExport: boolean
+  readonly allowedForPatientExport: boolean
+  /** Leads to references in the referencing resource, or to their texts. */
+  readonly path: string
+  readonly resourceTypes: readonly string[]
+}
+
+/** By the type of the resource that refers. */
+export type AdditionalResources = Readonly<Record<string, readonly AdditionalResource[]>>
+
+/** In exports of groups: where the types of these refer to Medication, Location, Organization and Practitioner. */
+export const DEFAULT_ADDITIONAL_RESOURCES: AdditionalResources = defaults
+
+/** `name`: of the setting. RangeError that names the place. */
+export function parseAdditionalResources(value: unknown, name: string): AdditionalResources {
+  if (!isElement(value)) throw new RangeError(`${name} must be a JSON object: rules by the type of the resource that refers`)
+  for (const [type, rules] of Object.entries(value)) {
+    if (!isResourceType(type)) throw new RangeError(`${name}.${type} is no resource type of R4`)
+    if (!Array.isArray(rules)) throw new RangeError(`${name}.${type} must be an array of rules`)
+    for (const [i, rule] of rules.entries()) checkRule(rule, `${name}.${type}[${i}]`)
+  }
+  return value as AdditionalResources
+}
+
+const FIELDS = ['allowedForGroupExport', 'allowedForPatientExport', 'path', 'resourceTypes']
+
+function checkRule(rule: unknown, place: string): void {
+  if (!isElement(rule)) throw new RangeError(`${place} must be an object with ${FIELDS.join(', ')}`)
+  const unknown = Object.keys(rule).find((field) => !FIELDS.includes(field))
+  if (unknown !== undefined) throw new RangeError(`${place}.${unknown} is not known: a rule has ${FIELDS.join(', ')}`)
+  for (const field of ['allowedForGroupExport', 'allowedForPatientExport'])
+    if (typeof rule[field] !== 'boolean') throw new RangeError(`${place}.${field} must be true or false`)
+  checkPath(rule.path, `${place}.path`)
+  const types: unknown = rule.resourceTypes
+  if (!Array.isArray(types) || types.length === 0) throw new RangeError(`${place}.resourceTypes must be an array of resource types`)
+  const wrong = types.findIndex((type) => typeof type !== 'string' || !isResourceType(type))
+  if (wrong !== -1) throw new RangeError(`${place}.resourceTypes[${wrong}] is no resource type of R4`)
+}
+
+function checkPath(path: unknown, place: string): void {
+  if (typeof path !== 'string') throw new RangeError(`${place} must be a JSONPath, as $.subject.reference`)
+  try {
+    parsePath(path)
+  } catch (error) {
+    throw new RangeError(`${place} is no JSONPath: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * Keys that writers of an export meet and do not write themselves, in blobs of the job: in 64 buckets by the hash of the key, so that of all
+ * writers' blobs each collector reads its buckets and no more. A blob is where its buckets end (64 numbers of 32 bits, little-endian, counted
+ * from the end of this head), then the keys, `Type/id` and a line feed each, bucket by bucket.
+ */
+import type { BlobStore } from '../ports/blob-store.ts'
+import { hashOf } from '../ports/hash-of.ts'
+
+export const BUCKETS = 64
+
+/** Of the 64: from, up to and without. */
+export type Buckets = readonly [from: number, to: number]
+
+const HEAD = BUCKETS * Uint32Array.BYTES_PER_ELEMENT
+/** Bytes that are read at first: most blobs are smaller. */
+const FIRST = 65_536
+
+/** `keys`: each once. `blob`: a name that is used once. */
+export async function putKeys(blobs: Pick<BlobStore, 'put'>, blob: string, keys: Iterable<string>): Promise<void> {
+  const buckets = Array.from({ length: BUCKETS }, (): string[] => [])
+  for (const key of keys) buckets[bucketOf(key)]!.push(`${key}\n`)
+  const texts = buckets.map((bucket) => Buffer.from(bucket.join('')))
+  const head = Buffer.alloc(HEAD)
+  let end = 0
+  for (const [i, { length }] of texts.entries()) {
+    end += length
+    head.writeUInt32LE(end, i * Uint32Array.BYTES_PER_ELEMENT)
+  }
+  await blobs.put(blob, { bytes: Buffer.concat([head, ...texts]), contentType: 'application/octet-stream' })
+}
+
+/** The keys of some buckets of a blob. Error where there is none. */
+export async function keysIn(blobs: Pick<BlobStore, 'get'>, blob: string, [from, to]: Buckets): Promise<readonly string[]> {
+  const first = await bytesOf(blobs, blob, [0, FIRST])
+  const start = HEAD + (from === 0 ? 0 : first.readUInt32LE((from - 1) * 4))
+  const end = HEAD + first.readUInt32LE((to - 1) * 4)
+  if (start === end) return []
+  const bytes = end <= first.length ? first.subarray(start, end) : await bytesOf(blobs, blob, [start, end])
+  return bytes.toString('latin1', 0, bytes.length - 1).split('\n')
+}
+
+async function bytesOf(blobs: Pick<BlobStore, 'get'>, key: string, range: readonly [number, number]): Promise<Buffer> {
+  const blob = await blobs.get(key, range)
+  if (blob === undefined) throw new Error('what writers of an export have met is not there')
+  return Buffer.from(blob.bytes.buffer, blob.bytes.byteOffset, blob.bytes.length)
+}
+
+const bucketOf = (key: string): number => hashOf(key) % BUCKETS

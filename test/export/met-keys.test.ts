@@ -1,0 +1,50 @@
+/** What writers meet and others look for: keys in blobs, of which each collector reads its buckets. */
+import { describe, expect, it } from '@jest/globals'
+import { BUCKETS, type Buckets, keysIn, putKeys } from '../../lambdas/export/met-keys.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+
+const keys = (count: number): readonly string[] => Array.from({ length: count }, (_, i) => `Practitioner/${i}`)
+const cut = (parts: number): readonly Buckets[] =>
+  Array.from({ length: parts }, (_, i): Buckets => [(i * BUCKETS) / parts, ((i + 1) * BUCKETS) / parts])
+
+describe('Keys that were met', () => {
+  it.each([
+    [0, 1],
+    [1, 64],
+    [100, 4],
+    [20_000, 1],
+    [20_000, 64],
+  ])('%i of them come back, each once, in %i parts', async (count, parts) => {
+    const blobs = new MemoryBlobs()
+    await putKeys(blobs, 'b', new Set(keys(count)))
+    const read = await Promise.all(cut(parts).map((buckets) => keysIn(blobs, 'b', buckets)))
+    expect(read.flat().sort()).toEqual([...keys(count)].sort())
+  })
+
+  it('are in the same buckets whoever met them, about as many in each', async () => {
+    const blobs = new MemoryBlobs()
+    await putKeys(blobs, 'one', keys(6_400))
+    await putKeys(blobs, 'other', [...keys(6_400), ...keys(100).map((key) => `${key}x`)].reverse())
+    for (const buckets of cut(64)) {
+      const one = await keysIn(blobs, 'one', buckets)
+      const other = new Set(await keysIn(blobs, 'other', buckets))
+      expect(one.filter((key) => !other.has(key))).toEqual([])
+      expect(one.length).toBeGreaterThan(50)
+      expect(one.length).toBeLessThan(150)
+    }
+  })
+
+  it('take one read of a small blob, two of a large one', async () => {
+    const blobs = new MemoryBlobs()
+    await putKeys(blobs, 'small', keys(1_000))
+    await putKeys(blobs, 'large', keys(100_000))
+    await keysIn(blobs, 'small', [8, 16])
+    expect(blobs.gets).toBe(1)
+    await keysIn(blobs, 'large', [8, 16])
+    expect(blobs.gets).toBe(3)
+  })
+
+  it('that are not there are an error', async () => {
+    await expect(keysIn(new MemoryBlobs(), 'b', [0, 64])).rejects.toThrow('is not there')
+  })
+})
