@@ -28,6 +28,8 @@ export type Job = {
   readonly state: JobState
   /** Rises by one whenever its work is begun again: steps of an older attempt do nothing more. */
   readonly attempt: number
+  /** Its segments are named `${plan}-0` …; absent: it is not planned yet. */
+  readonly plan?: string
   /** About how many places its writers look at; absent: it is not planned yet. */
   readonly total?: number
   /** When it came to its state. */
@@ -63,3 +65,6 @@ export const blobOf = (job: string, name: string): string => `${blobsOf(job)}fil
 
 /** Of a workflow: another one for each attempt. */
 export const executionOf = ({ id, attempt }: Pick<Job, 'id' | 'attempt'>): string => `${id}-${attempt}`
+
+/** What writers leave for each other and for the end: gone when the job is complete. */
+export const passingBlobOf = (job: string, kind: 'tails' | 'met', id: string): string => `${blobsOf(job)}${kind}/${id}`

@@ -3,7 +3,7 @@ import type { BlobStore } from '../ports/blob-store.ts'
 import { blobsOf } from './job.ts'
 
 /** Of a job; planned again, it comes to the same. */
-export type Plan = 'members' | 'filters'
+export type Plan = 'members' | 'filters' | 'narrowed'
 
 /** Parsed plans a process remembers. */
 const MOST = 16

@@ -1,0 +1,14 @@
+/** Ends a job that cannot be finished: it says why, and nothing of it stays. */
+import type { Job } from './job.ts'
+import { changeJob, failed } from './jobs.ts'
+import { removeFiles } from './remove-files.ts'
+import type { ExportParts } from './steps.ts'
+
+/** Of a workflow that has tried for long. */
+export const BROKEN = 'The export could not be finished: what it reads or writes could not be used for a long time'
+
+/** First the state, so that writers stop. What they leave all the same is swept. */
+export async function fail(parts: Pick<ExportParts, 'rows' | 'blobs' | 'now'>, job: Job, reason: string): Promise<void> {
+  await changeJob(parts.rows, job.id, failed(job.attempt, reason, parts.now()))
+  await removeFiles(parts, job.id)
+}

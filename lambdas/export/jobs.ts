@@ -1,0 +1,48 @@
+/** How a job comes from state to state, as pure functions, and its row. Specification 3.1. */
+import type { KeptRows } from '../ports/kept-rows.ts'
+import { JOBS, type Job, type JobFile } from './job.ts'
+
+/** Whether a step of this attempt still has something to do. */
+export const isUnderWay = (job: Job | undefined, attempt: number): job is Job => job?.state === 'in-progress' && job.attempt === attempt
+
+type Change = (job: Job) => Job
+
+export const readJob = (rows: KeptRows, id: string): Promise<Job | undefined> => rows.read<Job>(JOBS, id)
+
+/** The job as it is afterwards; undefined where there is none. */
+export const changeJob = (rows: KeptRows, id: string, change: Change): Promise<Job | undefined> =>
+  rows.change<Job>(JOBS, id, (job) => job && change(job))
+
+/** Planned once: what others planned at the same time is not used. */
+export const planned =
+  (attempt: number, plan: string, total: number): Change =>
+  (job) =>
+    isUnderWay(job, attempt) && job.plan === undefined ? { ...job, plan, total } : job
+
+export const completed =
+  (attempt: number, files: readonly JobFile[], now: number): Change =>
+  (job) =>
+    isUnderWay(job, attempt) ? { ...job, state: 'complete', files, ended: now } : job
+
+/** `reason`: for the job's client, without content. */
+export const failed =
+  (attempt: number, reason: string, now: number): Change =>
+  (job) =>
+    isUnderWay(job, attempt) ? { ...job, state: 'error', reason, ended: now } : job
+
+/** Whatever it has come to. */
+export const stopped =
+  (now: number): Change =>
+  (job) =>
+    job.state === 'stopped' ? job : { ...job, state: 'stopped', ended: now }
+
+export const begunAgain =
+  (attempt: number): Change =>
+  (job) =>
+    isUnderWay(job, attempt) ? { ...job, attempt: attempt + 1 } : job
+
+/** Its manifest was handed out. */
+export const retrieved =
+  (now: number): Change =>
+  (job) =>
+    job.state === 'complete' ? { ...job, retrieved: now } : job

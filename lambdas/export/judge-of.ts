@@ -1,0 +1,13 @@
+/** Who judges what a job may see: its token, as it was when the job was kicked off. */
+import type { Judge } from '../access/judge.ts'
+import type { Job } from './job.ts'
+import type { ExportParts } from './steps.ts'
+
+export async function judgeOf(
+  parts: Pick<ExportParts, 'readingOf' | 'expressions' | 'resources'>,
+  { access, tenant, baseUrl }: Job,
+): Promise<Judge> {
+  const { readingOf, expressions, resources } = parts
+  const reading = { ...(await readingOf(tenant)), baseUrl }
+  return { access, reading, expressions, current: async (key) => (await resources.current([key]))[0] }
+}

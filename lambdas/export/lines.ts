@@ -1,0 +1,79 @@
+/** A version as one line of a file. Its bytes go through as they are wherever nothing of it is to change. */
+import { withAbsoluteAttachments } from '../fhir/attachments.ts'
+import { parseJsonBytes, writeJson } from '../fhir/json.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { elementsOnly } from '../fhir/summary.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { AskedElement } from './asked.ts'
+
+/** `elements`: as summary.ts has them; none: all. */
+export type Lines = { readonly baseUrl: string; readonly elements: readonly string[] }
+
+export const linesOf = ({
+  baseUrl,
+  asked,
+}: {
+  readonly baseUrl: string
+  readonly asked: { readonly elements: readonly AskedElement[] }
+}): Lines => ({
+  baseUrl,
+  elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
+})
+
+/** Without its end. */
+export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: Lines): Uint8Array {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
+  if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)
+  const whole = parseJsonBytes(body) as Resource
+  const absolute = withAbsoluteAttachments(whole, baseUrl)
+  const shown = elements.length === 0 ? absolute : elementsOnly(absolute, elements)
+  return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))
+}
+
+/** A line of the file of deletions. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+export const deletionsLine = (versions: readonly ResourceVersion[]): Uint8Array =>
+  Buffer.from(
+    JSON.stringify({
+      resourceType: 'Bundle',
+      type: 'transaction',
+      entry: versions.map(({ type, id }) => ({ request: { method: 'DELETE', url: `${type}/${id}` } })),
+    }),
+  )
+
+const [LF, CR, SPACE, QUOTE, COLON] = [10, 13, 32, 34, 58]
+
+/** A raw line break can only stand between tokens: in a string it is escaped. */
+function onOneLine(bytes: Buffer): Buffer {
+  if (!bytes.includes(LF) && !bytes.includes(CR)) return bytes
+  return Buffer.from(bytes).map((byte) => (byte === LF || byte === CR ? SPACE : byte)) as Buffer
+}
+
+const NAME = Buffer.from('"url"')
+
+/** Whether some member called `url`, as attachments and extensions have it, holds what begins with no scheme. Names are written plainly. */
+function mayHaveRelativeUrl(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(NAME); at >= 0; at = bytes.indexOf(NAME, at)) {
+    at = pastBlanks(bytes, at + NAME.length)
+    if (bytes[at] !== COLON) continue
+    at = pastBlanks(bytes, at + 1)
+    if (bytes[at] === QUOTE && !hasScheme(bytes, at + 1)) return true
+  }
+  return false
+}
+
+function pastBlanks(bytes: Buffer, from: number): number {
+  let at = from
+  while (bytes[at]! <= SPACE) at++
+  return at
+}
+
+/** `http:`, `urn:`: a letter, then letters, digits, `+`, `-`, `.`. https://www.rfc-editor.org/rfc/rfc3986#section-3.1 */
+function hasScheme(bytes: Buffer, from: number): boolean {
+  for (let at = from; ; at++) {
+    const byte = bytes[at]!
+    if (byte === COLON) return at > from
+    const isLetter = (byte | 32) >= 97 && (byte | 32) <= 122
+    const isMore = at > from && ((byte >= 48 && byte <= 57) || byte === 43 || byte === 45 || byte === 46)
+    if (!isLetter && !isMore) return false
+  }
+}

@@ -1,0 +1,26 @@
+/** What a client gets when its job is complete. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
+import { instant } from '../fhir/version.ts'
+import type { Job, JobFile } from './job.ts'
+
+type Item = { readonly type: string; readonly url: string; readonly count: number }
+
+export type Manifest = {
+  readonly transactionTime: string
+  readonly request: string
+  readonly requiresAccessToken: boolean
+  readonly output: readonly Item[]
+  /** Where `_since` was given. */
+  readonly deleted?: readonly Item[]
+  readonly error: readonly Item[]
+}
+
+/** `urls`: of the files by name, signed. */
+export function manifestOf({ transactionTime, request, asked, files = [] }: Job, urls: ReadonlyMap<string, string>): Manifest {
+  const items = (wanted: JobFile['kind']): readonly Item[] =>
+    files.filter(({ kind }) => kind === wanted).map(({ name, type, count }) => ({ type, url: urls.get(name)!, count }))
+  return {
+    ...{ transactionTime: instant(transactionTime), request, requiresAccessToken: false, output: items('output') },
+    ...(asked.since === undefined ? {} : { deleted: items('deleted') }),
+    error: items('error'),
+  }
+}

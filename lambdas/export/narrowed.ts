@@ -1,0 +1,47 @@
+/** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
+import { type Predicate, some } from '../search/plan.ts'
+import type { Job } from './job.ts'
+import { judgeOf } from './judge-of.ts'
+import { membersOf } from './members.ts'
+import { keepPlanned, plannedOf } from './planned.ts'
+import type { ExportParts } from './steps.ts'
+
+export type Narrowed = {
+  /** `Patient/1` …: whose data; absent: of all. */
+  readonly patients?: ReadonlySet<string>
+  /** Of these those whose data is exported whatever its time: they became members after `_since`. */
+  readonly added: ReadonlySet<string>
+  /** One that is not named is not narrowed. */
+  readonly filters: ReadonlyMap<string, Predicate>
+  /** What could not be done as it was asked for: of the file of errors. */
+  readonly told: readonly string[]
+}
+
+/** Plain JSON. `filters`: by type; one of these holds. */
+export type Resolved = {
+  readonly patients?: readonly string[]
+  readonly added: readonly string[]
+  readonly filters: Readonly<Record<string, readonly Predicate[]>>
+  readonly told: readonly string[]
+}
+
+export async function resolve(parts: ExportParts, job: Job): Promise<Resolved> {
+  const members = await membersOf(parts.resources, await judgeOf(parts, job), job)
+  return {
+    ...(members === undefined ? {} : { patients: members.patients }),
+    added: members?.added ?? [],
+    filters: {},
+    told: members?.passedOver ?? [],
+  }
+}
+
+/** For the plan of this id alone: one that is made again may come to something else. */
+export const keepResolved = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, plan: string, resolved: Resolved): Promise<void> =>
+  keepPlanned(blobs, `${job.id}/${plan}`, 'narrowed', resolved)
+
+/** Of a job that is planned. */
+export const narrowedOf = ({ blobs }: Pick<ExportParts, 'blobs'>, { id, plan }: Job): Promise<Narrowed> =>
+  plannedOf<Resolved, Narrowed>(blobs, `${id}/${plan}`, 'narrowed', ({ patients, added, filters, told }) => ({
+    ...(patients === undefined ? {} : { patients: new Set(patients) }),
+    ...{ added: new Set(added), filters: new Map(Object.entries(filters).map(([type, of]) => [type, some(...of)])), told },
+  }))

@@ -1,0 +1,89 @@
+/** Plans an export: what it is narrowed to, and segments that many writers write at once. */
+import type { ScanRequest } from '../ports/resource-store.ts'
+import { type Job, segmentsOf } from './job.ts'
+import { changeJob, isUnderWay, planned } from './jobs.ts'
+import { keepResolved, type Resolved, resolve } from './narrowed.ts'
+import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
+import type { ExportParts } from './steps.ts'
+import { typesOf } from './types-of.ts'
+
+/** Places a segment has at least, where there are so many; and how many segments there are at the most: their names are a state of the workflow. */
+const SMALLEST = 50_000
+const MOST = 1_000
+/** A store on many partitions looks at each of them for a piece, however small that is. */
+const MOST_PIECES = 8
+
+/** The names of the segments that are not written yet; undefined: what was written until the transaction time is not all there yet. */
+export async function plan(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
+  if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
+  const known = job.plan ?? (await makePlan(parts, job))
+  const names: string[] = []
+  for await (const { name, value } of parts.rows.list<Segment>(segmentsOf(job.id)))
+    if (name.startsWith(`${known}-`) && !value.isDone) names.push(name)
+  return names
+}
+
+/** Of plans that are made at the same time the one the job names counts. */
+async function makePlan(parts: ExportParts, job: Job): Promise<string> {
+  const own = parts.newId()
+  const { types, told } = typesOf(job, parts.groupTypes)
+  const resolved = await resolve(parts, job)
+  await keepResolved(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...told, ...resolved.told] })
+  const cut: Cut[] = []
+  for (const type of types) cut.push(await cutOf(parts, type, scanOf(job, resolved, type)))
+  const segments = packed(cut, SMALLEST, MOST)
+  for (const [i, pieces] of segments.entries())
+    await parts.rows.change<Segment>(segmentsOf(job.id), `${own}-${i}`, () => ({
+      ...{ revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NOTHING_WRITTEN, met: [] },
+    }))
+  const total = cut.reduce((sum, { entries }) => sum + entries, 0)
+  const changed = await changeJob(parts.rows, job.id, planned(job.attempt, own, total))
+  if (!isUnderWay(changed, job.attempt) || changed.plan === undefined) throw new Error('The job is under way no more')
+  return changed.plan
+}
+
+/** Whoever became a member since is exported whatever its time. */
+const scanOf = ({ tenant, transactionTime, asked }: Job, { added }: Resolved, type: string): Omit<ScanRequest, 'cursor' | 'limit'> => ({
+  ...{ tenant, type, asOf: transactionTime },
+  ...(asked.since === undefined ? {} : { deletions: true, ...(added.length === 0 ? { since: asked.since } : {}) }),
+  until: Math.min(transactionTime, (asked.until ?? Number.POSITIVE_INFINITY) - 1),
+})
+
+/** `ends`: rising instants, the last of them the end of all. */
+export type Cut = { readonly type: string; readonly since?: number; readonly entries: number; readonly ends: readonly number[] }
+
+async function cutOf({ resources }: ExportParts, type: string, request: Omit<ScanRequest, 'cursor' | 'limit'>): Promise<Cut> {
+  const { entries, cuts } = await resources.extent(request, SMALLEST)
+  return { type, ...(request.since === undefined ? {} : { since: request.since }), entries, ends: [...cuts, request.until!] }
+}
+
+/**
+ * Pieces of about as many places, at least `smallest` where there are so many, in about `most` segments at the most. A type
+ * without entries has a piece too: how many there are is an estimate.
+ */
+export function packed(cut: readonly Cut[], smallest: number, most: number): readonly (readonly Piece[])[] {
+  const total = cut.reduce((sum, { entries }) => sum + entries, 0)
+  const room = Math.max(smallest, Math.ceil((total / most) * 2))
+  const segments: { pieces: Piece[]; entries: number }[] = []
+  for (const piece of cut.flatMap((each) => piecesOf(each, room))) {
+    const last = segments.at(-1)
+    if (last !== undefined && last.entries + piece.entries <= room && last.pieces.length < MOST_PIECES) {
+      last.pieces.push(piece)
+      last.entries += piece.entries
+    } else segments.push({ pieces: [piece], entries: piece.entries })
+  }
+  return segments.map(({ pieces }) => pieces)
+}
+
+/** Between two cuts are about as many places; several of them make a piece. */
+function piecesOf({ type, since, entries, ends }: Cut, room: number): readonly Piece[] {
+  const each = entries / ends.length
+  const together = Math.max(1, Math.min(ends.length, Math.floor(room / each)))
+  const pieces: Piece[] = []
+  for (let from = 0; from < ends.length; from += together) {
+    const to = Math.min(from + together, ends.length)
+    const after = from === 0 ? since : ends[from - 1]
+    pieces.push({ type, ...(after === undefined ? {} : { since: after }), until: ends[to - 1]!, entries: Math.round(each * (to - from)) })
+  }
+  return pieces
+}

@@ -1,0 +1,90 @@
+/** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
+import { type Judge, maySee } from '../access/judge.ts'
+import { parseJsonBytes } from '../fhir/json.ts'
+import { localReference } from '../fhir/references.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { evaluate } from '../search/evaluate.ts'
+import { evaluateAhead } from '../search/evaluated-ahead.ts'
+import { extract } from '../search/extract.ts'
+import type { Job } from './job.ts'
+import type { Narrowed } from './narrowed.ts'
+
+export type Selection = {
+  readonly job: Pick<Job, 'level' | 'asked' | 'transactionTime' | 'tenant'>
+  readonly types: ReadonlySet<string>
+  readonly narrowed: Narrowed
+  readonly judge: Judge
+  /** The version before a deletion. */
+  readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
+}
+
+/** Those of the versions that are exported, in their order. */
+export async function selected(selection: Selection, versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
+  const asked = await those(versions, (version) => isAsked(selection, version) && isOfPatients(selection, version))
+  const seen = await those(asked, (version) => mayExport(selection.judge, version))
+  return filtered(selection, seen)
+}
+
+type Test = (version: ResourceVersion) => boolean | Promise<boolean>
+
+/** Waits only where there is something to wait for: most tests look at keys alone. */
+async function those(versions: readonly ResourceVersion[], test: Test): Promise<readonly ResourceVersion[]> {
+  const found: ResourceVersion[] = []
+  for (const version of versions) {
+    const holds = test(version)
+    if (holds === true || (holds !== false && (await holds))) found.push(version)
+  }
+  return found
+}
+
+/** By type and time. */
+function isAsked({ types, narrowed, job }: Selection, { type, lastUpdated, compartments, deleted }: ResourceVersion): boolean {
+  const { since, until } = job.asked
+  if (!types.has(type) || lastUpdated > job.transactionTime || (until !== undefined && lastUpdated >= until)) return false
+  if (deleted && since === undefined) return false
+  return since === undefined || lastUpdated > since || (!deleted && compartments.some((name) => narrowed.added.has(name)))
+}
+
+/** A Device is in no patient's compartment: it says whose it is. https://hl7.org/fhir/R4/device-definitions.html#Device.patient */
+function isOfPatients({ job, narrowed: { patients }, judge, before }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
+  const { type, id, compartments, deleted } = version
+  if (job.level === 'system') return true
+  const isOne = (name: string): boolean => (patients === undefined ? name.startsWith('Patient/') : patients.has(name))
+  if (type === 'Patient') return isOne(`Patient/${id}`)
+  if (compartments.some(isOne)) return true
+  if (type !== 'Device') return false
+  const isTheirs = (device: ResourceVersion | undefined): boolean => {
+    const patient = device && patientOf(device, judge.reading.baseUrl)
+    return patient !== undefined && isOne(patient)
+  }
+  return deleted ? before(version).then(isTheirs) : isTheirs(version)
+}
+
+function patientOf({ body }: ResourceVersion, baseUrl: string | undefined): string | undefined {
+  if (body.length === 0) return undefined
+  const { patient } = parseJsonBytes(body) as Resource
+  const reference = isElement(patient) ? patient.reference : undefined
+  return typeof reference === 'string' ? localReference(reference, baseUrl) : undefined
+}
+
+/** `$export` reads, and finds: it needs both letters. */
+function mayExport(judge: Judge, version: ResourceVersion): boolean | Promise<boolean> {
+  const mayRead = maySee(judge, 'r', version)
+  if (mayRead === false) return false
+  const maySearch = maySee(judge, 's', version)
+  return mayRead === true ? maySearch : Promise.all([mayRead, maySearch]).then((may) => !may.includes(false))
+}
+
+/** What is deleted is told whatever it was. */
+async function filtered({ narrowed, judge }: Selection, versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
+  const isNarrowed = ({ type, deleted }: ResourceVersion) => !deleted && narrowed.filters.has(type)
+  if (!versions.some(isNarrowed)) return versions
+  const { reading, expressions } = judge
+  const resources = new Map(versions.filter(isNarrowed).map((version) => [version, parseJsonBytes(version.body) as Resource]))
+  if (reading.custom !== undefined) await evaluateAhead([...resources.values()], reading, expressions())
+  return versions.filter((version) => {
+    const resource = resources.get(version)
+    return resource === undefined || evaluate(narrowed.filters.get(version.type)!, extract(version, resource, reading))
+  })
+}

@@ -1,0 +1,81 @@
+/**
+ * A step of the export workflow. Each looks at its job first: one that is not under way, or under way in a later attempt, wants nothing
+ * done. A fault that no repetition mends ends the job; anything else is a broken machine: it is told here, and the step is tried again.
+ */
+import { BROKEN, fail } from './fail.ts'
+import { ExportFault } from './fault.ts'
+import { finish } from './finish.ts'
+import type { Job } from './job.ts'
+import { isUnderWay, readJob } from './jobs.ts'
+import { plan } from './plan.ts'
+import { removeFiles } from './remove-files.ts'
+import type { ExportParts, Gathered, Planned, Sliced, StepInput } from './steps.ts'
+import { writeSlice } from './write.ts'
+
+export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }
+
+/** Seconds until a plan is tried again. */
+const UNTIL_SETTLED = 1
+
+export const exportStep =
+  (parts: ExportParts) =>
+  async (input: StepInput): Promise<StepOutput> => {
+    try {
+      const job = await readJob(parts.rows, input.job)
+      if (input.action === 'fail' && job?.state === 'error') await removeFiles(parts, job.id)
+      return isUnderWay(job, input.attempt) ? await performed(parts, job, input) : nothing(input)
+    } catch (error) {
+      if (!isUnderWay(await readJob(parts.rows, input.job), input.attempt)) return nothing(input)
+      parts.report(error)
+      throw new Error(`The step ${input.action} of an export broke`)
+    }
+  }
+
+async function performed(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
+  try {
+    return await perform(parts, job, input)
+  } catch (error) {
+    if (!(error instanceof ExportFault)) throw error
+    await fail(parts, job, error.reason)
+    return nothing(input)
+  }
+}
+
+async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
+  const ofJob = { job: job.id, attempt: job.attempt }
+  switch (input.action) {
+    case 'plan': {
+      const segments = await plan(parts, job)
+      return { ...ofJob, wait: segments === undefined ? UNTIL_SETTLED : 0, segments: segments ?? [] }
+    }
+    case 'write':
+      return { ...ofJob, segment: input.segment, more: await writeSlice(parts, job, input.segment) }
+    case 'gather':
+      return { ...ofJob, ranges: [] }
+    case 'collect':
+      return { ...ofJob, range: input.range, more: false }
+    case 'finish':
+      await finish(parts, job)
+      return ofJob
+    case 'fail':
+      await fail(parts, job, BROKEN)
+      return ofJob
+  }
+}
+
+/** What ends the workflow soonest. */
+function nothing({ job, attempt, ...input }: StepInput): StepOutput {
+  switch (input.action) {
+    case 'plan':
+      return { job, attempt, wait: 0, segments: [] }
+    case 'write':
+      return { job, attempt, segment: input.segment, more: false }
+    case 'gather':
+      return { job, attempt, ranges: [] }
+    case 'collect':
+      return { job, attempt, range: input.range, more: false }
+    case 'finish':
+    case 'fail':
+      return { job, attempt }
+  }
+}

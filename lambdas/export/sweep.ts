@@ -1,0 +1,65 @@
+/** What is done about jobs from time to time: unfinished ones go on, and what nobody may have any more is removed. */
+import type { Workflow } from '../ports/workflow.ts'
+import { fail } from './fail.ts'
+import { executionOf, JOBS, type Job } from './job.ts'
+import { begunAgain, changeJob, isUnderWay, stopped } from './jobs.ts'
+import { filesEnd } from './lifetimes.ts'
+import { removeFiles } from './remove-files.ts'
+import type { ExportParts } from './steps.ts'
+
+type Rows = Pick<ExportParts, 'rows'>
+type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>
+
+/** A job that is begun again so often has a fault nobody foresaw. */
+const MOST_ATTEMPTS = 1_000
+
+/** Begins jobs again whose workflow is not running, or was never started. */
+export async function resumeJobs(parts: Parts, workflow: Workflow): Promise<void> {
+  for await (const { value: job } of parts.rows.list<Job>(JOBS)) {
+    if (job.state !== 'in-progress' || (await workflow.isRunning(executionOf(job)))) continue
+    if (job.attempt >= MOST_ATTEMPTS) await fail(parts, job, 'The export was begun too often, and never finished')
+    else await resume(parts, workflow, job)
+  }
+}
+
+async function resume({ rows }: Rows, workflow: Workflow, { id, attempt }: Job): Promise<void> {
+  const job = await changeJob(rows, id, begunAgain(attempt))
+  if (isUnderWay(job, attempt + 1)) await startJob(workflow, job)
+}
+
+/** Of the attempt the job is in. */
+export const startJob = (workflow: Workflow, { id, attempt, ...rest }: Pick<Job, 'id' | 'attempt'>): Promise<void> =>
+  workflow.start(executionOf({ id, attempt, ...rest }), { job: id, attempt })
+
+/** Stops a job, whatever it has come to, and removes all of it. */
+export async function stopJob(parts: Parts, workflow: Workflow, id: string): Promise<void> {
+  const job = await changeJob(parts.rows, id, stopped(parts.now()))
+  if (job === undefined) return
+  await workflow.stop(executionOf(job))
+  await removeJob(parts, id)
+}
+
+async function removeJob(parts: Parts, id: string): Promise<void> {
+  await removeFiles(parts, id)
+  await parts.rows.remove(JOBS, id)
+}
+
+/** Removes jobs whose time is over, and what writers left of jobs that are no more. `retentionDays`: a setting. */
+export async function removeExpired(parts: Parts, retentionDays: number): Promise<void> {
+  const kept = new Set<string>()
+  for await (const { name, value: job } of parts.rows.list<Job>(JOBS)) {
+    const end = filesEnd(job, retentionDays) ?? Number.POSITIVE_INFINITY
+    if (job.state === 'stopped' || end <= parts.now()) await removeJob(parts, name)
+    else if (job.state === 'error') await removeFiles(parts, name)
+    else kept.add(name)
+  }
+  const left = new Set<string>()
+  for await (const { key } of parts.blobs.list('exports/')) left.add(key.split('/')[1]!)
+  for (const job of left) if (!kept.has(job)) await removeLeft(parts, job)
+}
+
+/** A job may have begun meanwhile. */
+async function removeLeft(parts: Parts, id: string): Promise<void> {
+  const job = await parts.rows.read<Job>(JOBS, id)
+  if (job === undefined || job.state === 'error') await removeFiles(parts, id)
+}

@@ -1,0 +1,65 @@
+/** The unfinished blobs of a job's files, which many writers write into at once: each file has one, and its parts have numbers of their own. */
+import type { BlobParts } from '../ports/blob-store.ts'
+import { ExportFault } from './fault.ts'
+import { blobOf, filesOf } from './job.ts'
+import type { ExportParts } from './steps.ts'
+
+export const NDJSON = 'application/fhir+ndjson'
+
+/** `next`: the number of the next part. */
+export type FileRow = { readonly id: string; readonly next: number }
+
+const MOST_PARTS = 10_000
+const MiB = 1024 * 1024
+/** No part but the last may be smaller. */
+export const SMALLEST_PART = 5 * MiB
+
+/** Bytes worth a part, where so many were written already: small ones while there are few, and 10,000 hold 280 GiB. */
+export const partSize = (written: number): number => (written < 4_000 ? 8 : written < 7_000 ? 16 : written < 9_000 ? 64 : 128) * MiB
+
+type Parts = Pick<ExportParts, 'rows' | 'blobs'>
+
+export class Upload {
+  readonly #parts: Parts
+  readonly #job: string
+  readonly #file: string
+  #blob: BlobParts | undefined
+
+  constructor(parts: Parts, job: string, file: string) {
+    this.#parts = parts
+    this.#job = job
+    this.#file = file
+  }
+
+  /** Under a number nobody had, or will have. */
+  async write(bytes: Uint8Array): Promise<{ readonly n: number; readonly tag: string }> {
+    const blob = await this.#opened()
+    const row = await this.#parts.rows.change<FileRow>(filesOf(this.#job), this.#file, (row) => row && { ...row, next: row.next + 1 })
+    if (row === undefined) throw new Error('The files of the job are gone')
+    const n = row.next - 1
+    if (n > MOST_PARTS)
+      throw new ExportFault(`${this.#file} would be larger than a file can be: ask for less, by _type, _since or _typeFilter`)
+    return { n, tag: await blob.writePart(n, bytes) }
+  }
+
+  async complete(parts: readonly { readonly n: number; readonly tag: string }[]): Promise<void> {
+    await (await this.#opened()).complete(parts)
+  }
+
+  async #opened(): Promise<BlobParts> {
+    this.#blob ??= await opened(this.#parts, this.#job, this.#file)
+    return this.#blob
+  }
+}
+
+/** Of writers that come to a file first at the same time, one opens its blob for all. */
+async function opened({ rows, blobs }: Parts, job: string, file: string): Promise<BlobParts> {
+  const key = blobOf(job, file)
+  const known = await rows.read<FileRow>(filesOf(job), file)
+  if (known !== undefined) return blobs.openParts(key, NDJSON, known.id)
+  const own = await blobs.openParts(key, NDJSON)
+  const row = await rows.change<FileRow>(filesOf(job), file, (row) => row ?? { id: own.id, next: 1 })
+  if (row?.id === own.id) return own
+  await own.abort()
+  return blobs.openParts(key, NDJSON, row?.id)
+}

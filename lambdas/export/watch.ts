@@ -1,0 +1,26 @@
+/** Whether a job still wants the work of a writer: looked at now and then, since it may be stopped at any time. */
+import type { Job } from './job.ts'
+import { isUnderWay, readJob } from './jobs.ts'
+import type { ExportParts } from './steps.ts'
+
+/** ms between two looks. */
+const EVERY = 1_000
+
+export class Watch {
+  readonly #parts: Pick<ExportParts, 'rows' | 'now'>
+  readonly #job: Job
+  #next: number
+
+  constructor(parts: Pick<ExportParts, 'rows' | 'now'>, job: Job) {
+    this.#parts = parts
+    this.#job = job
+    this.#next = parts.now() + EVERY
+  }
+
+  async isWanted(): Promise<boolean> {
+    const now = this.#parts.now()
+    if (now < this.#next) return true
+    this.#next = now + EVERY
+    return isUnderWay(await readJob(this.#parts.rows, this.#job.id), this.#job.attempt)
+  }
+}

@@ -1,0 +1,128 @@
+/** Writes a segment of an export, slice by slice: pages of a scan, of them what is selected, into the files of the job. */
+import type { ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
+import { FileWriter } from './file-writer.ts'
+import { type Job, segmentsOf } from './job.ts'
+import { deletionsLine, type Lines, lineOf, linesOf } from './lines.ts'
+import { Met } from './met.ts'
+import { referencesOf } from './references-of.ts'
+import type { Piece, Segment } from './segment.ts'
+import { type Selection, selected } from './selection.ts'
+import { selectionOf } from './selection-of.ts'
+import type { ExportParts } from './steps.ts'
+import { Watch } from './watch.ts'
+
+/** Versions of a page: a writer holds one. */
+const PAGE = 500
+/** ms: what is written is checkpointed at least so often. */
+const CHECKPOINT = 30_000
+
+/** Whether there is more to do. */
+export async function writeSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
+  const segment = await parts.rows.read<Segment>(segmentsOf(job.id), name)
+  if (segment === undefined || segment.isDone) return false
+  const [selection, referencesIn] = await Promise.all([selectionOf(parts, job), referencesOf(parts, job)])
+  const met = new Met(parts, job, referencesIn, segment.met)
+  return new Slice({ parts, job, name, selection, met, watch: new Watch(parts, job) }, segment).write()
+}
+
+/** What is selected, into the files it belongs to. */
+export function addLines(writer: FileWriter, versions: readonly ResourceVersion[], lines: Lines): void {
+  const deletions = versions.filter(({ deleted }) => deleted)
+  for (const version of versions) if (!version.deleted) writer.add(version.type, lineOf(version, lines))
+  if (deletions.length > 0) writer.add('deleted', deletionsLine(deletions))
+}
+
+type SliceOf = {
+  readonly parts: ExportParts
+  readonly job: Job
+  readonly name: string
+  readonly selection: Selection
+  readonly met: Met
+  readonly watch: Watch
+}
+
+class Slice {
+  readonly #of: SliceOf
+  readonly #lines: Lines
+  readonly #writer: FileWriter
+  /** As its row is, but for what was done since the last checkpoint. */
+  #segment: Segment
+  readonly #until: number
+  #nextCheckpoint: number
+
+  constructor(of: SliceOf, segment: Segment) {
+    const { parts, job } = of
+    this.#of = of
+    this.#lines = linesOf(job)
+    this.#writer = new FileWriter(parts, job, segment.written)
+    this.#segment = segment
+    this.#until = parts.now() + parts.budget
+    this.#nextCheckpoint = parts.now() + CHECKPOINT
+  }
+
+  async write(): Promise<boolean> {
+    const { parts, watch } = this.#of
+    while (this.#segment.at < this.#segment.pieces.length) {
+      for await (const { versions, cursor } of parts.resources.scan(this.#request())) {
+        await this.#export(versions)
+        this.#goOn(versions.length, cursor)
+        if (!(await watch.isWanted())) return false
+        if (this.#segment.at === this.#segment.pieces.length) break
+        if (parts.now() >= this.#until) {
+          await this.#checkpoint(false)
+          return true
+        }
+        // Whoever was faster goes on.
+        if (parts.now() >= this.#nextCheckpoint && !(await this.#checkpoint(false))) return true
+      }
+    }
+    return !(await this.#checkpoint(true))
+  }
+
+  #request(): ScanRequest {
+    const { tenant, transactionTime, asked } = this.#of.job
+    const { pieces, at, cursor } = this.#segment
+    const { entries: _, ...piece } = pieces[at]!
+    return {
+      ...{ tenant, asOf: transactionTime, ...piece, limit: PAGE, deletions: asked.since !== undefined },
+      ...(cursor === undefined ? {} : { cursor }),
+    }
+  }
+
+  async #export(versions: readonly ResourceVersion[]): Promise<void> {
+    const some = await selected(this.#of.selection, versions)
+    addLines(this.#writer, some, this.#lines)
+    await this.#of.met.add(some)
+    await this.#writer.flush()
+  }
+
+  /** `cursor`: none where the piece is done. */
+  #goOn(seen: number, cursor: string | undefined): void {
+    const { pieces, at, cursor: _, ...rest } = this.#segment
+    const end = entriesOf(pieces.slice(0, at + 1))
+    this.#segment =
+      cursor === undefined
+        ? { ...rest, pieces, at: at + 1, seen: end }
+        : { ...rest, pieces, at, cursor, seen: Math.min(rest.seen + seen, end) }
+  }
+
+  /** False where another writer left a checkpoint since: what this one did is forgotten. */
+  async #checkpoint(isDone: boolean): Promise<boolean> {
+    const { parts, job, name, met } = this.#of
+    this.#nextCheckpoint = parts.now() + CHECKPOINT
+    const metBlobs = await met.checkpoint()
+    return this.#writer.checkpoint(async (written) => {
+      const before = this.#segment
+      const next = { ...before, revision: before.revision + 1, isDone, written, met: metBlobs }
+      let isKept = false
+      await parts.rows.change<Segment>(segmentsOf(job.id), name, (row) => {
+        isKept = row?.revision === before.revision
+        return isKept ? next : row
+      })
+      this.#segment = next
+      return isKept
+    })
+  }
+}
+
+const entriesOf = (pieces: readonly Piece[]): number => pieces.reduce((sum, { entries }) => sum + entries, 0)

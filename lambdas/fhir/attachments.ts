@@ -1,0 +1,35 @@
+/** The URLs of attachments, absolute: what leaves the server has to find the way back. https://hl7.org/fhir/R4/datatypes.html#Attachment */
+import { R4 } from './definitions/r4.ts'
+import { type Element, isElement, isResource, type Resource } from './resource.ts'
+
+/** The same object where nothing in it is relative. `baseUrl`: of this server, without a slash at the end. */
+export const withAbsoluteAttachments = (resource: Resource, baseUrl: string): Resource =>
+  within(resource, resource.resourceType, baseUrl) as Resource
+
+function within(tree: unknown, type: string, baseUrl: string): unknown {
+  if (Array.isArray(tree)) return changedItems(tree, (item) => within(item, type, baseUrl))
+  if (!isElement(tree)) return tree
+  if (type === 'Attachment') return absolute(tree, baseUrl)
+  const { elements } = R4.shapes[isResource(tree) ? tree.resourceType : type] ?? { elements: {} }
+  let copy: Record<string, unknown> | undefined
+  for (const [name, before] of Object.entries(tree)) {
+    const of = typeof before === 'object' ? elements[name]?.type : undefined
+    const after = of === undefined ? before : within(before, of, baseUrl)
+    if (after === before) continue
+    copy ??= { ...tree }
+    copy[name] = after
+  }
+  return copy ?? tree
+}
+
+function changedItems(items: readonly unknown[], change: (item: unknown) => unknown): readonly unknown[] {
+  const changed = items.map(change)
+  return changed.some((item, i) => item !== items[i]) ? changed : items
+}
+
+/** What is contained stays where it is. */
+function absolute(attachment: Element, baseUrl: string): Element {
+  const { url } = attachment
+  if (typeof url !== 'string' || url === '' || url.startsWith('#') || URL.canParse(url)) return attachment
+  return URL.canParse(url, `${baseUrl}/`) ? { ...attachment, url: new URL(url, `${baseUrl}/`).href } : attachment
+}

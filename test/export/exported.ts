@@ -1,0 +1,65 @@
+/** An export as a workflow runs it, one step after the other, and what stands in its files. */
+
+import { blobOf, JOBS, type Job } from '../../lambdas/export/job.ts'
+import { exportStep } from '../../lambdas/export/step.ts'
+import type { ExportParts, Gathered, Planned, Sliced, StepInput } from '../../lambdas/export/steps.ts'
+import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
+import { READING } from '../fixtures/exporting.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
+
+type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources' | 'index'>
+
+let ids = 0
+
+export const partsOf = (stores: Stores, more: Partial<ExportParts> = {}): ExportParts => ({
+  ...stores,
+  readingOf: async () => READING,
+  expressions: () => EXPRESSIONS,
+  now: Date.now,
+  newId: () => `id${ids++}`,
+  budget: 60_000,
+  groupTypes: ['Patient', 'Observation', 'Device'],
+  report: () => undefined,
+  ...more,
+})
+
+export const kickOff = ({ rows }: Pick<ExportParts, 'rows'>, job: Job): Promise<Job | undefined> =>
+  rows.change<Job>(JOBS, job.id, () => job)
+
+/** As workflow.ts has it: what is thrown ends it. */
+export async function run(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>): Promise<void> {
+  const step = exportStep(parts)
+  const ofJob = { job: id, attempt }
+  const perform = <Output>(input: StepInput): Promise<Output> => step(input) as Promise<Output>
+  let planned = await perform<Planned>({ ...ofJob, action: 'plan' })
+  while (planned.wait > 0) planned = await perform<Planned>({ ...ofJob, action: 'plan' })
+  await Promise.all(planned.segments.map((segment) => untilDone(() => perform({ ...ofJob, action: 'write', segment }))))
+  for (;;) {
+    const { ranges } = await perform<Gathered>({ ...ofJob, action: 'gather' })
+    if (ranges.length === 0) break
+    await Promise.all(ranges.map((range) => untilDone(() => perform({ ...ofJob, action: 'collect', range }))))
+  }
+  await perform({ ...ofJob, action: 'finish' })
+}
+
+async function untilDone(slice: () => Promise<Sliced>): Promise<void> {
+  while ((await slice()).more) {}
+}
+
+export const jobNow = async ({ rows }: Pick<ExportParts, 'rows'>, id: string): Promise<Job> => (await rows.read<Job>(JOBS, id))!
+
+/** The lines of each file the job names. */
+export async function linesOfFiles(
+  blobs: Pick<BlobStore, 'get'>,
+  { id, files = [] }: Job,
+): Promise<Readonly<Record<string, readonly string[]>>> {
+  const all: Record<string, readonly string[]> = {}
+  for (const { name, size, count } of files) {
+    const { bytes } = (await blobs.get(blobOf(id, name)))!
+    const text = new TextDecoder().decode(bytes)
+    const lines = text.split('\n')
+    if (lines.pop() !== '' || lines.length !== count || bytes.length !== size) throw new Error(`${name} is not what its job says`)
+    all[name] = lines
+  }
+  return all
+}
