@@ -7,6 +7,7 @@ import { describe, expect, it } from '@jest/globals'
 import { backupStoreFile, checkStoreFile } from '../../lambdas/adapters/sqlite-store/backup.ts'
 import { SqliteChangeFeed } from '../../lambdas/adapters/sqlite-store/change-feed.ts'
 import { KeyFilter } from '../../lambdas/adapters/sqlite-store/keys/key-filter.ts'
+import { SqliteResourceReader } from '../../lambdas/adapters/sqlite-store/resource-reader.ts'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import { StoreFileError } from '../../lambdas/adapters/sqlite-store/schema.ts'
 import { Writer } from '../../lambdas/adapters/sqlite-store/writing/writer.ts'
@@ -33,6 +34,17 @@ for (const [name, options] of Object.entries({ SQLite: {}, 'SQLite whose keys ar
     const store = await SqliteResourceStore.open({ file, ...options })
     return { reader: store, writer: store, close: () => store.close(), damage: async (key) => damageBody(file, key) }
   })
+
+resourceStoreContract("A reader of SQLite on another connection than the writer's, whose keys are taken over all the time", async () => {
+  const file = newFile()
+  const store = await SqliteResourceStore.open({ file, mostRecent: 1 })
+  const reader = new SqliteResourceReader(file)
+  const close = async () => {
+    reader.close()
+    await store.close()
+  }
+  return { reader, writer: store, close, damage: async (key) => damageBody(file, key) }
+})
 
 knownTenantsContract('SQLite', async () => {
   const file = newFile()
@@ -63,6 +75,37 @@ it('The tenants of a SQLite store are looked up in an index, one by one', () => 
   const plan = db.prepare('EXPLAIN QUERY PLAN SELECT min(tenant) AS tenant FROM kind WHERE tenant > ?').all('')
   expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH kind USING COVERING INDEX/)])
   db.close()
+})
+
+it('A scan on another connection finds each resource once as of its instant, while keys of racing writes are taken over', async () => {
+  const file = newFile()
+  const store = await SqliteResourceStore.open({ file, mostRecent: 20 })
+  const ids = Array.from({ length: 60 }, (_, i) => `r${i}`)
+  const at = async (version: number) => {
+    const { kind } = await store.commit(
+      writesOf(ids, version - 1).map((write) => ({ ...write, lastUpdated: 1_000 * version })),
+      [],
+    )
+    expect(kind).toBe('committed')
+  }
+  await at(1)
+  const reader = new SqliteResourceReader(file)
+  const racing = (async () => {
+    for (let version = 2; version < 40; version++) await at(version)
+  })()
+  const found: string[][] = []
+  for (let isDone = false; !isDone; ) {
+    const seen: string[] = []
+    for await (const { versions } of reader.scan({ tenant: 't', type: 'Patient', asOf: 1_500, limit: 7 })) {
+      seen.push(...versions.map(({ id, versionId }) => `${id}/${versionId}`))
+      isDone = await Promise.race([racing.then(() => true), setImmediate(false)])
+    }
+    found.push(seen.sort())
+  }
+  expect(found.length).toBeGreaterThan(1)
+  for (const each of found) expect(each).toEqual(ids.map((id) => `${id}/1`).sort())
+  reader.close()
+  await store.close()
 })
 
 describe('A reading of several resources in SQLite', () => {

@@ -1,5 +1,4 @@
 /** ResourceReader and ResourceWriter on SQLite: reads on the caller's thread, writes on a thread of their own. */
-import type { DatabaseSync } from 'node:sqlite'
 import { checkDistinct } from '../../ports/check-distinct.ts'
 import type { KnownTenants } from '../../ports/known-tenants.ts'
 import type {
@@ -22,24 +21,15 @@ import type {
 } from '../../ports/resource-store.ts'
 import type { SettledVersions } from '../../ports/settled-versions.ts'
 import { backupStoreFile } from './backup.ts'
-import { reading } from './damage.ts'
 import { KeyFilter } from './keys/key-filter.ts'
-import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'
-import { HistoryReader } from './reading/history.ts'
-import { Scanner } from './reading/scan.ts'
-import { tenantsOf } from './reading/tenants.ts'
-import { VersionReader } from './reading/version-reader.ts'
-import { inSnapshot, isThere } from './rows.ts'
-import { openForReading, openForWriting, reasonOf, StoreFileError } from './schema.ts'
+import { SqliteResourceReader } from './resource-reader.ts'
+import { openForWriting, reasonOf, StoreFileError } from './schema.ts'
 import { Stamps } from './writing/stamps.ts'
 import { Writer } from './writing/writer.ts'
 import type { WriterData } from './writing/writer-thread.ts'
 
 /** Positions after which recent keys are looked at without being asked for, so that nobody who asks waits for many. */
 const MOST_UNKNOWN = 2_000
-
-const COUNT_AFTER = `SELECT count(*) AS count FROM (SELECT kind FROM version v WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?)
-  WHERE kind IN (SELECT kind FROM kind WHERE tenant = ?)`
 
 export type SqliteStoreOptions = WriterData & {
   /** Milliseconds since 1970, by which guards grow old; absent: as the stamps of what is written. */
@@ -50,38 +40,25 @@ export type SqliteStoreOptions = WriterData & {
 
 export class SqliteResourceStore implements ResourceReader, ResourceWriter, SettledVersions, KnownTenants {
   readonly #file: string
-  readonly #db: DatabaseSync
+  readonly #reader: SqliteResourceReader
   readonly #writer: Writer
-  readonly #history: HistoryReader
-  readonly #scanner: Scanner
-  readonly #versions: VersionReader
-  readonly #recent: RecentKeys
-  readonly #after
   /** Of the feed, when it was opened; and where the commits of each tenant ended since. */
   readonly #first: number
   readonly #lastOf = new Map<string, number>()
   readonly #stamps = new Stamps()
-  /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
-  #isUnsure = false
 
   private constructor({ onCommit, now, ...data }: SqliteStoreOptions) {
     const { file } = data
     // Makes the file and recovers its log before anybody reads.
     openForWriting(file).close()
     this.#file = file
-    this.#db = openForReading(file)
+    const old = new KeyFilter()
+    this.#reader = new SqliteResourceReader(file, { acknowledged: () => this.#writer.position, old })
     try {
-      this.#recent = tellRecentKeys(this.#db)
-      this.#history = new HistoryReader(this.#db, this.#recent)
-      this.#scanner = new Scanner(this.#db)
-      const old = new KeyFilter()
-      this.#versions = new VersionReader(this.#db, this.#recent, { old })
-      const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
-      this.#first = seq ?? 0
+      this.#first = this.#reader.last()
       this.#writer = new Writer({ data, position: this.#first, old, now, onCommit })
-      this.#after = this.#db.prepare(COUNT_AFTER)
     } catch (error) {
-      this.#db.close()
+      this.#reader.close()
       throw error
     }
   }
@@ -95,38 +72,32 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     }
   }
 
-  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#each(keys, (key) => this.#versions.head(key))
+  current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.current(keys)
   }
 
-  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
-    return this.#each(keys, (key) => this.#versions.headOrDamage(key))
+  heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#reader.heads(keys)
   }
 
-  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
-    return this.#each(keys, (key) => this.#versions.version(key))
+  versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#reader.versions(keys)
   }
 
-  async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
-    return this.#inSnapshot(() => this.#history.page(scope, window, after, limit))
+  history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
+    return this.#reader.history(scope, window, after, limit)
   }
 
-  async *scan(request: ScanRequest): AsyncGenerator<ScanPage> {
-    let { cursor } = request
-    do {
-      const from = cursor
-      const page = this.#inSnapshot(() => this.#scanner.page(request, from))
-      yield page
-      cursor = page.cursor
-    } while (cursor !== undefined)
+  scan(request: ScanRequest): AsyncGenerator<ScanPage> {
+    return this.#reader.scan(request)
   }
 
-  async extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent> {
-    return this.#inSnapshot(() => this.#scanner.extent(request, every))
+  extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent> {
+    return this.#reader.extent(request, every)
   }
 
-  async *tenants(): AsyncGenerator<string> {
-    for (const tenant of tenantsOf(this.#db)) yield tenant
+  tenants(): AsyncGenerator<string> {
+    return this.#reader.tenants()
   }
 
   async commit(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
@@ -135,7 +106,7 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
     if (begun === undefined) return { kind: 'late' }
     const result = await this.#committed(writes, guards)
     if (writes[0] !== undefined) this.#lastOf.set(writes[0].tenant, this.#writer.position)
-    this.#lookAtRecentKeys()
+    this.#reader.lookAhead(MOST_UNKNOWN)
     return result
   }
 
@@ -151,12 +122,12 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
 
   /** How many of the next `most` versions after a position are the tenant's. */
   countAfter(position: number, tenant: string, most: number): number {
-    return reading(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
+    return this.#reader.countAfter(position, tenant, most)
   }
 
   /** The newest instant a version was stamped with; 0 when there is none. */
   newest(): number {
-    return this.#history.newest()
+    return this.#reader.newest()
   }
 
   /** A consistent copy, while everything goes on. */
@@ -166,44 +137,18 @@ export class SqliteResourceStore implements ResourceReader, ResourceWriter, Sett
 
   async close(): Promise<void> {
     await this.#writer.close()
-    if (this.#db.isOpen) this.#db.close()
-  }
-
-  #lookAtRecentKeys(): void {
-    if (this.#writer.position - this.#recent.upTo <= MOST_UNKNOWN) return
-    try {
-      this.#recent.refresh(this.#writer.position)
-    } catch {
-      // A damaged file, for instance: the next reading tells. What was committed is.
-    }
+    this.#reader.close()
   }
 
   async #committed(writes: readonly Write[], guards: readonly Guard[]): Promise<CommitResult> {
     try {
       const result = await this.#writer.commit(writes, guards)
-      this.#isUnsure ||= result.kind !== 'committed'
+      if (result.kind !== 'committed') this.#reader.doubt()
       return result
     } catch (error) {
-      this.#isUnsure = true
+      this.#reader.doubt()
       throw error
     }
-  }
-
-  /** One that is found needs no snapshot. Others may have been told of what is committed, but not acknowledged yet. */
-  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found | undefined): readonly (Found | undefined)[] {
-    const isSure = !this.#isUnsure && this.#recent.upTo >= this.#writer.position
-    const found = isSure && keys.length === 1 ? reading(() => read(keys[0]!)) : undefined
-    return found === undefined ? this.#inSnapshot(() => keys.map(read)) : [found]
-  }
-
-  #inSnapshot<T>(read: () => T): T {
-    return reading(() =>
-      inSnapshot(this.#db, () => {
-        this.#recent.refresh(this.#writer.position)
-        this.#isUnsure = false
-        return read()
-      }),
-    )
   }
 }
 

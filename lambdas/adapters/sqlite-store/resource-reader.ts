@@ -1,0 +1,147 @@
+/** ResourceReader on SQLite, on a connection of its own: usable from any thread, beside the one that writes. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { KnownTenants } from '../../ports/known-tenants.ts'
+import type {
+  DamagedVersion,
+  HistoryPage,
+  HistoryPosition,
+  HistoryScope,
+  HistoryWindow,
+  ResourceKey,
+  ResourceReader,
+  ResourceVersion,
+  ScanExtent,
+  ScanPage,
+  ScanRequest,
+  VersionKey,
+} from '../../ports/resource-store.ts'
+import { reading } from './damage.ts'
+import type { KeyFilter } from './keys/key-filter.ts'
+import { type RecentKeys, tellRecentKeys } from './keys/recent-keys.ts'
+import { HistoryReader } from './reading/history.ts'
+import { Scanner } from './reading/scan.ts'
+import { tenantsOf } from './reading/tenants.ts'
+import { VersionReader } from './reading/version-reader.ts'
+import { inSnapshot, isThere } from './rows.ts'
+import { openForReading } from './schema.ts'
+
+const COUNT_AFTER = `SELECT count(*) AS count FROM (SELECT kind FROM version v WHERE v.seq > ? AND ${isThere('v')} ORDER BY v.seq LIMIT ?)
+  WHERE kind IN (SELECT kind FROM kind WHERE tenant = ?)`
+
+/** `acknowledged`: the position up to which writes were, as far as the thread knows that reads; `old`: keys the table may have. */
+export type ReaderOptions = { readonly acknowledged?: () => number; readonly old?: KeyFilter }
+
+export class SqliteResourceReader implements ResourceReader, KnownTenants {
+  readonly #db: DatabaseSync
+  readonly #acknowledged: (() => number) | undefined
+  readonly #history: HistoryReader
+  readonly #scanner: Scanner
+  readonly #versions: VersionReader
+  readonly #recent: RecentKeys
+  readonly #after
+  /** A commit failed, which may be there all the same: the writer may have ended before it could say so. */
+  #isUnsure = false
+
+  /** `file`: made already, its log recovered. */
+  constructor(file: string, { acknowledged, old }: ReaderOptions = {}) {
+    this.#acknowledged = acknowledged
+    this.#db = openForReading(file)
+    try {
+      this.#recent = tellRecentKeys(this.#db)
+      this.#history = new HistoryReader(this.#db, this.#recent)
+      this.#scanner = new Scanner(this.#db)
+      this.#versions = new VersionReader(this.#db, this.#recent, { ...(old === undefined ? {} : { old }) })
+      this.#after = this.#db.prepare(COUNT_AFTER)
+    } catch (error) {
+      this.#db.close()
+      throw error
+    }
+  }
+
+  async current(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.head(key))
+  }
+
+  async heads(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.headOrDamage(key))
+  }
+
+  async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
+    return this.#each(keys, (key) => this.#versions.version(key))
+  }
+
+  async history(scope: HistoryScope, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
+    return this.#inSnapshot(() => this.#history.page(scope, window, after, limit))
+  }
+
+  async *scan(request: ScanRequest): AsyncGenerator<ScanPage> {
+    let { cursor } = request
+    do {
+      const from = cursor
+      const page = this.#inSnapshot(() => this.#scanner.page(request, from))
+      yield page
+      cursor = page.cursor
+    } while (cursor !== undefined)
+  }
+
+  async extent(request: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): Promise<ScanExtent> {
+    return this.#inSnapshot(() => this.#scanner.extent(request, every))
+  }
+
+  async *tenants(): AsyncGenerator<string> {
+    for (const tenant of tenantsOf(this.#db)) yield tenant
+  }
+
+  /** How many of the next `most` versions after a position are the tenant's. */
+  countAfter(position: number, tenant: string, most: number): number {
+    return reading(() => (this.#after.get(position, most, tenant) as { readonly count: number }).count)
+  }
+
+  /** The newest instant a version was stamped with; 0 when there is none. */
+  newest(): number {
+    return this.#history.newest()
+  }
+
+  /** The position of the last version; 0 where there is none. */
+  last(): number {
+    const { seq } = this.#db.prepare('SELECT max(seq) AS seq FROM version').get() as { readonly seq: number | null }
+    return seq ?? 0
+  }
+
+  /** A commit was not acknowledged: what is known may lag behind what is there. */
+  doubt(): void {
+    this.#isUnsure = true
+  }
+
+  /** Looks at recent keys without being asked for any, where more than `most` are unknown: nobody who asks then waits for many. */
+  lookAhead(most: number): void {
+    const position = this.#acknowledged?.() ?? 0
+    if (position - this.#recent.upTo <= most) return
+    try {
+      this.#recent.refresh(position)
+    } catch {
+      // A damaged file, for instance: the next reading tells. What was committed is.
+    }
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close()
+  }
+
+  /** One that is found needs no snapshot, where it is known what was acknowledged. Others may have been told of what is committed, but not acknowledged yet. */
+  #each<Key, Found>(keys: readonly Key[], read: (key: Key) => Found | undefined): readonly (Found | undefined)[] {
+    const isSure = this.#acknowledged !== undefined && !this.#isUnsure && this.#recent.upTo >= this.#acknowledged()
+    const found = isSure && keys.length === 1 ? reading(() => read(keys[0]!)) : undefined
+    return found === undefined ? this.#inSnapshot(() => keys.map(read)) : [found]
+  }
+
+  #inSnapshot<T>(read: () => T): T {
+    return reading(() =>
+      inSnapshot(this.#db, () => {
+        this.#recent.refresh(this.#acknowledged?.())
+        this.#isUnsure = false
+        return read()
+      }),
+    )
+  }
+}
