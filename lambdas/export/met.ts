@@ -2,32 +2,33 @@
 import { hashOf } from '../ports/hash-of.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { type Job, passingBlobOf } from './job.ts'
+import { type References, referencesOf } from './references.ts'
 import type { ExportParts } from './steps.ts'
-
-/** `Type/id` of what is exported because this version refers to it. */
-export type ReferencesIn = (version: ResourceVersion) => readonly string[]
 
 /** Keys held in memory. */
 const MOST = 200_000
 
+type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
+
 export class Met {
-  readonly #parts: Pick<ExportParts, 'blobs' | 'newId'>
+  readonly #parts: Parts
   readonly #job: string
-  readonly #referencesIn: ReferencesIn | undefined
+  /** Of everything nothing is looked for: it is there anyway. */
+  readonly #references: References | undefined
   readonly #keys = new Set<string>()
   #blobs: readonly string[]
 
-  /** `blobs`: of the last checkpoint. `referencesIn`: absent where nothing is looked for. */
-  constructor(parts: Pick<ExportParts, 'blobs' | 'newId'>, { id }: Job, referencesIn: ReferencesIn | undefined, blobs: readonly string[]) {
+  /** `blobs`: of the last checkpoint. */
+  constructor(parts: Parts, { id, level, baseUrl }: Pick<Job, 'id' | 'level' | 'baseUrl'>, blobs: readonly string[]) {
     this.#parts = parts
     this.#job = id
-    this.#referencesIn = referencesIn
+    this.#references = level === 'system' ? undefined : referencesOf(level, parts.additionalResources, baseUrl)
     this.#blobs = blobs
   }
 
   async add(versions: readonly ResourceVersion[]): Promise<void> {
-    if (this.#referencesIn === undefined) return
-    for (const version of versions) if (!version.deleted) for (const key of this.#referencesIn(version)) this.#keys.add(key)
+    if (this.#references === undefined) return
+    for (const version of versions) for (const key of this.#references(version)) this.#keys.add(key)
     if (this.#keys.size > MOST) await this.#write()
   }
 

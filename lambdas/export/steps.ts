@@ -6,6 +6,7 @@ import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { SettledVersions } from '../ports/settled-versions.ts'
 import type { Reading } from '../search/reading.ts'
+import type { AdditionalResources } from './additional-resources.ts'
 
 export type ExportParts = {
   readonly rows: KeptRows
@@ -23,6 +24,8 @@ export type ExportParts = {
   readonly budget: number
   /** Setting: the types of exports of groups. */
   readonly groupTypes: readonly string[]
+  /** Setting: what is exported because something refers to it. */
+  readonly additionalResources: AdditionalResources
   /** Gets what broke in a step. */
   readonly report: (error: unknown) => void
 }

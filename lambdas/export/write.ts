@@ -4,7 +4,6 @@ import { FileWriter } from './file-writer.ts'
 import { type Job, segmentsOf } from './job.ts'
 import { deletionsLine, type Lines, lineOf, linesOf } from './lines.ts'
 import { Met } from './met.ts'
-import { referencesOf } from './references-of.ts'
 import type { Piece, Segment } from './segment.ts'
 import { type Selection, selected } from './selection.ts'
 import { selectionOf } from './selection-of.ts'
@@ -20,8 +19,8 @@ const CHECKPOINT = 30_000
 export async function writeSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
   const segment = await parts.rows.read<Segment>(segmentsOf(job.id), name)
   if (segment === undefined || segment.isDone) return false
-  const [selection, referencesIn] = await Promise.all([selectionOf(parts, job), referencesOf(parts, job)])
-  const met = new Met(parts, job, referencesIn, segment.met)
+  const selection = await selectionOf(parts, job)
+  const met = new Met(parts, job, segment.met)
   return new Slice({ parts, job, name, selection, met, watch: new Watch(parts, job) }, segment).write()
 }
 

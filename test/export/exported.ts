@@ -19,6 +19,7 @@ export const partsOf = (stores: Stores, more: Partial<ExportParts> = {}): Export
   newId: () => `id${ids++}`,
   budget: 60_000,
   groupTypes: ['Patient', 'Observation', 'Device'],
+  additionalResources: {},
   report: () => undefined,
   ...more,
 })
