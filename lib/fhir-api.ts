@@ -103,7 +103,9 @@ const ACCESS = {
 /** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD. */
 export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'
-  const routes = new Map<string, Map<string, HttpFunction>>(givesTokens ? UNKNOWN_ENDPOINTS.map((path) => [path, new Map()]) : [])
+  const routes = new Map<string, Map<string, HttpFunction>>(
+    [...UNKNOWN_JOBS, ...(givesTokens ? UNKNOWN_ENDPOINTS : [])].map((path) => [path, new Map()]),
+  )
   for (const { method, path, interaction } of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
     const place = placeOf(path)
     const methods = routes.get(place) ?? new Map<string, HttpFunction>()
@@ -115,6 +117,9 @@ export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap
 
 /** Below these there are the endpoints of the authorization server and nothing else. */
 const UNKNOWN_ENDPOINTS = ['/auth', '/auth/{proxy+}', '/.well-known', '/.well-known/{proxy+}']
+
+/** Below it there are links of jobs and nothing else. */
+const UNKNOWN_JOBS = ['/export']
 
 /** What a variable is called by its depth; the handler puts them together again by their order. */
 const VARIABLES = ['{type}', '{id}', '{type2}', '{versionId}']

@@ -13,10 +13,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/access': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'aws-jwt-verify', 'node:crypto'],
   // The authorization server. It knows nothing of searches.
   'lambdas/auth': ['lambdas/fhir', 'lambdas/ports', 'lambdas/access', 'lambdas/search/pairs.ts', 'jose', 'node:crypto', 'node:util'],
-  'lambdas/interactions': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'node:crypto', 'node:http'],
+  'lambdas/interactions': [
+    'lambdas/fhir',
+    'lambdas/search',
+    'lambdas/ports',
+    'lambdas/access',
+    'lambdas/export',
+    'node:crypto',
+    'node:http',
+  ],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   // Bulk export: what is asked for, the job, its steps.
-  'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535'],
+  'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535', 'node:crypto'],
   'lambdas/http': [
     'lambdas/fhir',
     'lambdas/search',

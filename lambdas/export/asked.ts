@@ -40,6 +40,8 @@ export type KickOff = {
   readonly posted: boolean
   readonly lenient: boolean
   readonly reading: Reading
+  /** When it is asked, ms since 1970. */
+  readonly now: number
 }
 
 const FORMATS: ReadonlySet<string> = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson'])
@@ -62,7 +64,7 @@ export function askedOf(kickOff: KickOff): AskedExport {
 function read(state: State, name: string, value: string, kickOff: KickOff): void {
   switch (name) {
     case '_outputFormat':
-      if (!FORMATS.has(value)) throw wrong(name, `is one of ${[...FORMATS].join(', ')}`)
+      if (!FORMATS.has(withPlus(value))) throw wrong(name, `is one of ${[...FORMATS].join(', ')}`)
       return
     case '_since':
     case '_until':
@@ -88,10 +90,15 @@ const NEXT_FILTER = /,(?=[A-Z][A-Za-z]+\?)/
 function readInstant(state: State, name: '_since' | '_until', value: string, kickOff: KickOff): void {
   const field = name === '_since' ? 'since' : 'until'
   if (state[field] !== undefined) throw wrong(name, 'is given twice')
-  const instant = /T.*(?:Z|[+-]\d\d:\d\d)$/.test(value) ? dateRange(value)?.low : undefined
+  const text = withPlus(value)
+  const instant = /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? dateRange(text)?.low : undefined
   if (instant === undefined) passOver(state, kickOff, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
+  else if (name === '_since' && instant > kickOff.now) passOver(state, kickOff, wrong(name, 'is later than now'))
   else state[field] = instant
 }
+
+/** A plus sign that was not percent-encoded arrives as a space. */
+const withPlus = (value: string): string => value.replace(' ', '+')
 
 function readTypes(state: State, value: string, kickOff: KickOff): void {
   state.types ??= []

@@ -2,8 +2,8 @@
 import type { Job } from './job.ts'
 
 const DAY = 24 * 60 * 60 * 1000
-/** Days a link that was handed out works. */
-const LINK = 7
+/** Of a link that was handed out, ms: 604,800 seconds. */
+export const LINK_LIFETIME = 7 * DAY
 
 type Ended = Pick<Job, 'ended' | 'retrieved'>
 
@@ -14,6 +14,6 @@ export const manifestEnds = ({ ended }: Ended, retentionDays: number): number | 
 /** Until when its files are there: for as long as the links of a manifest that was handed out work. */
 export function filesEnd({ ended, retrieved }: Ended, retentionDays: number): number | undefined {
   if (ended === undefined) return undefined
-  const linked = retrieved === undefined ? 0 : retrieved + LINK * DAY
-  return Math.max(ended + retentionDays * DAY, Math.min(linked, ended + (retentionDays + LINK) * DAY))
+  const linked = retrieved === undefined ? 0 : retrieved + LINK_LIFETIME
+  return Math.max(ended + retentionDays * DAY, Math.min(linked, ended + retentionDays * DAY + LINK_LIFETIME))
 }

@@ -16,6 +16,7 @@ export const auditRecordOf = (exchange: Exchange, { at, ...ended }: Ended): Audi
   interaction: exchange.interaction,
   ...whoAsks(exchange),
   ...keysOf(exchange),
+  ...jobOf(exchange),
   ...fromWhere(exchange),
   ...exchange.noted,
   ...ended,
@@ -55,6 +56,13 @@ function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<Au
   if (only !== undefined) return { key: nameOf(only) }
   return type !== undefined && id !== undefined && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}
 }
+
+function jobOf({ interaction, fhir: { id }, job }: Exchange): Pick<AuditRecord, 'job'> {
+  if (job !== undefined) return { job }
+  return OF_JOBS.has(interaction) && id !== undefined && isId(id) ? { job: id } : {}
+}
+
+const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel'])
 
 /** The first ones, and how many there are. */
 function writtenBy(written: readonly VersionKey[]): Pick<AuditRecord, 'keys' | 'written'> {

@@ -68,6 +68,8 @@ export type Exchange = {
   noted: Noted
   /** The versions the request made. */
   written: readonly VersionKey[]
+  /** The export the request began. */
+  job: string | undefined
   shape: Shape
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Code } from './exchange.ts'
 
-type Column = 'READ' | 'SAVE' | 'PATCH' | 'DELETE' | 'SEARCH' | 'BUNDLE' | 'OPERATION' | 'METADATA' | 'AUTH' | 'FALLBACK'
+type Column = 'READ' | 'SAVE' | 'PATCH' | 'DELETE' | 'SEARCH' | 'BUNDLE' | 'OPERATION' | 'EXPORT' | 'JOB' | 'METADATA' | 'AUTH' | 'FALLBACK'
 
 /** A code without a column does not compile. */
 const COLUMN: Readonly<Record<Code, Column>> = {
@@ -22,6 +22,9 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   bundle: 'BUNDLE',
   reindex: 'OPERATION',
   'reindex-status': 'OPERATION',
+  export: 'EXPORT',
+  'export-status': 'JOB',
+  'export-cancel': 'JOB',
   capabilities: 'METADATA',
   token: 'AUTH',
   introspect: 'AUTH',
@@ -54,6 +57,9 @@ export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
   bundle: 'known',
   reindex: 'known',
   'reindex-status': 'known',
+  export: 'known',
+  'export-status': 'known',
+  'export-cancel': 'known',
   // Without a token it tells of nothing that somebody defined.
   capabilities: 'anybody',
   // These find out by themselves who asks.
@@ -86,6 +92,7 @@ const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
 const OPERATION: Columns = ['OPERATION']
+const EXPORT: Columns = ['EXPORT']
 const FALLBACK: Columns = ['FALLBACK']
 
 export type StepName =
@@ -106,6 +113,7 @@ export type StepName =
   | 'parseForm'
   | 'parseResource'
   | 'parsePatch'
+  | 'parseKickOff'
   | 'validateResource'
   | 'parsePreconditions'
   | 'shapeBody'
@@ -123,22 +131,23 @@ const ROWS: readonly Row[] = [
   use('recordAudit',         EVERY                                ),
   use('allowOrigins',        EVERY                                ),
   use('writeResponse',       EVERY                                ),
-  use('levelTime',           READ, PATCH                          ),
+  use('levelTime',           READ, PATCH, EXPORT                  ),
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
   use('negotiateFormat',     ROUTED                               ),
   // Who asks, before anything of what was sent is read.
   use('authenticate',        ROUTED                               ),
-  use('limitBody',                 WRITE, SEARCH, BUNDLE          ),
+  use('limitBody',                 WRITE, SEARCH, BUNDLE, EXPORT  ),
   use('limitForm',                                AUTH            ),
-  each('checkType',          READ, WRITE, SEARCH                  ),
+  each('checkType',          READ, WRITE, SEARCH, EXPORT          ),
   each('parsePreferences',   ROUTED                               ),
   each('parsePreconditions', READ, WRITE                          ),
-  each('checkScope',         READ, WRITE, SEARCH, OPERATION       ),
+  each('checkScope',         READ, WRITE, SEARCH, OPERATION, EXPORT),
   use('parseForm',                        SEARCH                  ),
   use('parseResource',             SAVE,          BUNDLE          ),
   use('parsePatch',                PATCH                          ),
+  use('parseKickOff',                             EXPORT          ),
   each('validateResource',         SAVE                           ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
   use('awaitIndexToken',                  SEARCH, BUNDLE          ),

@@ -45,15 +45,28 @@ const statement = (baseUrl: string, date: string): Resource => ({
   software: { name: 'FHIR R4 server' },
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
+  instantiates: [`${BULK_DATA}/CapabilityStatement/bulk-data`],
+  implementationGuide: [`${BULK_DATA}/ImplementationGuide/hl7.fhir.uv.bulkdata`],
   format: ['application/fhir+json', 'json'],
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
 })
+
+/** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
+const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'
+
+const exportAs = (name: string): Element => ({
+  operation: [{ name: 'export', definition: `${BULK_DATA}/OperationDefinition/${name}` }],
+})
+
+/** By type. */
+const EXPORTS: Readonly<Record<string, Element>> = { Patient: exportAs('patient-export'), Group: exportAs('group-export') }
 
 const rest = (baseUrl: string, resource: readonly Element[], { access }: Choices): Element => ({
   mode: 'server',
   ...(access === 'token' ? { security: security(baseUrl) } : {}),
   resource,
   interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })),
+  ...exportAs('export'),
 })
 
 const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)
@@ -105,4 +118,5 @@ const resourceOf = (type: string, { versioning }: Choices, from: readonly string
   searchParam: parametersOf(type)
     .filter(isSearchable)
     .map(({ code, type: kind, url }) => ({ name: code, definition: url, type: kind })),
+  ...EXPORTS[type],
 })

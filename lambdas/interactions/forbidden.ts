@@ -1,6 +1,5 @@
 /** What the access of a request does not grant. https://hl7.org/fhir/R4/security.html#AccessDenied */
 import type { Access } from '../access/access.ts'
-import type { Letter } from '../access/scopes.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 
 export const forbidden = (text: string): FhirError => fhirError(403, 'forbidden', text)
@@ -12,9 +11,9 @@ function outsideOf(scope: string, text: string): FhirError {
 }
 
 /** `Observation.s`: what a scope would have to say, in the context of those there are. */
-export function outOfScope({ context }: Access, type: string, letter: Letter): FhirError {
-  const scope = `${context}/${type}.${letter}`
-  return outsideOf(scope, `This needs a scope for ${type}.${letter}, such as ${scope}`)
+export function outOfScope({ context }: Access, type: string, letters: string): FhirError {
+  const scope = `${context}/${type}.${letters}`
+  return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
 }
 
 export const forAdministrators = (): FhirError =>

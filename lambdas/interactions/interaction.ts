@@ -1,6 +1,7 @@
 /** What an interaction gets and gives: HTTP is already behind it, stores are ports. */
 
 import type { Access } from '../access/access.ts'
+import type { ClientAuth } from '../access/claims.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
@@ -31,6 +32,7 @@ export type Preferences = {
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
   readonly explain?: 'true'
+  readonly 'respond-async'?: 'true'
 }
 
 /** What is asked. An entry of a Bundle asks for itself. */
@@ -49,12 +51,20 @@ export type Asked = {
   readonly patch?: unknown
   readonly preconditions: Preconditions
   readonly preferences: Preferences
+  /** Of an export: the URL, as it was sent. */
+  readonly url?: string
   /** The media types the client takes, best first, when it wants a Binary as what it is. */
   readonly rawAccept?: readonly string[]
 }
 
 /** Who asks. `client`: its id; `open` where nobody is asked who they are. What one is handed to come back with is of no use to another. */
-export type Caller = { readonly tenant: string; readonly client: string; readonly access: Access }
+export type Caller = {
+  readonly tenant: string
+  readonly client: string
+  readonly access: Access
+  /** How the client proved who it is. */
+  readonly clientAuth: ClientAuth
+}
 
 /** What the entries of a Bundle have in common with it: who asks, and who is asked. `requestId`: by which logs and answers name the request. */
 export type Context = Caller & {
@@ -74,6 +84,8 @@ export type FhirResponse = {
   readonly body?: Resource | BundlePage | Uint8Array
   /** The versions the request made. */
   readonly written?: readonly VersionKey[]
+  /** The export it began. */
+  readonly job?: string
 }
 
 /** Most entries of a Bundle have nothing to wait for, and a promise for each of thousands is dear. */
@@ -89,6 +101,9 @@ export type Choices = {
   readonly versioning: boolean
   readonly maxTransactionEntries: number
   readonly access: 'token' | 'iam' | 'open'
+  readonly exportNeedsAssertion: boolean
+  readonly maxRunningExports: number
+  readonly exportRetentionDays: number
 }
 
 /** `by`: who asked for the commit. */

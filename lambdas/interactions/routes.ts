@@ -21,6 +21,9 @@ export type InteractionCode =
   | 'capabilities'
   | 'reindex'
   | 'reindex-status'
+  | 'export'
+  | 'export-status'
+  | 'export-cancel'
 
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
@@ -47,6 +50,14 @@ export const ROUTES: readonly Route[] = [
   route('GET', '/metadata', 'capabilities'),
   route('GET', '/$reindex-status', 'reindex-status'),
   route('POST', '/$reindex', 'reindex'),
+  route('GET', '/$export', 'export'),
+  route('POST', '/$export', 'export'),
+  route('GET', '/{type}/$export', 'export'),
+  route('POST', '/{type}/$export', 'export'),
+  route('GET', '/{type}/{id}/$export', 'export'),
+  route('POST', '/{type}/{id}/$export', 'export'),
+  route('GET', '/export/{id}', 'export-status'),
+  route('DELETE', '/export/{id}', 'export-cancel'),
   route('POST', '/', 'bundle'),
   route('GET', '/', 'search-system'),
   route('POST', '/_search', 'search-system'),

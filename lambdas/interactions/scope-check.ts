@@ -1,6 +1,7 @@
 /** Whether the scopes of a request are about what it asks for at all: said before anything is looked up. */
 import { ruleFor } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
 import { forAdministrators, outOfScope } from './forbidden.ts'
 import type { FhirRequest } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
@@ -22,6 +23,9 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   capabilities: [],
   reindex: 'administrator',
   'reindex-status': 'administrator',
+  export: [],
+  'export-status': [],
+  'export-cancel': [],
 }
 
 /** What they say changes how everybody is served. */
@@ -35,9 +39,17 @@ export function checkScope(request: FhirRequest): void {
   const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
   const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
   if (isForAdministrators && !access.isAdministrator) throw forAdministrators()
+  if (interaction === 'export') return checkExport(request)
   if (needs === 'administrator' || type === undefined) return
   for (const letter of isConditional(request) ? [...needs, 's' as const] : needs)
     if (ruleFor(access, type, letter, reading) === undefined) throw outOfScope(access, type, letter)
+}
+
+/** Types out of scope are left out of an export: it is refused where none is left. A Group is asked for by name. */
+function checkExport({ type, access, reading }: FhirRequest): void {
+  const isInScope = (type: string, letter: Letter): boolean => ruleFor(access, type, letter, reading) !== undefined
+  if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw outOfScope(access, '*', 'rs')
+  if (type === 'Group' && !isInScope(type, 'r')) throw outOfScope(access, type, 'r')
 }
 
 /** It looks for the resource it means. */

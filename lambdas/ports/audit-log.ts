@@ -34,6 +34,8 @@ export type AuditRecord = {
   /** Of a Bundle: the resources that were written, the first ones where they are many, and how many there are. */
   readonly keys?: readonly string[]
   readonly written?: number
+  /** The id of the export it began, asked for, or read a file of. */
+  readonly job?: string
   readonly status: number
   /** Of the authorization server: what became of it, as `invalid_client` or `logged in`. */
   readonly outcome?: string

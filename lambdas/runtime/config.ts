@@ -56,6 +56,9 @@ export const SETTINGS = [
   setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in'),
   setting('auditRetentionDays', 'integer', '90', 'days for which audit records are kept'),
   setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
+  setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
+  setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
+  setting('exportRetentionDays', 'count', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
 

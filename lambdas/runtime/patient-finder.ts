@@ -90,9 +90,9 @@ async function found(
   criteria: Pairs,
 ): Promise<readonly Element[]> {
   const request: FhirRequest = {
-    ...{ interaction: 'search-type', type, tenant, client: '', access, baseUrl, reading: reading(tenant), requestId: '' },
+    ...{ interaction: 'search-type', type, tenant, client: '', clientAuth: 'none', access, baseUrl },
     parameters: [...criteria, ['_count', MOST], ['_total', 'none']],
-    ...{ posted: false, preconditions: {}, preferences: {} },
+    ...{ reading: reading(tenant), requestId: '', posted: false, preconditions: {}, preferences: {} },
   }
   const { entries } = (await search(ports)(request)).body as BundlePage
   return entries.flatMap(({ resource }) => {

@@ -284,3 +284,21 @@ describe('a Bundle that is none', () => {
     expect([answer.status, answer.body.issue[0].expression]).toEqual([400, [place]])
   })
 })
+
+it('an export is no entry: a batch says so of it, a transaction refuses it', async () => {
+  const asking = [
+    ['GET', '$export'],
+    ['POST', 'Patient/$export'],
+    ['GET', 'Group/1/$export'],
+    ['GET', 'export/1'],
+    ['DELETE', 'export/1'],
+  ] as const
+  const entries = asking.map(([method, url]) => ({
+    request: { method, url },
+    ...(method === 'POST' ? { resource: { resourceType: 'Parameters' } } : {}),
+  }))
+  const batch = await post('/', bundle('batch', ...entries), { prefer: 'respond-async' })
+  expect(statuses(batch)).toEqual(asking.map(() => expect.stringMatching(/^400/)))
+  for (const { response } of batch.body.entry) expect(response.outcome.issue[0].details.text).toContain('cannot be an entry of a Bundle')
+  for (const entry of entries) expect((await post('/', bundle('transaction', entry))).status).toBe(400)
+})

@@ -210,3 +210,21 @@ it('publishes what it can do, and nothing more', async () => {
   expect(named.searchRevInclude).not.toContain('Observation:encounter')
   expect(base()).toContain('/fhir')
 })
+
+it('publishes exports as their guide names them', async () => {
+  const { instantiates, implementationGuide, rest } = (await get('/metadata')).body
+  const guide = 'http://hl7.org/fhir/uv/bulkdata'
+  expect([instantiates, implementationGuide]).toEqual([
+    [`${guide}/CapabilityStatement/bulk-data`],
+    [`${guide}/ImplementationGuide/hl7.fhir.uv.bulkdata`],
+  ])
+  const operation = (name: string) => [{ name: 'export', definition: `${guide}/OperationDefinition/${name}` }]
+  expect(rest[0].operation).toEqual(operation('export'))
+  const others = rest[0].resource.flatMap(({ type, operation }: { type: string; operation?: object }) =>
+    operation === undefined ? [] : [[type, operation]],
+  )
+  expect(others).toEqual([
+    ['Group', operation('group-export')],
+    ['Patient', operation('patient-export')],
+  ])
+})

@@ -3,11 +3,12 @@ import { describe, expect, it } from '@jest/globals'
 import { type AskedExport, askedOf, type KickOff, type Level } from '../../lambdas/export/asked.ts'
 import type { Pairs } from '../../lambdas/search/pairs.ts'
 
+const NOW = Date.UTC(2026, 5, 1)
 const reading = { baseUrl: 'http://a.example' }
 const NOTHING: AskedExport = { elements: [], patients: [], filters: [], passedOver: [] }
 
 const asked = (parameters: Pairs, more: Partial<KickOff> = {}): AskedExport =>
-  askedOf({ level: 'patient', parameters, posted: true, lenient: false, reading, ...more })
+  askedOf({ level: 'patient', parameters, posted: true, lenient: false, reading, now: NOW, ...more })
 const one = (name: string, value: string, more: Partial<KickOff> = {}): AskedExport => asked([[name, value]], more)
 
 describe('An export', () => {
@@ -18,6 +19,8 @@ describe('An export', () => {
     ['_outputFormat', 'application/fhir+ndjson', {}],
     ['_since', '2026-01-31T12:00:00Z', { since: Date.UTC(2026, 0, 31, 12) }],
     ['_since', '2026-01-31T12:00:00.123+01:00', { since: Date.UTC(2026, 0, 31, 11, 0, 0, 123) }],
+    ['_since', '2026-01-31T12:00:00 01:00', { since: Date.UTC(2026, 0, 31, 11) }],
+    ['_outputFormat', 'application/fhir ndjson', {}],
     ['_until', '2026-01-31T12:00:00Z', { until: Date.UTC(2026, 0, 31, 12) }],
     ['_type', 'Patient, Observation,Patient', { types: ['Patient', 'Observation'] }],
     [
@@ -67,6 +70,7 @@ describe('An export', () => {
   it.each([
     ['_since', '2026-01-31', '_since is an instant'],
     ['_since', 'yesterday', '_since is an instant'],
+    ['_since', '2026-06-01T00:00:00.001Z', '_since is later than now'],
     ['_type', 'Patient,Nothing', '_type names "Nothing"'],
     ['_typeFilter', 'status=final', '_typeFilter is a search of a type'],
     ['_typeFilter', 'Nothing?status=final', '_typeFilter is a search of a type'],

@@ -4,6 +4,7 @@ import { openToAll } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
 import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
+import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
@@ -30,6 +31,7 @@ const parts = {
 const [searching, writing] = [searchingSteps(parts), writingSteps(parts)]
 const BOUND = {
   authorizing: authorizingSteps(parts),
+  exporting: exportingSteps(parts),
   reading: readingSteps(parts),
   searching,
   writing,
@@ -47,6 +49,7 @@ const READING = [
   'fallback',
 ] as const
 const SEARCHING = ['search-type', 'search-system'] as const
+const EXPORTING = ['export', 'export-status', 'export-cancel'] as const
 const WRITING = ['create', 'update', 'patch', 'delete'] as const
 
 describe('each pipeline', () => {
@@ -54,6 +57,7 @@ describe('each pipeline', () => {
     ...READING.map((code) => [code, 'reading'] as const),
     ...SEARCHING.map((code) => [code, 'searching'] as const),
     ...WRITING.map((code) => [code, 'writing'] as const),
+    ...EXPORTING.map((code) => [code, 'exporting'] as const),
     ['bundle', 'writing and searching'] as const,
     ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
   ])('%s finds all its steps among those of %s', (code, kind) =>
@@ -89,12 +93,12 @@ it('records and describes everything outermost, and checks before it reads a bod
 })
 
 it('evens out how long it takes to say that nothing is there, whatever step says it', () => {
-  for (const code of ['read', 'vread', 'history-instance', 'patch'] as const)
+  for (const code of ['read', 'vread', 'history-instance', 'patch', 'export'] as const)
     expect(stepsOf(code).slice(2, 5)).toEqual(['writeResponse', 'levelTime', 'describeErrors'])
 })
 
 it('knows who asks before anything of what was sent is read', () => {
-  const reading = ['limitBody', 'parseForm', 'parseResource', 'parsePatch', 'awaitIndexToken', 'parsePreferences']
+  const reading = ['limitBody', 'parseForm', 'parseResource', 'parsePatch', 'parseKickOff', 'awaitIndexToken', 'parsePreferences']
   for (const code of new Set(ROUTES.map(({ interaction }) => interaction))) {
     const steps: readonly string[] = stepsOf(code)
     expect([code, steps.includes('authenticate')]).toEqual([code, true])

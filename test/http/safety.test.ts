@@ -33,10 +33,11 @@ type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; 
 const JSON_BODY = (resource: object) => ({ type: 'application/fhir+json', text: JSON.stringify(resource) })
 
 /** A body each route takes, where it takes one. */
-const bodyOf = ({ path, interaction }: Route): { readonly type: string; readonly text: string } | undefined => {
+const bodyOf = ({ method, path, interaction }: Route): { readonly type: string; readonly text: string } | undefined => {
   if (path.endsWith('/_search')) return { type: 'application/x-www-form-urlencoded', text: 'a=b' }
   if (interaction === 'create' || interaction === 'update') return JSON_BODY({ resourceType: 'Patient', id: '1' })
   if (interaction === 'patch') return { type: 'application/json-patch+json', text: '[]' }
+  if (interaction === 'export' && method === 'POST') return JSON_BODY({ resourceType: 'Parameters' })
   return interaction === 'bundle' ? JSON_BODY({ resourceType: 'Bundle', type: 'batch' }) : undefined
 }
 
@@ -49,7 +50,7 @@ async function ask(route: Route, headers: Readonly<Record<string, string>> = {},
     port: front.port,
     method: route.method,
     path: pathOf(route) + query,
-    headers: { 'x-request-id': 'given-id', ...(body === undefined ? {} : { 'content-type': body.type }), ...headers },
+    headers: { accept: '*/*', 'x-request-id': 'given-id', ...(body === undefined ? {} : { 'content-type': body.type }), ...headers },
   })
   sent.end(body?.text)
   const [response] = await once(sent, 'response')

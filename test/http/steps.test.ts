@@ -55,7 +55,8 @@ describe('preferences', () => {
     ['return=minimal, return=representation', { return: 'minimal' }],
     ['return=representation; handling=lenient, return=minimal, handling=strict', { return: 'representation', handling: 'lenient' }],
     ['return=nothing, return=OperationOutcome', { return: 'OperationOutcome' }],
-    ['constructor=1, respond-async', {}],
+    ['constructor=1, respond-never', {}],
+    ['respond-async, handling=strict', { 'respond-async': 'true', handling: 'strict' }],
   ])('of those given twice the first counts: %s', async (prefer, preferences) => {
     await send('GET', '/Patient', { prefer })
     expect(reached?.preferences).toEqual(preferences)

@@ -19,7 +19,7 @@ const ASKING = [
   ...new Map(
     ROUTES.filter(({ interaction }) => ADMISSION[interaction] === 'known').map((route) => [functionOf(route.interaction), route] as const),
   ),
-]
+].filter(([name]) => name !== 'fallback')
 
 const tokenOf = (scope: string): string => {
   const now = Math.floor(Date.now() / 1_000)

@@ -63,4 +63,5 @@ const callerOf = (token: VerifiedToken, baseUrl: string): Caller => ({
   tenant: token.tenant,
   client: token.client,
   access: accessOfToken(token, baseUrl),
+  clientAuth: token.clientAuth,
 })

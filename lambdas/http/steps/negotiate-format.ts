@@ -5,6 +5,7 @@ import { acceptedTypes, isJsonType, takesJson } from '../media-types.ts'
 
 export const negotiateFormat: Step = {
   before({ event: exchange }) {
+    if (exchange.interaction === 'export') return checkKickOff(exchange.http.headers.accept)
     const asked = exchange.fhir.parameters.length === 0 ? NOTHING_ASKED : lastOf(exchange.fhir.parameters)
     exchange.shape = shapeOf(asked)
     const format = asked.get('_format')
@@ -15,6 +16,13 @@ export const negotiateFormat: Step = {
     if (wantsRaw(exchange, types)) exchange.fhir = { ...exchange.fhir, rawAccept: types }
     else if (!takesJson(types)) throw fhirError(406, 'not-supported', 'The server answers in JSON: application/fhir+json')
   },
+}
+
+/** Specification 4.5 requires the header; what takes everything takes it too. Its parameters, as `_elements`, are of the export. */
+function checkKickOff(accept = ''): void {
+  const types = acceptedTypes(accept)
+  if (!['application/fhir+json', 'application/*', '*/*'].some((type) => types.includes(type)))
+    throw fhirError(406, 'not-supported', 'An export is asked for with Accept: application/fhir+json')
 }
 
 const NOTHING_ASKED: ReadonlyMap<string, string> = new Map()

@@ -14,6 +14,7 @@ const KNOWN: { readonly [Name in keyof Preferences]-?: readonly NonNullable<Pref
   handling: ['strict', 'lenient'],
   pagination: ['offset-skip', 'offset-page'],
   explain: ['true'],
+  'respond-async': ['true'],
 }
 
 /** Those behind them are passed over. */

@@ -27,7 +27,8 @@ function binaryOf({ fhir, http: { body, headers } }: Exchange, newId: () => stri
   }
 }
 
-function resourceOf({ http: { body, headers } }: Exchange): Resource {
+/** The body. FhirError 400 for one that is no resource, 415 for one that is not JSON. */
+export function resourceOf({ http: { body, headers } }: Exchange): Resource {
   checkJson(headers['content-type'])
   if (body.length === 0) throw fhirError(400, 'required', 'The request needs a resource as its body')
   const tree = parseJsonBytes(body)

@@ -10,8 +10,9 @@ import type { Told } from './describe-errors.ts'
 export const writeResponse: Step = (() => {
   const write: NonNullable<Step['after']> = async (request) => {
     const { event, response } = request
-    const { written = [] } = response as FhirResponse
+    const { written = [], job } = response as FhirResponse
     event.written = written
+    event.job = job
     request.response = await responseOf(response as FhirResponse, event.shape.pretty)
   }
   return { after: write, onError: write }

@@ -1,0 +1,21 @@
+/** End of a bulk export by its client, also of one that is complete. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-delete-request */
+import { blobOf, executionOf } from '../export/job.ts'
+import { changeJob, stopped } from '../export/jobs.ts'
+import { noJob, ownJob } from './export-job.ts'
+import type { ExportPorts } from './export-ports.ts'
+import type { Interaction, Ports } from './interaction.ts'
+
+type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: ExportPorts }
+
+/** 202. Once its row says so the job is no more, and no link leads to a file: what else it left is removed by the sweep. */
+export const cancelExport =
+  ({ clock, choices, exports }: CancelPorts): Interaction =>
+  async (request) => {
+    const { rows, workflow, blobs, report } = exports
+    const { id } = await ownJob(rows, request, clock.now(), choices)
+    const job = await changeJob(rows, id, stopped(clock.now()))
+    if (job === undefined) throw noJob()
+    await workflow.stop(executionOf(job)).catch(report)
+    await Promise.all((job.files ?? []).map(({ name }) => blobs.remove(blobOf(id, name)).catch(report)))
+    return { status: 202 }
+  }

@@ -1,0 +1,23 @@
+/** The job a request is about, for the client that started it. Specification 4.5 */
+import type { Job } from '../export/job.ts'
+import { readJob } from '../export/jobs.ts'
+import { manifestEnds } from '../export/lifetimes.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import type { KeptRows } from '../ports/kept-rows.ts'
+import { forbidden } from './forbidden.ts'
+import type { Choices, FhirRequest } from './interaction.ts'
+
+/** FhirError 404 where there is none any more, or of another tenant, 403 for another client. */
+export async function ownJob(rows: KeptRows, request: FhirRequest, now: number, choices: Choices): Promise<Job> {
+  const { id = '', tenant, client } = request
+  const job = isName(id) ? await readJob(rows, id) : undefined
+  if (job?.tenant !== tenant) throw noJob()
+  if (job.client !== client) throw forbidden('Another client started this export')
+  if (job.state === 'stopped' || now >= (manifestEnds(job, choices.exportRetentionDays) ?? Number.POSITIVE_INFINITY)) throw noJob()
+  return job
+}
+
+/** What a row can be called. */
+const isName = (id: string): boolean => /^[\w.-]{1,200}$/.test(id)
+
+export const noJob = (): FhirError => fhirError(404, 'not-found', 'There is no such export: it was cancelled, has expired, or never was')

@@ -1,0 +1,15 @@
+/** What requests about exports need beyond the store. */
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { ExportUrlSigner } from '../ports/export-urls.ts'
+import type { KeptRows } from '../ports/kept-rows.ts'
+import type { Workflow } from '../ports/workflow.ts'
+
+export type ExportPorts = {
+  readonly rows: KeptRows
+  readonly workflow: Workflow
+  readonly urls: ExportUrlSigner
+  /** Of export files. */
+  readonly blobs: Pick<BlobStore, 'remove'>
+  /** Gets what went wrong after the answer was settled. */
+  readonly report: (error: unknown) => void
+}

@@ -1,0 +1,50 @@
+/** Poll of a bulk export. Specification 3.1, 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-status-request */
+import type { Job } from '../export/job.ts'
+import { changeJob, retrieved } from '../export/jobs.ts'
+import { LINK_LIFETIME } from '../export/lifetimes.ts'
+import { manifestOf } from '../export/manifest.ts'
+import { progressOf } from '../export/progress.ts'
+import { FhirError } from '../fhir/outcome.ts'
+import { lastModified as httpDate } from '../fhir/version.ts'
+import { noJob, ownJob } from './export-job.ts'
+import type { ExportPorts } from './export-ports.ts'
+import type { FhirResponse, Interaction, Ports } from './interaction.ts'
+
+type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: ExportPorts }
+
+/** 202 while it is under way, 200 with the manifest, 500 where it failed. */
+export const exportStatus =
+  ({ clock, choices, exports }: StatusPorts): Interaction =>
+  async (request) => {
+    const now = clock.now()
+    const job = await ownJob(exports.rows, request, now, choices)
+    if (job.state === 'error') throw failed(job)
+    return job.state === 'complete' ? handedOut(exports, job, now) : underWay(exports, job, now)
+  }
+
+const failed = ({ reason = 'The export failed' }: Job): FhirError =>
+  new FhirError(500, [{ severity: 'error', code: 'exception', text: reason }])
+
+async function underWay({ rows }: ExportPorts, job: Job, now: number): Promise<FhirResponse> {
+  const progress = await progressOf(rows, job)
+  return { status: 202, headers: { 'x-progress': progress, 'retry-after': String(patienceFor(now - job.transactionTime)) } }
+}
+
+/** Seconds: a tenth of what it took until now. */
+const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
+
+/** Its files stay for as long as the links it hands out: that is noted before they go out. */
+async function handedOut({ rows, urls }: ExportPorts, { id }: Job, now: number): Promise<FhirResponse> {
+  const job = await changeJob(rows, id, retrieved(now))
+  if (job?.state !== 'complete') throw noJob()
+  const expires = now + LINK_LIFETIME
+  const signed = (job.files ?? []).map(
+    async ({ name }) => [name, await urls.sign({ job: id, file: name, client: job.client }, expires)] as const,
+  )
+  const manifest = manifestOf(job, new Map(await Promise.all(signed)))
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json', expires: httpDate(expires) },
+    body: new TextEncoder().encode(JSON.stringify(manifest)),
+  }
+}

@@ -1,0 +1,105 @@
+/** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
+import { type AskedExport, askedOf, type Level } from '../export/asked.ts'
+import { executionOf, JOBS, type Job } from '../export/job.ts'
+import { postedPairs } from '../export/posted.ts'
+import { mayRun } from '../export/running-jobs.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
+import type { ExportPorts } from './export-ports.ts'
+import { forbidden } from './forbidden.ts'
+import { gone, notFound } from './found.ts'
+import type { FhirRequest, Interaction, Ports } from './interaction.ts'
+import { keyOf } from './key.ts'
+
+type KickOffPorts = Pick<Ports, 'resources' | 'clock' | 'choices'> & { readonly exports: ExportPorts }
+
+/** 202 with the link of the job. Whatever is wrong is said before there is one. */
+export const startExport =
+  (ports: KickOffPorts): Interaction =>
+  async (request) => {
+    const { clock, choices, exports } = ports
+    if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
+    const level = levelOf(request)
+    if (request.preferences['respond-async'] === undefined) throw needsPrefer()
+    const asked = whatIsAsked(request, level, clock.now())
+    if (level === 'group') await checkGroup(ports, request)
+    const job = jobOf(request, level, asked, clock)
+    await begin(exports, job, choices.maxRunningExports)
+    return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job: job.id }
+  }
+
+function levelOf({ type, id }: FhirRequest): Level {
+  if (type === undefined) return 'system'
+  if (type === 'Patient' && id === undefined) return 'patient'
+  if (type === 'Group' && id !== undefined) return 'group'
+  throw fhirError(
+    404,
+    'not-supported',
+    'Exports are of everything, of patients and of groups: $export, Patient/$export, Group/[id]/$export',
+  )
+}
+
+const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: FhirRequest, level: Level, now: number): AskedExport =>
+  askedOf({
+    level,
+    posted,
+    lenient: preferences.handling === 'lenient',
+    parameters: resource === undefined ? parameters : [...parameters, ...postedPairs(resource)],
+    reading,
+    now,
+  })
+
+/** FhirError 404 for one that is hidden, too. */
+async function checkGroup({ resources }: KickOffPorts, request: FhirRequest): Promise<void> {
+  const key = keyOf(request)
+  const [head] = await resources(request, 'r').current([key])
+  if (head === undefined) throw notFound(key)
+  if (head.deleted) throw gone(key, 404)
+}
+
+function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Ports['clock']): Job {
+  const { tenant, client, access, baseUrl, url = '', id } = request
+  const job: Job = {
+    ...{ id: clock.newId(), tenant, client, access, request: url, baseUrl, level, asked },
+    ...(level === 'group' && id !== undefined ? { group: id } : {}),
+    ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
+  }
+  if (Buffer.byteLength(JSON.stringify(job)) > LONGEST_JOB) throw tooLong()
+  return job
+}
+
+/** Bytes of its row, to which its files are added. */
+const LONGEST_JOB = 250_000
+
+/** Once its row stands the job is not lost: one whose workflow could not be started is begun again. */
+async function begin({ rows, workflow, report }: ExportPorts, job: Job, most: number): Promise<void> {
+  await rows.change<Job>(JOBS, job.id, () => job)
+  if (!(await mayRun(rows, job, most))) {
+    await rows.remove(JOBS, job.id)
+    throw tooMany(most)
+  }
+  await workflow.start(executionOf(job), { job: job.id, attempt: job.attempt }).catch(report)
+}
+
+const needsPrefer = (): FhirError => fhirError(400, 'required', 'An export is asked for with Prefer: respond-async')
+
+const needsAssertion = (): FhirError =>
+  forbidden(
+    'An export is begun with a token that was got by a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION',
+  )
+
+const tooLong = (): FhirError =>
+  fhirError(
+    413,
+    'too-long',
+    `All that one export asks for has at most ${LONGEST_JOB} bytes: ask for fewer patients or filters, in several exports`,
+  )
+
+/** Seconds. */
+const AGAIN = '60'
+
+const tooMany = (most: number): FhirError =>
+  new FhirError(
+    429,
+    [{ severity: 'error', code: 'throttled', text: `${most} exports of this client are running: wait for one of them, or cancel it` }],
+    { 'retry-after': AGAIN },
+  )

@@ -1,0 +1,139 @@
+/** The link of a job: how it is polled, by whom, and how it is ended. Specification 3.1, 4.5 */
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { rangesOf, segmentsOf } from '../../lambdas/export/job.ts'
+import { BASE, NOW, type Requests, requests } from './requests.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+let site: Requests
+beforeEach(async () => {
+  site = requests()
+  await site.kickOff('/$export?_type=Patient')
+  site.audited.length = site.told.length = 0
+})
+
+const poll = (more = {}) => site.ask('GET', '/export/job-1', { headers: { accept: 'application/json' }, ...more })
+const cancel = (more = {}) => site.ask('DELETE', '/export/job-1', more)
+const files = [
+  { name: 'Patient', kind: 'output', type: 'Patient', count: 2, size: 100 },
+  { name: 'error', kind: 'error', type: 'OperationOutcome', count: 1, size: 10 },
+] as const
+const complete = () => site.change('job-1', { state: 'complete', ended: NOW, files })
+
+describe('A poll', () => {
+  it('of what is under way tells how far it has come, which is what its writers noted', async () => {
+    expect((await poll()).headers).toMatchObject({ 'x-progress': '0% (preparing)', 'retry-after': '1' })
+    await site.change('job-1', { total: 10_000 })
+    const note = (shelf: string, name: string, seen: number) => site.rows.change(shelf, name, () => ({ seen }))
+    await note(segmentsOf('job-1'), 's-1', 1_000)
+    await note(segmentsOf('job-1'), 's-2', 1_345)
+    const { status, headers, text } = await poll()
+    expect([status, headers['x-progress'], text]).toEqual([202, '23% (2,345 of about 10,000 looked at)', ''])
+    await note(rangesOf('job-1'), 'r-1', 3_000)
+    expect((await poll()).headers['x-progress']).toBe('53% (5,345 of about 10,000 looked at)')
+    await note(segmentsOf('job-1'), 's-2', 50_000)
+    expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 10,000 looked at)')
+  })
+
+  it('is asked for less and less often', async () => {
+    const waits: string[] = []
+    for (const age of [0, 20_000, 600_000, 10 * DAY]) {
+      site.now = NOW + age
+      waits.push((await poll()).headers['retry-after']!)
+    }
+    expect(waits).toEqual(['1', '2', '60', '60'])
+  })
+
+  it('of what is complete hands out the manifest, with links for 7 days, and notes that', async () => {
+    await complete()
+    site.now = NOW + 3 * DAY
+    const { status, headers, body } = await poll()
+    const until = NOW + 10 * DAY
+    expect([status, headers['content-type'], headers.expires]).toEqual([200, 'application/json', new Date(until).toUTCString()])
+    expect(body).toEqual({
+      transactionTime: '2031-01-01T00:00:00.000Z',
+      request: `${BASE}/$export?_type=Patient`,
+      requiresAccessToken: false,
+      output: [{ type: 'Patient', url: `job-1/Patient for app until ${until}`, count: 2 }],
+      error: [{ type: 'OperationOutcome', url: `job-1/error for app until ${until}`, count: 1 }],
+    })
+    expect(await site.job('job-1')).toMatchObject({ retrieved: site.now })
+    expect(site.audited).toMatchObject([{ interaction: 'export-status', job: 'job-1', client: 'app', status: 200 }])
+  })
+
+  it('names what was deleted where a since was asked for', async () => {
+    await site.kickOff('/$export?_since=2030-01-01T00:00:00Z')
+    const deleted = { name: 'deleted', kind: 'deleted', type: 'Bundle', count: 3, size: 1 } as const
+    await site.change('job-2', { state: 'complete', ended: NOW, files: [deleted] })
+    const { body } = await site.ask('GET', '/export/job-2')
+    expect([body.output, body.error, body.deleted]).toEqual([[], [], [{ type: 'Bundle', url: expect.any(String), count: 3 }]])
+    await site.change('job-2', { files: [] })
+    expect((await site.ask('GET', '/export/job-2')).body.deleted).toEqual([])
+  })
+
+  it('of what failed says why', async () => {
+    await site.change('job-1', { state: 'error', ended: NOW, reason: 'Group/1 is gone' })
+    const { status, body } = await poll()
+    expect([status, body.resourceType, body.issue[0].details.text]).toEqual([500, 'OperationOutcome', 'Group/1 is gone'])
+    expect(site.reported).toEqual([])
+  })
+
+  it('of what ended longer ago than the setting says finds nothing', async () => {
+    await complete()
+    site.now = NOW + 10 * DAY - 1
+    expect((await poll()).status).toBe(200)
+    site.now = NOW + 10 * DAY
+    expect([(await poll()).status, (await cancel()).status]).toEqual([404, 404])
+  })
+})
+
+it.each([
+  ['another client', { client: 'other' }, 403],
+  ['the same client in another tenant', { tenant: 'south' }, 404],
+  ['another client of another tenant', { client: 'other', tenant: 'south' }, 404],
+])('%s neither polls nor ends it', async (_, who, status) => {
+  for (const change of [() => undefined, complete]) {
+    await change()
+    const [polled, ended] = [await poll({ who }), await cancel({ who })]
+    expect([polled.status, ended.status, polled.body.resourceType]).toEqual([status, status, 'OperationOutcome'])
+    expect(polled.headers).not.toHaveProperty('x-progress')
+  }
+  expect([await site.job('job-1'), site.told]).toMatchObject([{ state: 'complete' }, []])
+  expect(await site.job('job-1')).not.toHaveProperty('retrieved')
+})
+
+it('the same client has it with another token too, however little that may see', async () => {
+  expect((await poll({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
+  expect((await cancel({ who: { scopes: [], clientAuth: 'secret' } })).status).toBe(202)
+})
+
+describe('Its end', () => {
+  it('stops what is under way: it is found no more', async () => {
+    const { status, text } = await cancel()
+    expect([status, text, site.told]).toEqual([202, '', ['stop job-1-1']])
+    expect(await site.job('job-1')).toMatchObject({ state: 'stopped', ended: NOW })
+    const [polled, again] = [await poll(), await cancel()]
+    expect([polled.status, again.status, polled.body.resourceType]).toEqual([404, 404, 'OperationOutcome'])
+    expect(site.audited.map(({ interaction, job, status }) => [interaction, job, status])).toEqual([
+      ['export-cancel', 'job-1', 202],
+      ['export-status', 'job-1', 404],
+      ['export-cancel', 'job-1', 404],
+    ])
+  })
+
+  it('removes the files of what is complete', async () => {
+    await complete()
+    expect((await cancel()).status).toBe(202)
+    expect(site.removed).toEqual(['exports/job-1/files/Patient.ndjson', 'exports/job-1/files/error.ndjson'])
+    expect((await poll()).status).toBe(404)
+  })
+
+  it('is an end although the workflow cannot be reached', async () => {
+    site.broken = new Error('no workflow')
+    expect([(await cancel()).status, (await poll()).status, site.reported]).toEqual([202, 404, [site.broken]])
+  })
+})
+
+it.each(['/export/never', '/export/..%2F..%2Fexports', `/export/${'x'.repeat(300)}`, '/export/%00'])('%s is no job', async (path) => {
+  expect([(await site.ask('GET', path)).status, (await site.ask('DELETE', path)).status]).toEqual([404, 404])
+})

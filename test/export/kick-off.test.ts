@@ -1,0 +1,200 @@
+/** Kick-off of exports: what is refused before there is a job, and the job there is. Specification 4.5, 3.1, 5.5 */
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests } from './requests.ts'
+
+let site: Requests
+beforeEach(() => {
+  site = requests({}, ['g-1', 'deleted'])
+})
+
+const textOf = ({ body }: Answer): string => body.issue[0].details.text
+const parameters = (...parameter: object[]) => ({ resourceType: 'Parameters', parameter })
+
+describe('A kick-off', () => {
+  it.each([
+    ['/$export', { level: 'system' }],
+    ['/Patient/$export', { level: 'patient' }],
+    ['/Group/g-1/$export', { level: 'group', group: 'g-1' }],
+  ])('of %s makes a job, starts its workflow, and answers with its link', async (path, expected) => {
+    for (const asking of [{}, { body: parameters() }]) {
+      const { status, headers, text } = await site.kickOff(path, asking)
+      const [job, ...others] = await site.jobs()
+      expect([status, headers['content-location'], text, others]).toEqual([202, `${BASE}/export/${job!.id}`, '', []])
+      expect(job).toMatchObject({
+        ...{
+          tenant: 'north',
+          client: 'app',
+          request: `${BASE}${path}`,
+          baseUrl: BASE,
+          transactionTime: NOW,
+          state: 'in-progress',
+          attempt: 1,
+        },
+        ...{
+          asked: { elements: [], patients: [], filters: [], passedOver: [] },
+          access: { clauses: [{ type: '*', letters: ['r', 's'] }] },
+        },
+        ...expected,
+      })
+      expect(site.told).toEqual([`start ${job!.id}-1 {"job":"${job!.id}","attempt":1}`])
+      expect(site.audited).toMatchObject([{ interaction: 'export', client: 'app', tenant: 'north', job: job!.id, status: 202 }])
+      site = requests({}, ['g-1'])
+    }
+  })
+
+  it('by GET and by POST asks for the same', async () => {
+    const query =
+      '_type=Patient,Observation&_since=2030-01-01T00:00:00Z&_typeFilter=Observation%3Fstatus%3Dfinal&_elements=id&_outputFormat=ndjson'
+    const sent = parameters(
+      { name: '_type', valueString: 'Patient' },
+      { name: '_type', valueString: 'Observation' },
+      { name: '_since', valueInstant: '2030-01-01T00:00:00Z' },
+      { name: '_typeFilter', valueString: 'Observation?status=final' },
+      { name: '_elements', valueString: 'id' },
+      { name: '_outputFormat', valueString: 'ndjson' },
+    )
+    await site.kickOff(`/$export?${query}`)
+    await site.kickOff('/$export', { body: sent })
+    const [one, other] = await site.jobs()
+    expect(one!.asked).toEqual(other!.asked)
+    expect(one!.asked).toMatchObject({ types: ['Patient', 'Observation'], since: Date.UTC(2030, 0, 1), elements: [{ element: 'id' }] })
+    expect([one!.request, other!.request]).toEqual([`${BASE}/$export?${query}`, `${BASE}/$export`])
+  })
+
+  it('by POST takes what its URL says too, and patients as references and as texts', async () => {
+    const body = parameters({ name: 'patient', valueReference: { reference: 'Patient/1' } }, { name: 'patient', valueString: '2' })
+    expect((await site.kickOff('/Patient/$export?_type=Patient', { body })).status).toBe(202)
+    expect((await site.jobs())[0]!.asked).toMatchObject({ types: ['Patient'], patients: ['Patient/1', 'Patient/2'] })
+  })
+
+  it('leniently goes on without what is wrong, and notes it', async () => {
+    const { status } = await site.kickOff('/$export?_colour=red&_type=Nothing,Patient', {
+      headers: { prefer: 'respond-async, handling=lenient' },
+    })
+    expect(status).toBe(202)
+    const { types, passedOver } = (await site.jobs())[0]!.asked
+    expect([types, passedOver.length]).toEqual([['Patient'], 2])
+  })
+
+  it('whose workflow cannot be started is a job all the same, which others begin again', async () => {
+    site.broken = new Error('no workflow')
+    expect((await site.kickOff('/$export')).status).toBe(202)
+    expect(await site.jobs()).toMatchObject([{ state: 'in-progress', attempt: 1 }])
+    expect(site.reported).toEqual([site.broken])
+  })
+})
+
+const WRONG: readonly (readonly [what: string, path: string, status: number, text: string, asking?: Asking])[] = [
+  ['a type', '/Observation/$export', 404, 'Exports are of everything, of patients and of groups'],
+  ['a patient', '/Patient/1/$export', 404, 'Exports are of everything'],
+  ['all groups', '/Group/$export', 404, 'Exports are of everything'],
+  ['a type that is none', '/Nothing/$export', 404, 'There is no resource type Nothing'],
+  ['a Group that is not there', '/Group/g-2/$export', 404, 'There is no resource Group/g-2'],
+  ['a Group that was deleted', '/Group/deleted/$export', 404, 'was deleted'],
+  ['no Prefer', '/$export', 400, 'Prefer: respond-async', { headers: { prefer: 'handling=lenient' } }],
+  ['another Accept', '/$export', 406, 'Accept: application/fhir+json', { headers: { accept: 'application/fhir+ndjson' } }],
+  ['JSON that is not FHIR', '/$export', 406, 'Accept: application/fhir+json', { headers: { accept: 'application/json' } }],
+  ['no Accept', '/$export', 406, 'Accept: application/fhir+json', { headers: { accept: '' } }],
+  ['_since', '/$export?_since=yesterday', 400, '_since is an instant'],
+  ['_type', '/$export?_type=Nothing', 400, '_type names "Nothing"'],
+  ['_typeFilter', '/$export?_typeFilter=Patient%3Fcolour=red', 400, '_typeFilter'],
+  ['patient by GET', '/Patient/$export?patient=1', 400, 'patient is sent by POST'],
+  [
+    'patient of everything',
+    '/$export',
+    400,
+    'patient is for exports of patients',
+    { body: parameters({ name: 'patient', valueString: '1' }) },
+  ],
+  ['a body that is no Parameters', '/$export', 400, 'The body of an export is Parameters', { body: { resourceType: 'Patient' } }],
+  ['a body that is no resource', '/$export', 400, 'not a resource', { body: [] }],
+  ['a body that is no JSON', '/$export', 400, '', { body: '{' }],
+  ['a body in XML', '/$export', 415, '', { body: '<a/>', headers: { 'content-type': 'application/fhir+xml' } }],
+  ['parameters that are no list', '/$export', 400, 'is an array', { body: { resourceType: 'Parameters', parameter: {} } }],
+  ['a parameter without a name', '/$export', 400, 'has a name', { body: parameters({ valueString: 'a' }) }],
+  ['a parameter without a value', '/$export', 400, '_type has no value', { body: parameters({ name: '_type' }) }],
+  [
+    'two values',
+    '/$export',
+    400,
+    'more than one value',
+    { body: parameters({ name: '_type', valueString: 'Patient', valueCode: 'Patient' }) },
+  ],
+  ['a value of another kind', '/$export', 400, '_since is sent as valueInstant', { body: parameters({ name: '_since', valueInteger: 1 }) }],
+  ['a value that is none', '/$export', 400, '_type is empty, or no valueString', { body: parameters({ name: '_type', valueString: 1 }) }],
+  ['a reference to nothing', '/Patient/$export', 400, 'patient is empty', { body: parameters({ name: 'patient', valueReference: {} }) }],
+  ['an unknown parameter', '/$export', 400, '_colour is not a parameter', { body: parameters({ name: '_colour', valueString: 'a' }) }],
+  ['a token got by a secret', '/$export', 403, 'private_key_jwt', { who: { clientAuth: 'secret' } }],
+  ['a token of a public client', '/$export', 403, 'private_key_jwt', { who: { clientAuth: 'none' } }],
+  ['no type in scope', '/$export', 403, 'This needs a scope for *.rs', { who: { scopes: ['system/Patient.cud', 'openid'] } }],
+  ['a Group out of scope', '/Group/g-1/$export', 403, 'This needs a scope for Group.r', { who: { scopes: ['system/Patient.rs'] } }],
+  ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { who: { scopes: ['patient/*.rs'], patient: 'p', subject: 'ann' } }],
+]
+
+it.each(WRONG)('%s is refused before there is a job', async (_, path, status, text, asking = {}) => {
+  const answer = await site.kickOff(path, asking)
+  expect([answer.status, answer.body.resourceType]).toEqual([status, 'OperationOutcome'])
+  expect(textOf(answer)).toContain(text)
+  expect([await site.jobs(), site.told]).toEqual([[], []])
+  expect(site.audited).toMatchObject([{ interaction: 'export', status }])
+})
+
+it('names the entry that is wrong', async () => {
+  const { body } = await site.kickOff('/$export', { body: parameters({ name: '_type', valueString: 'Patient' }, { name: '_since' }) })
+  expect(body.issue[0].expression).toEqual(['Parameters.parameter[1]'])
+})
+
+it('a method that is none of a kick-off says which are', async () => {
+  const { status, headers } = await site.ask('DELETE', '/Patient/$export', { headers: KICK_OFF })
+  expect([status, headers.allow]).toEqual([405, 'GET, POST, HEAD, OPTIONS'])
+})
+
+it.each(['*/*', 'application/*', 'application/json, application/fhir+json;q=0.5', 'application/fhir+json; charset=utf-8'])(
+  'Accept: %s takes what is answered',
+  async (accept) => expect((await site.kickOff('/$export', { headers: { accept } })).status).toBe(202),
+)
+
+it.each(['respond-async,handling=lenient', 'handling=strict; respond-async', 'return=minimal, respond-async=true'])(
+  'Prefer: %s prefers it',
+  async (prefer) => expect((await site.kickOff('/$export', { headers: { prefer } })).status).toBe(202),
+)
+
+it('a token got by a secret begins one where the setting says so', async () => {
+  site = requests({ exportNeedsAssertion: false })
+  expect((await site.kickOff('/$export', { who: { clientAuth: 'secret' } })).status).toBe(202)
+})
+
+it('types out of scope are left to be left out', async () => {
+  expect((await site.kickOff('/$export?_type=Condition', { who: { scopes: ['patient/Observation.read'] } })).status).toBe(202)
+  expect(await site.jobs()).toMatchObject([{ asked: { types: ['Condition'] }, access: { clauses: [{ type: 'Observation' }] } }])
+})
+
+it('what asks for more than a row holds is refused', async () => {
+  const entry = (_: unknown, i: number) => ({ name: 'patient', valueString: `Patient/${'p'.repeat(40)}-${i}` })
+  const answer = await site.kickOff('/Patient/$export', { body: parameters(...Array.from({ length: 5_000 }, entry)) })
+  expect([answer.status, textOf(answer)]).toEqual([413, expect.stringContaining('at most 250000 bytes')])
+  expect(await site.jobs()).toEqual([])
+})
+
+describe('Of one client', () => {
+  it('as many exports run as the setting says, and one more when one has ended', async () => {
+    site = requests({ maxRunningExports: 2 })
+    expect([(await site.kickOff('/$export')).status, (await site.kickOff('/$export')).status]).toEqual([202, 202])
+    const refused = await site.kickOff('/$export')
+    expect([refused.status, refused.headers['retry-after'], textOf(refused)]).toEqual([429, '60', expect.stringContaining('2 exports')])
+    expect((await site.kickOff('/$export', { who: { client: 'other' } })).status).toBe(202)
+    await site.change('job-1', { state: 'complete', ended: NOW })
+    expect((await site.kickOff('/$export')).status).toBe(202)
+    expect((await site.kickOff('/$export')).status).toBe(429)
+    await site.ask('DELETE', '/export/job-2')
+    expect((await site.kickOff('/$export')).status).toBe(202)
+    expect((await site.jobs()).filter(({ state, client }) => state === 'in-progress' && client === 'app')).toHaveLength(2)
+  })
+
+  it('of many that race exactly as many run, and nothing is left of the others', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => site.kickOff('/$export')))
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(5)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(15)
+    expect([(await site.jobs()).length, site.told.length]).toEqual([5, 5])
+  })
+})

@@ -1,0 +1,137 @@
+/** Requests about exports, below the network: rows in memory, and a workflow that notes what it is told. */
+import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
+import { JOBS, type Job } from '../../lambdas/export/job.ts'
+import type { HttpResponse } from '../../lambdas/http/exchange.ts'
+import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
+import { server } from '../../lambdas/http/server.ts'
+import { startExport } from '../../lambdas/interactions/export.ts'
+import { cancelExport } from '../../lambdas/interactions/export-cancel.ts'
+import { exportStatus } from '../../lambdas/interactions/export-status.ts'
+import type { Choices } from '../../lambdas/interactions/interaction.ts'
+import { seenThrough } from '../../lambdas/interactions/seen.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import type { Workflow } from '../../lambdas/ports/workflow.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import type { Tree } from '../fixtures/resources.ts'
+
+export const BASE = 'https://fhir.example.org/fhir'
+export const NOW = Date.UTC(2031, 0, 1)
+
+export type Who = Partial<Pick<VerifiedToken, 'tenant' | 'client' | 'scopes' | 'patient' | 'clientAuth' | 'subject'>>
+
+export type Answer = { readonly status: number; readonly headers: HttpResponse['headers']; readonly body: Tree; readonly text: string }
+
+export type Asking = { readonly headers?: Record<string, string>; readonly body?: unknown; readonly who?: Who }
+
+export const KICK_OFF = { accept: 'application/fhir+json', prefer: 'respond-async' }
+
+export type Requests = ReturnType<typeof requests>
+
+/** `groups`: the ids of those there are. */
+export function requests(settings: Partial<Choices> = {}, groups: readonly string[] = []) {
+  const rows = new MemoryKeptRows()
+  const it = {
+    rows,
+    now: NOW,
+    /** What the workflow was told. */
+    told: [] as string[],
+    removed: [] as string[],
+    audited: [] as AuditRecord[],
+    reported: [] as unknown[],
+    /** What the workflow fails with. */
+    broken: undefined as Error | undefined,
+    jobs: async () => {
+      const jobs: Job[] = []
+      for await (const { value } of rows.list<Job>(JOBS)) jobs.push(value)
+      return jobs
+    },
+    job: (id: string) => rows.read<Job>(JOBS, id),
+    change: (id: string, more: Partial<Job>) => rows.change<Job>(JOBS, id, (job) => ({ ...job!, ...more })),
+    ask: (method: string, path: string, asking: Asking = {}) => ask(method, path, asking),
+    kickOff: (path: string, asking: Asking = {}) =>
+      ask(asking.body === undefined ? 'GET' : 'POST', path, { ...asking, headers: { ...KICK_OFF, ...asking.headers } }),
+  }
+  const ports = portsOf(it, settings, groups)
+  const steps = exportingSteps({
+    audit: { prepare: () => undefined, record: (entry) => void it.audited.push(entry), close: async () => undefined },
+    clock: ports.clock,
+    origins: '*',
+    maxBody: 1_000_000,
+    loopbackOnly: false,
+    authenticator: ({ headers }) => JSON.parse(headers.authorization!) as VerifiedToken,
+    report: (error) => void it.reported.push(error),
+  })
+  const interactions = { export: startExport(ports), 'export-status': exportStatus(ports), 'export-cancel': cancelExport(ports) }
+  const serve = server({ interactions, steps, site: { baseUrl: BASE, reading: () => ({ baseUrl: BASE }) } })
+  const ask = async (method: string, target: string, { headers = {}, body, who }: Asking): Promise<Answer> => {
+    const [path = '', query = ''] = target.replace(BASE, '').split('?')
+    const bytes = body === undefined ? new Uint8Array() : new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body))
+    const sent = { ...headers, authorization: JSON.stringify(tokenOf(who)) }
+    const response = await serve({ method, path, query, headers: sent, body: bytes }, 'request-id')
+    const text = Buffer.concat(response.body ?? []).toString()
+    return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  return it
+}
+
+type Seen = {
+  now: number
+  readonly told: string[]
+  readonly removed: string[]
+  readonly reported: unknown[]
+  readonly rows: MemoryKeptRows
+  broken: Error | undefined
+}
+
+function portsOf(it: Seen, settings: Partial<Choices>, groups: readonly string[]) {
+  let ids = 0
+  const told = async (text: string): Promise<void> => {
+    if (it.broken !== undefined) throw it.broken
+    it.told.push(text)
+  }
+  const workflow: Workflow = {
+    start: (name, input) => told(`start ${name} ${JSON.stringify(input)}`),
+    stop: (name) => told(`stop ${name}`),
+    isRunning: async () => false,
+  }
+  const nothing = async () => []
+  const current = async (keys: readonly ResourceKey[]) => keys.map((key) => (groups.includes(key.id) ? groupOf(key) : undefined))
+  const resources = { current, versions: nothing, history: async () => ({ versions: [], more: false }) }
+  return {
+    resources: seenThrough(resources, () => ({ evaluate: () => Promise.reject(new Error('not asked')) })),
+    clock: { now: () => it.now, newId: () => `job-${++ids}` },
+    choices: { ...readConfig({}), ...settings },
+    exports: {
+      rows: it.rows,
+      workflow,
+      urls: {
+        sign: async ({ job, file, client }: { job: string; file: string; client: string }, expires: number) =>
+          `${job}/${file} for ${client} until ${expires}`,
+      },
+      blobs: { remove: async (key: string) => void it.removed.push(key) },
+      report: (error: unknown) => void it.reported.push(error),
+    },
+  }
+}
+
+const groupOf = (key: ResourceKey): ResourceVersion => ({
+  ...key,
+  versionId: 1,
+  lastUpdated: NOW,
+  deleted: key.id === 'deleted',
+  compartments: [],
+  body: new TextEncoder().encode(JSON.stringify({ resourceType: 'Group', id: key.id })),
+})
+
+const tokenOf = (who: Who = {}): VerifiedToken => ({
+  tenant: 'north',
+  client: 'app',
+  subject: who.client ?? 'app',
+  scopes: ['system/*.rs'],
+  clientAuth: 'assertion',
+  expires: Number.POSITIVE_INFINITY,
+  issuer: BASE,
+  ...who,
+})
