@@ -5,6 +5,7 @@ import { dateRange } from '../fhir/date-range.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
+import type { Condition } from '../search/condition.ts'
 import { type Pairs, pairsOf } from '../search/pairs.ts'
 import { parseSearch } from '../search/query.ts'
 import type { Reading } from '../search/reading.ts'
@@ -15,6 +16,10 @@ export type Level = 'system' | 'patient' | 'group'
 export type AskedElement = { readonly type?: string; readonly element: string }
 /** A search of the type: criteria without `Type?`. */
 export type TypeFilter = { readonly type: string; readonly query: string }
+
+/** All of the conditions hold. `now`: what is about a date is as far from it. FhirError 400. */
+export const parseFilter = ({ type, query }: TypeFilter, reading: Reading, now: number): readonly Condition[] =>
+  parseSearch(type, pairsOf(query), { ...reading, handling: 'strict', criteriaOnly: true, now }).where
 
 /** Instants are milliseconds since 1970. */
 export type AskedExport = {
@@ -123,7 +128,7 @@ function readFilter(state: State, text: string, kickOff: KickOff): void {
   const [, type = '', query = ''] = /^([A-Za-z]+)\?(.+)$/s.exec(text) ?? []
   if (!isResourceType(type)) return passOver(state, kickOff, wrong('_typeFilter', 'is a search of a type, as Observation?status=final'))
   try {
-    parseSearch(type, pairsOf(query), { ...kickOff.reading, handling: 'strict', criteriaOnly: true })
+    parseFilter({ type, query }, kickOff.reading, 0)
   } catch (error) {
     return passOver(state, kickOff, wrong('_typeFilter', `cannot be used: ${type}?…: ${(error as Error).message}`))
   }

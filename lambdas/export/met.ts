@@ -1,7 +1,7 @@
 /** What a writer met in the versions it exported that others look for: keys of resources, in blobs that its checkpoints name. */
-import { hashOf } from '../ports/hash-of.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { type Job, passingBlobOf } from './job.ts'
+import { putKeys } from './met-keys.ts'
 import { type References, referencesOf } from './references.ts'
 import type { ExportParts } from './steps.ts'
 
@@ -16,6 +16,8 @@ export class Met {
   /** Of everything nothing is looked for: it is there anyway. */
   readonly #references: References | undefined
   readonly #keys = new Set<string>()
+  /** Of these some: they are in blobs already. */
+  readonly #named = new Set<string>()
   #blobs: readonly string[]
 
   /** `blobs`: of the last checkpoint. */
@@ -28,7 +30,7 @@ export class Met {
 
   async add(versions: readonly ResourceVersion[]): Promise<void> {
     if (this.#references === undefined) return
-    for (const version of versions) for (const key of this.#references(version)) this.#keys.add(key)
+    for (const version of versions) for (const key of this.#references(version)) if (!this.#named.has(key)) this.#keys.add(key)
     if (this.#keys.size > MOST) await this.#write()
   }
 
@@ -38,13 +40,12 @@ export class Met {
     return this.#blobs
   }
 
-  /** One key a line, by ascending hash. */
   async #write(): Promise<void> {
     const key = passingBlobOf(this.#job, 'met', this.#parts.newId())
-    const byHash = [...this.#keys].map((each) => ({ each, hash: hashOf(each) })).sort((a, b) => a.hash - b.hash)
-    const bytes = new TextEncoder().encode(byHash.map(({ each }) => each).join('\n'))
-    await this.#parts.blobs.put(key, { bytes, contentType: 'text/plain' })
+    await putKeys(this.#parts.blobs, key, this.#keys)
     this.#blobs = [...this.#blobs, key]
+    if (this.#named.size > MOST) this.#named.clear()
+    for (const each of this.#keys) this.#named.add(each)
     this.#keys.clear()
   }
 }

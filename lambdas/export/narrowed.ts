@@ -1,5 +1,6 @@
 /** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
 import { type Predicate, some } from '../search/plan.ts'
+import { resolveFilters } from './filters.ts'
 import type { Job } from './job.ts'
 import { judgeOf } from './judge-of.ts'
 import { membersOf } from './members.ts'
@@ -26,11 +27,12 @@ export type Resolved = {
 }
 
 export async function resolve(parts: ExportParts, job: Job): Promise<Resolved> {
-  const members = await membersOf(parts.resources, await judgeOf(parts, job), job)
+  const judge = await judgeOf(parts, job)
+  const members = await membersOf(parts.resources, judge, job)
   return {
     ...(members === undefined ? {} : { patients: members.patients }),
     added: members?.added ?? [],
-    filters: {},
+    filters: await resolveFilters(parts.index, judge.reading, job),
     told: members?.passedOver ?? [],
   }
 }

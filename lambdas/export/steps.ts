@@ -12,7 +12,7 @@ export type ExportParts = {
   readonly rows: KeptRows
   readonly resources: Pick<ResourceReader, 'current' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
   /** It shows what was committed before it is asked. */
-  readonly index: Pick<SearchIndex, 'find'>
+  readonly index: Pick<SearchIndex, 'find' | 'distinct'>
   /** Of export files. */
   readonly blobs: BlobStore
   /** How a tenant's texts are read, as of now. */

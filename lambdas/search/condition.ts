@@ -29,7 +29,7 @@ const MOST_TOGETHER = 4 * MOST_BETWEEN
 /** Milliseconds after which no stage of a search begins: each has a budget of its own, and there may be hundreds. */
 const LONGEST = 20_000
 /** The field whose only key is the id. */
-const ID = '_id:code'
+export const ID = '_id:code'
 
 /** Who searches. `within`: of these types those that may be searched, FhirError 403 where there are none; `rules`: what of them may be found. */
 export type Searcher = {
@@ -58,7 +58,7 @@ export async function resolved(conditions: readonly Condition[], searcher: Searc
 }
 
 /** Without the types a chain could lead to that may not be searched: it is said before anything is looked up. */
-function allowed(condition: Condition, searcher: Searcher): Condition {
+export function allowed(condition: Condition, searcher: Searcher): Condition {
   switch (condition.kind) {
     case 'refers': {
       const types = searcher.within(condition.to.map(({ type }) => type))

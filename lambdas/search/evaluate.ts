@@ -11,7 +11,7 @@ export function evaluate(where: Predicate, document: IndexDocument): boolean {
     case 'not':
       return !evaluate(where.of, document)
     case 'key':
-      return keysOf(document, where.field).some((key) => where.oneOf.includes(key))
+      return keysOf(document, where.field).some((key) => isAmong(where.oneOf, key))
     case 'keyRange':
       return keysOf(document, where.field).some(
         (key) => compareText(key, where.from) >= 0 && (where.to === undefined || compareText(key, where.to) < 0),
@@ -29,8 +29,20 @@ export function evaluate(where: Predicate, document: IndexDocument): boolean {
     case 'tuple':
       return (document.tuples[where.field] ?? []).some((tuple) => isMet(where, tuple))
     case 'compartment':
-      return document.compartments.some((compartment) => where.oneOf.includes(compartment))
+      return document.compartments.some((compartment) => isAmong(where.oneOf, compartment))
   }
+}
+
+/** Texts of a list that is gone through. */
+const FEW = 16
+const SETS = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+/** What chains lead to may be a million keys, and as many documents are judged by them. */
+function isAmong(texts: readonly string[], text: string): boolean {
+  if (texts.length <= FEW) return texts.includes(text)
+  const set = SETS.get(texts) ?? new Set(texts)
+  SETS.set(texts, set)
+  return set.has(text)
 }
 
 const isMet = (test: Extract<Predicate, { kind: 'tuple' }>, { key, labels, ranges }: Tuple): boolean =>

@@ -1,0 +1,124 @@
+/**
+ * `_typeFilter` as predicates that each version is judged by. What chains and `_has` lead to is looked up once, when a job is planned, however
+ * much it is: page by page, so that no look-up is long. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
+ */
+import type { Access } from '../access/access.ts'
+import { isWholeTenant, ruleFor } from '../access/rules.ts'
+import { FhirError, fhirError } from '../fhir/outcome.ts'
+import type { SearchIndex } from '../ports/search-index.ts'
+import { allowed, type Condition, ID, ofTenant, type Searcher } from '../search/condition.ts'
+import { type AccessRules, all, type Matching, NEVER, type Position, type Predicate } from '../search/plan.ts'
+import type { Reading } from '../search/reading.ts'
+import { parseFilter, type TypeFilter } from './asked.ts'
+import { ExportFault } from './fault.ts'
+import type { Job } from './job.ts'
+
+/** By type; one of these holds. */
+export type Filters = Readonly<Record<string, readonly Predicate[]>>
+
+type Index = Pick<SearchIndex, 'find' | 'distinct'>
+
+/** Hits of a look-up, and keys one is narrowed by: engines take no more than 65,536. */
+const PAGE = 10_000
+
+/** FhirError 403 for one that looks at types of which none may be searched, 400 for one that cannot be read. */
+export const checkFilters = (filters: readonly TypeFilter[], searcher: Searcher, reading: Reading): void =>
+  void filters.map((filter) => conditionsOf(filter, searcher, reading, 0))
+
+/** ExportFault where a filter that was understood at the kick-off is not any more. */
+export async function resolveFilters(
+  index: Index,
+  reading: Reading,
+  job: Pick<Job, 'tenant' | 'access' | 'asked' | 'transactionTime'>,
+): Promise<Filters> {
+  const searcher = searcherOf(job.tenant, job.access, reading)
+  const filters: Record<string, Predicate[]> = {}
+  for (const filter of job.asked.filters) {
+    const predicates: Predicate[] = []
+    for (const condition of understood(filter, searcher, reading, job.transactionTime))
+      predicates.push(await stage({ index, searcher }, condition))
+    filters[filter.type] = [...(filters[filter.type] ?? []), all(...predicates)]
+  }
+  return filters
+}
+
+/** What of other types an export may look at. */
+export function searcherOf(tenant: string, access: Access, reading: Reading): Searcher {
+  if (isWholeTenant(access, 's')) return ofTenant(tenant)
+  const rule = (type: string): Predicate | undefined => ruleFor(access, type, 's', reading)
+  return {
+    tenant,
+    within(types) {
+      const found = types.filter((type) => rule(type) !== undefined)
+      if (found.length === 0 && types.length > 0)
+        throw fhirError(403, 'forbidden', `_typeFilter looks at ${types[0]}: this needs a scope for ${types[0]}.s`)
+      return found
+    },
+    rules: (types): AccessRules => Object.fromEntries(types.map((type) => [type, rule(type) ?? NEVER])),
+  }
+}
+
+const conditionsOf = (filter: TypeFilter, searcher: Searcher, reading: Reading, now: number): readonly Condition[] =>
+  parseFilter(filter, reading, now).map((condition) => allowed(condition, searcher))
+
+function understood(filter: TypeFilter, searcher: Searcher, reading: Reading, now: number): readonly Condition[] {
+  try {
+    return conditionsOf(filter, searcher, reading, now)
+  } catch (error) {
+    if (error instanceof FhirError) throw new ExportFault(`A _typeFilter of ${filter.type} cannot be used any more: ${error.message}`)
+    throw error
+  }
+}
+
+type Stages = { readonly index: Index; readonly searcher: Searcher }
+
+async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
+  switch (condition.kind) {
+    case 'refers': {
+      const keys: string[] = []
+      for (const { type, where } of condition.to)
+        for await (const ids of idsOf(stages, type, await stage(stages, where))) for (const id of ids) keys.push(`${type}/${id}`)
+      return { kind: 'key', field: condition.field, oneOf: [...new Set(keys)] }
+    }
+    case 'referredBy': {
+      const { type, by, field, where } = condition
+      const found = new Set<string>()
+      for await (const ids of idsOf(stages, by, await stage(stages, where)))
+        for (const reference of await stages.index.distinct(matching(stages, by, withIds(ids)), field, Number.MAX_SAFE_INTEGER))
+          if (reference.startsWith(`${type}/`)) found.add(reference.slice(type.length + 1))
+      return { kind: 'key', field: ID, oneOf: [...found] }
+    }
+    default:
+      return condition
+  }
+}
+
+/** By pages, some perhaps twice. */
+async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIterable<readonly string[]> {
+  for (const part of partsOf(where))
+    for (let after: Position | undefined, more = true; more; ) {
+      const plan = {
+        ...matching(stages, type, part),
+        order: [],
+        limit: PAGE,
+        total: 'none',
+        ...(after === undefined ? {} : { after }),
+      } as const
+      const page = await stages.index.find(plan)
+      if (page.hits.length > 0) yield page.hits.map(({ id }) => id)
+      after = page.hits.at(-1)?.position
+      more = page.more
+    }
+}
+
+const matching = ({ searcher }: Stages, type: string, where: Predicate): Matching => ({
+  ...{ tenant: searcher.tenant, types: [type], where, access: searcher.rules([type]) },
+})
+
+const withIds = (ids: readonly string[]): Predicate => ({ kind: 'key', field: ID, oneOf: ids })
+
+/** What holds where one of them does. The conditions of a stage are what the query says, or keys an inner one came to. */
+function* partsOf(where: Predicate): Iterable<Predicate> {
+  if (where.kind !== 'key' || where.oneOf.length <= PAGE) return yield where
+  for (let first = 0; first < where.oneOf.length; first += PAGE) yield { ...where, oneOf: where.oneOf.slice(first, first + PAGE) }
+}

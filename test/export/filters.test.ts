@@ -1,0 +1,139 @@
+/** `_typeFilter`: searches as predicates, whose chains are looked up once, by who may look, without a bound. */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { accessOf } from '../../lambdas/access/access.ts'
+import { ExportFault } from '../../lambdas/export/fault.ts'
+import { checkFilters, type Filters, resolveFilters, searcherOf } from '../../lambdas/export/filters.ts'
+import type { HitPage } from '../../lambdas/ports/search-index.ts'
+import { ofTenant } from '../../lambdas/search/condition.ts'
+import { evaluate } from '../../lambdas/search/evaluate.ts'
+import { extract } from '../../lambdas/search/extract.ts'
+import type { Matching, Plan, Predicate } from '../../lambdas/search/plan.ts'
+import { ExportWorld, jobOf, READING } from '../fixtures/exporting.ts'
+import { observation, patient, ref, type Tree } from '../fixtures/resources.ts'
+import { keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const filtersOf = (...searches: readonly string[]) =>
+  searches.map((search) => ({ type: search.split('?')[0]!, query: search.split('?')[1]! }))
+const documentOf = (resource: Tree) =>
+  extract(versionOf(writeOf(keyOf('t', resource.resourceType, resource.id), { body: resource })), resource, READING)
+const ofClient = (...scopes: readonly string[]) =>
+  accessOf({ scopes, isKnown: false, isOfClient: true, patientScopesWithoutContext: 'all' })
+
+const ALL: readonly Tree[] = [
+  patient('1', { family: 'A', birthDate: '1970-01-01', generalPractitioner: [ref('Practitioner/1')] }),
+  patient('2', { family: 'B', birthDate: '2024-02-28', generalPractitioner: [ref('Practitioner/2')] }),
+  { resourceType: 'Practitioner', id: '1', name: [{ family: 'X' }] },
+  { resourceType: 'Practitioner', id: '2', name: [{ family: 'Y' }] },
+  observation('1', { subject: 'Patient/1', code: 'a' }),
+  observation('2', { subject: 'Patient/2', code: 'b', status: 'amended' }),
+  observation('3', { subject: 'Patient/9', code: 'b' }),
+]
+
+let world: ExportWorld
+beforeAll(async () => {
+  world = await ExportWorld.open()
+  await world.save(1, ...ALL)
+})
+
+const resolve = (searches: readonly string[], access = jobOf(2).access): Promise<Filters> =>
+  resolveFilters(world.index, READING, jobOf(2, { access, asked: { filters: filtersOf(...searches) } }))
+const found = async (...searches: readonly string[]): Promise<readonly string[]> => {
+  const filters = await resolve(searches)
+  return ALL.filter((each) => filters[each.resourceType]?.some((where) => evaluate(where, documentOf(each)))).map(
+    (each) => `${each.resourceType}/${each.id}`,
+  )
+}
+
+describe('A _typeFilter', () => {
+  it.each<[readonly string[], readonly string[]]>([
+    [['Observation?code=b'], ['Observation/2', 'Observation/3']],
+    [['Observation?code=b&status=final'], ['Observation/3']],
+    [
+      ['Observation?code=a', 'Observation?status=amended', 'Patient?name=a'],
+      ['Patient/1', 'Observation/1', 'Observation/2'],
+    ],
+    [['Observation?subject:Patient.name=a'], ['Observation/1']],
+    [['Observation?patient.general-practitioner.name=y'], ['Observation/2']],
+    [['Observation?patient.name=z'], []],
+    [['Patient?_has:Observation:patient:code=b'], ['Patient/2']],
+    [['Practitioner?_has:Patient:general-practitioner:_has:Observation:patient:code=a'], ['Practitioner/1']],
+    [['Patient?birthdate=ap2024-02-29'], ['Patient/2']],
+  ])('%j is met by %j', async (searches, expected) => expect(await found(...searches)).toEqual(expected))
+
+  it('that is about a date is so as of the transaction time', async () => {
+    const widthAt = async (when: number): Promise<number> => {
+      const asked = { filters: filtersOf('Patient?birthdate=ap2000-01-01') }
+      const [where] = (await resolveFilters(world.index, READING, jobOf(when, { asked }))).Patient!
+      if (where?.kind !== 'span') throw new Error('not an interval')
+      return where.high - where.low
+    }
+    const later = 10 * 365 * 86_400
+    expect((await widthAt(later)) - (await widthAt(0))).toBeCloseTo(2 * 0.1 * later * 1_000, -9)
+  })
+
+  it('sees in chains what its access may find, and nothing of a type out of scope', async () => {
+    const some = ofClient('system/Observation.rs', 'system/Patient.rs?family=B')
+    const where = await resolve(['Observation?patient.name=a,b'], some)
+    expect(where.Observation).toEqual([{ kind: 'key', field: 'patient', oneOf: ['Patient/2'] }])
+    const none = ofClient('system/Observation.rs')
+    const looking = () => checkFilters(filtersOf('Observation?patient.name=a'), searcherOf('t', none, READING), READING)
+    expect(looking).toThrow('_typeFilter looks at Patient: this needs a scope for Patient.s')
+    await expect(resolve(['Observation?patient.name=a'], none)).rejects.toThrow(ExportFault)
+    checkFilters(filtersOf('Observation?patient.name=a'), ofTenant('t'), READING)
+  })
+
+  it('that is not understood any more is a fault that lasts', async () => {
+    await expect(resolve(['Observation?retired=1'])).rejects.toThrow(
+      'A _typeFilter of Observation cannot be used any more: Unknown search parameter retired',
+    )
+  })
+
+  it('goes through any number of resources, page by page', async () => {
+    const index = new ManyPatients(150_000)
+    const job = jobOf(2, {
+      asked: { filters: filtersOf('Observation?patient.general-practitioner.name=x', 'Patient?_has:Observation:patient:code=a') },
+    })
+    const filters = await resolveFilters(index, READING, job)
+    const sizes = [filters.Observation, filters.Patient].map((each) => each![0]!.kind === 'key' && new Set(each![0]!.oneOf).size)
+    expect(sizes).toEqual([150_000, 150_000])
+    expect(index.largest).toBe(10_000)
+  })
+
+  it('judges by a set of what its chains led to', () => {
+    const oneOf = Array.from({ length: 100_000 }, (_, i) => `Patient/${i}`)
+    oneOf.includes = () => {
+      throw new Error('the list was gone through')
+    }
+    const where: Predicate = { kind: 'key', field: 'patient', oneOf }
+    const subjects = ['Patient/5', 'Patient/99999', 'Patient/100000']
+    expect(subjects.map((subject) => evaluate(where, documentOf(observation('o', { subject }))))).toEqual([true, true, false])
+  })
+})
+
+/** So many of each type, of which all match; each Patient has its own Practitioner and its own Observation. */
+class ManyPatients {
+  readonly #count: number
+  largest = 0
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  async find({ types: [type = ''], where, limit, after }: Plan): Promise<HitPage> {
+    this.#note(where)
+    const keys = where.kind === 'key' && where.field === 'general-practitioner' ? where.oneOf.map((key) => key.split('/')[1]!) : undefined
+    const all = keys ?? Array.from({ length: this.#count }, (_, i) => `${i}`)
+    const from = after === undefined ? 0 : all.indexOf(after.id) + 1
+    const hits = all.slice(from, from + limit).map((id) => ({ type, id, version: 1, position: { values: [], type, id } }))
+    return { hits, more: from + limit < all.length }
+  }
+
+  async distinct({ where }: Matching): Promise<readonly string[]> {
+    this.#note(where)
+    return where.kind === 'key' ? where.oneOf.map((id) => `Patient/${id}`) : []
+  }
+
+  #note(where: Predicate): void {
+    if (where.kind === 'key') this.largest = Math.max(this.largest, where.oneOf.length)
+  }
+}
