@@ -50,7 +50,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/cloudfront': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/filesystem': ['lambdas/ports', 'node:*'],
-  'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'node:*'],
+  'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'aws-local-stepfunctions', 'node:*'],
   'lambdas/adapters/dynamodb': ['lambdas/ports', '@aws-sdk/client-dynamodb', '@aws-sdk/lib-dynamodb', 'node:*'],
   'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
   'lambdas/adapters/opensearch': [

@@ -32,9 +32,9 @@ export function exportWorkflow(step: string): object {
   const until = (name: string, action: Action, input: object): object => ({
     StartAt: name,
     States: {
-      [name]: task(action, input, { Next: 'More' }),
-      More: { Type: 'Choice', Choices: [{ Variable: '$.more', BooleanEquals: true, Next: name }], Default: 'Written' },
-      Written: { Type: 'Succeed' },
+      [name]: task(action, input, { Next: `${name}More` }),
+      [`${name}More`]: { Type: 'Choice', Choices: [{ Variable: '$.more', BooleanEquals: true, Next: name }], Default: `${name}Done` },
+      [`${name}Done`]: { Type: 'Succeed' },
     },
   })
   const each = (items: string, item: string, name: string, action: Action, next: string): object => ({

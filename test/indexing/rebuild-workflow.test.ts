@@ -3,7 +3,8 @@
  * resource is in the live index in its newest version, made with what is defined, and what was defined is searched by.
  */
 import { describe, expect, it } from '@jest/globals'
-import { StateMachine } from 'aws-local-stepfunctions'
+import validate from 'asl-validator'
+import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
 import {
   afterSearchParameter,
   type IndexState,
@@ -181,23 +182,23 @@ class World {
   /** `around` stands before and after each step, and may throw: then the step is repeated. */
   async run(execution: string, around: (input: StepInput, isDone: boolean) => Promise<void> = async () => undefined): Promise<void> {
     const step = rebuildStep(this.parts())
-    const machine = new StateMachine(rebuildWorkflow(STEP) as never)
-    const handler = async (input: StepInput) => {
-      this.steps.push(input.action)
-      await around(input, false)
-      const result = await step(input)
-      await around(input, true)
-      return result
-    }
-    const names = ['Take', 'Open', 'Fill', 'Swap']
-    const run = machine.run({} as never, {
-      overrides: {
-        taskResourceLocalHandlers: Object.fromEntries(names.map((name) => [name, handler])) as never,
-        retryIntervalOverrides: Object.fromEntries(names.map((name) => [name, 0])),
+    const failures: unknown[] = []
+    const workflow = new InProcessWorkflow({
+      definition: rebuildWorkflow(STEP),
+      step: async (input: StepInput) => {
+        this.steps.push(input.action)
+        await around(input, false)
+        const result = await step(input)
+        await around(input, true)
+        return result
       },
-      context: { Execution: { Name: execution } } as never,
+      writers: 40,
+      report: (error) => failures.push(error),
+      pause: async () => undefined,
     })
-    await run.result
+    await workflow.start(execution, {})
+    await workflow.idle()
+    for (const failure of failures) throw failure
   }
 
   /** The order by family is what every document has; the rest are the fields of parameters somebody defined. */
@@ -229,6 +230,11 @@ async function world(seed: number, patients = 40): Promise<World> {
 }
 
 describe('the rebuild', () => {
+  it('is a state machine the service takes', () => {
+    const { isValid, errors } = validate(rebuildWorkflow(STEP))
+    expect([isValid, errors]).toEqual([true, []])
+  })
+
   it('makes what is defined searchable, and tells how far it is', async () => {
     const it = await world(1)
     await it.define('nick', 'Patient.name.family')

@@ -59,6 +59,10 @@ describe('the code of a function', () => {
     expect([...new Set(adapters)].filter((adapter) => adapter !== 'in-process').toSorted()).toEqual([...new Set(wanted)].toSorted())
   })
 
+  it.each(names)('%s carries no runner of state machines', (name) => {
+    expect(sourcesOf(name).filter((source) => /aws-local-stepfunctions|in-process\/workflow/.test(source))).toEqual([])
+  })
+
   it.each(names)('%s is an asset of its own, whose handler is found by its name', (name) => {
     const { Code, Handler } = functions[name]
     const { files } = readJson('fhir-local-service.assets.json')

@@ -7,6 +7,7 @@ import {
   StartExecutionCommand,
   StopExecutionCommand,
 } from '@aws-sdk/client-sfn'
+import { checkExecution } from '../../ports/check-execution.ts'
 import type { Workflow } from '../../ports/workflow.ts'
 
 export class StepFunctionsWorkflow implements Workflow {
@@ -20,18 +21,22 @@ export class StepFunctionsWorkflow implements Workflow {
   }
 
   async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
+    checkExecution(name)
     try {
       await this.#client.send(new StartExecutionCommand({ stateMachineArn: this.#stateMachine, name, input: JSON.stringify(input) }))
     } catch (error) {
       if (!(error instanceof ExecutionAlreadyExists)) throw error
     }
   }
+
   async stop(name: string): Promise<void> {
-    await this.#ofExecution(() => this.#client.send(new StopExecutionCommand({ executionArn: this.#execution(name) })))
+    const executionArn = this.#execution(name)
+    await this.#ofExecution(() => this.#client.send(new StopExecutionCommand({ executionArn })))
   }
 
   async isRunning(name: string): Promise<boolean> {
-    const known = await this.#ofExecution(() => this.#client.send(new DescribeExecutionCommand({ executionArn: this.#execution(name) })))
+    const executionArn = this.#execution(name)
+    const known = await this.#ofExecution(() => this.#client.send(new DescribeExecutionCommand({ executionArn })))
     return known?.status === 'RUNNING'
   }
 
@@ -45,8 +50,9 @@ export class StepFunctionsWorkflow implements Workflow {
     }
   }
 
-  /** https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
+  /** Its ARN. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-state-machine-executions.html */
   #execution(name: string): string {
+    checkExecution(name)
     return `${this.#stateMachine.replace(':stateMachine:', ':execution:')}:${name}`
   }
 }

@@ -1,0 +1,80 @@
+/**
+ * A state machine as `aws-local-stepfunctions` runs it, and what is done here in its place. The library stops waiting for a task after a minute,
+ * beginning it again beside itself; and where one branch of a map has failed, it goes on with the others, those that wait to be tried again at
+ * once. So tasks have no time-out there and no Retry: they are tried again here, where it is known when one has failed for good.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+
+/** https://states-language.net/spec.html#errors */
+export type Retrier = {
+  readonly ErrorEquals: readonly string[]
+  readonly IntervalSeconds?: number
+  readonly BackoffRate?: number
+  readonly MaxAttempts?: number
+  readonly MaxDelaySeconds?: number
+  readonly JitterStrategy?: string
+}
+
+type State = {
+  readonly Type: string
+  readonly Retry?: readonly Retrier[]
+  readonly ItemProcessor?: Definition
+}
+type Definition = { readonly States: Readonly<Record<string, State>> }
+
+/** `isInMap`: others of its kind run beside it. */
+export type Task = { readonly name: string; readonly retry: readonly Retrier[]; readonly isInMap: boolean }
+
+/** `waits`: the names of states that wait. */
+export type Prepared = { readonly definition: object; readonly tasks: readonly Task[]; readonly waits: readonly string[] }
+
+/** Longer than any task: seconds, as many as a timer takes. */
+const NEVER = 2_000_000
+
+export function prepared(definition: object): Prepared {
+  const tasks: Task[] = []
+  const waits: string[] = []
+  const ofState = (name: string, state: State, isInMap: boolean): object => {
+    const { Retry: retry = [], ...rest } = state
+    if (state.Type === 'Wait') waits.push(name)
+    if (state.ItemProcessor !== undefined) return { ...state, ItemProcessor: ofMachine(state.ItemProcessor, true) }
+    if (state.Type !== 'Task') return state
+    tasks.push({ name, retry, isInMap })
+    return { ...rest, TimeoutSeconds: NEVER }
+  }
+  const ofMachine = (machine: Definition, isInMap: boolean): object => ({
+    ...machine,
+    States: Object.fromEntries(Object.entries(machine.States).map(([name, state]) => [name, ofState(name, state, isInMap)])),
+  })
+  return { definition: ofMachine(definition as Definition, false), tasks, waits }
+}
+
+/** Milliseconds; rejects when the signal is aborted. */
+export type Pause = (ms: number, signal: AbortSignal) => Promise<void>
+
+export const pausing: Pause = (ms, signal) => wait(ms, undefined, { signal })
+
+export async function tried<Result>(
+  work: () => Promise<Result>,
+  retry: readonly Retrier[],
+  { pause, signal }: { readonly pause: Pause; readonly signal: AbortSignal },
+): Promise<Result> {
+  const failures = retry.map(() => 0)
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const i = retry.findIndex(({ ErrorEquals }) => ErrorEquals.includes('States.ALL') || ErrorEquals.includes((error as Error).name))
+      const retrier = retry[i]
+      if (retrier === undefined || failures[i]! >= (retrier.MaxAttempts ?? 3)) throw error
+      await pause(waitOf(retrier, failures[i]!++), signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+/** Milliseconds. */
+function waitOf({ IntervalSeconds = 1, BackoffRate = 2, MaxDelaySeconds = NEVER, JitterStrategy }: Retrier, before: number): number {
+  const seconds = Math.min(IntervalSeconds * BackoffRate ** before, MaxDelaySeconds)
+  return seconds * 1_000 * (JitterStrategy === 'FULL' ? Math.random() : 1)
+}

@@ -1,0 +1,158 @@
+/**
+ * Workflow in this process: executions of the state machine that runs on AWS. Nothing of them is on disk: who starts one knows how it is
+ * begun again. Once a map has failed, its execution begins no step of a map any more.
+ */
+import type { StateMachine } from 'aws-local-stepfunctions'
+import { checkExecution } from '../../ports/check-execution.ts'
+import type { Workflow } from '../../ports/workflow.ts'
+import { type Pause, type Prepared, pausing, prepared, type Task, tried } from './state-machine.ts'
+import { Turns } from './turns.ts'
+
+export type InProcessWorkflowOptions = {
+  /** In Amazon States Language, with JSONPath. https://states-language.net/spec.html */
+  readonly definition: object
+  /** Does each task, by its input. */
+  readonly step: (input: never) => Promise<unknown>
+  /** Steps of maps at once, of all executions together. */
+  readonly writers: number
+  /** Gets why an execution failed. */
+  readonly report: (error: unknown) => void
+  /** Between attempts of a step. */
+  readonly pause?: Pause
+  /** Milliseconds a Wait takes; absent: what the definition says. */
+  readonly waits?: number
+}
+
+type Execution = { readonly name: string; readonly all: AbortController; readonly maps: AbortController }
+
+/** Bytes of input and output. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+const MOST = 262_144
+
+export class InProcessWorkflow implements Workflow {
+  readonly #options: InProcessWorkflowOptions
+  readonly #prepared: Prepared
+  readonly #turns: Turns
+  readonly #executions = new Map<string, Execution>()
+  /** Executions and steps that have not come to their end: a step outlives an execution that was stopped. */
+  readonly #underWay = new Set<Promise<unknown>>()
+  #machine: Promise<StateMachine> | undefined
+  #isClosed = false
+
+  constructor(options: InProcessWorkflowOptions) {
+    this.#options = options
+    this.#prepared = prepared(options.definition)
+    this.#turns = new Turns(options.writers)
+  }
+
+  async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
+    checkExecution(name)
+    if (this.#isClosed) throw new Error('the workflow is closed')
+    if (this.#executions.has(name)) return
+    const given = carried(input)
+    const execution = { name, all: new AbortController(), maps: new AbortController() }
+    this.#executions.set(name, execution)
+    try {
+      this.#machine ??= this.#load()
+      this.#track(this.#run(await this.#machine, execution, given))
+    } catch (error) {
+      this.#machine = undefined
+      this.#end(execution)
+      throw error
+    }
+  }
+
+  async stop(name: string): Promise<void> {
+    checkExecution(name)
+    const execution = this.#executions.get(name)
+    if (execution !== undefined) this.#end(execution)
+  }
+
+  async isRunning(name: string): Promise<boolean> {
+    checkExecution(name)
+    return this.#executions.has(name)
+  }
+
+  /** When nothing is under way any more. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+  }
+
+  /** Stops all executions; resolves when the steps that run have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const execution of [...this.#executions.values()]) this.#end(execution)
+    await this.idle()
+  }
+
+  /** It takes a quarter of a second and 30 MB: who exports nothing has none of it. */
+  async #load(): Promise<StateMachine> {
+    const { StateMachine } = await import('aws-local-stepfunctions')
+    return new StateMachine(this.#prepared.definition as never, { validationOptions: { noValidate: true } })
+  }
+
+  async #run(machine: StateMachine, execution: Execution, input: unknown): Promise<void> {
+    if (execution.all.signal.aborted) return
+    const { tasks, waits } = this.#prepared
+    const { waits: time } = this.#options
+    const { result, abort, eventLogs } = machine.run(input as never, {
+      overrides: {
+        taskResourceLocalHandlers: Object.fromEntries(tasks.map((task) => [task.name, this.#handler(execution, task)])) as never,
+        ...(time === undefined ? {} : { waitTimeOverrides: Object.fromEntries(waits.map((name) => [name, time])) }),
+      },
+      context: { Execution: { Name: execution.name } } as never,
+    })
+    execution.all.signal.addEventListener('abort', abort, { once: true })
+    void drained(eventLogs)
+    try {
+      await result
+    } catch (error) {
+      if (!execution.all.signal.aborted)
+        this.#options.report(new Error(`the execution ${execution.name} failed`, { cause: (error as Error).cause ?? error }))
+    } finally {
+      this.#end(execution)
+    }
+  }
+
+  #handler(execution: Execution, { retry, isInMap }: Task): (input: unknown) => Promise<unknown> {
+    const { signal } = isInMap ? execution.maps : execution.all
+    const { step, pause = pausing } = this.#options
+    const once = async (input: unknown): Promise<unknown> => {
+      signal.throwIfAborted()
+      return this.#track(step(input as never))
+    }
+    return async (given) => {
+      try {
+        const input = carried(given)
+        const work = isInMap ? () => this.#turns.taken(() => once(input)) : () => once(input)
+        return carried(await tried(work, retry, { pause, signal }))
+      } catch (error) {
+        if (isInMap) execution.maps.abort()
+        throw error
+      }
+    }
+  }
+
+  #end(execution: Execution): void {
+    if (this.#executions.get(execution.name) === execution) this.#executions.delete(execution.name)
+    execution.maps.abort()
+    execution.all.abort()
+  }
+
+  #track<Result>(work: Promise<Result>): Promise<Result> {
+    const tracked = work.finally(() => this.#underWay.delete(tracked))
+    this.#underWay.add(tracked)
+    return tracked
+  }
+}
+
+/** The library keeps what nobody fetches. */
+async function drained(events: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of events);
+}
+
+/** As it would come through the service. What is too large ends an execution there, and nothing catches it. */
+function carried(value: unknown): unknown {
+  const text = JSON.stringify(value ?? null)
+  if (Buffer.byteLength(text) <= MOST) return JSON.parse(text)
+  throw Object.assign(new Error(`more than ${MOST} bytes between two steps`), { name: 'States.DataLimitExceeded', isCatchable: false })
+}

@@ -1,0 +1,138 @@
+/** Workflows of the embedded home: the contract, how many writers there are, what is reported, how they are closed. */
+import { describe, expect, it } from '@jest/globals'
+import { InProcessWorkflow, type InProcessWorkflowOptions } from '../../lambdas/adapters/in-process/workflow.ts'
+import { MACHINE, type StepsInput, workflowContract } from '../contracts/workflow.contract.ts'
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+function opened(options: Partial<InProcessWorkflowOptions> = {}) {
+  const reported: Error[] = []
+  const report = (error: unknown) => void reported.push(error as Error)
+  const fixed = { definition: MACHINE, writers: 40, report, pause: async () => undefined, waits: 0 }
+  return { reported, workflow: new InProcessWorkflow({ ...fixed, step: async () => undefined, ...options }) }
+}
+
+workflowContract('in process', async (definition, step) => {
+  const { workflow } = opened({ definition, step })
+  return { workflow, idle: () => workflow.idle() }
+})
+
+const items = Array.from({ length: 9 }, (_, i) => i)
+
+describe('Workflows in this process', () => {
+  it.each([
+    [1, 1],
+    [2, 2],
+    // Of two executions, each of three at once.
+    [40, 6],
+  ])('with %i writers have %i steps of maps at once', async (writers, most) => {
+    let [now, seen, written] = [0, 0, 0]
+    const { workflow } = opened({
+      writers,
+      step: async ({ action, job, item }: StepsInput) => {
+        if (action !== 'write') return { job, wait: 0, items }
+        seen = Math.max(seen, ++now)
+        await turn()
+        await turn()
+        now--
+        written++
+        return { job, item, more: false }
+      },
+    })
+    await Promise.all([workflow.start('one', { job: 'a' }), workflow.start('two', { job: 'b' })])
+    await workflow.idle()
+    expect([seen, written]).toEqual([most, 18])
+  })
+
+  it('report once why one failed, and nothing of one that was stopped', async () => {
+    const { workflow, reported } = opened({
+      step: async ({ action, job }: StepsInput) => {
+        if (action === 'plan') throw new Error(`planted in ${job}`)
+        return {}
+      },
+    })
+    await workflow.start('one', { job: 'a' })
+    await workflow.idle()
+    expect(reported.map(({ message, cause }) => [message, (cause as Error).name])).toEqual([['the execution one failed', 'ItFailed']])
+    await workflow.start('two', { job: 'b' })
+    await workflow.stop('two')
+    await workflow.idle()
+    expect(reported).toHaveLength(1)
+  })
+
+  it('wait longer from attempt to attempt, and never longer than they may', async () => {
+    const waited: number[] = []
+    const { workflow } = opened({
+      definition: retrying({ MaxAttempts: 4, MaxDelaySeconds: 5 }),
+      pause: async (ms) => void waited.push(ms),
+      step: () => Promise.reject(new Error('planted')),
+    })
+    await workflow.start('one', {})
+    await workflow.idle()
+    expect(waited).toEqual([1_000, 2_000, 4_000, 5_000])
+  })
+
+  it('try only what their definition says again', async () => {
+    let asked = 0
+    const { workflow } = opened({
+      definition: retrying({ ErrorEquals: ['RangeError'] }),
+      step: () => {
+        asked++
+        return Promise.reject(new Error('planted'))
+      },
+    })
+    await workflow.start('one', {})
+    await workflow.idle()
+    expect(asked).toBe(1)
+  })
+
+  it('end where more comes out of a step than the service would carry', async () => {
+    const asked: string[] = []
+    const { workflow, reported } = opened({
+      step: async ({ action, job }: StepsInput) => {
+        asked.push(action)
+        return { job, wait: 0, items: ['x'.repeat(262_144)] }
+      },
+    })
+    await workflow.start('one', { job: 'a' })
+    await workflow.idle()
+    expect([asked, (reported[0]!.cause as Error).name]).toEqual([['plan'], 'States.DataLimitExceeded'])
+    await expect(workflow.start('two', { job: 'x'.repeat(262_144) })).rejects.toThrow('more than')
+    expect(await workflow.isRunning('two')).toBe(false)
+  })
+
+  it('are closed when the steps that run have ended, and take nothing afterwards', async () => {
+    const ended: string[] = []
+    let begun: () => void = () => undefined
+    const isBegun = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    const { workflow } = opened({
+      step: async ({ action, job, item }: StepsInput) => {
+        if (action !== 'write') return { job, wait: 0, items }
+        begun()
+        for (let i = 0; i < 10; i++) await turn()
+        ended.push(`${item}`)
+        return { job, item, more: true }
+      },
+    })
+    await workflow.start('one', { job: 'a' })
+    await isBegun
+    await workflow.close()
+    expect(ended).toEqual(['0', '1', '2'])
+    expect(await workflow.isRunning('one')).toBe(false)
+    await expect(workflow.start('two', {})).rejects.toThrow('closed')
+  })
+})
+
+const retrying = (retrier: object): object => ({
+  StartAt: 'Only',
+  States: {
+    Only: {
+      Type: 'Task',
+      Resource: 'arn:aws:lambda:us-east-1:000000000000:function:step',
+      Retry: [{ ErrorEquals: ['States.ALL'], IntervalSeconds: 1, BackoffRate: 2, ...retrier }],
+      End: true,
+    },
+  },
+})
