@@ -1,6 +1,7 @@
 /** Every setting of the service: name, type, default, meaning. The only reader of process.env, and never while it is imported. */
 import { TAKEN_CLAIMS } from '../access/claims.ts'
 import { type ExternalIssuer, parseIssuers } from '../access/verification/external-issuers.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
 import { isTimeZone } from '../fhir/time-zone.ts'
 import { TENANT } from '../ports/known-tenants.ts'
 import { hostsOf } from '../ports/private-hosts.ts'
@@ -13,6 +14,7 @@ export type SettingKind =
   | 'origins'
   | 'hosts'
   | 'issuers'
+  | 'types'
   | 'switch'
   | 'claim'
   | 'text'
@@ -59,6 +61,7 @@ export const SETTINGS = [
   setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
   setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
   setting('exportRetentionDays', 'count', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
+  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of exports of groups, separated by commas'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
 
@@ -86,7 +89,7 @@ type Value<Kind> = Kind extends 'integer' | 'count' | 'wait'
   ? number
   : Kind extends 'switch'
     ? boolean
-    : Kind extends 'origins' | 'hosts'
+    : Kind extends 'origins' | 'hosts' | 'types'
       ? readonly string[]
       : Kind extends 'issuers'
         ? readonly ExternalIssuer[]
@@ -157,6 +160,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return originsOf(text) ?? refuse('* or origins as browsers send them, such as https://app.example.org')
     case 'hosts':
       return hostsOf(text) ?? refuse('names of hosts, and networks such as 10.1.0.0/16, separated by commas')
+    case 'types':
+      return typesOf(text) ?? refuse('resource types of R4, separated by commas')
     case 'claim':
       return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
     case 'text':
@@ -181,6 +186,11 @@ function originsOf(text: string): readonly string[] | undefined {
   if (text === '') return []
   const origins = text.split(',').map((item) => item.trim())
   return origins.every((origin) => /^(?:\*|[a-z][a-z0-9+.-]*:\/\/[^/?#\sA-Z]+)$/.test(origin)) ? origins : undefined
+}
+
+function typesOf(text: string): readonly string[] | undefined {
+  const types = text.split(',').map((type) => type.trim())
+  return types.every(isResourceType) ? types : undefined
 }
 
 const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !TAKEN_CLAIMS.includes(text)
