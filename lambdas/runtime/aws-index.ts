@@ -31,8 +31,7 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 /** Of functions that answer within the 29 seconds of the gateway. */
 export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 
-/** For the searches of one attempt. */
-export const latest = (): SearchIndex =>
+const latest = (): SearchIndex =>
   decidedIndex(
     latestIndex({
       index: index(),

@@ -13,6 +13,7 @@ import { nextTo } from './searcher/index-files.ts'
 
 const STORE = 'store.db'
 const INDEX = 'index.db'
+const EXPORTS = { rows: 'exports.db', files: 'exports' }
 /** A whole store, on disk: where it stands, the resources of the folder are those in it, and it only has to take its place. */
 const RESTORED = 'restored.db'
 /** Milliseconds for which the folder may be in use by who does not answer: a server that starts or ends, another command. */
@@ -128,8 +129,8 @@ export const commitRestored = (folder: string, brought: string): Promise<void> =
   rename(join(folder, basename(brought)), join(folder, RESTORED))
 
 /**
- * The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. The store must not
- * be open. StoreFileError, with everything as it was, where somebody put something else there.
+ * The rest of a restore, from which a crash may have kept it. Logs go for good first: one of another store would spoil it. So do exports: what
+ * they hold, and were about to, is of the store before. The store must not be open. StoreFileError, with everything as it was, where somebody put something else there.
  */
 export async function takeRestored(folder: string): Promise<void> {
   const restored = join(folder, RESTORED)
@@ -141,7 +142,8 @@ export async function takeRestored(folder: string): Promise<void> {
   }
   // What takes their place is to stay when they are gone.
   await flushFolder(folder)
-  for (const name of [STORE, INDEX, nextTo(INDEX)])
+  await rm(join(folder, EXPORTS.files), { recursive: true, force: true })
+  for (const name of [STORE, INDEX, nextTo(INDEX), EXPORTS.rows])
     for (const end of ['-wal', '-shm', '']) if (name + end !== STORE) await rm(join(folder, name + end), { force: true })
   await flushFolder(folder)
   await rename(restored, join(folder, STORE))

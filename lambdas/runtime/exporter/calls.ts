@@ -1,0 +1,57 @@
+/** Methods that two threads call of each other, by messages. What they are given and give is copied: plain data. */
+
+/** By name. */
+export type Methods = Readonly<Record<string, (...of: never[]) => unknown>>
+
+export type CallMessage =
+  | { readonly kind: 'call'; readonly number: number; readonly method: string; readonly of: readonly unknown[] }
+  | { readonly kind: 'result'; readonly number: number; readonly result: unknown }
+  | { readonly kind: 'fault'; readonly number: number; readonly name: string; readonly message: string }
+
+type Waiting = { readonly resolve: (result: never) => void; readonly reject: (error: Error) => void }
+
+export class Calls {
+  readonly #post: (message: CallMessage) => void
+  readonly #methods: Methods
+  readonly #waiting = new Map<number, Waiting>()
+  #number = 0
+
+  /** `methods`: of this side. */
+  constructor(post: (message: CallMessage) => void, methods: Methods) {
+    this.#post = post
+    this.#methods = methods
+  }
+
+  /** Of the other side. Its errors come as errors with their name and message. */
+  call<Result>(method: string, ...of: readonly unknown[]): Promise<Result> {
+    const number = ++this.#number
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(number, { resolve, reject })
+      this.#post({ kind: 'call', number, method, of })
+    })
+  }
+
+  receive(message: CallMessage): void {
+    if (message.kind === 'call') return void this.#answer(message)
+    const waiting = this.#waiting.get(message.number)
+    this.#waiting.delete(message.number)
+    if (message.kind === 'result') waiting?.resolve(message.result as never)
+    else waiting?.reject(Object.assign(new Error(message.message), { name: message.name }))
+  }
+
+  /** The other side has ended: nobody waits for it any more. */
+  end(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+
+  async #answer({ number, method, of }: Extract<CallMessage, { readonly kind: 'call' }>): Promise<void> {
+    try {
+      const result = await this.#methods[method]!(...(of as never[]))
+      this.#post({ kind: 'result', number, result })
+    } catch (error) {
+      const { name = 'Error', message = String(error) } = error as Partial<Error>
+      this.#post({ kind: 'fault', number, name, message })
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/** The thread of exports: runs their state machine, the one of AWS, and reads the store on a connection of its own. */
+import { randomUUID } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import { FilesystemBlobStore } from '../../adapters/filesystem/blob-store.ts'
+import { InProcessWorkflow } from '../../adapters/in-process/workflow.ts'
+import { SqliteKeptRows } from '../../adapters/sqlite-rows/kept-rows.ts'
+import { SqliteResourceReader } from '../../adapters/sqlite-store/resource-reader.ts'
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.ts'
+import { exportStep } from '../../export/step.ts'
+import type { ExportParts } from '../../export/steps.ts'
+import { exportWorkflow } from '../../export/workflow.ts'
+import type { Reading } from '../../search/reading.ts'
+import { expressionRunner } from '../expressions.ts'
+import { type CallMessage, Calls } from './calls.ts'
+import { leavingRoom, roomAt } from './disk-room.ts'
+import type { ExporterData, ExporterReply } from './exporter.ts'
+import { GivingRoom } from './giving-room.ts'
+
+/** Milliseconds of a slice: then another job has its turn. */
+const BUDGET = 10_000
+/** Writers at once: there is one thread, and one holds tens of MB. */
+const WRITERS = 1
+
+const port = parentPort!
+const data = workerData as ExporterData
+const { folder, groupTypes, additionalResources = DEFAULT_ADDITIONAL_RESOURCES, requests } = data
+const rows = new SqliteKeptRows(data.rows)
+const reader = new SqliteResourceReader(data.store)
+const room = new GivingRoom(availableParallelism())
+const expressions = expressionRunner()
+const readings = new Map<string, { readonly text: string; readonly reading: Reading }>()
+let used = process.threadCpuUsage()
+let isClosing = false
+
+const calls = new Calls(tell, {
+  start: (name: string, input: Readonly<Record<string, unknown>>) => workflow.start(name, input),
+  stop: (name: string) => workflow.stop(name),
+  isRunning: (name: string) => workflow.isRunning(name),
+  close,
+})
+
+const parts: ExportParts = {
+  rows,
+  resources: {
+    current: (keys) => giving(() => reader.current(keys)),
+    versions: (keys) => giving(() => reader.versions(keys)),
+    history: (...asked) => giving(() => reader.history(...asked)),
+    extent: (...asked) => giving(() => reader.extent(...asked)),
+    async *scan(request) {
+      for await (const page of reader.scan(request)) {
+        yield page
+        await giveRoom()
+      }
+    },
+    settled: (tenant, instant) => calls.call('settled', tenant, instant),
+  },
+  index: { find: (plan) => calls.call('find', plan), distinct: (...asked) => calls.call('distinct', ...asked) },
+  blobs: leavingRoom(new FilesystemBlobStore(folder), () => roomAt(folder)),
+  readingOf: async (tenant) => sameReading(tenant, await calls.call<Reading>('readingOf', tenant)),
+  expressions: () => expressions,
+  now: () => Date.now(),
+  newId: () => randomUUID(),
+  budget: BUDGET,
+  groupTypes,
+  additionalResources,
+  report,
+}
+
+const workflow = new InProcessWorkflow({
+  definition: exportWorkflow('export-step'),
+  step: exportStep(parts),
+  writers: WRITERS,
+  report,
+})
+
+port.on('message', (message: CallMessage) => calls.receive(message))
+
+async function giving<Result>(read: () => Promise<Result>): Promise<Result> {
+  await giveRoom()
+  return read()
+}
+
+/** Between two readings. A thread that is to end reads no more: its steps break, and are done again by another. */
+async function giveRoom(): Promise<void> {
+  if (isClosing) throw new Error('the thread of exports closes')
+  const { user, system } = process.threadCpuUsage(used)
+  const pause = room.pauseAfter((user + system) / 1000, Atomics.load(requests, 0))
+  if (pause >= 1) await wait(pause)
+  used = process.threadCpuUsage()
+}
+
+/** As before, as long as it says the same: what is prepared for it is found again. */
+function sameReading(tenant: string, reading: Reading): Reading {
+  const text = JSON.stringify(reading)
+  const known = readings.get(tenant)
+  if (known?.text === text) return known.reading
+  readings.set(tenant, { text, reading })
+  return reading
+}
+
+function report(error: unknown): void {
+  if (!isClosing) tell({ kind: 'broke', message: error instanceof Error ? messageOf(error) : String(error) })
+}
+
+const messageOf = ({ message, cause }: Error): string => (cause instanceof Error ? `${message}: ${messageOf(cause)}` : message)
+
+function tell(reply: ExporterReply): void {
+  port.postMessage(reply)
+}
+
+async function close(): Promise<void> {
+  isClosing = true
+  await workflow.close()
+  expressions.close()
+  reader.close()
+  rows.close()
+  port.close()
+}

@@ -1,0 +1,120 @@
+/**
+ * The workflows of exports on a thread of its own, which is there from the first one on. Whoever exports nothing has none of it, and who is served
+ * never waits for it. A thread that dies is begun again when its jobs are.
+ */
+import { Worker } from 'node:worker_threads'
+import type { AdditionalResources } from '../../export/additional-resources.ts'
+import type { SearchIndex } from '../../ports/search-index.ts'
+import type { SettledVersions } from '../../ports/settled-versions.ts'
+import type { Workflow } from '../../ports/workflow.ts'
+import type { Reading } from '../../search/reading.ts'
+import { type CallMessage, Calls } from './calls.ts'
+
+/** Files of the store and of rows of jobs, the folder of export files; `requests`: how many requests came since the server began. */
+export type ExporterData = {
+  readonly store: string
+  readonly rows: string
+  readonly folder: string
+  readonly groupTypes: readonly string[]
+  /** Absent: the default. */
+  readonly additionalResources?: AdditionalResources
+  readonly requests: Int32Array<SharedArrayBuffer>
+}
+
+/** What the thread asks the one that serves. */
+export type Answers = {
+  readonly settled: SettledVersions['settled']
+  readonly find: SearchIndex['find']
+  readonly distinct: SearchIndex['distinct']
+  readonly readingOf: (tenant: string) => Promise<Reading>
+}
+
+/** What else it tells: what broke in a step. */
+export type ExporterReply = CallMessage | { readonly kind: 'broke'; readonly message: string }
+
+export type ExporterOptions = ExporterData & {
+  /** The thread's program. */
+  readonly thread: URL
+  readonly answers: Answers
+  readonly report: (error: unknown) => void
+  /** A thread ended that was not told to: its executions are no more. */
+  readonly onEnded: () => void
+}
+
+type Thread = { readonly worker: Worker; readonly calls: Calls }
+
+/** MB: more than an export takes, whatever its size. Bytes that are written stand beside it. */
+const LARGEST_HEAP = 160
+/** Milliseconds until it is told that a thread has ended: twice as many each time, until one has lived for so long. */
+const PAUSE = { first: 500, longest: 60_000 }
+const LONG = 120_000
+/** Milliseconds for a thread that is told to close. What a step had not noted by then is done again. */
+const LONGEST_CLOSE = 2_000
+
+export class Exporter implements Workflow {
+  readonly #options: ExporterOptions
+  #thread: Thread | undefined
+  #pause = PAUSE.first
+  #isClosed = false
+
+  constructor(options: ExporterOptions) {
+    this.#options = options
+  }
+
+  async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
+    if (this.#isClosed) throw new Error('the exporter is closed')
+    this.#thread ??= this.#begin()
+    await this.#thread.calls.call('start', name, input)
+  }
+
+  async stop(name: string): Promise<void> {
+    await this.#thread?.calls.call('stop', name)
+  }
+
+  async isRunning(name: string): Promise<boolean> {
+    return (await this.#thread?.calls.call<boolean>('isRunning', name)) ?? false
+  }
+
+  /** Steps that run come to an end, or are begun again by the next start: nothing of a job is lost. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const thread = this.#thread
+    if (thread === undefined) return
+    const { worker, calls } = thread
+    // An unreferenced thread would let the process end before it has.
+    worker.ref()
+    const ended = new Promise((resolve) => worker.once('exit', resolve))
+    calls.call('close').catch(() => undefined)
+    const late = setTimeout(() => worker.terminate(), LONGEST_CLOSE)
+    await ended
+    clearTimeout(late)
+  }
+
+  #begin(): Thread {
+    const { thread, answers, report, onEnded, ...data } = this.#options
+    const began = performance.now()
+    const worker = new Worker(thread, {
+      name: 'fhir-export',
+      workerData: data satisfies ExporterData,
+      resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
+    })
+    const calls = new Calls((message) => worker.postMessage(message), { ...answers })
+    worker.on('message', (reply: ExporterReply) => {
+      if (reply.kind === 'broke') report(new Error(reply.message))
+      else calls.receive(reply)
+    })
+    worker.on('error', report)
+    worker.on('exit', () => this.#ended(calls, performance.now() - began))
+    worker.unref()
+    return { worker, calls }
+  }
+
+  #ended(calls: Calls, lived: number): void {
+    this.#thread = undefined
+    calls.end(new Error('the thread of exports has ended'))
+    if (this.#isClosed) return
+    if (lived > LONG) this.#pause = PAUSE.first
+    setTimeout(() => this.#isClosed || this.#options.onEnded(), this.#pause).unref()
+    this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
+  }
+}

@@ -1,0 +1,77 @@
+/** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
+import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
+import { SqliteKeptRows } from '../adapters/sqlite-rows/kept-rows.ts'
+import { removeExpired, resumeJobs } from '../export/sweep.ts'
+import { Readings } from '../indexing/reading-now.ts'
+import type { ExportPorts } from '../interactions/export-ports.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
+import { additionalResourcesOf } from './additional-resources-of.ts'
+import type { Config } from './config.ts'
+import { Exporter } from './exporter/exporter.ts'
+import { readingOf } from './reading-of.ts'
+import type { Stores } from './stores.ts'
+
+export type ExportsParts = {
+  readonly config: Config
+  readonly baseUrl: string
+  /** Of a file of the data folder. */
+  readonly path: (name: string) => string
+  readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
+  readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
+  readonly report: (error: unknown) => void
+}
+
+export type Exports = {
+  readonly exports: Omit<ExportPorts, 'urls'> & { readonly blobs: BlobStore }
+  /** A request came: what is exported gives it room. */
+  readonly giveWay: () => void
+  readonly close: () => Promise<void>
+}
+
+/** In the data folder. */
+const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
+const HOUR = 60 * 60 * 1000
+
+/** Unfinished jobs of a process that ended go on. Where it fails, nothing stays open. */
+export async function openExports({ config, baseUrl, path, stores, clock, report }: ExportsParts): Promise<Exports> {
+  const { store, searcher, definitions } = stores
+  const additionalResources = await additionalResourcesOf(config.exportAdditionalResources)
+  await using opened = new AsyncDisposableStack()
+  const rows = new SqliteKeptRows(path(EXPORTS.rows))
+  opened.defer(() => rows.close())
+  const blobs = new FilesystemBlobStore(path(EXPORTS.files))
+  const readings = new Readings(readingOf(config, baseUrl), 'searches')
+  const requests = new Int32Array(new SharedArrayBuffer(4))
+  const exporter = new Exporter({
+    thread: new URL('./exporter/exporter-thread.ts', import.meta.url),
+    ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes: config.groupExportTypes },
+    ...(additionalResources === undefined ? {} : { additionalResources }),
+    answers: {
+      settled: (tenant, instant) => store.settled(tenant, instant),
+      find: (plan) => searcher.find(plan),
+      distinct: (...asked) => searcher.distinct(...asked),
+      readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),
+    },
+    report,
+    onEnded: () => void resume(),
+  })
+  opened.defer(() => exporter.close())
+  const parts = { rows, blobs, now: () => clock.now() }
+  const resume = () => resumeJobs(parts, exporter).catch(report)
+  const sweep = async (): Promise<void> => {
+    if (clock.maySweep()) await removeExpired(parts, config.exportRetentionDays).catch(report)
+    await resume()
+  }
+  let sweeping = sweep()
+  const hourly = setInterval(() => {
+    sweeping = sweeping.then(sweep)
+  }, HOUR).unref()
+  opened.defer(() => sweeping)
+  opened.defer(() => clearInterval(hourly))
+  const all = opened.move()
+  return {
+    exports: { rows, blobs, workflow: exporter, report },
+    giveWay: () => void Atomics.add(requests, 0, 1),
+    close: () => all.disposeAsync(),
+  }
+}

@@ -1,0 +1,74 @@
+/** The thread of exports: there when it is wanted, begun again when it dies. */
+import { describe, expect, it } from '@jest/globals'
+import { Exporter } from '../../../lambdas/runtime/exporter/exporter.ts'
+
+/** A thread whose program answers calls by the methods of a text; `asks`: what it calls first. */
+const programOf = (methods: string): URL =>
+  new URL(
+    `data:text/javascript,${encodeURIComponent(`
+      import { parentPort } from 'node:worker_threads'
+      const methods = { close: () => parentPort.close(), ${methods} }
+      parentPort.on('message', async ({ kind, number, method, of, result }) => {
+        if (kind !== 'call') return asked(result)
+        parentPort.postMessage({ kind: 'result', number, result: await methods[method](...of) })
+      })
+      let asked
+      const ask = (method, ...of) => new Promise((resolve) => {
+        asked = resolve
+        parentPort.postMessage({ kind: 'call', number: 1, method, of })
+      })`)}`,
+  )
+
+function exporterOf(program: URL) {
+  const reports: unknown[] = []
+  let tellEnded = (): void => undefined
+  const ended = new Promise<void>((resolve) => (tellEnded = resolve))
+  const exporter = new Exporter({
+    ...{ thread: program, store: 'store.db', rows: 'exports.db', folder: 'exports', groupTypes: [] },
+    requests: new Int32Array(new SharedArrayBuffer(4)),
+    answers: {
+      settled: async (tenant, instant) => tenant === 't' && instant === 1,
+      find: () => Promise.reject(new Error('not asked')),
+      distinct: () => Promise.reject(new Error('not asked')),
+      readingOf: () => Promise.reject(new Error('not asked')),
+    },
+    report: (error) => reports.push(error),
+    onEnded: tellEnded,
+  })
+  return { exporter, reports, ended }
+}
+
+describe('The thread of exports', () => {
+  it('is not there until something is exported: nothing runs, and nothing has to be stopped or closed', async () => {
+    const { exporter, reports } = exporterOf(new URL('data:text/javascript,throw new Error()'))
+    expect(await exporter.isRunning('a-1')).toBe(false)
+    await exporter.stop('a-1')
+    await exporter.close()
+    await expect(exporter.start('a-1', {})).rejects.toThrow('closed')
+    expect(reports).toEqual([])
+  })
+
+  it('is told what to do, and asks what only the one that serves knows', async () => {
+    const methods = "start: () => ask('settled', 't', 1).then((is) => { settled = is }), isRunning: () => settled"
+    const { exporter } = exporterOf(new URL(`${programOf(methods)}${encodeURIComponent('\nlet settled = false')}`))
+    await exporter.start('a-1', { job: 'a' })
+    expect(await exporter.isRunning('a-1')).toBe(true)
+    await exporter.close()
+  })
+
+  it('that dies leaves nobody waiting, is told, and is begun again by the next start', async () => {
+    const { exporter, ended } = exporterOf(programOf("start: (name) => { if (name === 'a-1') process.exit(1) }, isRunning: () => true"))
+    await expect(exporter.start('a-1', {})).rejects.toThrow('the thread of exports has ended')
+    await ended
+    expect(await exporter.isRunning('a-1')).toBe(false)
+    await exporter.start('a-2', {})
+    expect(await exporter.isRunning('a-2')).toBe(true)
+    await exporter.close()
+  })
+
+  it('that does not close is ended all the same', async () => {
+    const { exporter } = exporterOf(programOf('start: () => undefined, close: () => { for (;;); }'))
+    await exporter.start('a-1', {})
+    await exporter.close()
+  })
+})

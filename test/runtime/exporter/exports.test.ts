@@ -1,0 +1,139 @@
+/** Exports of the embedded home, from a row to files, on the thread that makes them. */
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import { blobsOf, type Job } from '../../../lambdas/export/job.ts'
+import { startJob, stopJob } from '../../../lambdas/export/sweep.ts'
+import type { BlobStore } from '../../../lambdas/ports/blob-store.ts'
+import { takeRestored } from '../../../lambdas/runtime/backup.ts'
+import { readConfig } from '../../../lambdas/runtime/config.ts'
+import { type Exports, openExports } from '../../../lambdas/runtime/exports.ts'
+import { openStores } from '../../../lambdas/runtime/stores.ts'
+import { jobNow, kickOff, linesOfFiles } from '../../export/exported.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { jobOf, READING } from '../../fixtures/exporting.ts'
+import { patient } from '../../fixtures/resources.ts'
+import { patientOf, writeOf } from '../../fixtures/versions.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+
+/** A folder with so many patients, and what is exported from it; `then`: milliseconds by which its clock is ahead. */
+async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings = {} } = {}) {
+  const path = (name: string): string => join(folder, name)
+  const reports: unknown[] = []
+  const report = (error: unknown) => void reports.push(error)
+  const clock = { now: () => Date.now() + ahead, maySweep: () => true }
+  const stores = await openStores({ path, now: clock.now, reading: READING, budget: 10_000, report })
+  const ids = Array.from({ length: patients }, (_, i) => `p${i}`)
+  const writes = ids.map((id) => writeOf(patientOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
+  for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
+  const { exports, close } = await openExports({
+    ...{ config: readConfig(settings), baseUrl: READING.baseUrl, path, stores, clock, report },
+  })
+  const closeAll = async (): Promise<void> => {
+    await close()
+    await stores.close()
+  }
+  return { folder, ids, exports, reports, close: closeAll }
+}
+
+const systemJob = (fields: Partial<Job> = {}): Job => ({ ...jobOf(0, { level: 'system' }), transactionTime: Date.now(), ...fields })
+
+async function ended({ rows }: Exports['exports'], id: string): Promise<Job> {
+  for (;;) {
+    const job = await jobNow({ rows }, id)
+    if (job.state !== 'in-progress') return job
+    await wait(10)
+  }
+}
+
+async function exported(exports: Exports['exports'], id = 'j'): Promise<readonly string[]> {
+  const job = await ended(exports, id)
+  expect(job.reason).toBeUndefined()
+  const { Patient: lines = [] } = await linesOfFiles(exports.blobs, job)
+  return lines.map((line) => JSON.parse(line).id).sort()
+}
+
+async function keysOf(blobs: BlobStore): Promise<readonly string[]> {
+  const keys: string[] = []
+  for await (const { key } of blobs.list(blobsOf('j'))) keys.push(key)
+  return keys
+}
+
+describe('An export in the embedded home', () => {
+  it('writes what is there, and goes when it is stopped', async () => {
+    const { exports, ids, reports, close } = await homeOf(undefined, { patients: 300 })
+    const job = systemJob()
+    await kickOff(exports, job)
+    await startJob(exports.workflow, job)
+    expect(await exported(exports)).toEqual([...ids].sort())
+    expect(await keysOf(exports.blobs)).toEqual(['exports/j/files/Patient.ndjson'])
+    await stopJob({ ...exports, now: Date.now }, exports.workflow, 'j')
+    expect(await keysOf(exports.blobs)).toEqual([])
+    await close()
+    expect(reports).toEqual([])
+  })
+
+  it('that a server began goes on with the next one: nothing is missing, nothing there twice', async () => {
+    const first = await homeOf(undefined, { patients: 3_000 })
+    const job = systemJob()
+    await kickOff(first.exports, job)
+    await startJob(first.exports.workflow, job)
+    await wait(100)
+    await first.close()
+    const second = await homeOf(first.folder)
+    expect(await exported(second.exports)).toEqual([...first.ids].sort())
+    await second.close()
+    expect([...first.reports, ...second.reports]).toEqual([])
+  })
+
+  it('is removed when its time is over', async () => {
+    const first = await homeOf(undefined, { patients: 1 })
+    const job = systemJob()
+    await kickOff(first.exports, job)
+    await startJob(first.exports.workflow, job)
+    await exported(first.exports)
+    await first.close()
+    const early = await homeOf(first.folder, { ahead: 9 * DAY })
+    expect(await keysOf(early.exports.blobs)).toHaveLength(1)
+    await early.close()
+    const late = await homeOf(first.folder, { ahead: 11 * DAY })
+    while ((await jobNow(late.exports, 'j')) !== undefined) await wait(10)
+    expect(await keysOf(late.exports.blobs)).toEqual([])
+    await late.close()
+  })
+
+  it('goes with the store it is of when a backup takes the place of that', async () => {
+    const { folder, exports, close } = await homeOf(undefined, { patients: 1 })
+    const job = systemJob()
+    await kickOff(exports, job)
+    await startJob(exports.workflow, job)
+    await exported(exports)
+    await close()
+    const other = await homeOf(undefined, { patients: 2 })
+    await other.close()
+    copyFileSync(join(other.folder, 'store.db'), join(folder, 'restored.db'))
+    await takeRestored(folder)
+    expect([existsSync(join(folder, 'exports')), existsSync(join(folder, 'exports.db'))]).toEqual([false, false])
+  })
+})
+
+describe('Its settings', () => {
+  it.each([
+    ['{', 'FHIR_EXPORT_ADDITIONAL_RESOURCES is no JSON'],
+    ['/nowhere.json', 'FHIR_EXPORT_ADDITIONAL_RESOURCES: /nowhere.json cannot be read (ENOENT)'],
+    ['{"Nobody": []}', 'FHIR_EXPORT_ADDITIONAL_RESOURCES.Nobody is no resource type of R4'],
+  ])('are refused before anything is exported: %s', async (text, reason) => {
+    await expect(homeOf(undefined, { settings: { FHIR_EXPORT_ADDITIONAL_RESOURCES: text } })).rejects.toThrow(reason)
+  })
+
+  it('may stand in a file', async () => {
+    const folder = newFolder()
+    const file = join(folder, 'rules.json')
+    writeFileSync(file, '{"Nobody": []}')
+    await expect(homeOf(undefined, { settings: { FHIR_EXPORT_ADDITIONAL_RESOURCES: file } })).rejects.toThrow('Nobody is no resource type')
+  })
+
+  it('of groups are types', () => expect(() => readConfig({ FHIR_GROUP_EXPORT_TYPES: 'Patient,Nobody' })).toThrow('resource types of R4'))
+})
