@@ -7,7 +7,8 @@ import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { type FunctionName, functionsOfStage, type HttpFunction, portsOfStage, type Worker } from '../lambdas/functions/functions.ts'
 import type { Bundle } from './bundle.ts'
-import { type AwsResources, granted } from './grants.ts'
+import { granted } from './grants.ts'
+import type { AwsResources } from './permissions.ts'
 import { rolePath } from './search-domain.ts'
 import { KINDS, type Settings, serviceEnvironment } from './settings.ts'
 
@@ -31,6 +32,8 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
   migrate: 300,
   'tend-keys': 60,
   'link-key': 60,
+  'export-step': 900,
+  'export-sweep': 300,
 }
 
 export class FhirFunction extends Construct {
@@ -86,6 +89,8 @@ const WORKERS: Readonly<Record<Worker, true>> = {
   migrate: true,
   'tend-keys': true,
   'link-key': true,
+  'export-step': true,
+  'export-sweep': true,
 }
 
 export const httpFunctions = ({ access }: Settings): readonly HttpFunction[] =>

@@ -3,37 +3,12 @@
  * (lambdas/functions/functions.ts), and nothing else.
  */
 import { Stack } from 'aws-cdk-lib'
-import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
-import type { IKey } from 'aws-cdk-lib/aws-kms'
-import type { IBucket } from 'aws-cdk-lib/aws-s3'
+import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../lambdas/functions/functions.ts'
+import { EXPORT_GRANTS } from './export-grants.ts'
+import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, onState, READ_ITEMS } from './permissions.ts'
 import { INDEX } from './resource-table.ts'
 
-export type AwsResources = {
-  readonly stage: string
-  readonly key: IKey
-  readonly resourceTable: TableV2
-  readonly stateTable: TableV2
-  readonly bucket: IBucket
-  readonly searchEndpoint: string
-  /** Absent: requests to OpenSearch are not signed, and nobody looks at permissions. */
-  readonly searchDomainArn?: string
-  /** ARN of the state machine; absent where it is not there yet. */
-  readonly rebuildWorkflow?: string
-  /** ARNs, the newest first. */
-  readonly linkKeys?: readonly string[]
-  readonly links?: Links
-}
-
-/** What a link to an export file is made of. */
-export type Links = { readonly origin: string; readonly keyPairId: string; readonly keyId: string }
-
-export type Granted = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
-
-type Grant = (aws: AwsResources) => Granted
-
-const READ_ITEMS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
 const WRITE_ITEMS = [
   'dynamodb:PutItem',
   'dynamodb:UpdateItem',
@@ -65,10 +40,8 @@ const TENDED = ['kms:GetPublicKey', 'kms:ListResourceTags', 'kms:DescribeKey', '
 /** By which the keys of a stage are known in KMS. */
 const STAGE_TAG = 'fhir-stage'
 
-/** Where there are none yet. */
-const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
-
 const GRANTS: Readonly<Record<PortName, Grant>> = {
+  ...EXPORT_GRANTS,
   resources: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [onTable(aws, READ_ITEMS), onIndex(aws), onObjects(aws, ['s3:GetObject'], [OVERFLOW]), onBucket(aws), decrypts(aws)],
@@ -143,11 +116,6 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
       statements: [...statements, onSigningKeys(aws, TENDED), allow(['kms:ListKeys'], ['*']), ...makesKeys(aws)],
     }
   },
-  'link-key': ({ linkKeys = [] }) => ({ environment: {}, statements: [allow(['kms:GetPublicKey'], [...linkKeys])] }),
-  links: ({ linkKeys = [], links: { origin, keyPairId, keyId } = NO_LINKS }) => ({
-    environment: { FHIR_EXPORT_ORIGIN: origin, FHIR_LINK_KEY: keyId, FHIR_LINK_KEY_PAIR: keyPairId },
-    statements: [allow(['kms:Sign'], linkKeys.slice(0, 1))],
-  }),
   workflow: ({ rebuildWorkflow = '' }) => ({
     environment: { FHIR_REBUILD_WORKFLOW: rebuildWorkflow },
     statements: [allow(['states:StartExecution'], [rebuildWorkflow])],
@@ -179,12 +147,6 @@ export const follows = (aws: AwsResources): readonly PolicyStatement[] => {
   ]
 }
 
-export const allow = (
-  actions: string[],
-  resources: string[],
-  conditions?: Record<string, Record<string, string | string[]>>,
-): PolicyStatement => new PolicyStatement({ actions, resources, ...(conditions === undefined ? {} : { conditions }) })
-
 const resources = ({ resourceTable }: AwsResources) => ({ FHIR_TABLE: resourceTable.tableName })
 const blobs = ({ bucket }: AwsResources) => ({ FHIR_BUCKET: bucket.bucketName })
 const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
@@ -202,18 +164,6 @@ const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readon
 
 /** Without it an object that is missing would be forbidden instead of not found. A condition on prefixes does not go with that. */
 const onBucket = ({ bucket }: AwsResources) => allow(['s3:ListBucket'], [bucket.bucketArn])
-
-/** Items of the table of state whose partition key is, or begins with, this. */
-const onState = (aws: AwsResources, actions: string[], leading: string): Granted => ({
-  environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
-  statements: [
-    allow(actions, [aws.stateTable.tableArn], {
-      [leading.endsWith('*') ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: { 'dynamodb:LeadingKeys': [leading] },
-    }),
-    decrypts(aws),
-    ...(actions.some((action) => !READ_ITEMS.includes(action)) ? [encrypts(aws)] : []),
-  ],
-})
 
 /** Nobody else's: they carry the tag of the stage. */
 const onSigningKeys = (aws: AwsResources, actions: string[]): PolicyStatement =>
@@ -250,13 +200,3 @@ const onSearch = (
           some.map((path) => `${searchDomainArn}/${path}`),
         ),
       )
-
-/** The key is used by tables and bucket on behalf of a function, never by the function itself. */
-const decrypts = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
-const encrypts = (aws: AwsResources) =>
-  allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], byServices(aws))
-
-const byServices = ({ resourceTable }: AwsResources) => {
-  const { region } = Stack.of(resourceTable)
-  return { StringEquals: { 'kms:ViaService': [`dynamodb.${region}.amazonaws.com`, `s3.${region}.amazonaws.com`] } }
-}

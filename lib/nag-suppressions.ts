@@ -73,7 +73,7 @@ const IN_SERVICE: readonly Accepted[] = [
   { rules: ['AwsSolutions-APIG4'], at: /\/OPTIONS$/, reason: 'Browsers ask without credentials; the answer tells nothing of what is kept' },
   { rules: ['AwsSolutions-APIG6', 'HIPAA.Security-APIGWExecutionLoggingEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
   { rules: ['HIPAA.Security-APIGWXrayEnabled'], at: /\/DeploymentStage\.fhir$/, reason: NO_CONTENT },
-  { rules: ['AwsSolutions-SF2'], at: /^Rebuild\/Machine$/, reason: 'Its history tells all that a trace would' },
+  { rules: ['AwsSolutions-SF2'], at: /^(?:Rebuild|Exporting)\/Machine$/, reason: 'Its history tells all that a trace would' },
   { rules: ['HIPAA.Security-APIGWCacheEnabledAndEncrypted'], at: /\/DeploymentStage\.fhir$/, reason: 'A cache would answer with what was' },
   {
     rules: ['HIPAA.Security-APIGWSSLEnabled'],
@@ -91,7 +91,7 @@ const IN_SERVICE: readonly Accepted[] = [
   },
   {
     rules: ['AwsSolutions-IAM5[Resource::*]'],
-    at: /^Rebuild\/Machine\/Role\/DefaultPolicy$/,
+    at: /^(?:Rebuild|Exporting)\/Machine\/Role\/DefaultPolicy$/,
     reason: 'Deliveries of logs have no resource to name',
   },
   {
@@ -141,10 +141,12 @@ const withTokens = (stack: Stack): readonly Accepted[] => [
   },
 ]
 
-/** As findings are told: what only a deployment knows by its name. */
-const anyKeyOf = ({ partition, region, account }: Stack): string => {
-  const told = (value: string, name: string) => (Token.isUnresolved(value) ? `<AWS::${name}>` : value)
-  return `arn:${told(partition, 'Partition')}:kms:${told(region, 'Region')}:${told(account, 'AccountId')}:key/*`
+const anyKeyOf = (stack: Stack): string => `${told(stack, 'kms')}:key/*`
+
+/** An ARN of a service as findings tell it: what only a deployment knows by its name. */
+function told({ partition, region, account }: Stack, service: string): string {
+  const each = (value: string, name: string) => (Token.isUnresolved(value) ? `<AWS::${name}>` : value)
+  return `arn:${each(partition, 'Partition')}:${service}:${each(region, 'Region')}:${each(account, 'AccountId')}`
 }
 
 const SIGNING_KEYS = 'Keys that sign have no name before they are made: they are known by the tag of the stage'
@@ -172,8 +174,24 @@ export function suppressInService(stack: Stack, data: Parents, { access, vpc, cu
       at: /Role$/,
       reason: 'A part of one resource, as small as it can be named',
     },
+    {
+      rules: [`AwsSolutions-IAM5[Resource::<${idIn(stack, 'Exports/Bucket')}.Arn>/exports/*]`],
+      at: /^Export(?:Step|Sweep|Cancel)\/Role$/,
+      reason: 'Each job has files of its own',
+    },
+    {
+      rules: [`AwsSolutions-IAM5[Resource::${executionsOf(stack)}]`],
+      at: /^Export(?:Sweep|Cancel)\/Role$/,
+      reason: 'Executions of one state machine, which have no names before they are begun',
+    },
   ])
 }
+
+/** The logical id of what the construct at this path is in the template. */
+const idIn = (stack: Stack, path: string): string =>
+  stack.getLogicalId(path.split('/').reduce<IConstruct>((at, id) => at.node.findChild(id), stack).node.defaultChild as CfnElement)
+
+const executionsOf = (stack: Stack): string => `${told(stack, 'states')}:execution:<${idIn(stack, 'Exporting/Machine')}.Name>:*`
 
 /** Whose parts functions may be granted. */
 type Parents = { readonly bucket: IConstruct; readonly resourceTable: IConstruct; readonly domain?: IConstruct }

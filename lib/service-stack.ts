@@ -5,8 +5,11 @@ import { CfnOutput, CustomResource, Duration, Stack } from 'aws-cdk-lib'
 import { Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
 import type { Construct } from 'constructs'
+import { exportWorkflow } from '../lambdas/export/workflow.ts'
 import type { FunctionName, HttpFunction } from '../lambdas/functions/functions.ts'
+import { rebuildWorkflow } from '../lambdas/indexing/workflow.ts'
 import type { Bundles } from './bundle.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
@@ -14,12 +17,13 @@ import { ExportFiles } from './export-files.ts'
 import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, httpFunctions } from './fhir-function.ts'
 import { Firewall } from './firewall.ts'
-import { type AwsResources, follows, makesSeal } from './grants.ts'
+import { follows, makesSeal } from './grants.ts'
 import { suppressInService } from './nag-suppressions.ts'
 import { Observability } from './observability.ts'
 import { OriginSecret } from './origin-secret.ts'
-import { RebuildWorkflow } from './rebuild-workflow.ts'
+import type { AwsResources } from './permissions.ts'
 import { type Settings, serviceEnvironment } from './settings.ts'
+import { StepWorkflow } from './step-workflow.ts'
 import { follow } from './stream-indexer.ts'
 import { watchesOf } from './watches.ts'
 
@@ -28,6 +32,8 @@ export const FOLLOWED = { indexer: 'H', 'settle-transactions': 'T' } as const
 
 /** What the settler is asked on schedules: transactions and rebuilds nobody works on, and large bodies no version names. */
 const SWEEPS = { transactions: Duration.minutes(1), bodies: Duration.days(1) } as const
+/** Jobs of exports nobody works on; files nobody is handed any more. */
+const EXPORT_SWEEPS = { jobs: Duration.minutes(1), expired: Duration.hours(1) } as const
 /** And who tends the signing keys. */
 const KEY_SWEEP = { keys: Duration.days(1) } as const
 
@@ -47,9 +53,7 @@ export class ServiceStack extends Stack {
     const secret = settings.access === 'token' ? new OriginSecret(this, 'Origin', settings.originSecret, key) : undefined
     const firewall = new Firewall(this, 'Firewall', settings, secret)
     const files = new ExportFiles(this, 'Exports', settings, { key, logs: data.logsBucket })
-    const linkKeys = files.linkKeys.map((each) => each.key.keyArn)
-    const { function: teller } = this.#function('link-key', { ...this.#aws(), linkKeys }, {})
-    const { behaviour, keyPairId } = files.behaviour(teller)
+    const { behaviour, keyPairId } = files.behaviour(this.#function('link-key', this.#aws(files), {}).function)
     const { baseUrl, fileOrigin, distribution } = new FhirDistribution(this, 'Front', {
       ...{ api, settings, files: behaviour },
       ...(secret === undefined ? {} : { secret }),
@@ -59,11 +63,13 @@ export class ServiceStack extends Stack {
     distribution.node.addDependency(firewall.webAcl)
     const told = { FHIR_BASE_URL: baseUrl }
 
-    const step = this.#function('rebuild-step', this.#aws(), {
+    const step = this.#function('rebuild-step', this.#aws(files), {
       environment: { ...told, FHIR_REBUILD_WAIT: String(settings.rebuildWait) },
     })
-    const { machine } = new RebuildWorkflow(this, 'Rebuild', step.function, key, settings)
-    const aws = { ...this.#aws(), rebuildWorkflow: machine.stateMachineArn, linkKeys, links }
+    const rebuild = this.#workflow('Rebuild', step, rebuildWorkflow, 'Makes the documents of the search index again')
+    const exportStep = this.#function('export-step', this.#aws(files), { environment: told })
+    const exportMachine = this.#workflow('Exporting', exportStep, exportWorkflow, 'Writes an export into files')
+    const aws = { ...this.#aws(files), rebuildWorkflow: rebuild.stateMachineArn, exportMachine, links }
 
     const indexer = this.#function('indexer', aws, {
       environment: { ...told, FHIR_STAGE: settings.stage },
@@ -72,8 +78,10 @@ export class ServiceStack extends Stack {
     const settler = this.#function('settle-transactions', aws, { environment: told, statements: follows(aws) })
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
     this.#sweep(settler.function, SWEEPS)
+    const exportSweep = this.#function('export-sweep', aws, { environment: { ...told, FHIR_STAGE: settings.stage } })
+    this.#sweep(exportSweep.function, EXPORT_SWEEPS)
 
-    const migration = this.#migration(aws, told, [indexer, settler, step])
+    const migration = this.#migration(aws, told, [indexer, settler, step, exportStep, exportSweep])
     const keys = settings.access === 'token' ? this.#signingKeys(aws, told) : undefined
     const functions = this.#httpFunctions(aws, told, [migration, ...(keys === undefined ? [] : [keys.made])])
     fhirApi.addRoutes(functions)
@@ -85,7 +93,8 @@ export class ServiceStack extends Stack {
       table: data.resourceTable.tableName,
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
-      rebuild: machine.stateMachineArn,
+      rebuild: rebuild.stateMachineArn,
+      exports: { machine: exportMachine.stateMachineArn, sweeper: exportSweep.function.functionName },
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined ? {} : { domain: { name: data.domain.domainName, account: this.account } }),
     })
@@ -101,20 +110,25 @@ export class ServiceStack extends Stack {
     suppressInService(this, data, settings)
   }
 
-  #aws(): AwsResources {
+  #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
     const { key, resourceTable, stateTable, bucket, domain } = this.#data
     const { search } = this.#settings
     const place =
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
-    return { stage: this.#settings.stage, key, resourceTable, stateTable, bucket, ...place }
+    const own = { exportBucket, linkKeys: linkKeys.map((each) => each.key.keyArn) }
+    return { stage: this.#settings.stage, key, resourceTable, stateTable, bucket, ...own, ...place }
   }
 
   #function(name: FunctionName, aws: AwsResources, rest: Pick<FhirFunctionProps, 'environment' | 'statements'>): FhirFunction {
     const { network } = this.#data
     const props = { name, bundle: this.#bundles[name], settings: this.#settings, aws, ...rest }
     return new FhirFunction(this, { ...props, ...(network === undefined ? {} : { network }) })
+  }
+
+  #workflow(id: string, { function: step }: FhirFunction, definition: (step: string) => object, comment: string): StateMachine {
+    return new StepWorkflow(this, id, { comment, definition, step, key: this.#data.key, settings: this.#settings }).machine
   }
 
   #follow(follower: FhirFunction): string {

@@ -33,7 +33,7 @@ export type Settings = {
   readonly service: Readonly<Partial<Record<ServiceSetting, string | number>>>
   /** Gets the alarms; it has to confirm that once. */
   readonly alarmEmail?: string
-  /** Reserved concurrency. A new account has 10 in all and can reserve nothing. */
+  /** Reserved concurrency. A new account has 10 in all and can reserve nothing. That of `export-step` bounds the writers of all exports. */
   readonly concurrency: Readonly<Partial<Record<FunctionName, number>>>
   /** Batches of one shard that are indexed at once. More than 1 wants a larger domain than the demo. */
   readonly parallelizationFactor: number
@@ -100,6 +100,11 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   migrate: 'request',
   'tend-keys': 'light',
   'link-key': 'light',
+  export: 'request',
+  'export-status': 'light',
+  'export-cancel': 'light',
+  'export-step': 'worker',
+  'export-sweep': 'request',
 }
 
 /** The event of a function has 6 MB, and carries a body as an escaped string. */

@@ -32,12 +32,14 @@ export type Deployed = {
   readonly mappings: Readonly<Record<string, string>>
   /** ARN of the state machine. */
   readonly rebuild: string
+  /** ARN of theirs, and the name of the function that takes up what was left. */
+  readonly exports: { readonly machine: string; readonly sweeper: string }
   readonly domain?: { readonly name: string; readonly account: string }
   /** Where it gives tokens: the name of the function that tends the keys. */
   readonly tokens?: { readonly tender: string }
 }
 
-export function watchesOf({ stage, api, table, followers, mappings, rebuild, domain, tokens }: Deployed): readonly Watch[] {
+export function watchesOf({ stage, api, table, followers, mappings, rebuild, exports, domain, tokens }: Deployed): readonly Watch[] {
   const ofApi = (metricName: string, statistic: string): Watched => ({
     namespace: 'AWS/ApiGateway',
     metricName,
@@ -167,8 +169,52 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, dom
         todo: 'Look at the failed execution and the log of rebuild-step. It is started again within the hour; POST $reindex starts it at once',
       },
     },
+    ...watchesOfExports(stage, exports),
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
     ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
+  ]
+}
+
+function watchesOfExports(stage: string, { machine, sweeper }: Deployed['exports']): readonly Watch[] {
+  const ofMachine = (metricName: string): Watched => ({
+    namespace: 'AWS/States',
+    metricName,
+    statistic: 'Sum',
+    dimensions: { StateMachineArn: machine },
+  })
+  return [
+    { title: 'Exports', metrics: [ofMachine('ExecutionsStarted'), ofMachine('ExecutionsSucceeded')] },
+    {
+      title: 'Exports that failed',
+      metrics: [ofMachine('ExecutionsFailed')],
+      alarm: {
+        name: 'ExportFailed',
+        above: 0,
+        means: 'an export was given up after half an hour of attempts or more; its client is told so, and its files are removed',
+        todo: 'Look at the failed execution and the log of export-step. Once the cause is mended the client asks for it again',
+      },
+    },
+    {
+      title: 'Age of the oldest export under way, ms',
+      metrics: [{ namespace: 'FHIR', metricName: 'ExportAge', statistic: 'Maximum', dimensions: { Stage: stage } }],
+      alarm: {
+        name: 'ExportAge',
+        above: 43_200_000,
+        means: 'an export is under way for twelve hours',
+        todo: 'Its X-Progress tells whether it goes on. Look at the log of export-step and at TableThrottles; more writers: concurrency of export-step',
+      },
+    },
+    {
+      title: 'Exports nobody looks after',
+      metrics: [{ namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: sweeper } }],
+      alarm: {
+        name: 'ExportSweep',
+        above: 0,
+        periods: 3,
+        means: 'exports that lost their execution are not begun again, files that expired are not removed',
+        todo: 'Look at the log of export-sweep; nothing is lost, and the bucket removes files after 18 days by itself',
+      },
+    },
   ]
 }
 

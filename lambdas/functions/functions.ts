@@ -11,7 +11,9 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
  * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
- * with. links: signs links to export files. link-key: reads the public half of the key that does.
+ * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. export-files: writes, reads
+ * and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
+ * only removes files. links: signs links to them. link-key: reads the public half of the key that does.
  */
 export type PortName =
   | 'resources'
@@ -36,6 +38,13 @@ export type PortName =
   | 'grants'
   | 'signing'
   | 'keys'
+  | 'jobs'
+  | 'job-rows'
+  | 'export-files'
+  | 'removed-files'
+  | 'start-exports'
+  | 'stop-exports'
+  | 'watch-exports'
   | 'links'
   | 'link-key'
 
@@ -52,6 +61,9 @@ export type HttpFunction =
   | 'capabilities'
   | 'reindex'
   | 'reindex-status'
+  | 'export'
+  | 'export-status'
+  | 'export-cancel'
   | 'fallback'
   | AuthFunction
 
@@ -60,9 +72,18 @@ export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'au
 
 /**
  * `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment,
- * `tend-keys` when a stage is made and every day, `link-key` when it is made.
+ * `tend-keys` when a stage is made and every day, `link-key` when it is made. `export-step` does the steps of exports, `export-sweep` takes up
+ * what was left of them on schedules.
  */
-export type Worker = 'indexer' | 'settle-transactions' | 'rebuild-step' | 'migrate' | 'tend-keys' | 'link-key'
+export type Worker =
+  | 'indexer'
+  | 'settle-transactions'
+  | 'rebuild-step'
+  | 'migrate'
+  | 'tend-keys'
+  | 'link-key'
+  | 'export-step'
+  | 'export-sweep'
 
 export type FunctionName = HttpFunction | Worker
 
@@ -84,6 +105,9 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   capabilities: ['progress', ...ASKED],
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
+  export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
+  'export-status': ['jobs', 'links', ...ASKED],
+  'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],
   fallback: ['audit'],
   discovery: ['published-keys', 'audit'],
   token: ['clients', 'users', 'grants', 'revoking', 'signing', 'progress', 'audit'],
@@ -96,6 +120,8 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   migrate: ['definitions', 'workflow', 'seal'],
   'tend-keys': ['keys'],
   'link-key': ['link-key'],
+  'export-step': ['resources', 'index', 'progress', 'job-rows', 'export-files'],
+  'export-sweep': ['job-rows', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
 }
 
 const OF_TOKENS: ReadonlySet<FunctionName> = new Set(['discovery', 'token', 'introspect', 'revoke', 'authorize', 'tend-keys'])
@@ -125,9 +151,6 @@ const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
   'history-system': 'history',
   'search-type': 'search',
   'search-system': 'search',
-  export: 'fallback',
-  'export-status': 'fallback',
-  'export-cancel': 'fallback',
   jwks: 'discovery',
   'smart-configuration': 'discovery',
   'openid-configuration': 'discovery',

@@ -5,7 +5,7 @@ import { noJob, ownJob } from './export-job.ts'
 import type { ExportPorts } from './export-ports.ts'
 import type { Interaction, Ports } from './interaction.ts'
 
-type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: ExportPorts }
+type CancelPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'blobs' | 'report'> }
 
 /** 202. Once its row says so the job is no more, and no link leads to a file: what else it left is removed by the sweep. */
 export const cancelExport =

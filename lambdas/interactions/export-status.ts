@@ -10,7 +10,7 @@ import { noJob, ownJob } from './export-job.ts'
 import type { ExportPorts } from './export-ports.ts'
 import type { FhirResponse, Interaction, Ports } from './interaction.ts'
 
-type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: ExportPorts }
+type StatusPorts = Pick<Ports, 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'urls'> }
 
 /** 202 while it is under way, 200 with the manifest, 500 where it failed. */
 export const exportStatus =
@@ -25,7 +25,7 @@ export const exportStatus =
 const failed = ({ reason = 'The export failed' }: Job): FhirError =>
   new FhirError(500, [{ severity: 'error', code: 'exception', text: reason }])
 
-async function underWay({ rows }: ExportPorts, job: Job, now: number): Promise<FhirResponse> {
+async function underWay({ rows }: StatusPorts['exports'], job: Job, now: number): Promise<FhirResponse> {
   const progress = await progressOf(rows, job)
   return { status: 202, headers: { 'x-progress': progress, 'retry-after': String(patienceFor(now - job.transactionTime)) } }
 }
@@ -34,7 +34,7 @@ async function underWay({ rows }: ExportPorts, job: Job, now: number): Promise<F
 const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))
 
 /** Its files stay for as long as the links it hands out: that is noted before they go out. */
-async function handedOut({ rows, urls }: ExportPorts, { id }: Job, now: number): Promise<FhirResponse> {
+async function handedOut({ rows, urls }: StatusPorts['exports'], { id }: Job, now: number): Promise<FhirResponse> {
   const job = await changeJob(rows, id, retrieved(now))
   if (job?.state !== 'complete') throw noJob()
   const expires = now + LINK_LIFETIME

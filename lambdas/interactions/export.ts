@@ -10,7 +10,7 @@ import { gone, notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 
-type KickOffPorts = Pick<Ports, 'resources' | 'clock' | 'choices'> & { readonly exports: ExportPorts }
+type KickOffPorts = Pick<Ports, 'resources' | 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report'> }
 
 /** 202 with the link of the job. Whatever is wrong is said before there is one. */
 export const startExport =
@@ -71,7 +71,7 @@ function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Po
 const LONGEST_JOB = 250_000
 
 /** Once its row stands the job is not lost: one whose workflow could not be started is begun again. */
-async function begin({ rows, workflow, report }: ExportPorts, job: Job, most: number): Promise<void> {
+async function begin({ rows, workflow, report }: KickOffPorts['exports'], job: Job, most: number): Promise<void> {
   await rows.change<Job>(JOBS, job.id, () => job)
   if (!(await mayRun(rows, job, most))) {
     await rows.remove(JOBS, job.id)

@@ -31,7 +31,8 @@ export function openIndex(options: Partial<OpenSearchOptions> = {}): OpenSearchI
 /** Of functions that answer within the 29 seconds of the gateway. */
 export const index = /* @__PURE__ */ once(() => openIndex({ attempts: 3, patience: 8_000 }))
 
-const latest = (): SearchIndex =>
+/** For the searches of one attempt. */
+export const latest = (): SearchIndex =>
   decidedIndex(
     latestIndex({
       index: index(),

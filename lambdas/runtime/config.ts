@@ -14,11 +14,11 @@ export type SettingKind =
   | 'origins'
   | 'hosts'
   | 'issuers'
+  | 'types'
   | 'switch'
   | 'claim'
   | 'text'
   | 'time zone'
-  | 'types'
   | readonly string[]
 
 export type Setting = {
@@ -61,7 +61,7 @@ export const SETTINGS = [
   setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
   setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
   setting('exportRetentionDays', 'count', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
-  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'what an export of a Group holds of its patients, but for what comes along because it is referred to'),
+  setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of exports of groups, separated by commas'),
   setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
@@ -161,10 +161,10 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return originsOf(text) ?? refuse('* or origins as browsers send them, such as https://app.example.org')
     case 'hosts':
       return hostsOf(text) ?? refuse('names of hosts, and networks such as 10.1.0.0/16, separated by commas')
-    case 'claim':
-      return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
     case 'types':
       return typesOf(text) ?? refuse('resource types of R4, separated by commas')
+    case 'claim':
+      return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
     case 'text':
       return text
     case 'time zone':
@@ -190,7 +190,7 @@ function originsOf(text: string): readonly string[] | undefined {
 }
 
 function typesOf(text: string): readonly string[] | undefined {
-  const types = text.split(',').map((item) => item.trim())
+  const types = text.split(',').map((type) => type.trim())
   return types.every(isResourceType) ? types : undefined
 }
 

@@ -48,6 +48,13 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   grants: ['dynamodb'],
   signing: ['dynamodb', 'kms'],
   keys: ['dynamodb', 'kms'],
+  jobs: ['dynamodb'],
+  'job-rows': ['dynamodb'],
+  'export-files': ['s3'],
+  'removed-files': ['s3'],
+  'start-exports': ['step-functions'],
+  'stop-exports': ['step-functions'],
+  'watch-exports': ['step-functions'],
   links: ['cloudfront'],
   'link-key': ['kms'],
 }
@@ -133,7 +140,7 @@ describe('a function that starts', () => {
 
   it('carries the client of KMS only where there is no other way: who signs, and who tells of keys', () => {
     const carriers = names.filter((name) => sourcesOf(name).some((source) => source.includes('@aws-sdk/client-kms/')))
-    expect(carriers.sort()).toEqual(['link-key', 'tend-keys', 'token'])
+    expect(carriers.sort()).toEqual(['export-status', 'link-key', 'tend-keys', 'token'])
   })
 
   it('answers nobody without a token where tokens are wanted', () => {
@@ -250,4 +257,9 @@ const PLACEHOLDERS: Readonly<Record<string, string>> = {
   FHIR_STATE_TABLE: 'state',
   FHIR_BUCKET: 'bucket',
   FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:rebuild',
+  FHIR_EXPORT_BUCKET: 'exports',
+  FHIR_EXPORT_ORIGIN: 'https://example.org',
+  FHIR_EXPORT_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:export',
+  FHIR_LINK_KEY: 'key',
+  FHIR_LINK_KEY_PAIR: 'pair',
 }

@@ -53,7 +53,7 @@ it('what is defined is known to every function that judges by a condition', asyn
   const looking = (nth: number) => ASKING.flatMap(([name], i) => (answers[2 * i + nth]!.partitions.includes(DEFINITIONS) ? [name] : []))
   expect(looking(1)).toEqual(ASKING.map(([name]) => name))
   // Those that need it for nothing else take no time for it where a token has no condition.
-  const spared = ['history', 'read', 'reindex', 'reindex-status', 'vread']
+  const spared = ['export-cancel', 'export-status', 'history', 'read', 'reindex', 'reindex-status', 'vread']
   expect(looking(0).sort()).toEqual(
     ASKING.map(([name]) => name)
       .filter((name) => !spared.includes(name))
@@ -73,4 +73,6 @@ const ENVIRONMENT = {
   ...{ FHIR_ACCESS: 'token', FHIR_BASE_URL: BASE, FHIR_AUDIT_DURABILITY: 'batched' },
   ...{ FHIR_TABLE: 'resources', FHIR_STATE_TABLE: 'state', FHIR_BUCKET: 'bucket' },
   FHIR_REBUILD_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:rebuild',
+  FHIR_EXPORT_WORKFLOW: 'arn:aws:states:us-east-1:000000000000:stateMachine:export',
+  ...{ FHIR_EXPORT_BUCKET: 'exports', FHIR_EXPORT_ORIGIN: 'https://example.org', FHIR_LINK_KEY: 'key', FHIR_LINK_KEY_PAIR: 'pair' },
 }

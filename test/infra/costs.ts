@@ -84,7 +84,7 @@ const SHARES = { read: 0.7, search: 0.2, create: 0.067, update: 0.033 } as const
 /** Bodies are deflated in the table; audit records are kept for three months. */
 const DEFLATED = 2.6
 const AUDITED = { gigabytesPerMillion: 0.4, months: 3 }
-const ALARMS = 19
+const ALARMS = 22
 
 export function ofMonth({ requests, stored, size }: Use): {
   readonly requests: number
@@ -102,6 +102,7 @@ export function ofMonth({ requests, stored, size }: Use): {
     requests: requests * perMillion + front,
     data: kept * (PRICES.table + PRICES.recovery),
     search,
-    fixed: PRICES.firewallWithRules + PRICES.key + ALARMS * PRICES.alarm,
+    // One key encrypts, one signs links to export files.
+    fixed: PRICES.firewallWithRules + 2 * PRICES.key + ALARMS * PRICES.alarm,
   }
 }

@@ -2,8 +2,9 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { blobOf } from '../../lambdas/export/job.ts'
+import { functionsOfStage } from '../../lambdas/functions/functions.ts'
 import { settingsOf } from '../../lib/settings.ts'
-import { ofType, synthesized, type Tree } from './assembly.ts'
+import { functionsOf, ofType, synthesized, type Tree } from './assembly.ts'
 import { ARNS, allowed } from './iam.ts'
 
 const OTHERS = [
@@ -20,7 +21,7 @@ const OTHERS = [
 const { first, second, third, named, local } = synthesized({
   first: { access: 'token', account: '111111111111', service: { externalIssuers: JSON.stringify(OTHERS) } },
   second: { access: 'token', account: '111111111111', exportLinkKey: 2 },
-  third: { access: 'iam', exportLinkKey: 3 },
+  third: { access: 'iam', exportLinkKey: 3, concurrency: { 'export-step': 40 } },
   named: {
     baseUrl: 'https://proxy.example.org/fhir',
     customDomain: {
@@ -117,6 +118,62 @@ describe('links', () => {
     const { Items } = only(second.service, 'AWS::CloudFront::KeyGroup').KeyGroupConfig
     expect(Items.map(({ Ref }: Tree) => Ref)).toEqual(idsOf(second.service, 'AWS::CloudFront::PublicKey'))
     for (const exportLinkKey of [0, 1.5]) expect(() => settingsOf({ exportLinkKey })).toThrow('exportLinkKey is a whole number from 1 on')
+  })
+})
+
+describe('of exports', () => {
+  const names = functionsOfStage('token')
+  const whoMay = (action: string, resource: string, context?: Record<string, string[]>) =>
+    names.filter((name) => allowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
+  const rows = (action: string, key: string) => whoMay(`dynamodb:${action}`, ARNS.StateTable, { 'dynamodb:LeadingKeys': [key] })
+  const WORKERS = ['export-step', 'export-sweep']
+  const ALL = ['export', 'export-cancel', 'export-status', ...WORKERS].sort()
+
+  it('the jobs are known to their functions, and what writers keep is written by writers alone', () => {
+    for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports')]).toEqual([action, ALL])
+    expect(rows('Query', 'exports')).toEqual(WORKERS)
+    expect(rows('Query', 'exports/job/segments')).toEqual(ALL)
+    for (const action of ['PutItem', 'BatchWriteItem']) expect([action, rows(action, 'exports/job/segments')]).toEqual([action, WORKERS])
+    for (const key of ['exportsx', 'CLIENTS', 'export-clients/x']) expect([key, rows('PutItem', key)]).toEqual([key, []])
+  })
+
+  it('files are written and read by writers alone, and nobody reads them but CloudFront', () => {
+    const file = `${ARNS.ExportsBucket}/exports/job/files/Patient.ndjson`
+    for (const action of ['s3:GetObject', 's3:PutObject', 's3:AbortMultipartUpload'])
+      expect([action, whoMay(action, file)]).toEqual([action, WORKERS])
+    expect(whoMay('s3:DeleteObject', file)).toEqual(['export-cancel', ...WORKERS])
+    expect(whoMay('s3:ListBucket', ARNS.ExportsBucket)).toEqual(WORKERS)
+    for (const action of ['s3:GetObject', 's3:PutObject'])
+      expect([action, whoMay(action, `${ARNS.ExportsBucket}/other`)]).toEqual([action, []])
+  })
+
+  it('the work is begun by who kicks off, ended by who cancels, and both by who sweeps', () => {
+    expect(whoMay('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-sweep'])
+    const executionOf = (machine: string) =>
+      `${machine.replace(':stateMachine:', ':execution:').replace('000000000000', '111111111111')}:job-1`
+    const execution = executionOf(ARNS.ExportingMachine)
+    expect(whoMay('states:StopExecution', execution)).toEqual(['export-cancel', 'export-sweep'])
+    expect(whoMay('states:DescribeExecution', execution)).toEqual(['export-sweep'])
+    for (const action of ['states:StopExecution', 'states:DescribeExecution', 'states:StartExecution'])
+      expect([action, whoMay(action, executionOf(ARNS.RebuildMachine))]).toEqual([action, []])
+  })
+
+  it('links are signed by who hands them out, with the newest key alone', () => {
+    const signers = (number: 1 | 2) =>
+      names.filter((name) => allowed(second.service, name, { action: 'kms:Sign', resource: ARNS[`ExportsLinkKey${number}`] }))
+    expect([signers(2), signers(1)]).toEqual([['export-status'], []])
+    const { Environment } = functionsOf(second.service)['export-status']!
+    const { FHIR_LINK_KEY, FHIR_LINK_KEY_PAIR } = Environment.Variables
+    expect([FHIR_LINK_KEY.Ref, FHIR_LINK_KEY_PAIR.Ref]).toEqual([
+      expect.stringMatching(/^ExportsLinkKey2/),
+      expect.stringMatching(/^ExportsPublicKey2/),
+    ])
+  })
+
+  it('writers have a quarter of an hour for a step, one processor, and as many at once as the setting says', () => {
+    const writer = functionsOf(first.service)['export-step']!
+    expect([writer.Timeout, writer.MemorySize, writer.ReservedConcurrentExecutions]).toEqual([900, 1_769, undefined])
+    expect(functionsOf(third.service)['export-step']!.ReservedConcurrentExecutions).toBe(40)
   })
 })
 

@@ -35,8 +35,10 @@ export const ARNS = {
   SearchDomain: `arn:aws:es:${PLACE}:domain/SearchDomain`,
   Key: `arn:aws:kms:${PLACE}:key/Key`,
   RebuildMachine: `arn:aws:states:${PLACE}:stateMachine:RebuildMachine`,
+  ExportingMachine: `arn:aws:states:${PLACE}:stateMachine:ExportingMachine`,
   ExportsBucket: 'arn:aws:s3:::ExportsBucket',
   ExportsLinkKey1: `arn:aws:kms:${PLACE}:key/ExportsLinkKey1`,
+  ExportsLinkKey2: `arn:aws:kms:${PLACE}:key/ExportsLinkKey2`,
 } as const
 
 export const allowed = (template: Template, functionName: string, call: Call): boolean =>
@@ -154,6 +156,7 @@ function imported(name: string): string {
 
 function arnOf(logicalId: string, attribute: string): string {
   const stem = logicalId.replace(/[0-9A-F]{8}$/, '')
+  if (attribute === 'Name') return stem
   const arn = (ARNS as Readonly<Record<string, string>>)[stem] ?? `arn:aws:unknown:${PLACE}:${stem}`
   return attribute === 'StreamArn' ? `${arn}/stream/1` : arn
 }

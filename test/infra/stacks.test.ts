@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from '@jest/globals'
 import { EXPIRY, INDEX, TABLE } from '../../lambdas/adapters/dynamodb/table.ts'
 import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
+import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionName, functionOf, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { AUTH_ROUTES, type AuthRoute, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
@@ -194,6 +195,11 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   keys: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
   links: ['FHIR_EXPORT_ORIGIN', 'FHIR_LINK_KEY', 'FHIR_LINK_KEY_PAIR'],
   'link-key': [],
+  'export-files': ['FHIR_EXPORT_BUCKET'],
+  'removed-files': ['FHIR_EXPORT_BUCKET'],
+  'start-exports': ['FHIR_EXPORT_WORKFLOW'],
+  'stop-exports': ['FHIR_EXPORT_WORKFLOW'],
+  'watch-exports': ['FHIR_EXPORT_WORKFLOW'],
 }
 
 /** Of those that are asked before there is an address: CloudFront waits for what they tell. */
@@ -204,7 +210,7 @@ const placesOf = (name: FunctionName, access: string): string[] => [
     ...(BEFORE.has(name) ? [] : ['FHIR_BASE_URL']),
     ...portsOfStage(name, access).flatMap((port) => PLACES_OF[port] ?? ['FHIR_STATE_TABLE']),
     ...(name === 'rebuild-step' ? ['FHIR_REBUILD_WAIT'] : []),
-    ...(name === 'indexer' ? ['FHIR_STAGE'] : []),
+    ...(['indexer', 'export-sweep'].includes(name) ? ['FHIR_STAGE'] : []),
   ]),
 ]
 
@@ -768,11 +774,13 @@ describe('what follows the table', () => {
   it('is no more than two functions, as a stream wants it', () =>
     expect(Object.keys(ofType(demo.service, 'AWS::Lambda::EventSourceMapping'))).toHaveLength(2))
 
-  it('takes up every minute and every day what was left', () => {
+  it('takes up every minute, hour and day what was left', () => {
     const rules = Object.values(ofType(demo.service, 'AWS::Events::Rule'))
     expect(rules.map(({ ScheduleExpression, Targets }) => [ScheduleExpression, Targets[0].Input])).toEqual([
       ['rate(1 minute)', '{"sweep":"transactions"}'],
       ['rate(1 day)', '{"sweep":"bodies"}'],
+      ['rate(1 minute)', '{"sweep":"jobs"}'],
+      ['rate(1 hour)', '{"sweep":"expired"}'],
     ])
   })
 
@@ -785,12 +793,16 @@ describe('what follows the table', () => {
     expect(token.DependsOn).toContain(made)
   })
 
-  it('rebuilds by the state machine of lambdas/indexing/workflow.ts, whose log has no input', () => {
-    const [machine] = Object.values(ofType(demo.service, 'AWS::StepFunctions::StateMachine'))
-    const [separator, parts] = machine!.DefinitionString['Fn::Join']
+  it.each([
+    ['rebuilds by the state machine of lambdas/indexing', 'Rebuild', rebuildWorkflow],
+    ['exports by that of lambdas/export', 'Exporting', exportWorkflow],
+  ])('%s, whose log has no input', (_, id, definition) => {
+    const machines = Object.entries(ofType(demo.service, 'AWS::StepFunctions::StateMachine'))
+    const [, machine] = machines.find(([each]) => each.startsWith(`${id}Machine`))!
+    const [separator, parts] = machine.DefinitionString['Fn::Join']
     const text = parts.map((part: Tree) => (typeof part === 'string' ? part : 'ARN')).join(separator)
-    expect(JSON.parse(text)).toEqual(rebuildWorkflow('ARN'))
-    expect(machine!.LoggingConfiguration.IncludeExecutionData).toBe(false)
+    expect(JSON.parse(text)).toEqual(definition('ARN'))
+    expect([machine.LoggingConfiguration.IncludeExecutionData, machine.StateMachineType]).toEqual([false, undefined])
   })
 })
 
@@ -801,9 +813,9 @@ describe('a deployment', () => {
   it('migrates with the new functions behind the stream, before any request is served by the new ones', () => {
     const idOf = (name: string) =>
       Object.entries(ofType(demo.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
-    for (const name of ['indexer', 'settle-transactions', 'rebuild-step', 'migrate']) expect(migration.DependsOn).toContain(idOf(name))
-    const before = ['indexer', 'settle-transactions', 'rebuild-step', 'migrate', 'link-key']
-    for (const name of names.filter((each) => !before.includes(each))) {
+    const before = ['indexer', 'settle-transactions', 'rebuild-step', 'export-step', 'export-sweep', 'migrate']
+    for (const name of before) expect(migration.DependsOn).toContain(idOf(name))
+    for (const name of names.filter((each) => ![...before, 'link-key'].includes(each))) {
       expect([name, Resources[idOf(name)].DependsOn]).toEqual([name, expect.arrayContaining(['Migration'])])
     }
   })

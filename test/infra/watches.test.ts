@@ -10,6 +10,7 @@ const watches = watchesOf({
   followers: { indexer: 'fhir-indexer' },
   mappings: { indexer: '7d9f' },
   rebuild: 'arn:aws:states:rebuild',
+  exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep' },
   domain: { name: 'fhir', account: '111111111111' },
   tokens: { tender: 'fhir-tend-keys' },
 })
@@ -47,6 +48,7 @@ describe('Alarms', () => {
       Latency: [3 * SECOND, /more than 3 s$/],
       IndexLag: [60 * SECOND, /more than a minute$/],
       IteratorAge: [600 * SECOND, /ten minutes behind$/],
+      ExportAge: [12 * 3_600 * SECOND, /for twelve hours$/],
     } as const
     for (const [name, [above, means]] of Object.entries(durations)) {
       expect(alarmOf(name)).toMatchObject({ above, means: expect.stringMatching(means), title: expect.stringMatching(/, ms$/) })

@@ -1,0 +1,17 @@
+/** Ends a bulk export for its client. */
+import { readingSteps } from '../http/pipelines/reading.ts'
+import { cancelExport } from '../interactions/export-cancel.ts'
+import { clock, config } from '../runtime/aws.ts'
+import { exportFiles, exportWorkflow, jobRows } from '../runtime/aws-exporting.ts'
+import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+import { report } from '../runtime/aws-log.ts'
+
+const exports = {
+  ...{ rows: jobRows(), workflow: exportWorkflow(), blobs: exportFiles() },
+  report: (error: unknown) => report(error, 'export'),
+}
+
+export const handler = httpHandler({
+  interactions: { 'export-cancel': cancelExport({ clock: clock(), choices: config(), exports }) },
+  steps: readingSteps(stepParts()),
+})

@@ -1,0 +1,54 @@
+/** The steps of exports on AWS, and what takes up what was left of them. */
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../export/additional-resources.ts'
+import { JOBS, type Job } from '../export/job.ts'
+import { exportStep, type StepOutput } from '../export/step.ts'
+import type { ExportParts, StepInput } from '../export/steps.ts'
+import { removeExpired, resumeJobs } from '../export/sweep.ts'
+import { clock, config, expressions, places, reading, store } from './aws.ts'
+import { exportFiles, exportWorkflow, jobRows } from './aws-exporting.ts'
+import { latest } from './aws-index.ts'
+import { metric, report } from './aws-log.ts'
+
+/** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
+const BUDGET = 10 * 60_000
+
+const now = (): number => clock().now()
+
+/** What was written lately is read once for each step. */
+const parts = (): ExportParts => ({
+  rows: jobRows(),
+  resources: store(),
+  index: latest(),
+  blobs: exportFiles(),
+  async readingOf(tenant) {
+    await reading().refresh(now())
+    return reading().now(tenant)
+  },
+  expressions,
+  now,
+  newId: () => clock().newId(),
+  budget: BUDGET,
+  groupTypes: config().groupExportTypes,
+  additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
+  report: (error) => report(error, 'export'),
+})
+
+export const step = (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
+
+/** `jobs`: every minute, those without an execution go on. `expired`: every hour, what nobody may have any more is removed. */
+export type ExportSweep = { readonly sweep: 'jobs' | 'expired' }
+
+export async function sweepExports({ sweep }: ExportSweep): Promise<void> {
+  const swept = { rows: jobRows(), blobs: exportFiles(), now }
+  if (sweep === 'expired') return removeExpired(swept, config().exportRetentionDays)
+  await resumeJobs(swept, exportWorkflow())
+  await tellAge()
+}
+
+/** Of the jobs under way. */
+async function tellAge(): Promise<void> {
+  const at = now()
+  const ages: number[] = []
+  for await (const { value } of jobRows().list<Job>(JOBS)) if (value.state === 'in-progress') ages.push(at - value.transactionTime)
+  metric('ExportAge', 'Milliseconds', ages, { stage: places().stage, at })
+}

@@ -1,0 +1,58 @@
+/** What the ports of exports stand on: as grants.ts, of which this is a part. */
+import { ArnFormat, Stack } from 'aws-cdk-lib'
+import type { PortName } from '../lambdas/functions/functions.ts'
+import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, type Links, onState } from './permissions.ts'
+
+type ExportPort = Extract<
+  PortName,
+  'jobs' | 'job-rows' | 'export-files' | 'removed-files' | 'start-exports' | 'stop-exports' | 'watch-exports' | 'links' | 'link-key'
+>
+
+/** Partitions of the table of state: jobs, how many of a client run, and what writers keep of each job. */
+const JOBS = 'exports'
+const CLIENTS = 'export-clients'
+const ROWS = 'exports/*'
+
+/** Where there are none yet. */
+const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
+
+export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
+  jobs: (aws) => {
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:BatchWriteItem'], JOBS, CLIENTS)
+    return { environment, statements: [...statements, ...onState(aws, ['dynamodb:Query'], ROWS).statements] }
+  },
+  'job-rows': (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
+  'export-files': (aws) => ({
+    environment: exportFiles(aws),
+    statements: [
+      onExportFiles(aws, ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload']),
+      allow(['s3:ListBucket', 's3:ListBucketMultipartUploads'], [aws.exportBucket.bucketArn]),
+      decrypts(aws),
+      encrypts(aws),
+    ],
+  }),
+  'removed-files': (aws) => ({ environment: exportFiles(aws), statements: [onExportFiles(aws, ['s3:DeleteObject'])] }),
+  'start-exports': (aws) => onExports(aws, 'StartExecution'),
+  'stop-exports': (aws) => onExports(aws, 'StopExecution'),
+  'watch-exports': (aws) => onExports(aws, 'DescribeExecution'),
+  'link-key': ({ linkKeys }) => ({ environment: {}, statements: [allow(['kms:GetPublicKey'], [...linkKeys])] }),
+  links: ({ linkKeys, links: { origin, keyPairId, keyId } = NO_LINKS }) => ({
+    environment: { FHIR_EXPORT_ORIGIN: origin, FHIR_LINK_KEY: keyId, FHIR_LINK_KEY_PAIR: keyPairId },
+    statements: [allow(['kms:Sign'], linkKeys.slice(0, 1))],
+  }),
+}
+
+const exportFiles = ({ exportBucket }: AwsResources) => ({ FHIR_EXPORT_BUCKET: exportBucket.bucketName })
+const onExportFiles = ({ exportBucket }: AwsResources, actions: string[]) => allow(actions, [exportBucket.arnForObjects('exports/*')])
+
+/** What is begun is an execution of the machine; what is asked about and ended, the execution. */
+function onExports({ exportMachine }: AwsResources, action: 'StartExecution' | 'StopExecution' | 'DescribeExecution'): Granted {
+  if (exportMachine === undefined) throw new Error('the state machine of exports is not there yet')
+  const { stateMachineArn, stateMachineName } = exportMachine
+  const executions = { service: 'states', resource: 'execution', resourceName: `${stateMachineName}:*` }
+  const one = Stack.of(exportMachine).formatArn({ ...executions, arnFormat: ArnFormat.COLON_RESOURCE_NAME })
+  return {
+    environment: { FHIR_EXPORT_WORKFLOW: stateMachineArn },
+    statements: [allow([`states:${action}`], [action === 'StartExecution' ? stateMachineArn : one])],
+  }
+}

@@ -1,0 +1,64 @@
+/** What grants are made of: the things of a stage, and statements about them. */
+import { Stack } from 'aws-cdk-lib'
+import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
+import type { IBucket } from 'aws-cdk-lib/aws-s3'
+import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
+
+export type AwsResources = {
+  readonly stage: string
+  readonly key: IKey
+  readonly resourceTable: TableV2
+  readonly stateTable: TableV2
+  readonly bucket: IBucket
+  readonly searchEndpoint: string
+  /** Absent: requests to OpenSearch are not signed, and nobody looks at permissions. */
+  readonly searchDomainArn?: string
+  /** ARN of the state machine; absent where it is not there yet. */
+  readonly rebuildWorkflow?: string
+  readonly exportMachine?: StateMachine
+  readonly exportBucket: IBucket
+  /** ARNs, the newest first. */
+  readonly linkKeys: readonly string[]
+  readonly links?: Links
+}
+
+/** What a link to an export file is made of. */
+export type Links = { readonly origin: string; readonly keyPairId: string; readonly keyId: string }
+
+export type Granted = { readonly environment: Readonly<Record<string, string>>; readonly statements: readonly PolicyStatement[] }
+
+export type Grant = (aws: AwsResources) => Granted
+
+export const READ_ITEMS = ['dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query']
+
+export const allow = (
+  actions: string[],
+  resources: string[],
+  conditions?: Record<string, Record<string, string | string[]>>,
+): PolicyStatement => new PolicyStatement({ actions, resources, ...(conditions === undefined ? {} : { conditions }) })
+
+/** Items of the table of state whose partition key is, or begins with, one of these. */
+export const onState = (aws: AwsResources, actions: string[], ...leading: readonly string[]): Granted => ({
+  environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
+  statements: [
+    allow(actions, [aws.stateTable.tableArn], {
+      [leading.some((key) => key.endsWith('*')) ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: {
+        'dynamodb:LeadingKeys': [...leading],
+      },
+    }),
+    decrypts(aws),
+    ...(actions.some((action) => !READ_ITEMS.includes(action)) ? [encrypts(aws)] : []),
+  ],
+})
+
+/** The key is used by tables and bucket on behalf of a function, never by the function itself. */
+export const decrypts = (aws: AwsResources) => allow(['kms:Decrypt', 'kms:DescribeKey'], [aws.key.keyArn], byServices(aws))
+export const encrypts = (aws: AwsResources) =>
+  allow(['kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:ReEncryptTo'], [aws.key.keyArn], byServices(aws))
+
+const byServices = ({ resourceTable }: AwsResources) => {
+  const { region } = Stack.of(resourceTable)
+  return { StringEquals: { 'kms:ViaService': [`dynamodb.${region}.amazonaws.com`, `s3.${region}.amazonaws.com`] } }
+}
