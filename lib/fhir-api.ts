@@ -107,6 +107,8 @@ export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap
     [...UNKNOWN_JOBS, ...(givesTokens ? UNKNOWN_ENDPOINTS : [])].map((path) => [path, new Map()]),
   )
   for (const { method, path, interaction } of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
+    // CloudFront hands out files.
+    if (interaction === 'export-file') continue
     const place = placeOf(path)
     const methods = routes.get(place) ?? new Map<string, HttpFunction>()
     for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.set(each, functionOf(interaction))

@@ -151,6 +151,8 @@ const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
   'history-system': 'history',
   'search-type': 'search',
   'search-system': 'search',
+  // CloudFront hands them out.
+  'export-file': 'fallback',
   jwks: 'discovery',
   'smart-configuration': 'discovery',
   'openid-configuration': 'discovery',

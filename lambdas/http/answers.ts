@@ -19,17 +19,37 @@ export class Answers {
   /** Ends the answer, piece by piece as its client takes them. Its bytes count until the machine has taken the last, or the client is gone. */
   end(outgoing: ServerResponse, pieces: readonly Uint8Array[]): void {
     const size = lengthOf(pieces)
-    if (size > 0 && !outgoing.closed) this.#hold(outgoing, size)
+    if (size > 0 && !outgoing.closed) {
+      const sending = this.#hold(outgoing, size)
+      outgoing.once('close', () => this.#letGo(sending))
+    }
     if (pieces.length > 1) void send(outgoing, pieces)
     else outgoing.end(pieces[0])
     while (this.#held > this.#most && this.#cutOff());
   }
 
-  #hold(outgoing: ServerResponse, size: number): void {
+  /**
+   * Sends what is read as its client takes it: the piece that waits counts, for as long as it waits. Nothing more is read for a client that is
+   * gone, or once `isEnding`: then the answer is cut off, and who wants the rest asks for it elsewhere. Fails as the reading does.
+   */
+  async stream(outgoing: ServerResponse, pieces: AsyncIterable<Uint8Array>, isEnding: () => boolean): Promise<void> {
+    for await (const piece of pieces) {
+      if (isEnding()) outgoing.destroy()
+      if (outgoing.destroyed) return
+      if (outgoing.write(piece)) continue
+      const sending = this.#hold(outgoing, piece.length)
+      while (this.#held > this.#most && this.#cutOff());
+      await taken(outgoing)
+      this.#letGo(sending)
+    }
+    outgoing.end()
+  }
+
+  #hold(outgoing: ServerResponse, size: number): Sending {
     const sending = { outgoing, size, since: performance.now() }
     this.#sending.add(sending)
     this.#held += size
-    outgoing.once('close', () => this.#letGo(sending))
+    return sending
   }
 
   #letGo(sending: Sending): void {
@@ -58,9 +78,10 @@ async function send(outgoing: ServerResponse, pieces: readonly Uint8Array[]): Pr
   outgoing.end()
 }
 
-/** There is room for more, or nobody there to take it. */
+/** There is room for more, or nobody there to take it. What is gone already says so no more. */
 const taken = (outgoing: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
+    if (outgoing.destroyed) return resolve()
     const done = (): void => {
       outgoing.off('drain', done).off('close', done)
       resolve()

@@ -62,7 +62,7 @@ function jobOf({ interaction, fhir: { id }, job }: Exchange): Pick<AuditRecord, 
   return OF_JOBS.has(interaction) && id !== undefined && isId(id) ? { job: id } : {}
 }
 
-const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel'])
+const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel', 'export-file'])
 
 /** The first ones, and how many there are. */
 function writtenBy(written: readonly VersionKey[]): Pick<AuditRecord, 'keys' | 'written'> {

@@ -10,6 +10,7 @@ import type { ReadingOf } from '../search/reading.ts'
 export type HttpRequest = {
   /** HEAD comes as GET: the server leaves the body out. */
   readonly method: string
+  readonly isHead?: boolean
   /** Below the base, beginning with a slash, percent-encoded. */
   readonly path: string
   /** Without the question mark, percent-encoded. */
@@ -34,7 +35,12 @@ export type HttpResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: readonly Uint8Array[]
+  /** Instead of a body. */
+  readonly stream?: ByteStream
 }
+
+/** A body that is read as it is sent. Without a length: as many bytes as come. */
+export type ByteStream = { readonly length?: number; readonly pieces: () => AsyncIterable<Uint8Array> }
 
 /** `fallback` answers what no route matches. */
 export type Code = InteractionCode | AuthCode | 'fallback'
@@ -64,7 +70,7 @@ export type Exchange = {
   caller: Caller | undefined
   /** By which it was found out; undefined also where nobody has to say. */
   token: VerifiedToken | undefined
-  /** What an endpoint of the authorization server found out, for the audit record. */
+  /** What an endpoint of the authorization server, or a link, says, for the audit record. */
   noted: Noted
   /** The versions the request made. */
   written: readonly VersionKey[]

@@ -7,7 +7,7 @@ import { Answers, lengthOf } from './answers.ts'
 import { pathBelow } from './base-path.ts'
 import { Bodies } from './bodies.ts'
 import { answerConnection, faultOf } from './broken-connection.ts'
-import { compressed } from './compressed.ts'
+import { compressed, takesGzip, WORTH_COMPRESSING } from './compressed.ts'
 import { Connections } from './connections.ts'
 import { givenRequestId, type HttpRequest, type HttpResponse } from './exchange.ts'
 import { repeatedHeader } from './headers.ts'
@@ -55,10 +55,11 @@ const MOST_HEADS = 64_000_000
 const TICK_OF_HEADS = 50
 
 export function nodeServer(serve: Serve, settings: NodeServerSettings): Server {
-  const front = new Front(serve, settings)
+  const front = new Front(serve, settings, () => !server.listening)
   // A request without a Host is refused by us, with an OperationOutcome.
   const options = { keepAliveTimeout: 65_000, requestTimeout: 300_000, maxHeaderSize: LONGEST_HEAD, requireHostHeader: false }
-  return createServer(options, (incoming, outgoing) => front.take(incoming, outgoing))
+  const server = createServer(options, (incoming, outgoing) => front.take(incoming, outgoing))
+  return server
     .on('connection', (socket) => front.connections.take(socket))
     .on('checkExpectation', (incoming, outgoing) => front.take(incoming, outgoing, UNEXPECTED))
     .on('connect', (_, socket) => {
@@ -79,12 +80,14 @@ class Front {
   readonly #settings: NodeServerSettings
   readonly #bodies: Bodies
   readonly #answers: Answers
+  readonly #isEnding: () => boolean
   /** Of each connection. */
   readonly #latest = new WeakMap<Duplex, ServerResponse>()
   #underWay = 0
 
-  constructor(serve: Serve, settings: NodeServerSettings) {
+  constructor(serve: Serve, settings: NodeServerSettings, isEnding: () => boolean) {
     this.#serve = serve
+    this.#isEnding = isEnding
     this.#settings = settings
     this.#bodies = new Bodies({ most: LARGE_BODIES * settings.maxBody, tick: settings.tick ?? 1_000 })
     this.#answers = new Answers(settings.mostAnswers ?? MOST_ANSWERS)
@@ -109,6 +112,7 @@ class Front {
     const method = incoming.method === 'HEAD' ? 'GET' : (incoming.method ?? 'GET')
     const request: HttpRequest = {
       method,
+      ...(incoming.method === 'HEAD' ? { isHead: true } : {}),
       path: below ?? '/',
       query,
       headers,
@@ -200,7 +204,14 @@ class Front {
 
   async #send(incoming: IncomingMessage, outgoing: ServerResponse, response: HttpResponse): Promise<void> {
     const pieces = await writeHead(incoming, outgoing, response)
-    this.#answers.end(outgoing, incoming.method === 'HEAD' ? [] : pieces)
+    const { stream, headers } = response
+    if (incoming.method === 'HEAD') return this.#answers.end(outgoing, [])
+    if (stream === undefined) return this.#answers.end(outgoing, pieces)
+    // Nobody waits for it: it may take hours.
+    void this.#answers.stream(outgoing, stream.pieces(), this.#isEnding).catch((error: unknown) => {
+      this.#settings.report(error, headers['x-request-id'] ?? '')
+      outgoing.destroy()
+    })
   }
 
   #describe(error: unknown, requestId: string): HttpResponse {
@@ -228,25 +239,23 @@ function split(url: string): readonly [string, string] {
   return at === -1 ? [url, ''] : [url.slice(0, at), url.slice(at + 1)]
 }
 
-const WORTH_COMPRESSING = 1_400
+const lengthHeader = (status: number, length: number | undefined): Record<string, number> =>
+  length === undefined || status === 204 || status === 304 ? {} : { 'content-length': length }
 
 /** The pieces that follow it. */
 async function writeHead(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  { status, headers, body }: HttpResponse,
+  { status, headers, body, stream }: HttpResponse,
 ): Promise<readonly Uint8Array[]> {
-  const gzipped = body !== undefined && lengthOf(body) >= WORTH_COMPRESSING && takesGzip(incoming)
+  const gzipped = body !== undefined && lengthOf(body) >= WORTH_COMPRESSING && takesGzip(String(incoming.headers['accept-encoding'] ?? ''))
   const pieces = gzipped ? await compressed(body) : body
   outgoing.writeHead(status, {
     ...headers,
     ...(gzipped
       ? { 'content-encoding': 'gzip', vary: headers.vary === undefined ? 'Accept-Encoding' : `${headers.vary}, Accept-Encoding` }
       : {}),
-    ...(pieces === undefined ? (status === 204 || status === 304 ? {} : { 'content-length': 0 }) : { 'content-length': lengthOf(pieces) }),
+    ...lengthHeader(status, stream === undefined ? lengthOf(pieces ?? []) : stream.length),
   })
   return pieces ?? []
 }
-
-const takesGzip = ({ headers }: IncomingMessage): boolean =>
-  /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(String(headers['accept-encoding'] ?? ''))

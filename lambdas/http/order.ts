@@ -4,7 +4,20 @@
  */
 import type { Code } from './exchange.ts'
 
-type Column = 'READ' | 'SAVE' | 'PATCH' | 'DELETE' | 'SEARCH' | 'BUNDLE' | 'OPERATION' | 'EXPORT' | 'JOB' | 'METADATA' | 'AUTH' | 'FALLBACK'
+type Column =
+  | 'READ'
+  | 'SAVE'
+  | 'PATCH'
+  | 'DELETE'
+  | 'SEARCH'
+  | 'BUNDLE'
+  | 'OPERATION'
+  | 'EXPORT'
+  | 'JOB'
+  | 'FILE'
+  | 'METADATA'
+  | 'AUTH'
+  | 'FALLBACK'
 
 /** A code without a column does not compile. */
 const COLUMN: Readonly<Record<Code, Column>> = {
@@ -25,6 +38,7 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   export: 'EXPORT',
   'export-status': 'JOB',
   'export-cancel': 'JOB',
+  'export-file': 'FILE',
   capabilities: 'METADATA',
   token: 'AUTH',
   introspect: 'AUTH',
@@ -60,6 +74,8 @@ export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
   export: 'known',
   'export-status': 'known',
   'export-cancel': 'known',
+  // A link is the proof.
+  'export-file': 'anybody',
   // Without a token it tells of nothing that somebody defined.
   capabilities: 'anybody',
   // These find out by themselves who asks.
@@ -84,6 +100,8 @@ type Columns = readonly Column[]
 const EVERY: Columns = Object.values(COLUMN)
 /** Every code that a route of FHIR leads to. */
 const ROUTED: Columns = EVERY.filter((column) => column !== 'FALLBACK' && column !== 'AUTH')
+/** Those that answer with resources. */
+const SHAPED: Columns = ROUTED.filter((column) => column !== 'FILE')
 const READ: Columns = ['READ']
 const SAVE: Columns = ['SAVE']
 const PATCH: Columns = ['PATCH']
@@ -93,6 +111,7 @@ const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
 const OPERATION: Columns = ['OPERATION']
 const EXPORT: Columns = ['EXPORT']
+const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
 
 export type StepName =
@@ -117,6 +136,7 @@ export type StepName =
   | 'validateResource'
   | 'parsePreconditions'
   | 'shapeBody'
+  | 'sendFile'
   | 'tellIndexToken'
   | 'awaitIndexToken'
 
@@ -135,7 +155,7 @@ const ROWS: readonly Row[] = [
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
-  use('negotiateFormat',     ROUTED                               ),
+  use('negotiateFormat',     SHAPED                               ),
   // Who asks, before anything of what was sent is read.
   use('authenticate',        ROUTED                               ),
   use('limitBody',                 WRITE, SEARCH, BUNDLE, EXPORT  ),
@@ -151,7 +171,8 @@ const ROWS: readonly Row[] = [
   each('validateResource',         SAVE                           ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
   use('awaitIndexToken',                  SEARCH, BUNDLE          ),
-  use('shapeBody',           ROUTED                               ),
+  use('shapeBody',           SHAPED                               ),
+  use('sendFile',                                 FILE            ),
 ]
 
 /** The steps of an interaction, in order. */

@@ -15,7 +15,7 @@ import {
 /** `named`: by the path. */
 export type Matched = {
   readonly interaction: InteractionCode | AuthCode
-  readonly named: Pick<Asked, 'type' | 'compartment' | 'id' | 'versionId'>
+  readonly named: Pick<Asked, 'type' | 'compartment' | 'id' | 'versionId' | 'file'>
 }
 
 /** More than any path has, empty ones too. */

@@ -42,6 +42,8 @@ export type Asked = {
   readonly type?: string
   readonly id?: string
   readonly versionId?: string
+  /** Of an export, as its link names it. */
+  readonly file?: string
   /** Parameters of the URL and, for a form, of the body, decoded, in order. */
   readonly parameters: Pairs
   /** The parameters came in a body: paging links must not show them. */
@@ -84,8 +86,22 @@ export type FhirResponse = {
   readonly body?: Resource | BundlePage | Uint8Array
   /** The versions the request made. */
   readonly written?: readonly VersionKey[]
-  /** The export it began. */
+  /** The export it began, or is about. */
   readonly job?: string
+  /** Instead of a body. */
+  readonly file?: StoredFile
+  /** Whose it is, where a link says so instead of a token. */
+  readonly by?: Pick<Caller, 'tenant' | 'client'>
+}
+
+/** Bytes that are read as they are sent. `written`: when it was finished, ms since 1970; `tag`: names its content, within quotes a strong ETag. */
+export type StoredFile = {
+  readonly size: number
+  readonly written: number
+  readonly tag: string
+  readonly contentType: string
+  /** From the first byte to before the last, in pieces. Fails where they are gone. */
+  readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
 }
 
 /** Most entries of a Bundle have nothing to wait for, and a promise for each of thousands is dear. */

@@ -2,7 +2,7 @@
  * Every route of the server, as data: it drives the local server, the CapabilityStatement and the deployed API alike. Imports nothing.
  * https://hl7.org/fhir/R4/http.html
  *
- * In a path `{type}` is a resource type, `{id}` a logical id, `{versionId}` a version, `{owner}/{ownerId}` a compartment. A static segment wins over a variable one.
+ * In a path `{type}` is a resource type, `{id}` a logical id or that of an export, `{versionId}` a version, `{file}` a file of an export, `{owner}/{ownerId}` a compartment. A static segment wins over a variable one.
  */
 
 export type InteractionCode =
@@ -24,6 +24,7 @@ export type InteractionCode =
   | 'export'
   | 'export-status'
   | 'export-cancel'
+  | 'export-file'
 
 export type Route = { readonly method: string; readonly path: string; readonly interaction: InteractionCode }
 
@@ -58,6 +59,7 @@ export const ROUTES: readonly Route[] = [
   route('POST', '/{type}/{id}/$export', 'export'),
   route('GET', '/export/{id}', 'export-status'),
   route('DELETE', '/export/{id}', 'export-cancel'),
+  route('GET', '/export-files/{id}/{file}', 'export-file'),
   route('POST', '/', 'bundle'),
   route('GET', '/', 'search-system'),
   route('POST', '/_search', 'search-system'),

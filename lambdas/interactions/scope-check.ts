@@ -26,6 +26,7 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   export: [],
   'export-status': [],
   'export-cancel': [],
+  'export-file': [],
 }
 
 /** What they say changes how everybody is served. */

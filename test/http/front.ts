@@ -5,6 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { openToAll } from '../../lambdas/http/authenticators.ts'
 import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
+import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import type { BodyStepParts } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
@@ -45,6 +46,7 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
   export: answer,
   'export-status': answer,
   'export-cancel': answer,
+  'export-file': answer,
 })
 
 /** `around`: breaks what stands between the network and the steps. */
@@ -75,7 +77,7 @@ export async function startFront(
       tokensOf: () => [],
     },
   }
-  const steps = { ...writingSteps(parts), ...searchingSteps(parts), ...exportingSteps(parts) }
+  const steps = { ...writingSteps(parts), ...searchingSteps(parts), ...exportingSteps(parts), ...downloadingSteps(parts) }
   const site = { baseUrl, reading: () => ({}) as never }
   const serve = around(server({ interactions: allAnsweredBy(answer), steps, site }))
   const http = nodeServer(serve, {

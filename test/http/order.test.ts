@@ -4,6 +4,7 @@ import { openToAll } from '../../lambdas/http/authenticators.ts'
 import { ADMISSION, entryStepsOf, stepsOf } from '../../lambdas/http/order.ts'
 import { pipeline } from '../../lambdas/http/pipeline.ts'
 import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
+import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
@@ -31,6 +32,7 @@ const parts = {
 const [searching, writing] = [searchingSteps(parts), writingSteps(parts)]
 const BOUND = {
   authorizing: authorizingSteps(parts),
+  downloading: downloadingSteps(parts),
   exporting: exportingSteps(parts),
   reading: readingSteps(parts),
   searching,
@@ -58,6 +60,7 @@ describe('each pipeline', () => {
     ...SEARCHING.map((code) => [code, 'searching'] as const),
     ...WRITING.map((code) => [code, 'writing'] as const),
     ...EXPORTING.map((code) => [code, 'exporting'] as const),
+    ['export-file', 'downloading'] as const,
     ['bundle', 'writing and searching'] as const,
     ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
   ])('%s finds all its steps among those of %s', (code, kind) =>
@@ -106,7 +109,7 @@ it('knows who asks before anything of what was sent is read', () => {
   }
   const open = Object.entries(ADMISSION).filter(([, who]) => who === 'anybody')
   expect(open.map(([code]) => code).sort()).toEqual(
-    ['capabilities', 'fallback', ...new Set(AUTH_ROUTES.map(({ interaction }) => interaction))].sort(),
+    ['capabilities', 'export-file', 'fallback', ...new Set(AUTH_ROUTES.map(({ interaction }) => interaction))].sort(),
   )
 })
 

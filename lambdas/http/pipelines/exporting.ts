@@ -1,4 +1,4 @@
-/** Steps of requests about exports. */
+/** Steps of kick-offs of exports. */
 import type { Steps } from '../pipeline.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parseKickOff } from '../steps/parse-kick-off.ts'

@@ -3,7 +3,7 @@ import { isAuthPath, plainPath } from '../../interactions/routes.ts'
 import type { HttpRequest, HttpResponse, Step } from '../exchange.ts'
 
 const EXPOSED =
-  'ETag, Location, Content-Location, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-History-Until, X-Request-Id, Retry-After, WWW-Authenticate'
+  'ETag, Location, Content-Location, Content-Range, Accept-Ranges, Last-Modified, X-Progress, X-Index-Token, X-Index-Lag, X-History-Until, X-Request-Id, Retry-After, WWW-Authenticate'
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 
 /** `*` for every origin, or a list. */
@@ -13,7 +13,10 @@ export const allowOrigins = (origins: Origins): Step => {
   const decorate: NonNullable<Step['after']> = (request) => {
     const response = request.response as HttpResponse
     if (isOwnPagesOnly(request.event.http.path)) return
-    request.response = { ...response, headers: { ...response.headers, ...corsHeaders(request.event.http, origins) } }
+    request.response = {
+      ...response,
+      headers: varied({ ...response.headers, ...corsHeaders(request.event.http, origins) }, response.headers.vary),
+    }
   }
   return { after: decorate, onError: decorate }
 }
@@ -22,7 +25,7 @@ export const allowOrigins = (origins: Origins): Step => {
 export const PREFLIGHT = {
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers':
-    'accept, authorization, content-type, if-match, if-modified-since, if-none-exist, if-none-match, prefer, x-consistency, x-index-token, x-request-id, x-security-context, x-tenant-id',
+    'accept, authorization, content-type, if-match, if-modified-since, if-none-exist, if-none-match, if-range, prefer, range, x-consistency, x-index-token, x-request-id, x-security-context, x-tenant-id',
   'access-control-max-age': '600',
   allow: METHODS,
 }
@@ -30,6 +33,10 @@ export const PREFLIGHT = {
 /** Of the authorization server, apps in browsers call what they must: pages, and what is told to servers, no site may read. */
 const isOwnPagesOnly = (path: string): boolean =>
   isAuthPath(path) && !/^\/(?:\.well-known|auth\/(?:token|revoke|jwks|style)$)/.test(plainPath(path))
+
+/** With what the answer varies by anyhow. */
+const varied = (headers: Record<string, string>, vary: string | undefined): Record<string, string> =>
+  vary === undefined || headers.vary === vary ? headers : { ...headers, vary: `${headers.vary}, ${vary}` }
 
 function corsHeaders({ headers: { origin } }: HttpRequest, origins: Origins): Record<string, string> {
   if (origin === undefined) return {}

@@ -10,10 +10,13 @@ import type { Told } from './describe-errors.ts'
 export const writeResponse: Step = (() => {
   const write: NonNullable<Step['after']> = async (request) => {
     const { event, response } = request
-    const { written = [], job } = response as FhirResponse
+    const { written = [], job, by } = response as FhirResponse
     event.written = written
     event.job = job
-    request.response = await responseOf(response as FhirResponse, event.shape.pretty)
+    if (by !== undefined) event.noted = { ...event.noted, ...by }
+    const { stream } = response as HttpResponse
+    const answered = await responseOf(response as FhirResponse, event.shape.pretty)
+    request.response = stream === undefined ? answered : { ...answered, stream }
   }
   return { after: write, onError: write }
 })()

@@ -1,0 +1,48 @@
+/** A stored file as an answer: whole, in part, compressed, or not at all where the client has it. https://www.rfc-editor.org/rfc/rfc9110#section-14 */
+import { FhirError } from '../../fhir/outcome.ts'
+import { lastModified as httpDate } from '../../fhir/version.ts'
+import type { FhirResponse, StoredFile } from '../../interactions/interaction.ts'
+import { byteRange, isKnown, isSame } from '../byte-range.ts'
+import { gzipped, takesGzip, WORTH_COMPRESSING } from '../compressed.ts'
+import type { ByteStream, HttpRequest, Step } from '../exchange.ts'
+
+export const sendFile: Step = {
+  after(request) {
+    const { event, response } = request
+    const { file, ...rest } = response as FhirResponse
+    if (file !== undefined) request.response = { ...rest, ...fileAnswer(event.http, file) }
+  },
+}
+
+type Answer = { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly stream?: ByteStream }
+
+/** FhirError 416. */
+function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer {
+  const [etag, etagOfGzip] = [`"${file.tag}"`, `"${file.tag}-gzip"`]
+  const common = { 'last-modified': httpDate(file.written), 'accept-ranges': 'bytes', vary: 'Accept-Encoding' }
+  const isGzip = takesGzip(headers['accept-encoding']) && file.size >= WORTH_COMPRESSING
+  const validators = { etags: [etag, etagOfGzip], lastModified: common['last-modified'] }
+  if (isKnown(headers, validators)) return { status: 304, headers: { ...common, etag: isGzip ? etagOfGzip : etag } }
+  const typed = { ...common, 'content-type': file.contentType }
+  // A part of what was compressed is no part of this.
+  const isPart = isHead !== true && isSame(headers['if-range'], { ...validators, etags: [etag] })
+  const range = isPart ? byteRange(headers.range, file.size) : undefined
+  if (range === 'beyond') throw beyond(file.size)
+  if (range !== undefined) {
+    const [from, to] = range
+    const contentRange = `bytes ${from}-${to - 1}/${file.size}`
+    return { status: 206, headers: { ...typed, etag, 'content-range': contentRange }, stream: streamOf(file, from, to) }
+  }
+  const whole = streamOf(file, 0, file.size)
+  if (!isGzip) return { status: 200, headers: { ...typed, etag }, stream: whole }
+  const stream = { pieces: () => gzipped(whole.pieces()) }
+  return { status: 200, headers: { ...typed, etag: etagOfGzip, 'content-encoding': 'gzip' }, stream }
+}
+
+const streamOf = ({ read }: StoredFile, from: number, to: number): ByteStream => ({ length: to - from, pieces: () => read(from, to) })
+
+const beyond = (size: number): FhirError =>
+  new FhirError(416, [{ severity: 'error', code: 'value', text: `The file has ${size} bytes: there is no such part of it` }], {
+    'content-range': `bytes */${size}`,
+    'accept-ranges': 'bytes',
+  })

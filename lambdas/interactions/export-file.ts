@@ -1,0 +1,62 @@
+/** A file of an export, by its link. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-output-file-request */
+import { blobOf, type JobFile } from '../export/job.ts'
+import { readJob } from '../export/jobs.ts'
+import type { Link, Links } from '../export/links.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import type { BlobStore } from '../ports/blob-store.ts'
+import type { KeptRows } from '../ports/kept-rows.ts'
+import { forbidden } from './forbidden.ts'
+import type { FhirRequest, Interaction, Ports, StoredFile } from './interaction.ts'
+
+type FilePorts = Pick<Ports, 'clock'> & {
+  readonly exports: { readonly rows: KeptRows; readonly blobs: Pick<BlobStore, 'get'> }
+  readonly links: Pick<Links, 'check'>
+}
+
+/** The link is the proof; with a token it is that of the client it was handed to. FhirError 403, or 404 where the file is gone. */
+export const exportFile =
+  ({ clock, exports: { rows, blobs }, links }: FilePorts): Interaction =>
+  async (request) => {
+    const link = linkOf(request)
+    if (link === undefined || !links.check(link)) throw forbidden('This link is none of this server, or was changed')
+    if (clock.now() >= link.expires * 1000) throw forbidden('This link has expired: the manifest of the export holds others')
+    if (request.client !== '' && request.client !== link.client) throw forbidden('This link was handed to another client')
+    const job = await readJob(rows, link.job)
+    const file = job?.state === 'complete' ? job.files?.find(({ name }) => name === link.file) : undefined
+    const key = blobOf(link.job, link.file)
+    if (job?.ended === undefined || file === undefined || (await blobs.get(key, [0, 1])) === undefined) throw noFile()
+    const { tenant, client, ended } = job
+    return { status: 200, file: storedFile(blobs, key, file, `${job.id}-${file.name}`, ended), job: job.id, by: { tenant, client } }
+  }
+
+function linkOf({ id, file = '', parameters }: FhirRequest): Link | undefined {
+  const only = (name: string): string | undefined => {
+    const values = parameters.filter(([each]) => each === name)
+    return values.length === 1 ? values[0]![1] : undefined
+  }
+  const [client, expires = '', signature] = [only('client'), only('expires'), only('signature')]
+  const [, name] = /^([\w.-]{1,200})\.ndjson$/.exec(file) ?? []
+  if (id === undefined || name === undefined || client === undefined || signature === undefined || !/^\d{1,12}$/.test(expires))
+    return undefined
+  return { job: id, file: name, client, expires: Number(expires), signature }
+}
+
+const storedFile = (blobs: FilePorts['exports']['blobs'], key: string, { size }: JobFile, tag: string, written: number): StoredFile => ({
+  ...{ size, tag, written, contentType: 'application/fhir+ndjson' },
+  read: (from, to) => piecesOf(blobs, key, from, to),
+})
+
+/** Bytes read at once. */
+const PIECE = 1024 * 1024
+
+/** Error where they are no longer there: what was sent is not all, and must not look so. */
+async function* piecesOf(blobs: FilePorts['exports']['blobs'], key: string, from: number, to: number): AsyncGenerator<Uint8Array> {
+  for (let at = from; at < to; at += PIECE) {
+    const end = Math.min(at + PIECE, to)
+    const piece = await blobs.get(key, [at, end])
+    if (piece?.bytes.length !== end - at) throw new Error('A file of an export was removed, or cut, while it was sent')
+    yield piece.bytes
+  }
+}
+
+const noFile = (): FhirError => fhirError(404, 'not-found', 'This file was removed, or its export was cancelled')

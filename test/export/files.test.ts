@@ -1,0 +1,368 @@
+/**
+ * Files of exports by their links, over the network: who gets them, in which parts, and what becomes of a client that is slow, goes or comes
+ * back. Reads are counted. https://www.rfc-editor.org/rfc/rfc9110#section-13, #section-14
+ */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { gunzipSync } from 'node:zlib'
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import type { VerifiedToken } from '../../lambdas/access/verification/verified-token.ts'
+import { blobOf, JOBS, type Job } from '../../lambdas/export/job.ts'
+import { signedLinks } from '../../lambdas/export/links.ts'
+import { fhirError } from '../../lambdas/fhir/outcome.ts'
+import type { NodeServerSettings } from '../../lambdas/http/node-server.ts'
+import { exportFile } from '../../lambdas/interactions/export-file.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { comes, dial, type Front, startFront } from '../http/front.ts'
+
+const MiB = 1024 * 1024
+const NOW = Date.UTC(2031, 0, 1)
+const UNTIL = NOW + 7 * 24 * 60 * 60 * 1000
+const BASE = 'http://127.0.0.1'
+const JOB = 'job-1'
+const SMALL = Buffer.from('{"resourceType":"Patient","id":"1"}\n'.repeat(100))
+const LARGE = Buffer.alloc(20 * MiB, '{"resourceType":"Observation","id":"0123456789"}\n')
+/** More than sockets hold. */
+const ENDLESS = 400 * MiB
+/** Nothing makes it shorter. */
+const NOISE = randomBytes(MiB)
+
+const links = signedLinks(new Uint8Array(32).fill(7), BASE)
+const rows = new MemoryKeptRows()
+let now = NOW
+/** By key; what is in no memory is noise. */
+let stored: Map<string, Buffer | number>
+let reads: (readonly [key: string, from: number, to: number])[]
+/** Reads that succeed. */
+let patience: number
+
+let front: Front
+afterEach(() => front.close())
+
+const blobs = {
+  async get(key: string, range?: readonly [number, number]) {
+    const kept = stored.get(key)
+    const [from, to] = range!
+    reads.push([key, from, to])
+    if (kept === undefined || reads.length > patience) return undefined
+    return { bytes: typeof kept === 'number' ? NOISE.subarray(0, to - from) : kept.subarray(from, to), contentType: '' }
+  },
+}
+
+const TOKENS: Readonly<Record<string, Partial<VerifiedToken>>> = { mine: { client: 'app' }, others: { client: 'other' } }
+
+async function start(settings: Partial<NodeServerSettings> = {}): Promise<void> {
+  const answer = exportFile({ clock: { now: () => now, newId: () => '' }, exports: { rows, blobs }, links })
+  front = await startFront(answer, { maxRequests: 100, ...settings }, undefined, ({ headers: { authorization } }) => {
+    if (authorization === undefined) return undefined
+    const token = TOKENS[authorization]
+    if (token === undefined) throw fhirError(401, 'login', 'no token')
+    return { tenant: 'north', subject: '', scopes: [], clientAuth: 'assertion', expires: 0, issuer: BASE, client: '', ...token }
+  })
+}
+
+beforeEach(async () => {
+  now = NOW
+  reads = []
+  patience = Number.POSITIVE_INFINITY
+  const files = [...['Patient', 'Observation', 'Endless', 'Removed'].entries()]
+  const sizes = [SMALL.length, LARGE.length, ENDLESS, 10]
+  stored = new Map<string, Buffer | number>([
+    [blobOf(JOB, 'Patient'), SMALL],
+    [blobOf(JOB, 'Observation'), LARGE],
+    [blobOf(JOB, 'Endless'), ENDLESS],
+  ])
+  const job = {
+    ...{ id: JOB, tenant: 'north', client: 'app', state: 'complete', ended: NOW - 5_500 },
+    files: files.map(([i, name]) => ({ name, kind: 'output', type: name, count: 1, size: sizes[i] })),
+  } as unknown as Job
+  await rows.change<Job>(JOBS, JOB, () => job)
+  await start()
+})
+
+const linkTo = async (file: string, more = {}, until = UNTIL): Promise<string> =>
+  (await links.sign({ job: JOB, file, client: 'app', ...more }, until)).slice(BASE.length)
+
+type Answer = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
+
+async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+  const sent = request({ port: front.port, host: '127.0.0.1', path, method, headers, agent: false }).end()
+  const [response] = await once(sent, 'response')
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk)
+  return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) }
+}
+const textOf = ({ body }: Answer): string => JSON.parse(body.toString()).issue[0].details.text
+
+const VALIDATORS = { etag: '"job-1-Patient"', 'last-modified': new Date(NOW - 6_000).toUTCString(), vary: 'Accept-Encoding' }
+
+describe('A file', () => {
+  it('is sent whole, with what a client needs to go on later', async () => {
+    const { status, headers, body } = await ask(await linkTo('Patient'), { accept: 'application/fhir+ndjson' })
+    expect([status, body.equals(SMALL)]).toEqual([200, true])
+    expect(headers).toMatchObject({
+      ...VALIDATORS,
+      ...{
+        'content-type': 'application/fhir+ndjson',
+        'content-length': String(SMALL.length),
+        'accept-ranges': 'bytes',
+        'cache-control': 'no-store',
+      },
+    })
+    expect(front.audited).toMatchObject([{ interaction: 'export-file', tenant: 'north', client: 'app', job: JOB, status: 200 }])
+  })
+
+  it('is read in pieces of a MiB, however large', async () => {
+    const { body } = await ask(await linkTo('Observation'))
+    expect(body.equals(LARGE)).toBe(true)
+    expect(reads.length).toBe(1 + LARGE.length / MiB)
+    expect(Math.max(...reads.map(([, from, to]) => to - from))).toBe(MiB)
+  })
+
+  it('is asked about by HEAD: nothing of it is read, and a part is none', async () => {
+    const whole = await ask(await linkTo('Patient'))
+    reads.length = 0
+    const { status, headers, body } = await ask(await linkTo('Patient'), { range: 'bytes=0-9' }, 'HEAD')
+    expect([status, body.length, reads.length]).toEqual([200, 0, 1])
+    expect({ ...headers, date: '', connection: '' }).toEqual({ ...whole.headers, date: '', connection: '' })
+  })
+
+  it('is compressed where that is asked for, under another ETag', async () => {
+    const { status, headers, body } = await ask(await linkTo('Observation'), { 'accept-encoding': 'gzip' })
+    expect([status, headers['content-encoding'], headers.etag, headers['content-length']]).toEqual([
+      200,
+      'gzip',
+      '"job-1-Observation-gzip"',
+      undefined,
+    ])
+    expect([gunzipSync(body).equals(LARGE), body.length < LARGE.length / 10, headers.vary]).toEqual([true, true, 'Accept-Encoding'])
+    const plain = await ask(await linkTo('Patient'), { 'accept-encoding': 'gzip;q=0, identity' })
+    expect([plain.headers['content-encoding'], plain.headers.etag]).toEqual([undefined, '"job-1-Patient"'])
+    const head = await ask(await linkTo('Patient'), { 'accept-encoding': 'gzip' }, 'HEAD')
+    expect([head.headers['content-encoding'], head.body.length]).toEqual(['gzip', 0])
+  })
+
+  it('is read by pages of other origins as other answers are', async () => {
+    const { headers } = await ask(await linkTo('Patient'), { origin: 'http://localhost' })
+    expect(headers).toMatchObject({ 'access-control-allow-origin': '*', vary: 'Origin, Accept-Encoding' })
+    expect(headers['access-control-expose-headers']).toMatch(/Content-Range, Accept-Ranges/)
+  })
+})
+
+describe('A part', () => {
+  const size = SMALL.length
+  it.each([
+    ['bytes=0-9', 0, 10],
+    ['bytes=10-', 10, size],
+    ['Bytes = 5-5', 5, 6],
+    ['bytes=-5', size - 5, size],
+    [`bytes=-${size + 5}`, 0, size],
+    [`bytes=10-${size + 5}`, 10, size],
+    ['bytes=0-', 0, size],
+  ])('%s is sent alone', async (range, from, to) => {
+    const { status, headers, body } = await ask(await linkTo('Patient'), { range, 'accept-encoding': 'gzip' })
+    expect([status, body.equals(SMALL.subarray(from, to))]).toEqual([206, true])
+    expect(headers).toMatchObject({
+      'content-range': `bytes ${from}-${to - 1}/${size}`,
+      'content-length': String(to - from),
+      ...VALIDATORS,
+    })
+    expect(headers).not.toHaveProperty('content-encoding')
+  })
+
+  it.each(['bytes=0-1,3-4', 'bytes=a-b', 'items=0-1', 'bytes=5-2', 'bytes=-', 'bytes=', `bytes=${'9'.repeat(16)}-`, '0-1'])(
+    '%s is none: all is sent',
+    async (range) => {
+      const { status, headers, body } = await ask(await linkTo('Patient'), { range })
+      expect([status, headers['content-range'], body.equals(SMALL)]).toEqual([200, undefined, true])
+    },
+  )
+
+  it.each([`bytes=${SMALL.length}-`, 'bytes=999999999999999-', 'bytes=-0'])('%s is beyond it', async (range) => {
+    const answer = await ask(await linkTo('Patient'), { range })
+    expect([answer.status, answer.headers['content-range'], textOf(answer)]).toEqual([
+      416,
+      `bytes */${SMALL.length}`,
+      expect.stringContaining(`${SMALL.length} bytes`),
+    ])
+  })
+
+  it.each([
+    [VALIDATORS.etag, 206],
+    [VALIDATORS['last-modified'], 206],
+    ['"job-1-Patient-gzip"', 200],
+    [`W/${VALIDATORS.etag}`, 200],
+    ['"another"', 200],
+    [new Date(NOW).toUTCString(), 200],
+    ['nonsense', 200],
+  ])('is sent where If-Range is %s: %i', async (ifRange, expected) => {
+    const { status, body } = await ask(await linkTo('Patient'), { range: 'bytes=0-9', 'if-range': ifRange })
+    expect([status, body.length]).toEqual([expected, expected === 206 ? 10 : SMALL.length])
+  })
+})
+
+it.each([
+  [{ 'if-none-match': VALIDATORS.etag }, 304],
+  [{ 'if-none-match': '"other", W/"job-1-Patient"' }, 304],
+  [{ 'if-none-match': '"job-1-Patient-gzip"' }, 304],
+  [{ 'if-none-match': '*' }, 304],
+  [{ 'if-none-match': '"other"', 'if-modified-since': VALIDATORS['last-modified'] }, 200],
+  [{ 'if-modified-since': VALIDATORS['last-modified'] }, 304],
+  [{ 'if-modified-since': new Date(NOW - 7_000).toUTCString() }, 200],
+  [{ 'if-modified-since': 'yesterday' }, 200],
+])('with %o it is answered %i', async (headers, expected) => {
+  const { status, body, headers: answered } = await ask(await linkTo('Patient'), headers as Record<string, string>)
+  expect([status, body.length]).toEqual([expected, expected === 304 ? 0 : SMALL.length])
+  expect(answered).toMatchObject(VALIDATORS)
+})
+
+describe('A link', () => {
+  const refused = async (path: string, text: string, headers = {}) => {
+    const answer = await ask(path, headers)
+    expect([path, answer.status, textOf(answer)]).toEqual([path, 403, expect.stringContaining(text)])
+    expect([reads, front.audited.at(-1)!.status]).toEqual([[], 403])
+  }
+
+  it('that was changed is none, whatever of it', async () => {
+    const link = await linkTo('Patient')
+    const signature = /signature=([^&]+)/.exec(link)![1]!
+    const changed = [
+      link.replace('Patient', 'Observation'),
+      link.replace('job-1', 'job-2'),
+      link.replace('client=app', 'client=other'),
+      link.replace('client=app', 'client='),
+      link.replace(/expires=\d+/, `expires=${Math.floor(UNTIL / 1000) + 1}`),
+      link.replace('.ndjson', ''),
+      `${link}&client=app`,
+      `${link}&signature=${signature}`,
+      link.replace(/&?signature=[^&]+/, ''),
+      link.split('?')[0]!,
+      ...[...signature].map((letter, i) =>
+        link.replace(signature, `${signature.slice(0, i)}${letter === 'A' ? 'B' : 'A'}${signature.slice(i + 1)}`),
+      ),
+      link.replace(signature, `${signature}A`),
+      link.replace(signature, `${signature}=`),
+      link.replace(signature, signature.slice(1)),
+    ]
+    for (const path of changed) await refused(path, 'none of this server')
+  })
+
+  it('of another server, or signed with the key itself, is none', async () => {
+    const other = signedLinks(new Uint8Array(32).fill(8), BASE)
+    await refused((await other.sign({ job: JOB, file: 'Patient', client: 'app' }, UNTIL)).slice(BASE.length), 'none of this server')
+  })
+
+  it('ends when it says', async () => {
+    now = UNTIL - 1
+    expect((await ask(await linkTo('Patient'))).status).toBe(200)
+    now = UNTIL
+    reads.length = 0
+    await refused(await linkTo('Patient'), 'expired')
+  })
+
+  it('comes with the token of its client, or none', async () => {
+    expect((await ask(await linkTo('Patient'), { authorization: 'mine' })).status).toBe(200)
+    reads.length = 0
+    await refused(await linkTo('Patient'), 'another client', { authorization: 'others' })
+    expect((await ask(await linkTo('Patient'), { authorization: 'garbage' })).status).toBe(401)
+    expect(reads).toEqual([])
+  })
+
+  it.each([
+    ['a file that was removed', () => linkTo('Removed')],
+    ['a file there never was', () => linkTo('Condition')],
+    ['a job there never was', () => linkTo('Patient', { job: 'job-2' })],
+  ])('to %s finds nothing', async (_, link) => {
+    const answer = await ask(await link())
+    expect([answer.status, textOf(answer)]).toEqual([404, expect.stringContaining('removed')])
+  })
+
+  it.each(['stopped', 'error', 'in-progress'] as const)('to a file of a job that is %s finds nothing', async (state) => {
+    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, state }))
+    expect((await ask(await linkTo('Patient'))).status).toBe(404)
+  })
+
+  it('holds any name of a client', async () => {
+    const client = 'arn:aws:iam::1:user/a&b=c d+"é'
+    await rows.change<Job>(JOBS, JOB, (job) => ({ ...job!, client }))
+    expect((await ask(await linkTo('Patient', { client }))).status).toBe(200)
+  })
+})
+
+describe('A download', () => {
+  const GET = async (file: string) => `GET ${await linkTo(file)} HTTP/1.1\r\nhost: localhost\r\n\r\n`
+
+  it('whose file is removed meanwhile is cut off, told, and goes on where it stood when the file is back', async () => {
+    patience = 9
+    const line = dial(front.port, await GET('Observation'))
+    const text = await line.ended
+    const got = Buffer.from(text, 'latin1').subarray(text.indexOf('\r\n\r\n') + 4)
+    expect([got.length, got.equals(LARGE.subarray(0, got.length))]).toEqual([8 * MiB, true])
+    expect(front.reported).toMatchObject([{ message: expect.stringContaining('while it was sent') }])
+    patience = Number.POSITIVE_INFINITY
+    const rest = await ask(await linkTo('Observation'), { range: `bytes=${got.length}-`, 'if-range': '"job-1-Observation"' })
+    expect([rest.status, Buffer.concat([got, rest.body]).equals(LARGE)]).toEqual([206, true])
+  })
+
+  it('that is compressed is cut off as well', async () => {
+    patience = 9
+    await expect(ask(await linkTo('Observation'), { 'accept-encoding': 'gzip' })).rejects.toThrow('aborted')
+    await comes(() => front.reported.length === 1)
+  })
+
+  it.each(['identity', 'gzip'])('nobody takes is not read on, and one whose client goes ends: %s', async (encoding) => {
+    const { socket } = dial(front.port)
+    socket.pause()
+    socket.write((await GET('Endless')).replace('\r\n\r\n', `\r\naccept-encoding: ${encoding}\r\n\r\n`))
+    let before = -1
+    // Until it stands still.
+    for (let still = 0; still < 20; still = reads.length === before ? still + 1 : 0) {
+      before = reads.length
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(reads.length).toBeLessThan(60)
+    socket.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const after = reads.length
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect([reads.length, front.reported]).toEqual([after, []])
+  })
+
+  it('that waits counts no more than a piece: many wait at once, and others are answered', async () => {
+    await front.close()
+    await start({ mostAnswers: 12 * MiB })
+    const lines = []
+    for (let i = 0; i < 10; i++) {
+      const line = dial(front.port)
+      line.socket.pause()
+      line.socket.write(await GET('Endless'))
+      lines.push(line)
+    }
+    await comes(() => front.audited.length === 10)
+    expect((await ask(await linkTo('Observation'))).body.length).toBe(LARGE.length)
+    expect(lines.filter(({ socket }) => socket.destroyed)).toEqual([])
+    for (const { socket } of lines) socket.destroy()
+  })
+
+  it('takes no turn of other requests', async () => {
+    await front.close()
+    await start({ maxRequests: 1 })
+    const { socket } = dial(front.port)
+    socket.pause()
+    socket.write(await GET('Endless'))
+    await comes(() => front.audited.length === 1)
+    expect((await ask(await linkTo('Patient'))).status).toBe(200)
+    socket.destroy()
+  })
+
+  it('ends with the server, and goes on at the next one', async () => {
+    const line = dial(front.port, await GET('Endless'))
+    await line.until(/200 OK/)
+    const closed = new Promise((resolve) => front.http.close(resolve))
+    expect(Buffer.byteLength(await line.ended, 'latin1')).toBeLessThan(ENDLESS)
+    await closed
+    expect(front.reported).toEqual([])
+    await start()
+  })
+})
