@@ -6,7 +6,7 @@ import { outcome } from '../fhir/outcome.ts'
 import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from './job.ts'
 import { changeJob, completed } from './jobs.ts'
 import { narrowedOf } from './narrowed.ts'
-import { abortUploads, removePassing, removeRows } from './remove-files.ts'
+import { removePassing } from './remove-files.ts'
 import type { Segment, Tail, WrittenFile } from './segment.ts'
 import type { ExportParts } from './steps.ts'
 import { NDJSON, partSize, SMALLEST_PART, Upload } from './uploads.ts'
@@ -20,11 +20,10 @@ export async function finish(parts: ExportParts, job: Job): Promise<void> {
   const files = await wholesOf(parts, job)
   for (const file of files) if (there.get(blobOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
   const errors = await writeErrors(parts, job)
-  await abortUploads(parts, job.id)
-  await removePassing(parts, job.id)
   const all = [...files.map(fileOf), ...errors].sort((a, b) => (a.name < b.name ? -1 : 1))
-  await changeJob(parts.rows, job.id, completed(job.attempt, all, parts.now()))
-  await removeRows(parts, job.id)
+  const ended = await changeJob(parts.rows, job.id, completed(job.attempt, all, parts.now()))
+  // Not before: another attempt may still need it.
+  if (ended?.state === 'complete') await removePassing(parts, job.id)
 }
 
 const fileOf = ({ name, count, size }: Whole): JobFile =>

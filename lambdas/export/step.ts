@@ -8,7 +8,7 @@ import { finish } from './finish.ts'
 import type { Job } from './job.ts'
 import { isUnderWay, readJob } from './jobs.ts'
 import { plan } from './plan.ts'
-import { removeFiles } from './remove-files.ts'
+import { removeFiles, removePassing } from './remove-files.ts'
 import type { ExportParts, Gathered, Planned, Sliced, StepInput } from './steps.ts'
 import { writeSlice } from './write.ts'
 
@@ -22,7 +22,7 @@ export const exportStep =
   async (input: StepInput): Promise<StepOutput> => {
     try {
       const job = await readJob(parts.rows, input.job)
-      if (input.action === 'fail' && job?.state === 'error') await removeFiles(parts, job.id)
+      if (job !== undefined) await tidy(parts, job, input)
       return isUnderWay(job, input.attempt) ? await performed(parts, job, input) : nothing(input)
     } catch (error) {
       if (!isUnderWay(await readJob(parts.rows, input.job), input.attempt)) return nothing(input)
@@ -30,6 +30,12 @@ export const exportStep =
       throw new Error(`The step ${input.action} of an export broke`)
     }
   }
+
+/** A step that ended its job may have broken behind that. */
+async function tidy(parts: ExportParts, { id, state }: Job, { action }: StepInput): Promise<void> {
+  if (action === 'fail' && state === 'error') await removeFiles(parts, id)
+  if (action === 'finish' && state === 'complete') await removePassing(parts, id)
+}
 
 async function performed(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
   try {

@@ -4,7 +4,7 @@ import { fail } from './fail.ts'
 import { executionOf, JOBS, type Job } from './job.ts'
 import { begunAgain, changeJob, isUnderWay, stopped } from './jobs.ts'
 import { filesEnd } from './lifetimes.ts'
-import { removeFiles } from './remove-files.ts'
+import { removeFiles, removePassing } from './remove-files.ts'
 import type { ExportParts } from './steps.ts'
 
 type Rows = Pick<ExportParts, 'rows'>
@@ -51,7 +51,10 @@ export async function removeExpired(parts: Parts, retentionDays: number): Promis
     const end = filesEnd(job, retentionDays) ?? Number.POSITIVE_INFINITY
     if (job.state === 'stopped' || end <= parts.now()) await removeJob(parts, name)
     else if (job.state === 'error') await removeFiles(parts, name)
-    else kept.add(name)
+    else {
+      if (job.state === 'complete') await removePassing(parts, name)
+      kept.add(name)
+    }
   }
   const left = new Set<string>()
   for await (const { key } of parts.blobs.list('exports/')) left.add(key.split('/')[1]!)

@@ -27,11 +27,15 @@ export const partsOf = (stores: Stores, more: Partial<ExportParts> = {}): Export
 export const kickOff = ({ rows }: Pick<ExportParts, 'rows'>, job: Job): Promise<Job | undefined> =>
   rows.change<Job>(JOBS, job.id, () => job)
 
-/** As workflow.ts has it: what is thrown ends it. */
-export async function run(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>): Promise<void> {
+/** As workflow.ts has it. What is thrown ends it, unless steps are tried again. */
+export async function run(parts: ExportParts, { id, attempt }: Pick<Job, 'id' | 'attempt'>, again = false): Promise<void> {
   const step = exportStep(parts)
   const ofJob = { job: id, attempt }
-  const perform = <Output>(input: StepInput): Promise<Output> => step(input) as Promise<Output>
+  const perform = <Output>(input: StepInput): Promise<Output> =>
+    step(input).catch((error) => {
+      if (again) return step(input)
+      throw error
+    }) as Promise<Output>
   let planned = await perform<Planned>({ ...ofJob, action: 'plan' })
   while (planned.wait > 0) planned = await perform<Planned>({ ...ofJob, action: 'plan' })
   await Promise.all(planned.segments.map((segment) => untilDone(() => perform({ ...ofJob, action: 'write', segment }))))

@@ -1,0 +1,90 @@
+/** Machines break at every call an export makes, others write all the while, and the files hold what was current at the time of the export. */
+import { describe, expect, it } from '@jest/globals'
+import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import { resumeJobs } from '../../lambdas/export/sweep.ts'
+import type { Workflow } from '../../lambdas/ports/workflow.ts'
+import { atEnd } from '../fixtures/at-end.ts'
+import { jobOf } from '../fixtures/exporting.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { at } from '../fixtures/versions.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { type Fault, Machine } from './machine.ts'
+import { cutSmall, type Expected, expectedOf, randomOf, WARD_TYPES, Ward } from './ward.ts'
+
+const index = new SqliteSearchIndex(':memory:')
+atEnd(() => index.close())
+
+/** Nothing runs: whatever is not finished is begun again. */
+const idle = { start: async () => {}, stop: async () => {}, isRunning: async () => false } satisfies Workflow
+
+const FAULTS: readonly Fault[] = ['dies before', 'dies after', 'hangs', 'fails once', 'fails once, unheard']
+
+type Trial = {
+  readonly level: keyof typeof WARD_TYPES
+  readonly since?: number
+  readonly fault: Fault | undefined
+  readonly at: number
+  readonly seed: number
+}
+
+/** The calls of a run without faults. */
+async function tried(ward: Ward, { level, since, fault, at: call, seed }: Trial): Promise<number> {
+  const random = randomOf(seed)
+  const blobs = new MemoryBlobs()
+  const stores = { rows: new MemoryKeptRows(), blobs, index, resources: cutSmall(ward.store) }
+  let time = 0
+  const budget = [0, 2_000, 100_000][seed % 3]!
+  const whole = partsOf(stores, { budget, now: () => (time += 300) })
+  const between = async (calls: number) => void (calls % 5 === 0 && random(2) === 0 && (await ward.change()))
+  await ward.change()
+  const job = jobOf(ward.now, { id: `j${seed}`, level, asked: { types: WARD_TYPES[level], ...(since === undefined ? {} : { since }) } })
+  await kickOff(whole, job)
+  const broken = new Machine(fault, call, between)
+  const mender = new Machine(undefined, 0, async (calls) => {
+    if (calls === 3 + random(20)) broken.goOn()
+    await between(calls)
+  })
+  const ended = run(broken.parts(whole), job, fault?.startsWith('fails once') === true).catch(() => undefined)
+  await (fault === 'hangs' ? Promise.race([broken.met, ended]) : ended)
+  for (let tries = 0; (await jobNow(whole, job.id)).state === 'in-progress'; tries++) {
+    expect(tries).toBeLessThan(3)
+    await resumeJobs(mender.parts(whole), idle)
+    await run(mender.parts(whole), await jobNow(whole, job.id)).catch(() => undefined)
+  }
+  broken.goOn()
+  await ended
+  expect(await heldIn(blobs, await jobNow(whole, job.id))).toEqual(await expectedOf(ward, job))
+  const uploads = [...blobs.uploads.values()]
+  expect(uploads.flatMap(({ again }) => again)).toEqual([])
+  if (fault === undefined) expect(uploads.map(({ isOpen }) => isOpen)).toEqual([false])
+  return broken.calls
+}
+
+async function heldIn(blobs: MemoryBlobs, job: Job): Promise<Expected> {
+  expect(job.state).toBe('complete')
+  const { deleted = [], ...lines } = await linesOfFiles(blobs, job)
+  const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
+  return {
+    lines: Object.fromEntries(Object.entries(lines).map(([name, each]) => [name, each.toSorted()])),
+    deleted: entries.map(({ request }) => request.url).sort(),
+  }
+}
+
+const isFull = process.env.FHIR_TEST_FULL === '1'
+
+describe.each(['system', 'patient'] as const)('An export at the level %s', (level) => {
+  it('holds each resource once, as of its time, while others write', async () => {
+    const ward = await Ward.open(1)
+    for (let seed = 0; seed < (isFull ? 50 : 2); seed++) await tried(ward, { level, fault: undefined, at: 0, seed })
+  })
+
+  it.each(FAULTS)('… where a machine %s', async (fault) => {
+    const ward = await Ward.open(2)
+    const calls = await tried(ward, { level, fault: undefined, at: 0, seed: 0 })
+    const step = Math.ceil(calls / (isFull ? 50 : 4))
+    for (let call = level === 'system' ? 1 : 3; call <= calls; call += step)
+      await tried(ward, { level, fault, at: call, seed: call, ...(call % 2 === 0 ? { since: at(Math.floor(ward.now / 2)) } : {}) })
+  })
+})

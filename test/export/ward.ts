@@ -1,0 +1,166 @@
+/** A store whose resources change all the time, and an oracle that reads what an export has to hold from the history of the store. */
+import { join } from 'node:path'
+import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import type { ExportParts } from '../../lambdas/export/steps.ts'
+import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
+import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { observation, patient, type Tree } from '../fixtures/resources.ts'
+import { at, deletionOf, keyOf, writeOf } from '../fixtures/versions.ts'
+
+const OF_PATIENTS = ['Patient', 'Observation', 'Device']
+export const WARD_TYPES = { system: [...OF_PATIENTS, 'Organization'], patient: OF_PATIENTS }
+
+const PATIENTS = 6
+const OBSERVATIONS = 40
+/** These are so large that they fill parts of files. */
+const LARGE = 14
+const FILLER = 'x'.repeat(1_000_000)
+const DEVICES = 4
+const ORGANIZATIONS = 3
+
+export class Ward {
+  readonly store: SqliteResourceStore
+  /** Seconds: each commit has its own. */
+  now = 0
+  readonly #random: (below: number) => number
+  #last: Promise<void> = Promise.resolve()
+
+  private constructor(store: SqliteResourceStore, random: (below: number) => number) {
+    this.store = store
+    this.#random = random
+  }
+
+  static async open(seed: number): Promise<Ward> {
+    const store = await SqliteResourceStore.open({ file: join(newFolder(), 'store.db') })
+    atEnd(() => store.close())
+    const ward = new Ward(store, randomOf(seed))
+    for (const name of ward.#names()) await ward.#commit([name], () => false)
+    return ward
+  }
+
+  /** Somebody creates, updates, deletes or brings back one resource, or five at once; observations and devices change patients. */
+  change(): Promise<void> {
+    this.#last = this.#last.then(() => this.#change())
+    return this.#last
+  }
+
+  async #change(): Promise<void> {
+    const names = this.#names()
+    const some = new Set(Array.from({ length: this.#random(4) === 0 ? 5 : 1 }, () => names[this.#random(names.length)]!))
+    await this.#commit([...some], () => this.#random(3) === 0)
+  }
+
+  async #commit(names: readonly string[], isDeletion: () => boolean): Promise<void> {
+    const lastUpdated = at(++this.now)
+    const keys = names.map((name) => keyOf('t', name.split('/')[0]!, name.split('/')[1]!))
+    const heads = await this.store.current(keys)
+    const writes = keys.flatMap((key, i): readonly Write[] => {
+      const head = heads[i]
+      const expected = head?.versionId ?? 0
+      if (head?.deleted === false && isDeletion()) return [deletionOf(key, { expected, lastUpdated, compartments: head.compartments })]
+      const body = this.#resource(key.type, key.id)
+      return [writeOf(key, { expected, lastUpdated, body, compartments: compartmentsOf(body) })]
+    })
+    const result = await this.store.commit(writes, [])
+    if (result.kind !== 'committed') throw new Error(result.kind)
+  }
+
+  #resource(type: string, id: string): Tree {
+    const somebody = `Patient/p${this.#random(PATIENTS)}`
+    switch (type) {
+      case 'Patient':
+        return patient(id, { family: `at ${this.now}` })
+      case 'Observation':
+        return observation(id, {
+          code: `at ${this.now}`,
+          subject: this.#random(5) === 0 ? 'Group/g' : somebody,
+          ...(Number(id.slice(1)) < LARGE ? { note: [{ text: FILLER }] } : {}),
+        })
+      case 'Device':
+        return {
+          resourceType: type,
+          id,
+          lotNumber: `at ${this.now}`,
+          ...(this.#random(3) === 0 ? {} : { patient: { reference: somebody } }),
+        }
+      default:
+        return { resourceType: type, id, name: `at ${this.now}` }
+    }
+  }
+
+  #names(): readonly string[] {
+    const some = (type: string, letter: string, count: number) => Array.from({ length: count }, (_, i) => `${type}/${letter}${i}`)
+    return [
+      ...some('Patient', 'p', PATIENTS),
+      ...some('Observation', 'o', OBSERVATIONS),
+      ...some('Device', 'd', DEVICES),
+      ...some('Organization', 'g', ORGANIZATIONS),
+    ]
+  }
+
+  /** What was current at an instant, deletions too, as the history of the store tells. */
+  async asOf(instant: number): Promise<ReadonlyMap<string, ResourceVersion>> {
+    const versions: ResourceVersion[] = []
+    for (let more = true; more; ) {
+      const page = await this.store.history({ tenant: 't' }, { before: instant + 1, currentAt: instant }, versions.at(-1), 1_000)
+      versions.push(...page.versions)
+      more = page.more
+    }
+    const current = new Map<string, ResourceVersion>()
+    for (const version of versions) {
+      const name = `${version.type}/${version.id}`
+      if ((current.get(name)?.versionId ?? 0) < version.versionId) current.set(name, version)
+    }
+    return current
+  }
+}
+
+const text = ({ body }: ResourceVersion): string => new TextDecoder().decode(body)
+
+/** The lines of the files of an export, and the `Type/id` of its deletions. */
+export async function expectedOf(ward: Ward, { level, asked, transactionTime }: Job): Promise<Expected> {
+  const lines: Record<string, string[]> = {}
+  const deleted: string[] = []
+  for (const [name, version] of await ward.asOf(transactionTime)) {
+    if (asked.since !== undefined && version.lastUpdated <= asked.since) continue
+    if (level === 'patient' && !(await isOfSomebody(ward, version))) continue
+    if (!version.deleted) lines[version.type] = [...(lines[version.type] ?? []), text(version)]
+    else if (asked.since !== undefined) deleted.push(name)
+  }
+  for (const each of Object.values(lines)) each.sort()
+  return { lines, deleted: deleted.sort() }
+}
+
+export type Expected = { readonly lines: Readonly<Record<string, readonly string[]>>; readonly deleted: readonly string[] }
+
+/** A deletion is of whom the version before it was. */
+async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boolean> {
+  if (version.type === 'Patient') return true
+  const [shown] = version.deleted ? await ward.store.versions([{ ...version, versionId: version.versionId - 1 }]) : [version]
+  const resource = JSON.parse(text(shown!)) as Tree
+  return [resource.subject, resource.patient].some((reference) => reference?.reference.startsWith('Patient/') === true)
+}
+
+/** As if there were many more places, so that there are many segments, and pages are short. */
+export const cutSmall = (store: SqliteResourceStore): ExportParts['resources'] => ({
+  current: (...input) => store.current(...input),
+  versions: (...input) => store.versions(...input),
+  history: (...input) => store.history(...input),
+  settled: (...input) => store.settled(...input),
+  scan: (request) => store.scan({ ...request, limit: 7 }),
+  extent: async (request, every) => {
+    const { entries, cuts } = await store.extent(request, 16)
+    return { entries: Math.ceil(entries / 16) * every, cuts }
+  },
+})
+
+/** Of the same seed the same numbers. https://en.wikipedia.org/wiki/Lehmer_random_number_generator */
+export function randomOf(seed: number): (below: number) => number {
+  let state = seed * 7_919 + 1
+  return (below) => {
+    state = (state * 48_271) % 2_147_483_647
+    return state % below
+  }
+}
