@@ -3,6 +3,7 @@ import parsePath from 'jsonpath-rfc9535/parser'
 import { isElement } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import defaults from './additional-resources.json' with { type: 'json' }
+import type { Level } from './asked.ts'
 
 export type AdditionalResource = {
   readonly allowedForGroupExport: boolean
@@ -17,6 +18,18 @@ export type AdditionalResources = Readonly<Record<string, readonly AdditionalRes
 
 /** In exports of groups: where the types of these refer to Medication, Location, Organization and Practitioner. */
 export const DEFAULT_ADDITIONAL_RESOURCES: AdditionalResources = defaults
+
+/** The rules that hold at a level, by the type of the resource that refers. */
+export const rulesOf = (
+  level: Level,
+  additional: AdditionalResources,
+): readonly (readonly [type: string, rules: readonly AdditionalResource[]])[] =>
+  Object.entries(additional).flatMap(([type, rules]) => {
+    const allowed = rules.filter(
+      (rule) => (level === 'group' && rule.allowedForGroupExport) || (level === 'patient' && rule.allowedForPatientExport),
+    )
+    return allowed.length === 0 ? [] : [[type, allowed] as const]
+  })
 
 /** `name`: of the setting. RangeError that names the place. */
 export function parseAdditionalResources(value: unknown, name: string): AdditionalResources {

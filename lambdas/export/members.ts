@@ -12,6 +12,7 @@ import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/reso
 import { versionsAsOf } from './as-of.ts'
 import { ExportFault } from './fault.ts'
 import type { Job } from './job.ts'
+import { keyNamed } from './resource-name.ts'
 
 export type Members = {
   /** `Patient/1`, each once. */
@@ -62,7 +63,7 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
     const names = asked.patients.slice(first, first + AT_ONCE)
     const versions = await versionsAsOf(
       resources,
-      names.map((name) => keyOf(tenant, name)),
+      names.map((name) => keyNamed(tenant, name)),
       transactionTime,
     )
     for (const [i, name] of names.entries()) {
@@ -80,11 +81,6 @@ const AT_ONCE = 500
 const isSeen = async (judge: Judge, version: ResourceVersion | undefined): Promise<boolean> =>
   version !== undefined && !version.deleted && (await maySee(judge, 'r', version))
 
-function keyOf(tenant: string, name: string): ResourceKey {
-  const slash = name.indexOf('/')
-  return { tenant, type: name.slice(0, slash), id: name.slice(slash + 1) }
-}
-
 type GroupReader = { readonly resources: Resources; readonly judge: Judge; readonly tenant: string }
 type Found = { readonly patients: Set<string>; readonly passedOver: string[] }
 
@@ -96,7 +92,7 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
   for (let depth = 0; level.length > 0; depth++) {
     const versions = await versionsAsOf(
       reader.resources,
-      level.map((name) => keyOf(reader.tenant, name)),
+      level.map((name) => keyNamed(reader.tenant, name)),
       asOf,
     )
     const next = new Set<string>()

@@ -1,8 +1,9 @@
 /** What a writer met in the versions it exported that others look for: keys of resources, in blobs that its checkpoints name. */
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import { type Job, passingBlobOf } from './job.ts'
+import { passingBlobOf } from './job.ts'
 import { putKeys } from './met-keys.ts'
 import { type References, referencesOf } from './references.ts'
+import { isExportedAnyway, type Selection } from './selection.ts'
 import type { ExportParts } from './steps.ts'
 
 /** Keys held in memory. */
@@ -13,6 +14,7 @@ type Parts = Pick<ExportParts, 'blobs' | 'newId' | 'additionalResources'>
 export class Met {
   readonly #parts: Parts
   readonly #job: string
+  readonly #selection: Selection
   /** Of everything nothing is looked for: it is there anyway. */
   readonly #references: References | undefined
   readonly #keys = new Set<string>()
@@ -21,16 +23,19 @@ export class Met {
   #blobs: readonly string[]
 
   /** `blobs`: of the last checkpoint. */
-  constructor(parts: Parts, { id, level, baseUrl }: Pick<Job, 'id' | 'level' | 'baseUrl'>, blobs: readonly string[]) {
+  constructor(parts: Parts, selection: Selection, blobs: readonly string[]) {
+    const { id, level, baseUrl } = selection.job
     this.#parts = parts
     this.#job = id
+    this.#selection = selection
     this.#references = level === 'system' ? undefined : referencesOf(level, parts.additionalResources, baseUrl)
     this.#blobs = blobs
   }
 
   async add(versions: readonly ResourceVersion[]): Promise<void> {
     if (this.#references === undefined) return
-    for (const version of versions) for (const key of this.#references(version)) if (!this.#named.has(key)) this.#keys.add(key)
+    for (const version of versions)
+      for (const key of this.#references(version)) if (!this.#named.has(key) && !isExportedAnyway(this.#selection, key)) this.#keys.add(key)
     if (this.#keys.size > MOST) await this.#write()
   }
 

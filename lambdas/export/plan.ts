@@ -26,17 +26,17 @@ export async function plan(parts: ExportParts, job: Job): Promise<readonly strin
 /** Of plans that are made at the same time the one the job names counts. */
 async function makePlan(parts: ExportParts, job: Job): Promise<string> {
   const own = parts.newId()
-  const { types, told } = typesOf(job, parts.groupTypes)
+  const { types, told } = typesOf(job, parts)
   const resolved = await resolve(parts, job)
   await keepResolved(parts, job, own, { ...resolved, told: [...job.asked.passedOver, ...told, ...resolved.told] })
   const cut: Cut[] = []
   for (const type of types) cut.push(await cutOf(parts, type, scanOf(job, resolved, type)))
-  const segments = packed(cut, SMALLEST, MOST)
+  const segments = resolved.share === undefined ? packed(cut, SMALLEST, MOST) : []
   for (const [i, pieces] of segments.entries())
     await parts.rows.change<Segment>(segmentsOf(job.id), `${own}-${i}`, () => ({
       ...{ revision: 0, pieces, at: 0, seen: 0, isDone: false, written: NOTHING_WRITTEN, met: [] },
     }))
-  const total = cut.reduce((sum, { entries }) => sum + entries, 0)
+  const total = Math.ceil(cut.reduce((sum, { entries }) => sum + entries, 0) * (resolved.share ?? 1))
   const changed = await changeJob(parts.rows, job.id, planned(job.attempt, own, total))
   if (!isUnderWay(changed, job.attempt) || changed.plan === undefined) throw new Error('The job is under way no more')
   return changed.plan

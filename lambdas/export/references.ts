@@ -7,7 +7,7 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import { localReference } from '../fhir/references.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import type { AdditionalResource, AdditionalResources } from './additional-resources.ts'
+import { type AdditionalResource, type AdditionalResources, rulesOf } from './additional-resources.ts'
 import type { Level } from './asked.ts'
 
 /** `Type/id` of each, perhaps some twice. */
@@ -16,8 +16,7 @@ export type References = (version: ResourceVersion) => readonly string[]
 /** `baseUrl`: of this server, without a slash at the end; references to others, and to what is contained, do not count. */
 export function referencesOf(level: Level, rules: AdditionalResources, baseUrl: string | undefined): References {
   if (level === 'system') return () => []
-  const allowed = Object.entries(rules).map(([type, each]) => [type, each.filter(level === 'group' ? inGroup : inPatient)] as const)
-  const byType = new Map(allowed.filter(([, each]) => each.length > 0).map(([type, each]) => [type, rulesOf(each)]))
+  const byType = new Map(rulesOf(level, rules).map(([type, each]) => [type, markedRules(each)]))
   return (version) => {
     if (version.deleted) return []
     const body = Buffer.from(version.body.buffer, version.body.byteOffset, version.body.length)
@@ -28,13 +27,10 @@ export function referencesOf(level: Level, rules: AdditionalResources, baseUrl: 
   }
 }
 
-const inGroup = ({ allowedForGroupExport }: AdditionalResource): boolean => allowedForGroupExport
-const inPatient = ({ allowedForPatientExport }: AdditionalResource): boolean => allowedForPatientExport
-
 type OfType = { readonly rules: readonly AdditionalResource[]; readonly marks: readonly Buffer[] }
 
 /** `marks`: bytes of which some stand in whatever refers to one of the types. */
-const rulesOf = (rules: readonly AdditionalResource[]): OfType => ({
+const markedRules = (rules: readonly AdditionalResource[]): OfType => ({
   rules,
   marks: [...new Set(rules.flatMap(({ resourceTypes }) => resourceTypes))].map((type) => Buffer.from(`${type}/`)),
 })

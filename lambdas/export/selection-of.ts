@@ -10,7 +10,7 @@ export async function selectionOf(parts: ExportParts, job: Job): Promise<Selecti
   const [narrowed, judge] = await Promise.all([narrowedOf(parts, job), judgeOf(parts, job)])
   return {
     ...{ job, narrowed, judge },
-    types: new Set(typesOf(job, parts.groupTypes).types),
+    types: new Set(typesOf(job, parts).types),
     before: async (deletion) => (await parts.resources.versions([{ ...deletion, versionId: deletion.versionId - 1 }]))[0],
   }
 }

@@ -11,7 +11,7 @@ import type { Job } from './job.ts'
 import type { Narrowed } from './narrowed.ts'
 
 export type Selection = {
-  readonly job: Pick<Job, 'level' | 'asked' | 'transactionTime' | 'tenant'>
+  readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl'>
   readonly types: ReadonlySet<string>
   readonly narrowed: Narrowed
   readonly judge: Judge
@@ -26,6 +26,35 @@ export async function selected(selection: Selection, versions: readonly Resource
   return filtered(selection, seen)
 }
 
+/** Those that are exported for no other reason than that something refers to them: Patients whatever was asked for, others as it was. */
+export async function selectedAsReferred(
+  selection: Selection,
+  versions: readonly ResourceVersion[],
+  exported: readonly ResourceVersion[],
+): Promise<readonly ResourceVersion[]> {
+  const { types, since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = selection.job.asked
+  const isAsked = ({ type, lastUpdated }: ResourceVersion): boolean =>
+    (types?.includes(type) ?? true) && lastUpdated > since && lastUpdated < until
+  const rest = versions.filter((version) => !version.deleted && !exported.includes(version))
+  const seen = await those(rest, (version) => (version.type === 'Patient' || isAsked(version)) && mayExport(selection.judge, version))
+  const others = new Set(
+    await filtered(
+      selection,
+      seen.filter(({ type }) => type !== 'Patient'),
+    ),
+  )
+  return seen.filter((version) => version.type === 'Patient' || others.has(version))
+}
+
+/** Whether it is one of the Patients that are exported whoever refers to them: nothing narrows these but who they are, and what may be seen. */
+export const isExportedAnyway = ({ types, narrowed: { patients, filters }, job: { asked } }: Selection, name: string): boolean =>
+  name.startsWith('Patient/') &&
+  types.has('Patient') &&
+  !filters.has('Patient') &&
+  asked.since === undefined &&
+  asked.until === undefined &&
+  (patients?.has(name) ?? true)
+
 type Test = (version: ResourceVersion) => boolean | Promise<boolean>
 
 /** Waits only where there is something to wait for: most tests look at keys alone. */
@@ -39,11 +68,14 @@ async function those(versions: readonly ResourceVersion[], test: Test): Promise<
 }
 
 /** By type and time. */
-function isAsked({ types, narrowed, job }: Selection, { type, lastUpdated, compartments, deleted }: ResourceVersion): boolean {
+function isAsked({ types, narrowed, job, judge }: Selection, version: ResourceVersion): boolean {
+  const { type, lastUpdated, compartments, deleted } = version
   const { since, until } = job.asked
   if (!types.has(type) || lastUpdated > job.transactionTime || (until !== undefined && lastUpdated >= until)) return false
   if (deleted && since === undefined) return false
-  return since === undefined || lastUpdated > since || (!deleted && compartments.some((name) => narrowed.added.has(name)))
+  if (since === undefined || lastUpdated > since) return true
+  const owner = type === 'Device' && narrowed.added.size > 0 ? patientOf(version, judge.reading.baseUrl) : undefined
+  return !deleted && [...compartments, ...(owner === undefined ? [] : [owner])].some((name) => narrowed.added.has(name))
 }
 
 /** A Device is in no patient's compartment: it says whose it is. https://hl7.org/fhir/R4/device-definitions.html#Device.patient */

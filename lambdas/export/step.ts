@@ -2,9 +2,11 @@
  * A step of the export workflow. Each looks at its job first: one that is not under way, or under way in a later attempt, wants nothing
  * done. A fault that no repetition mends ends the job; anything else is a broken machine: it is told here, and the step is tried again.
  */
+import { collectSlice } from './collect.ts'
 import { BROKEN, fail } from './fail.ts'
 import { ExportFault } from './fault.ts'
 import { finish } from './finish.ts'
+import { gather } from './gather.ts'
 import type { Job } from './job.ts'
 import { isUnderWay, readJob } from './jobs.ts'
 import { plan } from './plan.ts'
@@ -57,9 +59,9 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
     case 'write':
       return { ...ofJob, segment: input.segment, more: await writeSlice(parts, job, input.segment) }
     case 'gather':
-      return { ...ofJob, ranges: [] }
+      return { ...ofJob, ranges: await gather(parts, job) }
     case 'collect':
-      return { ...ofJob, range: input.range, more: false }
+      return { ...ofJob, range: input.range, more: await collectSlice(parts, job, input.range) }
     case 'finish':
       await finish(parts, job)
       return ofJob

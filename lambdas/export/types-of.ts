@@ -2,8 +2,10 @@
 import { type Access, clausesFor } from '../access/access.ts'
 import { patientCompartmentTypes } from '../fhir/compartment.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
+import { type AdditionalResources, rulesOf } from './additional-resources.ts'
 import type { Level } from './asked.ts'
 import type { Job } from './job.ts'
+import type { ExportParts } from './steps.ts'
 
 /** Devices say whose they are, and belong to that patient's data, though to no compartment. */
 const OF_PATIENTS: readonly string[] = resourceTypes.filter((type) => patientCompartmentTypes.has(type) || type === 'Device')
@@ -14,18 +16,24 @@ export type ExportTypes = {
   readonly told: readonly string[]
 }
 
-/** `groupTypes`: a setting. */
-export function typesOf({ level, asked, access }: Pick<Job, 'level' | 'asked' | 'access'>, groupTypes: readonly string[]): ExportTypes {
-  const all = { system: resourceTypes, patient: OF_PATIENTS, group: groupTypes } satisfies Record<Level, readonly string[]>
+type Settings = Pick<ExportParts, 'groupTypes' | 'additionalResources'>
+
+export function typesOf({ level, asked, access }: Pick<Job, 'level' | 'asked' | 'access'>, settings: Settings): ExportTypes {
+  const all = { system: resourceTypes, patient: OF_PATIENTS, group: settings.groupTypes } satisfies Record<Level, readonly string[]>
   const ofLevel = all[level].filter((type) => asked.types?.includes(type) ?? true)
+  const possible = new Set([...all[level], ...additionalTypes(level, settings.additionalResources)])
   return {
     types: ofLevel.filter((type) => isInScope(access, type)),
     told: (asked.types ?? []).flatMap((type) => {
-      if (!all[level].includes(type)) return [`_type names ${type}, which is no type of this export`]
+      if (!possible.has(type)) return [`_type names ${type}, which is no type of this export`]
       return isInScope(access, type) ? [] : [`_type names ${type}, which is out of scope`]
     }),
   }
 }
+
+/** Of what is exported because something refers to it. */
+const additionalTypes = (level: Level, additional: AdditionalResources): readonly string[] =>
+  rulesOf(level, additional).flatMap(([, rules]) => rules.flatMap(({ resourceTypes }) => resourceTypes))
 
 const isInScope = (access: Access, type: string): boolean =>
   clausesFor(access, type, 'r').length > 0 && clausesFor(access, type, 's').length > 0

@@ -20,7 +20,7 @@ export async function writeSlice(parts: ExportParts, job: Job, name: string): Pr
   const segment = await parts.rows.read<Segment>(segmentsOf(job.id), name)
   if (segment === undefined || segment.isDone) return false
   const selection = await selectionOf(parts, job)
-  const met = new Met(parts, job, segment.met)
+  const met = new Met(parts, selection, segment.met)
   return new Slice({ parts, job, name, selection, met, watch: new Watch(parts, job) }, segment).write()
 }
 

@@ -119,19 +119,25 @@ export class Ward {
 
 const text = ({ body }: ResourceVersion): string => new TextDecoder().decode(body)
 
-/** The lines of the files of an export, and the `Type/id` of its deletions. */
+/** The lines of the files of an export, and the `Type/id` of its deletions. Patients are there whenever something there refers to them. */
 export async function expectedOf(ward: Ward, { level, asked, transactionTime }: Job): Promise<Expected> {
   const lines: Record<string, string[]> = {}
   const deleted: string[] = []
-  for (const [name, version] of await ward.asOf(transactionTime)) {
+  const all = await ward.asOf(transactionTime)
+  for (const [name, version] of all) {
     if (asked.since !== undefined && version.lastUpdated <= asked.since) continue
     if (level === 'patient' && !(await isOfSomebody(ward, version))) continue
     if (!version.deleted) lines[version.type] = [...(lines[version.type] ?? []), text(version)]
     else if (asked.since !== undefined) deleted.push(name)
   }
-  for (const each of Object.values(lines)) each.sort()
+  const named = level === 'patient' ? Object.values(lines).flat().flatMap(referredIn) : []
+  const patients = named.flatMap((name) => all.get(name) ?? []).filter((patient) => !patient.deleted)
+  if (patients.length > 0) lines.Patient = [...(lines.Patient ?? []), ...patients.map(text)]
+  for (const [type, each] of Object.entries(lines)) lines[type] = [...new Set(each)].sort()
   return { lines, deleted: deleted.sort() }
 }
+
+const referredIn = (line: string): readonly string[] => [...line.matchAll(/"reference":"(Patient\/[^"]+)"/g)].map(([, name]) => name!)
 
 export type Expected = { readonly lines: Readonly<Record<string, readonly string[]>>; readonly deleted: readonly string[] }
 

@@ -1,0 +1,123 @@
+/**
+ * Where an export is about few patients, what of the store may be theirs is looked up instead of scanning it: first what the index has of them
+ * now, then whatever the store has written after the transaction time, for what left a patient since is in no index. What is so found is
+ * judged as of the transaction time, as everything is: it may be too much, never too little.
+ */
+import { DEVICE_PATIENT } from '../access/rules.ts'
+import type { HistoryPosition } from '../ports/resource-store.ts'
+import type { Plan, Position, Predicate } from '../search/plan.ts'
+import { passingBlobOf } from './job.ts'
+import { putKeys } from './met-keys.ts'
+import type { Range } from './range.ts'
+import type { SliceOf } from './slice.ts'
+
+/** Hits, or versions, of a page. */
+const PAGE = 1_000
+/** Keys held in memory. */
+const MOST = 200_000
+/** ms between two looks whether everything is there that the index was told. */
+const PAUSE = 250
+
+/** What was found, until it is put down with a checkpoint. */
+class Found {
+  readonly #of: SliceOf
+  #keys = new Set<string>()
+  #range: Range
+
+  constructor(of: SliceOf, range: Range) {
+    this.#of = of
+    this.#range = range
+  }
+
+  add(keys: Iterable<string>): void {
+    for (const key of keys) this.#keys.add(key)
+  }
+
+  get isFull(): boolean {
+    return this.#keys.size >= MOST
+  }
+
+  /** False where another writer left one since. */
+  async checkpoint(change: Partial<Range>): Promise<boolean> {
+    const { parts, job, keep } = this.#of
+    const met = [...this.#range.met]
+    if (this.#keys.size > 0) {
+      met.push(passingBlobOf(job.id, 'met', parts.newId()))
+      await putKeys(parts.blobs, met.at(-1)!, this.#keys)
+    }
+    const kept = await keep(this.#range, { ...change, met })
+    this.#range = kept ?? this.#range
+    this.#keys = new Set()
+    return kept !== undefined
+  }
+}
+
+type Cursor = { readonly at: number; readonly after?: Position }
+
+/** The patients themselves, and what the index has in their compartments. Whether there is more to do. */
+export async function lookInIndex(of: SliceOf, range: Range, [from, to]: readonly [number, number]): Promise<boolean> {
+  const { parts, selection, watch, until } = of
+  const patients = [...(selection.narrowed.patients ?? [])].slice(from, to)
+  const plans = plansOf(of, patients)
+  const found = new Found(of, range)
+  let { at, after }: Cursor = range.cursor === undefined ? { at: 0 } : JSON.parse(range.cursor)
+  if (range.cursor === undefined) found.add(patients)
+  while (at < plans.length) {
+    const { hits, more } = await parts.index.find({ ...plans[at]!, ...(after === undefined ? {} : { after }) })
+    found.add(hits.map(({ type, id }) => `${type}/${id}`))
+    ;[at, after] = more ? [at, hits.at(-1)?.position] : [at + 1, undefined]
+    if (!(await watch.isWanted())) return false
+    const isOver = parts.now() >= until
+    const cursor = JSON.stringify({ at, after })
+    if (at < plans.length && (isOver || found.isFull) && (!(await found.checkpoint({ cursor })) || isOver)) return true
+  }
+  return !(await found.checkpoint({ isDone: true }))
+}
+
+/** A Device is in no compartment: it says whose it is. */
+function plansOf({ job, selection: { types } }: SliceOf, patients: readonly string[]): readonly Plan[] {
+  const plan = (types: readonly string[], where: Predicate): readonly Plan[] =>
+    types.length === 0 ? [] : [{ tenant: job.tenant, types, where, access: 'everything', order: [], limit: PAGE, total: 'none' }]
+  const others = [...types].filter((type) => type !== 'Device' && type !== 'Patient')
+  return [
+    ...plan(others, { kind: 'compartment', oneOf: patients }),
+    ...plan(types.has('Device') ? ['Device'] : [], { kind: 'key', field: DEVICE_PATIENT, oneOf: patients }),
+  ]
+}
+
+/**
+ * Whatever was written after the transaction time, and what was deleted after `_since`. `from`: when the index had been asked; what was
+ * written until then is all read. Whether there is more to do.
+ */
+export async function lookInHistory(of: SliceOf, range: Range, from: number): Promise<boolean> {
+  const { parts, job, selection, watch, until } = of
+  if (!(await isAllThere(of, from))) return true
+  const { transactionTime, asked } = job
+  const since = Math.min(transactionTime, asked.since ?? transactionTime) + 1
+  const found = new Found(of, range)
+  let after: HistoryPosition | undefined = range.cursor === undefined ? undefined : JSON.parse(range.cursor)
+  for (;;) {
+    const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since }, after, PAGE)
+    const wanted = versions.filter(
+      ({ type, lastUpdated, deleted }) => selection.types.has(type) && (deleted || lastUpdated > transactionTime),
+    )
+    found.add(wanted.map(({ type, id }) => `${type}/${id}`))
+    after = positionOf(versions.at(-1)) ?? after
+    if (!(await watch.isWanted())) return false
+    if (!more) return !(await found.checkpoint({ isDone: true }))
+    const isOver = parts.now() >= until
+    if ((isOver || found.isFull) && (!(await found.checkpoint({ cursor: JSON.stringify(after) })) || isOver)) return true
+  }
+}
+
+const positionOf = (version: HistoryPosition | undefined): HistoryPosition | undefined =>
+  version && { lastUpdated: version.lastUpdated, type: version.type, id: version.id, versionId: version.versionId }
+
+/** Waits for it as long as the slice lasts. */
+async function isAllThere({ parts, job, watch, until }: SliceOf, from: number): Promise<boolean> {
+  for (;;) {
+    if (parts.now() > from && (await parts.resources.settled(job.tenant, from))) return true
+    if (parts.now() >= until || !(await watch.isWanted())) return false
+    await new Promise((resolve) => setTimeout(resolve, PAUSE))
+  }
+}

@@ -1,0 +1,126 @@
+/** Looks at a range (range.ts), slice by slice. Of keys: resolves them as of the transaction time, and writes what belongs to the export. */
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { versionsAsOf } from './as-of.ts'
+import { lookInHistory, lookInIndex } from './candidates.ts'
+import { FileWriter } from './file-writer.ts'
+import { sourceBlob } from './gather.ts'
+import { type Job, passingBlobOf, rangesOf } from './job.ts'
+import { linesOf } from './lines.ts'
+import { Met } from './met.ts'
+import { BUCKETS, type Buckets, keysIn, putKeys } from './met-keys.ts'
+import type { Range, Source } from './range.ts'
+import { keyNamed } from './resource-name.ts'
+import { selected, selectedAsReferred } from './selection.ts'
+import { type SliceOf, sliceOf } from './slice.ts'
+import type { ExportParts } from './steps.ts'
+import { addLines } from './write.ts'
+
+/** Versions read at once: a writer holds them. */
+const PAGE = 200
+/** ms: what is written is checkpointed at least so often. */
+const CHECKPOINT = 30_000
+
+/** Whether there is more to do. */
+export async function collectSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
+  const range = await parts.rows.read<Range>(rangesOf(job.id), name)
+  if (range === undefined || range.isDone) return false
+  const of = await sliceOf(parts, job, name)
+  switch (range.sought.kind) {
+    case 'index':
+      return lookInIndex(of, range, range.sought.patients)
+    case 'history':
+      return lookInHistory(of, range, range.sought.from)
+    default:
+      return new Collector(of, range, range.sought).collect()
+  }
+}
+
+type OfKeys = Extract<Range['sought'], { readonly buckets: Buckets }>
+
+class Collector {
+  readonly #of: SliceOf
+  readonly #sought: OfKeys
+  readonly #writer: FileWriter
+  readonly #met: Met
+  #range: Range
+
+  constructor(of: SliceOf, range: Range, sought: OfKeys) {
+    const { parts, job, selection } = of
+    this.#of = of
+    this.#range = range
+    this.#sought = sought
+    this.#writer = new FileWriter(parts, job, range.written)
+    this.#met = new Met(parts, selection, range.met)
+  }
+
+  async collect(): Promise<boolean> {
+    const { parts, watch, until } = this.#of
+    const keys = await this.#keys()
+    if (keys === undefined) return true
+    let nextCheckpoint = parts.now() + CHECKPOINT
+    while (this.#range.at < keys.length) {
+      const page = keys.slice(this.#range.at, this.#range.at + PAGE)
+      await this.#export(page)
+      const at = this.#range.at + page.length
+      // What is only referred to is no part of what the plan counted.
+      this.#range = { ...this.#range, at, ...(this.#sought.kind === 'candidates' ? { seen: at } : {}) }
+      if (!(await watch.isWanted())) return false
+      if (this.#range.at === keys.length) break
+      if (parts.now() >= until) return this.#checkpoint(false).then(() => true)
+      if (parts.now() < nextCheckpoint) continue
+      // Whoever was faster goes on.
+      if (!(await this.#checkpoint(false))) return true
+      nextCheckpoint = parts.now() + CHECKPOINT
+    }
+    return !(await this.#checkpoint(true))
+  }
+
+  async #export(names: readonly string[]): Promise<void> {
+    const { parts, job, selection } = this.#of
+    const found = await versionsAsOf(
+      parts.resources,
+      names.map((name) => keyNamed(job.tenant, name)),
+      job.transactionTime,
+    )
+    const versions = found.filter((version): version is ResourceVersion => version !== undefined)
+    const scanned = await selected(selection, versions)
+    const some = this.#sought.kind === 'candidates' ? scanned : await selectedAsReferred(selection, versions, scanned)
+    addLines(this.#writer, some, linesOf(job))
+    await this.#met.add(some)
+    await this.#writer.flush()
+  }
+
+  /** Put down at first, so that the next slice has them in the same order. undefined: another writer was faster. */
+  async #keys(): Promise<readonly string[] | undefined> {
+    const { parts, job, keep } = this.#of
+    const { blobs } = parts
+    if (this.#range.keys !== undefined) return keysIn(blobs, this.#range.keys, [0, BUCKETS])
+    const blob = passingBlobOf(job.id, 'met', parts.newId())
+    await putKeys(blobs, blob, await newKeys(parts, job, this.#range.round, this.#sought.buckets))
+    const kept = await keep(this.#range, { keys: blob })
+    if (kept === undefined) return undefined
+    this.#range = kept
+    return keysIn(blobs, blob, [0, BUCKETS])
+  }
+
+  /** False where another writer left one since. */
+  async #checkpoint(isDone: boolean): Promise<boolean> {
+    const met = await this.#met.checkpoint()
+    return this.#writer.checkpoint(async (written) => {
+      const kept = await this.#of.keep(this.#range, { isDone, written, met })
+      this.#range = kept ?? this.#range
+      return kept !== undefined
+    })
+  }
+}
+
+/** Each once, without those of the rounds before. */
+async function newKeys({ blobs }: ExportParts, job: Job, round: number, buckets: Buckets): Promise<ReadonlySet<string>> {
+  const blob = await blobs.get(sourceBlob(job, round))
+  if (blob === undefined) throw new Error('what writers of an export have met is not there')
+  const { met, before } = JSON.parse(new TextDecoder().decode(blob.bytes)) as Source
+  const keys = new Set<string>()
+  for (const each of met) for (const key of await keysIn(blobs, each, buckets)) keys.add(key)
+  for (const each of before) for (const key of await keysIn(blobs, each, buckets)) keys.delete(key)
+  return keys
+}

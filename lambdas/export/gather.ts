@@ -1,0 +1,78 @@
+/** Finds what is still to be looked for (range.ts), and makes its ranges. Repeated after a crash anywhere it comes to the same ranges. */
+import { blobsOf, type Job, passingBlobOf, rangesOf, segmentsOf } from './job.ts'
+import { BUCKETS } from './met-keys.ts'
+import { narrowedOf } from './narrowed.ts'
+import { newRange, type Range, ROUNDS, rangeName, type Sought, type Source } from './range.ts'
+import type { Segment } from './segment.ts'
+import type { ExportParts } from './steps.ts'
+
+/** Bytes of keys a range has, where there are so many; about 40 a key. */
+const SMALLEST = 1_000_000
+/** Patients whose data is looked for by one writer. */
+const PATIENTS = 100
+
+type Row = { readonly name: string; readonly value: Range }
+
+/** The names of ranges that are not done; none: all is exported. */
+export async function gather(parts: ExportParts, job: Job): Promise<readonly string[]> {
+  const { isLookedUp, patients } = await narrowedOf(parts, job)
+  const rows: Row[] = []
+  for await (const row of parts.rows.list<Range>(rangesOf(job.id))) rows.push(row)
+  for (let round: number = isLookedUp ? ROUNDS.index : ROUNDS.references; ; round++) {
+    const sought = await soughtIn(parts, job, round, rows, patients?.size ?? 0)
+    if (sought.length === 0 && round >= ROUNDS.references) return []
+    const open: string[] = []
+    for (const [i, each] of sought.entries())
+      if (!(await isDone(parts, job, rangeName(round, i), newRange(round, each), rows))) open.push(rangeName(round, i))
+    if (open.length > 0) return open
+  }
+}
+
+/** Makes it where it is missing. */
+async function isDone({ rows }: ExportParts, job: Job, name: string, range: Range, known: readonly Row[]): Promise<boolean> {
+  const row = known.find((each) => each.name === name)
+  if (row !== undefined) return row.value.isDone
+  await rows.change<Range>(rangesOf(job.id), name, (before) => before ?? range)
+  return false
+}
+
+async function soughtIn(parts: ExportParts, job: Job, round: number, rows: readonly Row[], patients: number): Promise<readonly Sought[]> {
+  if (round === ROUNDS.index) return cut(patients, Math.ceil(patients / PATIENTS)).map((each) => ({ kind: 'index', patients: each }))
+  if (round === ROUNDS.history) return [{ kind: 'history', from: parts.now() }]
+  const source = await sourceOf(parts, job, round, rows)
+  const bytes = await bytesOf(parts, job, source.met)
+  if (bytes === 0) return []
+  const blob = sourceBlob(job, round)
+  await parts.blobs.put(blob, { bytes: new TextEncoder().encode(JSON.stringify(source)), contentType: 'application/json' })
+  const kind = round === ROUNDS.candidates ? 'candidates' : 'references'
+  return cut(BUCKETS, countOf(bytes)).map((buckets) => ({ kind, buckets }))
+}
+
+export const sourceBlob = ({ id }: Pick<Job, 'id'>, round: number): string => passingBlobOf(id, 'met', `round-${round}`)
+
+/** A power of two, so that all are of as many buckets. */
+const countOf = (bytes: number): number => Math.min(BUCKETS, 2 ** Math.floor(Math.log2(Math.max(1, bytes / SMALLEST))))
+
+const cut = (total: number, parts: number): readonly (readonly [number, number])[] =>
+  Array.from({ length: parts }, (_, i) => [Math.floor((i * total) / parts), Math.floor(((i + 1) * total) / parts)] as const)
+
+/** Candidates are what the index and the history told. References are of what was written just before, and are looked at once in all rounds. */
+async function sourceOf({ rows }: ExportParts, { id, plan }: Job, round: number, ranges: readonly Row[]): Promise<Source> {
+  const metIn = (is: (range: Range) => boolean): readonly string[] => ranges.flatMap(({ value }) => (is(value) ? value.met : []))
+  if (round === ROUNDS.candidates) return { met: metIn((range) => range.round < round), before: [] }
+  const before = ranges.flatMap(({ value: { sought, keys, round: of } }) =>
+    sought.kind === 'references' && of < round ? (keys ?? []) : [],
+  )
+  const met = [...metIn((range) => range.round === round - 1)]
+  if (round === ROUNDS.references)
+    for await (const { name, value } of rows.list<Segment>(segmentsOf(id))) if (name.startsWith(`${plan}-`)) met.push(...value.met)
+  return { met, before }
+}
+
+async function bytesOf({ blobs }: ExportParts, { id }: Job, keys: readonly string[]): Promise<number> {
+  if (keys.length === 0) return 0
+  const wanted = new Set(keys)
+  let bytes = 0
+  for await (const { key, size } of blobs.list(`${blobsOf(id)}met/`)) if (wanted.has(key)) bytes += size
+  return bytes
+}

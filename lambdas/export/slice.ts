@@ -1,0 +1,32 @@
+/** What one slice of a range has at hand. */
+import { type Job, rangesOf } from './job.ts'
+import type { Range } from './range.ts'
+import type { Selection } from './selection.ts'
+import { selectionOf } from './selection-of.ts'
+import type { ExportParts } from './steps.ts'
+import { Watch } from './watch.ts'
+
+export type SliceOf = {
+  readonly parts: ExportParts
+  readonly job: Job
+  readonly selection: Selection
+  readonly watch: Watch
+  /** By then it leaves the rest to the next slice. */
+  readonly until: number
+  /** A checkpoint: the range as it is then; undefined where another writer left one since, and what this one did is forgotten. */
+  readonly keep: (before: Range, change: Partial<Range>) => Promise<Range | undefined>
+}
+
+export const sliceOf = async (parts: ExportParts, job: Job, name: string): Promise<SliceOf> => ({
+  ...{ parts, job, watch: new Watch(parts, job), until: parts.now() + parts.budget },
+  selection: await selectionOf(parts, job),
+  async keep(before, change) {
+    const next = { ...before, ...change, revision: before.revision + 1 }
+    let isKept = false
+    await parts.rows.change<Range>(rangesOf(job.id), name, (row) => {
+      isKept = row?.revision === before.revision
+      return isKept ? next : row
+    })
+    return isKept ? next : undefined
+  },
+})

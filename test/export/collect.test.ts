@@ -1,0 +1,90 @@
+/** What is found beyond a scan: what exported resources refer to, and the data of few patients by the index and the history. */
+import { describe, expect, it } from '@jest/globals'
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import type { ExportParts } from '../../lambdas/export/steps.ts'
+import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, ref } from '../fixtures/resources.ts'
+import { at } from '../fixtures/versions.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { expectedOf, RacingWorld } from './racing.ts'
+
+const isFull = process.env.FHIR_TEST_FULL === '1'
+
+/** All lines of a job, of deletions what was deleted. */
+async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string[]> {
+  await kickOff(parts, job)
+  await run(parts, job)
+  const done = await jobNow(parts, job.id)
+  expect(done.state).toBe('complete')
+  const { deleted = [], error: _, ...files } = await linesOfFiles(parts.blobs, done)
+  const gone = deleted.flatMap((line) => JSON.parse(line).entry.map((entry: { request: { url: string } }) => entry.request.url))
+  return [...gone, ...Object.values(files).flat()].sort()
+}
+
+/** Looks data up, or scans for it, whatever is cheaper. */
+const decided = (parts: ExportParts, isLookedUp: boolean): ExportParts => ({
+  ...parts,
+  resources: {
+    ...parts.resources,
+    extent: async (request, every) => ({
+      ...(await parts.resources.extent(request, every)),
+      ...(request.type === 'Patient' ? { entries: isLookedUp ? 1_000_000 : 0 } : {}),
+    }),
+  },
+})
+
+const MANY = isFull ? 100_000 : 10_000
+
+describe('What many refer to', () => {
+  it(`stands once in the files, and is read once: one Organization of ${MANY} resources`, async () => {
+    const world = await ExportWorld.open({ isIndexed: false })
+    const group = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/1') }] }
+    const chain = ['1', '2', '3'].map((id) => ({ resourceType: 'Organization', id, partOf: ref(`Organization/${Number(id) + 1}`) }))
+    await world.save(1, group, patient('1'), ...chain)
+    for (let first = 0; first < MANY; first += 5_000)
+      await world.save(
+        2,
+        ...Array.from({ length: 5_000 }, (_, i) =>
+          observation(`${first + i}`, { subject: 'Patient/1', performer: [ref('Organization/1')] }),
+        ),
+      )
+    const read: string[] = []
+    const rows = new MemoryKeptRows()
+    const parts = partsOf(
+      { rows, blobs: world.blobs, index: world.index, resources: world.counted((type, id) => read.push(`${type}/${id}`)) },
+      { additionalResources: DEFAULT_ADDITIONAL_RESOURCES },
+    )
+    const lines = await exportedBy(parts, jobOf(3, { group: 'g' }))
+    expect(lines.length).toBe(MANY + 1 + 3)
+    expect(lines.filter((line) => line.includes('"resourceType":"Organization"')).length).toBe(3)
+    expect(read).toEqual(['Group/g', 'Organization/1', 'Organization/2', 'Organization/3', 'Organization/4'])
+  })
+})
+
+const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']>])[] = [
+  ['everything', () => ({})],
+  ['Observations alone', () => ({ types: ['Observation', 'Organization'] })],
+  ['what is newer', (since) => ({ since })],
+  ['what is older', (until) => ({ until })],
+  ['final Observations', () => ({ filters: [{ type: 'Observation', query: 'status=final' }] })],
+  ['one member', () => ({ patients: ['Patient/1'] })],
+]
+
+describe.each(Array.from({ length: isFull ? 50 : 2 }, (_, i) => i + 1))('While others write (seed %i)', (seed) => {
+  it.each(ASKED)('a Group is exported as it was, looked up and scanned alike: %s', async (_, asked) => {
+    const racing = new RacingWorld(await ExportWorld.open(), seed)
+    await racing.fill(12, 60)
+    const since = at(racing.now())
+    for (let i = 0; i < 40; i++) await racing.write(12)
+    const job = jobOf(racing.now(), { group: 'g', asked: asked(since) })
+    const parts = racing.parts(12)
+    const scanned = await exportedBy(decided(parts, false), { ...job, id: 'scanned' })
+    const lookedUp = await exportedBy(decided(parts, true), { ...job, id: 'looked-up' })
+    const expected = expectedOf(racing.log, job)
+    expect(scanned).toEqual(expected)
+    expect(lookedUp).toEqual(expected)
+    expect(expected.length).toBeGreaterThan(0)
+  })
+})

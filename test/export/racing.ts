@@ -1,0 +1,238 @@
+/** A store that others write into while it is exported, and what must stand in the files: told by loops over everything that was written. */
+import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-resources.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import type { ExportParts } from '../../lambdas/export/steps.ts'
+import type { ExportWorld } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, ref, type Tree } from '../fixtures/resources.ts'
+import { at } from '../fixtures/versions.ts'
+import { partsOf } from './exported.ts'
+
+type Written = { readonly when: number; readonly tree?: Tree }
+
+/** Seconds between two instants of the clock. */
+const TICK = 0.001
+
+export class RacingWorld {
+  readonly world: ExportWorld
+  readonly log = new Map<string, Written[]>()
+  readonly #random: () => number
+  #clock = 0
+  #number = 0
+
+  constructor(world: ExportWorld, seed: number) {
+    this.world = world
+    this.#random = randomOf(seed)
+  }
+
+  /** Seconds; it rises whenever it is asked. */
+  now(): number {
+    this.#clock = Math.round((this.#clock + TICK) * 1_000) / 1_000
+    return this.#clock
+  }
+
+  /** Patients, and what is about them and around them. */
+  async fill(patients: number, others: number): Promise<void> {
+    const names = Array.from({ length: patients }, (_, i) => `${i}`)
+    await this.#save(...names.map((id) => this.#patient(id)))
+    await this.#save(this.group('g', [0, 1, 2]), ...['0', '1', '2'].flatMap((id) => this.#around(id)))
+    for (let i = 0; i < others; i++) await this.write(patients)
+  }
+
+  group(id: string, members: readonly number[]): Tree {
+    return { resourceType: 'Group', id, type: 'person', actual: true, member: members.map((each) => ({ entity: ref(`Patient/${each}`) })) }
+  }
+
+  /** Something, of one patient or another. */
+  async write(patients: number): Promise<void> {
+    const id = `${this.#below(30)}`
+    const kind = this.#below(8)
+    if (kind === 0) return this.#remove(`Observation/${id}`)
+    if (kind === 1) return this.#save(this.#patient(`${this.#below(patients)}`))
+    if (kind === 2) return this.#save(this.#device(id, patients))
+    if (kind === 3) return this.#save(...this.#around(`${this.#below(3)}`))
+    if (kind === 4) return this.#save(this.#encounter(id, patients), this.#observation(`${this.#below(30)}`, patients))
+    if (kind === 5 && this.#below(4) === 0) return this.#remove(`Patient/${this.#below(patients)}`)
+    if (kind === 6 && this.#below(6) === 0) return this.#save(this.group('g', [0, 1, this.#below(patients)]))
+    return this.#save(this.#observation(id, patients))
+  }
+
+  /** With writes around whatever a step asks of the store and of the index. */
+  parts(patients: number, more: Partial<ExportParts> = {}): ExportParts {
+    const { world } = this
+    let last: Promise<void> = Promise.resolve()
+    const race = (): Promise<void> => {
+      last = last.then(async () => {
+        for (let times = this.#below(2); times > 0; times--) await this.write(patients)
+      })
+      return last
+    }
+    const raced =
+      <Asked extends readonly unknown[], Answer>(ask: (...asked: Asked) => Promise<Answer>) =>
+      async (...asked: Asked): Promise<Answer> => {
+        await race()
+        const answer = await ask(...asked)
+        await race()
+        return answer
+      }
+    const { store, index } = world
+    return partsOf(
+      {
+        rows: new MemoryKeptRows(),
+        blobs: world.blobs,
+        index: { find: raced((plan) => index.find(plan)), distinct: raced((...asked) => index.distinct(...asked)) },
+        resources: {
+          current: raced((keys) => store.current(keys)),
+          versions: raced((keys) => store.versions(keys)),
+          history: raced((...asked) => store.history(...asked)),
+          extent: raced((...asked) => store.extent(...asked)),
+          settled: raced((...asked) => store.settled(...asked)),
+          async *scan(request) {
+            await race()
+            for await (const page of store.scan(request)) {
+              await race()
+              yield page
+            }
+          },
+        },
+      },
+      {
+        now: () => at(this.now()),
+        budget: 20,
+        groupTypes: ['Patient', 'Observation', 'Encounter', 'Device'],
+        additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
+        report(error) {
+          throw error
+        },
+        ...more,
+      },
+    )
+  }
+
+  #around(id: string): readonly Tree[] {
+    const partOf = { partOf: ref(`Organization/${(Number(id) + 1) % 3}`) }
+    return [
+      { resourceType: 'Organization', id, ...partOf, alias: [this.#mark()] },
+      { resourceType: 'Practitioner', id, name: [{ family: this.#mark() }] },
+    ]
+  }
+
+  readonly #patient = (id: string): Tree =>
+    patient(id, { family: this.#mark(), ...(this.#below(3) === 0 ? { managingOrganization: ref(`Organization/${this.#below(3)}`) } : {}) })
+
+  readonly #observation = (id: string, patients: number): Tree => {
+    const performer = [ref(this.#below(5) === 0 ? `Patient/${this.#below(patients)}` : `Practitioner/${this.#below(4)}`)]
+    const focus = this.#below(5) === 0 ? { focus: [ref(`Patient/${this.#below(patients)}`)] } : {}
+    const status = this.#below(2) === 0 ? 'final' : 'amended'
+    return observation(id, { subject: `Patient/${this.#below(patients)}`, code: { text: this.#mark() }, performer, status, ...focus })
+  }
+
+  readonly #encounter = (id: string, patients: number): Tree => ({
+    ...{
+      resourceType: 'Encounter',
+      id,
+      status: 'finished',
+      class: { code: this.#mark() },
+      subject: ref(`Patient/${this.#below(patients)}`),
+    },
+    serviceProvider: ref(`Organization/${this.#below(3)}`),
+  })
+
+  readonly #device = (id: string, patients: number): Tree => ({
+    ...{ resourceType: 'Device', id, lotNumber: this.#mark(), patient: ref(`Patient/${this.#below(patients)}`) },
+  })
+
+  /** No two versions are alike. */
+  #mark(): string {
+    return `${++this.#number}`
+  }
+
+  async #save(...trees: readonly Tree[]): Promise<void> {
+    const when = this.now()
+    await this.world.save(when, ...trees)
+    for (const tree of trees) this.#note(`${tree.resourceType}/${tree.id}`, { when, tree })
+  }
+
+  async #remove(name: string): Promise<void> {
+    const head = this.log.get(name)?.at(-1)
+    if (head?.tree === undefined) return
+    const when = this.now()
+    await this.world.remove(when, name)
+    this.#note(name, { when })
+  }
+
+  #note(name: string, written: Written): void {
+    this.log.set(name, [...(this.log.get(name) ?? []), written])
+  }
+
+  #below(count: number): number {
+    return Math.floor(this.#random() * count)
+  }
+}
+
+/** The lines that must stand in the files of a job of a Group, each once: `Type/id` of what was deleted, the JSON of everything else. */
+export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: Pick<Job, 'asked' | 'transactionTime'>): readonly string[] {
+  const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => at(when) <= instant)
+  const membersAt = (instant: number): readonly string[] =>
+    (asOf('Group/g', instant)?.tree.member ?? []).map((each: Tree) => each.entity.reference)
+  const members = membersAt(transactionTime).filter((name) => asked.patients.length === 0 || asked.patients.includes(name))
+  const before = asked.since === undefined ? members : membersAt(asked.since)
+  const added = members.filter((name) => !before.includes(name))
+  const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = asked
+  const isOfType = (type: string): boolean => asked.types?.includes(type) ?? true
+  const isInTime = (when: number, own: readonly string[]): boolean =>
+    (at(when) > since || own.some((name) => added.includes(name))) && at(when) < until
+  const passes = (tree: Tree): boolean => {
+    const own = asked.filters.filter(({ type }) => type === tree.resourceType)
+    return own.length === 0 || own.some(({ query }) => query === `status=${tree.status}`)
+  }
+  const lines = new Map<string, string>()
+  const deleted: string[] = []
+  const queue: Tree[] = []
+  const take = (name: string, tree: Tree): void => {
+    if (lines.has(name)) return
+    lines.set(name, JSON.stringify(tree))
+    queue.push(tree)
+  }
+  for (const name of log.keys()) {
+    const version = asOf(name, transactionTime)
+    const type = name.split('/')[0]!
+    if (version === undefined || !['Patient', 'Observation', 'Encounter', 'Device'].includes(type) || !isOfType(type)) continue
+    const tree = version.tree ?? log.get(name)![log.get(name)!.indexOf(version) - 1]!.tree
+    const own = ownersOf(tree)
+    if (!own.some((each) => members.includes(each))) continue
+    if (version.tree === undefined) {
+      if (asked.since !== undefined && at(version.when) > since && at(version.when) < until) deleted.push(name)
+    } else if (isInTime(version.when, own) && passes(tree)) take(name, tree)
+  }
+  for (let tree = queue.shift(); tree !== undefined; tree = queue.shift())
+    for (const name of referencesIn(tree)) {
+      const version = asOf(name, transactionTime)
+      const type = name.split('/')[0]!
+      if (version?.tree === undefined || !['Patient', 'Organization', 'Practitioner'].includes(type)) continue
+      if (type === 'Patient' || (isOfType(type) && isInTime(version.when, []) && passes(version.tree))) take(name, version.tree)
+    }
+  return [...deleted, ...lines.values()].sort()
+}
+
+/** Whose it is. */
+const ownersOf = (tree: Tree): readonly string[] =>
+  tree.resourceType === 'Patient'
+    ? [`Patient/${tree.id}`]
+    : [tree.subject, tree.patient, ...(tree.performer ?? [])].flatMap((each) =>
+        each?.reference.startsWith('Patient/') ? [each.reference] : [],
+      )
+
+const referencesIn = (tree: Tree): readonly string[] =>
+  typeof tree !== 'object' || tree === null
+    ? []
+    : Object.entries(tree).flatMap(([name, value]) => (name === 'reference' ? [value as string] : referencesIn(value)))
+
+/** https://en.wikipedia.org/wiki/Linear_congruential_generator */
+function randomOf(seed: number): () => number {
+  let state = seed * 7_919 + 1
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+}
