@@ -112,7 +112,7 @@ async function run(options: Options): Promise<void> {
     if (exported.errors.length > 0) process.exitCode = CODES.errors
   } catch (error) {
     process.exitCode = ending.signal.aborted ? CODES.interrupted : codeOf(error)
-    const left = options.keep ? 'the next run goes on with it' : 'the job is taken back'
+    const left = options.keep ? 'the next run goes on' : 'nothing is left of it'
     warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : told(error, why))
   }
 }

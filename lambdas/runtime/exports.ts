@@ -1,6 +1,7 @@
 /** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { SqliteKeptRows } from '../adapters/sqlite-rows/kept-rows.ts'
+import { type Links, signedLinks } from '../export/links.ts'
 import { removeExpired, resumeJobs } from '../export/sweep.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import type { ExportPorts } from '../interactions/export-ports.ts'
@@ -17,12 +18,15 @@ export type ExportsParts = {
   /** Of a file of the data folder. */
   readonly path: (name: string) => string
   readonly stores: Pick<Stores, 'store' | 'searcher' | 'definitions'>
+  /** A secret of the server. */
+  readonly key: Uint8Array
   readonly clock: { readonly now: () => number; readonly maySweep: () => boolean }
   readonly report: (error: unknown) => void
 }
 
 export type Exports = {
-  readonly exports: Omit<ExportPorts, 'urls'> & { readonly blobs: BlobStore }
+  readonly exports: ExportPorts & { readonly blobs: BlobStore }
+  readonly links: Links
   /** A request came: what is exported gives it room. */
   readonly giveWay: () => void
   readonly close: () => Promise<void>
@@ -33,7 +37,7 @@ const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
 const HOUR = 60 * 60 * 1000
 
 /** Unfinished jobs of a process that ended go on. Where it fails, nothing stays open. */
-export async function openExports({ config, baseUrl, path, stores, clock, report }: ExportsParts): Promise<Exports> {
+export async function openExports({ config, baseUrl, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = await additionalResourcesOf(config.exportAdditionalResources)
   await using opened = new AsyncDisposableStack()
@@ -69,8 +73,10 @@ export async function openExports({ config, baseUrl, path, stores, clock, report
   opened.defer(() => sweeping)
   opened.defer(() => clearInterval(hourly))
   const all = opened.move()
+  const links = signedLinks(key, baseUrl)
   return {
-    exports: { rows, blobs, workflow: exporter, report },
+    exports: { rows, blobs, workflow: exporter, urls: links, report },
+    links,
     giveWay: () => void Atomics.add(requests, 0, 1),
     close: () => all.disposeAsync(),
   }

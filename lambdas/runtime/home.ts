@@ -5,6 +5,8 @@ import type { AuthPorts } from '../auth/endpoint.ts'
 import type { Site } from '../http/exchange.ts'
 import { performer } from '../http/perform.ts'
 import { authorizingSteps } from '../http/pipelines/authorizing.ts'
+import { downloadingSteps } from '../http/pipelines/downloading.ts'
+import { exportingSteps } from '../http/pipelines/exporting.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
@@ -16,6 +18,10 @@ import { Readings } from '../indexing/reading-now.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
+import { startExport } from '../interactions/export.ts'
+import { cancelExport } from '../interactions/export-cancel.ts'
+import { exportFile } from '../interactions/export-file.ts'
+import { exportStatus } from '../interactions/export-status.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { reindexStatus, startReindex } from '../interactions/reindex.ts'
@@ -28,6 +34,7 @@ import type { Seal } from '../ports/seal.ts'
 import type { Authorization } from './authorization.ts'
 import type { Config } from './config.ts'
 import { decidable } from './decidable.ts'
+import { type Exports, openExports } from './exports.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { patientFinder } from './patient-finder.ts'
 import { readingOf } from './reading-of.ts'
@@ -69,7 +76,9 @@ export async function openHome(parts: HomeParts): Promise<Home> {
   opened.defer(stores.close)
   clock.compareWith(stores.store.newest())
   if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
-  const home = homeOn(stores, parts)
+  const exports = await openExports({ ...parts, path: data.path, stores, key: await data.key(), report: (error) => report(error, '') })
+  opened.defer(exports.close)
+  const home = homeOn(stores, { ...parts, exports })
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
@@ -84,9 +93,16 @@ async function warnOfHidden(known: KnownTenants, warn: HomeParts['warn']): Promi
 
 const SHOWN = 3
 
+const exportInteractions = (ports: Ports & Pick<Exports, 'exports' | 'links'>) => ({
+  export: startExport(ports),
+  'export-status': exportStatus(ports),
+  'export-cancel': cancelExport(ports),
+  'export-file': exportFile(ports),
+})
+
 /** On stores that are open. */
-export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'>): Omit<Home, 'close'> {
-  const { config, authorization, baseUrl, report, clock, audit, seal, blobs } = parts
+export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & { readonly exports: Exports }): Omit<Home, 'close'> {
+  const { config, authorization, baseUrl, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
   const reading = readingOf(config, baseUrl)
   const readings = new Readings(reading, 'searches')
@@ -112,12 +128,16 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'>): Omit<Hom
   const readingFor = (tenant: string) => readings.of(definitions.now(), tenant)
   const serve = serveOf(
     ports,
+    exports,
     endpoints,
     { audit, clock, authenticator, report, maxBody: config.maxBodyBytes, origins, loopbackOnly, tokens },
     { baseUrl, reading: readingFor },
   )
   return {
-    serve: (http, requestId) => definitions.whenKnown(() => serve(http, requestId)),
+    serve(http, requestId) {
+      exports.giveWay()
+      return definitions.whenKnown(() => serve(http, requestId))
+    },
     refuse: serve,
     isDecidable: decidable(readingFor),
     patients: patientFinder({ ports, knownTenants: stores.store, baseUrl, reading: readingFor }),
@@ -155,14 +175,16 @@ function writerOf({ store, searcher, expressions }: Stores, { referentialIntegri
     : writer
 }
 
-function serveOf(ports: Ports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
-  const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts) }
+function serveOf(ports: Ports, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
+  const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
+  const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...exporting }
   const entries = entryInteractions(ports)
   const interactions = {
     ...entries,
     bundle: bundle(ports, performer(entries, steps, parts.report)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
+    ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })
 }

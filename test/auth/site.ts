@@ -16,6 +16,7 @@ import type { Serve } from '../../lambdas/http/server.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
 import type { Seal } from '../../lambdas/ports/seal.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
+import { openExports } from '../../lambdas/runtime/exports.ts'
 import { type Home, type HomeParts, homeOn } from '../../lambdas/runtime/home.ts'
 import { readingOf } from '../../lambdas/runtime/reading-of.ts'
 import { openStores, type Stores } from '../../lambdas/runtime/stores.ts'
@@ -131,14 +132,16 @@ export async function openSite({
     seal: seal ?? new AesSeal(randomBytes(32)),
     blobs: new FilesystemBlobStore(data.path('blobs')),
   }
-  const home = homeOn(around(stores), parts)
-  const loading = homeOn(stores, { ...parts, config: { ...config, referentialIntegrity: false } })
+  const exports = await openExports({ ...parts, path: data.path, stores, key: randomBytes(32) })
+  const home = homeOn(around(stores), { ...parts, exports })
+  const loading = homeOn(stores, { ...parts, exports, config: { ...config, referentialIntegrity: false } })
   return {
     ask: asking(home.serve, tokenOf),
     load: asking(loading.serve, tokenOf),
     patients: home.patients,
     audited,
     async close() {
+      await exports.close()
       await stores.close()
       data.unlock()
       await rm(folder, { recursive: true, force: true })

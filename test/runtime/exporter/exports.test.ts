@@ -29,7 +29,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   const writes = ids.map((id) => writeOf(patientOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
   for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
   const { exports, close } = await openExports({
-    ...{ config: readConfig(settings), baseUrl: READING.baseUrl, path, stores, clock, report },
+    ...{ config: readConfig(settings), baseUrl: READING.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
   })
   const closeAll = async (): Promise<void> => {
     await close()
