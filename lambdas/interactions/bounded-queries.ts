@@ -53,6 +53,10 @@ export class BoundedQueries implements BlobStore {
     return this.#blobs.openParts(key, contentType, id)
   }
 
+  abortParts(prefix: string): Promise<void> {
+    return this.#blobs.abortParts(prefix)
+  }
+
   async #learn(): Promise<void> {
     const found: { readonly key: string; readonly size: number; readonly written: number }[] = []
     for await (const info of this.#blobs.list(QUERIES)) found.push(info)

@@ -29,4 +29,6 @@ export interface BlobStore {
   remove(key: string): Promise<void>
   list(prefix: string): AsyncIterable<BlobInfo>
   openParts(key: string, contentType: string, id?: string): Promise<BlobParts>
+  /** Aborts all parts of unfinished objects whose key begins so, whoever opened them; finished objects stay. Idempotent. */
+  abortParts(prefix: string): Promise<void>
 }

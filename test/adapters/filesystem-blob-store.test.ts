@@ -1,11 +1,15 @@
 /** The blob store of the embedded home: the contract, and what only a folder can go through. */
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { replaceDurably } from '../../lambdas/adapters/filesystem/durable-file.ts'
 import { blobStoreContract } from '../contracts/blob-store.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
 
 const root = newFolder()
 
@@ -55,14 +59,121 @@ describe('A folder of blobs', () => {
     await writing
   })
 
-  it('leaves nothing of parts that are complete or aborted', async () => {
+  it('leaves nothing of parts that were aborted, or left out, or whose object is removed or replaced', async () => {
     const folder = join(root, 'parts')
     const store = new FilesystemBlobStore(folder)
+    const left = () =>
+      readdirSync(join(folder, 'parts'), { recursive: true, encoding: 'utf8' })
+        .map((path) => path.replace(/^[0-9a-f-]{36}/, ''))
+        .sort()
     const [done, undone] = [await store.openParts('a', 'text/plain'), await store.openParts('b', 'text/plain')]
-    await done.complete([{ n: 1, tag: await done.writePart(1, bytes) }])
+    await done.writePart(1, bytes)
+    await done.complete([{ n: 2, tag: await done.writePart(2, bytes) }])
     await undone.writePart(1, bytes)
     await undone.abort()
-    expect(readdirSync(join(folder, 'parts'))).toEqual([])
+    expect(left()).toEqual(['', '/2', '/of'])
+    await done.abort()
+    await store.abortParts('')
+    expect(left()).toEqual(['', '/2', '/of'])
+    await store.put('a', { bytes, contentType: 'text/plain' })
+    expect(left()).toEqual([])
+  })
+
+  it('copies no part when they are complete, and reads no others than it needs', async () => {
+    const folder = join(root, 'large')
+    const store = new FilesystemBlobStore(folder)
+    const parts = await store.openParts('a', 'text/plain')
+    const part = Buffer.alloc(5 * 1024 * 1024, 'part')
+    const tags: { readonly n: number; readonly tag: string }[] = []
+    for (let n = 1; n <= 4; n++) tags.push({ n, tag: await parts.writePart(n, part) })
+    const inodes = () => [1, 2, 3, 4].map((n) => statSync(join(folder, 'parts', parts.id, `${n}`)).ino)
+    const before = inodes()
+    await parts.complete(tags)
+    const [object] = readdirSync(join(folder, 'objects'))
+    expect([statSync(join(folder, 'objects', object!)).size < 300, inodes()]).toEqual([true, before])
+    for (const n of [1, 2, 4]) rmSync(join(folder, 'parts', parts.id, `${n}`))
+    const [from, to] = [part.length * 2 + 1_000, part.length * 2 + 1_049_576]
+    expect(part.subarray(1_000, 1_049_576).equals((await store.get('a', [from, to]))!.bytes)).toBe(true)
+    await expect(store.get('a', [0, 1])).rejects.toMatchObject({ fault: 'store-damaged', message: expect.stringContaining(object!) })
+    truncateSync(join(folder, 'parts', parts.id, '3'), 1_000_000)
+    const shorter = { fault: 'store-damaged', message: `${join(folder, 'parts', parts.id, '3')} is damaged: it is shorter than it was` }
+    await expect(store.get('a', [from, to])).rejects.toMatchObject(shorter)
+    await store.remove('a')
+    expect([readdirSync(join(folder, 'objects')), readdirSync(join(folder, 'parts'))]).toEqual([[], []])
+  })
+
+  it('opens objects of a server before this one', async () => {
+    const folder = join(root, 'old')
+    mkdirSync(join(folder, 'objects'), { recursive: true })
+    const name = createHash('sha256').update('a/b').digest('hex')
+    writeFileSync(join(folder, 'objects', name), '{"key":"a/b","contentType":"text/plain"}\ncontent\n')
+    const store = new FilesystemBlobStore(folder)
+    expect([`${(await store.get('a/b'))!.bytes}`, `${(await store.get('a/b', [3, 100]))!.bytes}`]).toEqual(['content\n', 'tent\n'])
+    await store.remove('a/b')
+    expect(readdirSync(join(folder, 'objects'))).toEqual([])
+  })
+
+  it('is completed by who comes after a process that ended half-way, also by two at once', async () => {
+    const folder = join(root, 'half')
+    const store = new FilesystemBlobStore(folder)
+    const parts = await store.openParts('a', 'text/plain')
+    const tags = [{ n: 1, tag: await parts.writePart(1, bytes) }]
+    renameSync(join(folder, 'parts', parts.id, 'begun'), join(folder, 'parts', parts.id, 'completing'))
+    const others = [await store.openParts('a', 'text/plain', parts.id), await store.openParts('a', 'text/plain', parts.id)]
+    await Promise.allSettled(others.map((other) => other.complete(tags)))
+    expect((await store.get('a'))?.bytes).toEqual(Buffer.from(bytes))
+    expect(readdirSync(join(folder, 'parts', parts.id)).sort()).toEqual(['1', 'of'])
+  })
+
+  it('keeps the parts of an object whose process ended before it said that they are complete, and takes parts of none away', async () => {
+    const folder = join(root, 'ended')
+    const store = new FilesystemBlobStore(folder)
+    const made = async (key: string) => {
+      const parts = await store.openParts(key, 'text/plain')
+      await parts.complete([{ n: 1, tag: await parts.writePart(1, bytes) }])
+      return join(folder, 'parts', parts.id)
+    }
+    const [said, renamed, orphan] = [await made('job/a'), await made('job/b'), await made('job/c')]
+    writeFileSync(join(said, 'completing'), '')
+    renameSync(renamed, `${renamed}.gone`)
+    const object = join(folder, 'objects', createHash('sha256').update('job/c').digest('hex'))
+    rmSync(object)
+    const half = await store.openParts('job/d', 'text/plain')
+    renameSync(join(folder, 'parts', half.id), join(folder, 'parts', `${half.id}.gone`))
+    await store.abortParts('job/')
+    for (const key of ['job/a', 'job/b']) expect((await store.get(key))?.bytes).toEqual(Buffer.from(bytes))
+    expect(readdirSync(join(folder, 'parts')).sort()).toEqual([said, renamed].map((path) => basename(path)).sort())
+    expect([readdirSync(said).sort(), existsSync(orphan)]).toEqual([['1', 'of'], false])
+  })
+
+  it('sweeps what a process that ended left half written, once that is a day old', async () => {
+    const folder = join(root, 'swept')
+    const store = new FilesystemBlobStore(folder)
+    await store.put('a', { bytes, contentType: 'text/plain' })
+    const [young, old, empty] = [
+      'objects/0.1.unfinished',
+      'objects/0.2.unfinished',
+      `parts/${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}`,
+    ]
+    for (const path of [young, old]) writeFileSync(join(folder, path), 'half')
+    mkdirSync(join(folder, empty), { recursive: true })
+    const before = new Date(Date.now() - 25 * 60 * 60 * 1000)
+    for (const path of [old, empty]) utimesSync(join(folder, path), before, before)
+    await store.abortParts('exports/1/')
+    expect([young, old, empty].map((path) => existsSync(join(folder, path)))).toEqual([true, false, false])
+    expect((await store.get('a'))?.bytes).toEqual(Buffer.from(bytes))
+  })
+
+  itNeeding('ulimit', works('sh', '-c', 'ulimit -S -f 1000'))('on a full disk refuses, and has nothing of what did not fit', async () => {
+    const folder = join(root, 'full')
+    const program = fileURLToPath(new URL('../fixtures/crash/blobs-until-full.ts', import.meta.url))
+    const limited = ['-c', 'ulimit -S -f 1000; exec "$@"', 'sh', process.execPath, program, folder]
+    const { stdout } = spawnSync('sh', limited, { encoding: 'utf8' })
+    expect(JSON.parse(stdout)).toEqual(['EFBIG', 'EFBIG', 'EFBIG'])
+    const left = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => path.replace(/[0-9a-f-]{36,}/, '*'))
+    expect(left.sort()).toEqual(['objects', 'objects/*', 'parts', 'parts/*', 'parts/*/begun', 'parts/*/of'])
+    const store = new FilesystemBlobStore(folder)
+    expect((await store.get('a'))?.bytes).toEqual(Buffer.from('small'))
   })
 
   it('continues only parts by their ids', async () => {

@@ -1,6 +1,6 @@
 /** The power goes before each call that changes or flushes a file: what is found afterwards is the old or the new, whole. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect } from '@jest/globals'
@@ -18,7 +18,7 @@ const program = fileURLToPath(new URL('../fixtures/faults/change-files.ts', impo
 /** All steps, or every third where time is short; the first ones always. */
 const EACH = process.env.FHIR_TEST_FULL === '1' ? 1 : 3
 
-type Change = 'restore' | 'backup' | 'key' | 'blob' | 'audit'
+type Change = 'restore' | 'backup' | 'key' | 'blob' | 'parts' | 'audit'
 
 function run(what: Change, folder: string, disk: Record<string, string>): number | null {
   const env = { ...process.env, ...FAULTY_DISK, DISK_UNDER: folder, ...disk }
@@ -116,6 +116,35 @@ describe('A power cut', () => {
       return bytes.length === 100_000 && Buffer.from(bytes).equals(Buffer.alloc(100_000, 'new')) ? 'new' : Buffer.from(bytes).toString()
     })
     expect(oldThenNew(states)).toBe('old new')
+  })
+
+  itOnFaultyDisk('leaves the old blob or the one made of parts, which are completed again or aborted', async () => {
+    const [contentType, bytes] = ['text/plain', Buffer.alloc(100_000, 'new')]
+    const begun = async (folder: string) => {
+      const store = new FilesystemBlobStore(folder)
+      await store.put('a', { bytes: Buffer.from('old'), contentType })
+      const parts = await store.openParts('a', contentType)
+      writeFileSync(join(folder, 'parts.json'), JSON.stringify({ id: parts.id, tag: await parts.writePart(1, bytes) }))
+    }
+    const stateOf = async (folder: string) => {
+      const found = (await new FilesystemBlobStore(folder).get('a'))!.bytes
+      return bytes.equals(found) ? 'new' : Buffer.from(found).toString()
+    }
+    const aborted = await cutEverywhere('parts', begun, async (folder) => {
+      const state = await stateOf(folder)
+      await new FilesystemBlobStore(folder).abortParts('')
+      expect(readdirSync(join(folder, 'parts'))).toHaveLength(state === 'new' ? 1 : 0)
+      return stateOf(folder)
+    })
+    expect(oldThenNew(aborted.states)).toBe('old new')
+    const repeated = await cutEverywhere('parts', begun, async (folder) => {
+      const state = await stateOf(folder)
+      const done = run('parts', folder, {}) === 0
+      // Where it was over already, that is said.
+      expect(done || state === 'new').toBe(true)
+      return stateOf(folder)
+    })
+    expect(oldThenNew(repeated.states)).toBe('new')
   })
 
   itOnFaultyDisk('leaves whole lines of audit records', async () => {

@@ -1,15 +1,33 @@
-/** The parts of an unfinished blob: one file per number in a folder of their own, joined when they are complete. */
+/**
+ * The parts of a blob: one file per number in a folder of their own, where they stay when the blob is complete.
+ *
+ *   of          the key
+ *   begun       parts may be written
+ *   completing  no more of them: the object's file is being written, or was, by a process that ended before it said so
+ *   1, 2 …      parts: the tag, then the bytes
+ *
+ * With neither word they are an object's, or nobody's: what tells is the object's file, which is written and removed in one step.
+ */
 import { createHash } from 'node:crypto'
-import { access, type FileHandle, readFile } from 'node:fs/promises'
+import { access, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobParts } from '../../ports/blob-store.ts'
-import { removeDurably, replaceDurably } from './durable-file.ts'
+import { isMissing, removeDurably, replaceDurably } from './durable-file.ts'
+import { type PartSize, TAG } from './object-file.ts'
 
 export type FilesystemBlobPartsOptions = {
   readonly id: string
+  readonly key: string
   readonly folder: string
-  /** Makes the object out of what `copy` writes, or nothing when that fails. */
-  readonly join: (copy: (file: FileHandle) => Promise<void>) => Promise<void>
+  /** What is at the key now. */
+  readonly object: {
+    /** Makes it out of these parts. */
+    readonly join: (parts: readonly PartSize[]) => Promise<void>
+    /** Whether it was made out of these parts. */
+    readonly isJoined: () => Promise<boolean>
+    /** Only the object's file. */
+    readonly remove: () => Promise<void>
+  }
 }
 
 type Part = { readonly n: number; readonly tag: string }
@@ -17,8 +35,9 @@ type Part = { readonly n: number; readonly tag: string }
 /** As S3 has it, so that what works here works there. */
 const SMALLEST_PART = 5 * 1024 * 1024
 const MOST_PARTS = 10_000
-/** Without this file the parts were completed, aborted, or never there. */
-const BEGUN = 'begun'
+const [OF, BEGUN, COMPLETING] = ['of', 'begun', 'completing']
+/** What a folder is called while it is being removed. */
+const GONE = '.gone'
 
 export class FilesystemBlobParts implements BlobParts {
   readonly #options: FilesystemBlobPartsOptions
@@ -32,39 +51,111 @@ export class FilesystemBlobParts implements BlobParts {
   }
 
   async begin(): Promise<void> {
-    await replaceDurably(join(this.#options.folder, BEGUN), async () => {})
+    await replaceDurably(this.#path(OF), (file) => file.writeFile(this.#options.key))
+    await replaceDurably(this.#path(BEGUN), async () => {})
   }
 
   async writePart(n: number, bytes: Uint8Array): Promise<string> {
     if (!Number.isInteger(n) || n < 1 || n > MOST_PARTS) throw new RangeError(`part ${n} is not one of 1 to ${MOST_PARTS}`)
-    await access(join(this.#options.folder, BEGUN))
-    await replaceDurably(this.#fileOf(n), (file) => file.writeFile(bytes))
-    return tagOf(bytes)
+    await access(this.#path(BEGUN))
+    const tag = createHash('sha256').update(bytes).digest()
+    await replaceDurably(this.#path(String(n)), async (file) => {
+      await file.writeFile(tag)
+      await file.writeFile(bytes)
+    })
+    return tag.toString('hex')
   }
 
   async complete(parts: readonly Part[]): Promise<void> {
     if (parts.length === 0) throw new RangeError('an object has at least one part')
-    const ordered = parts.toSorted((a, b) => a.n - b.n)
-    await this.#options.join(async (file) => {
-      for (const part of ordered) await file.writeFile(await this.#read(part, part === ordered.at(-1)))
-    })
-    await this.abort()
+    const { object } = this.#options
+    await this.#endWriting()
+    try {
+      await object.join(await this.#sizesOf(parts.toSorted((a, b) => a.n - b.n)))
+    } catch (error) {
+      await rename(this.#path(COMPLETING), this.#path(BEGUN)).catch(() => undefined)
+      throw error
+    }
+    // Who aborted them meanwhile may not have seen the object.
+    if (!(await isThere(this.#path(OF)))) {
+      await object.remove()
+      throw new Error('the parts were aborted')
+    }
+    await removeDurably(this.#path(COMPLETING))
+    await this.#leave(parts)
   }
 
+  /** Also what is left of parts, by a process that ended while it removed them or their object. */
   async abort(): Promise<void> {
-    await removeDurably(this.#options.folder)
+    const { folder, object } = this.#options
+    const gone = `${folder}${GONE}`
+    if (await object.isJoined()) return this.#keep()
+    await unlessMissing(rename(folder, gone))
+    // Who completed them meanwhile may not have seen that they are aborted.
+    if (await object.isJoined()) return this.#keep()
+    await removeDurably(gone)
   }
 
-  async #read({ n, tag }: Part, isLast: boolean): Promise<Uint8Array> {
-    const bytes = await readFile(this.#fileOf(n))
-    if (tagOf(bytes) !== tag) throw new Error(`part ${n} was written again: its tag is another`)
-    if (!isLast && bytes.length < SMALLEST_PART) throw new Error(`part ${n} is smaller than ${SMALLEST_PART} bytes and not the last`)
-    return bytes
+  /** They are an object's. */
+  async #keep(): Promise<void> {
+    const { folder } = this.#options
+    if (!(await isThere(folder))) await unlessMissing(rename(`${folder}${GONE}`, folder))
+    for (const word of [BEGUN, COMPLETING]) await removeDurably(this.#path(word))
   }
 
-  #fileOf(n: number): string {
-    return join(this.#options.folder, String(n))
+  /** No others: nobody reads them. */
+  async #leave(parts: readonly Part[]): Promise<void> {
+    const left = new Set([OF, ...parts.map(({ n }) => String(n))])
+    for (const name of await readdir(this.#options.folder)) if (!left.has(name)) await rm(this.#path(name), { force: true })
+  }
+
+  /** No part is written any more. A process that ended may have come so far. */
+  async #endWriting(): Promise<void> {
+    try {
+      await rename(this.#path(BEGUN), this.#path(COMPLETING))
+    } catch (error) {
+      if (!isMissing(error)) throw error
+      await access(this.#path(COMPLETING))
+    }
+  }
+
+  async #sizesOf(parts: readonly Part[]): Promise<readonly PartSize[]> {
+    const sizes: PartSize[] = []
+    for (const part of parts) sizes.push([part.n, await this.#sizeOf(part, part === parts.at(-1))])
+    return sizes
+  }
+
+  async #sizeOf({ n, tag }: Part, isLast: boolean): Promise<number> {
+    const file = await open(this.#path(String(n)), 'r')
+    try {
+      const { buffer } = await file.read(Buffer.alloc(TAG), 0, TAG, 0)
+      if (buffer.toString('hex') !== tag) throw new Error(`part ${n} was written again: its tag is another`)
+      const size = (await file.stat()).size - TAG
+      if (!isLast && size < SMALLEST_PART) throw new Error(`part ${n} is smaller than ${SMALLEST_PART} bytes and not the last`)
+      return size
+    } finally {
+      await file.close()
+    }
+  }
+
+  #path(name: string): string {
+    return join(this.#options.folder, name)
   }
 }
 
-const tagOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+/** The key of a folder of parts; undefined where a process ended before it said so. */
+export const keyOfParts = (folder: string): Promise<string | undefined> => unlessMissing(readFile(join(folder, OF), 'utf8'))
+
+/** Of a name in the folder of all parts: theirs, whether they are there or being removed. */
+export const idOfParts = (name: string): string | undefined => /^([0-9a-f-]{36})(?:\.gone)?$/.exec(name)?.[1]
+
+async function unlessMissing<Result>(work: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+const isThere = async (path: string): Promise<boolean> => (await unlessMissing(stat(path))) !== undefined

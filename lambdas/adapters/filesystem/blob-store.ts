@@ -1,20 +1,21 @@
 /**
- * BlobStore in a folder. An object is a file named by the digest of its key: a line of JSON, then the bytes. So keys may be long,
- * differ only in capitals, or be the folder of another, on every file system.
+ * BlobStore in a folder. An object is a file named by the digest of its key. So keys may be long, differ only in capitals, or be the folder of
+ * another, on every file system.
  */
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, open } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Blob, BlobInfo, BlobParts, BlobStore } from '../../ports/blob-store.ts'
 import { checkBlobKey } from '../../ports/check-blob-key.ts'
-import { FilesystemBlobParts } from './blob-parts.ts'
-import { filesIn, isMissing, removeDurably, replaceDurably } from './durable-file.ts'
+import { Damaged } from '../../ports/damaged.ts'
+import { FilesystemBlobParts, idOfParts, keyOfParts } from './blob-parts.ts'
+import { entriesIn, filesIn, isMissing, isUnfinished, removeDurably, replaceDurably } from './durable-file.ts'
+import { contentIn, type Header, type ObjectInfo, objectIn, type PartSize, writeHeader } from './object-file.ts'
 
-type Header = { readonly key: string; readonly contentType: string }
-
-/** Longer than any header: a key has 900 characters, a content type few. */
-const LONGEST_HEADER = 4_096
-const NEWLINE = 0x0a
+/** Milliseconds after which nobody writes any more what is unfinished and says of no key whose it is. */
+const DAY = 24 * 60 * 60 * 1000
+/** Of an object that is replaced or removed while it is read. */
+const READS = 3
 
 export class FilesystemBlobStore implements BlobStore {
   readonly #folder: string
@@ -26,55 +27,89 @@ export class FilesystemBlobStore implements BlobStore {
 
   async put(key: string, { bytes, contentType }: Blob): Promise<void> {
     checkBlobKey(key)
-    await this.#write({ key, contentType }, (file) => file.writeFile(bytes))
+    await this.#replace({ key, contentType }, bytes)
   }
 
   async get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined> {
     checkBlobKey(key)
-    const file = await openForReading(this.#fileOf(key))
-    if (file === undefined) return undefined
-    try {
-      const { header, offset, size } = await readHeader(file)
-      const [from, to] = range === undefined ? [0, size] : [range[0], Math.min(range[1], size)]
-      const bytes = Buffer.alloc(Math.max(0, to - from))
-      for (let at = 0; at < bytes.length; ) at += (await file.read(bytes, at, bytes.length - at, offset + from + at)).bytesRead
-      return { bytes, contentType: header.contentType }
-    } finally {
-      await file.close()
+    const path = this.#fileOf(key)
+    for (let read = 1; ; read++) {
+      try {
+        return await contentIn(path, range, (id) => this.#partsOf(id))
+      } catch (error) {
+        if (!isMissing(error)) throw error
+        if (read === READS) throw new Damaged('store', `${path} is damaged: a part of it is missing`, { cause: error })
+      }
     }
   }
 
   async remove(key: string): Promise<void> {
     checkBlobKey(key)
+    const known = await objectIn(this.#fileOf(key))
     await removeDurably(this.#fileOf(key))
+    await this.#leaveParts(known)
   }
 
   async *list(prefix: string): AsyncGenerator<BlobInfo> {
     const found: BlobInfo[] = []
     for (const name of await filesIn(join(this.#folder, 'objects'))) {
-      const file = await openForReading(join(this.#folder, 'objects', name))
-      if (file === undefined) continue
-      const { header, size, written } = await readHeader(file).finally(() => file.close())
-      if (header.key.startsWith(prefix)) found.push({ key: header.key, size, written })
+      const known = await objectIn(join(this.#folder, 'objects', name))
+      if (known?.header.key.startsWith(prefix)) found.push({ key: known.header.key, size: known.size, written: known.written })
     }
     yield* found.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
   async openParts(key: string, contentType: string, id?: string): Promise<BlobParts> {
     checkBlobKey(key)
-    if (id !== undefined && !/^[0-9a-f-]{36}$/.test(id)) throw new RangeError('not the id of parts')
-    const known = id ?? randomUUID()
-    const folder = join(this.#folder, 'parts', known)
-    const parts = new FilesystemBlobParts({ id: known, folder, join: (copy) => this.#write({ key, contentType }, copy) })
+    if (id !== undefined && idOfParts(id) !== id) throw new RangeError('not the id of parts')
+    const parts = this.#parts(key, contentType, id ?? randomUUID())
     if (id === undefined) await parts.begin()
     return parts
   }
 
-  #write(header: Header, fill: (file: FileHandle) => Promise<void>): Promise<void> {
-    return replaceDurably(this.#fileOf(header.key), async (file) => {
-      await file.writeFile(`${JSON.stringify(header)}\n`)
-      await fill(file)
+  async abortParts(prefix: string): Promise<void> {
+    const folder = join(this.#folder, 'parts')
+    for (const name of await entriesIn(folder)) {
+      const id = idOfParts(name)
+      if (id === undefined) continue
+      const key = await keyOfParts(join(folder, name))
+      if (key === undefined) await removeWhenOld(join(folder, name))
+      else if (key.startsWith(prefix)) await this.#parts(key, '', id).abort()
+    }
+    const objects = join(this.#folder, 'objects')
+    for (const name of await entriesIn(objects)) if (isUnfinished(name)) await removeWhenOld(join(objects, name))
+  }
+
+  #parts(key: string, contentType: string, id: string): FilesystemBlobParts {
+    const file = this.#fileOf(key)
+    const object = {
+      join: (parts: readonly PartSize[]) => {
+        const size = parts.reduce((sum, [, bytes]) => sum + bytes, 0)
+        return this.#replace({ key, contentType, joined: { id, size } }, JSON.stringify(parts))
+      },
+      isJoined: async () => (await objectIn(file))?.header.joined?.id === id,
+      remove: () => removeDurably(file),
+    }
+    return new FilesystemBlobParts({ id, key, folder: this.#partsOf(id), object })
+  }
+
+  async #replace(header: Header, content: Uint8Array | string): Promise<void> {
+    const path = this.#fileOf(header.key)
+    const known = await objectIn(path)
+    await replaceDurably(path, async (file) => {
+      await writeHeader(file, header)
+      await file.writeFile(content)
     })
+    if (known?.header.joined?.id !== header.joined?.id) await this.#leaveParts(known)
+  }
+
+  /** Those of an object that is no more. */
+  async #leaveParts(known: ObjectInfo | undefined): Promise<void> {
+    if (known?.header.joined !== undefined) await this.#parts(known.header.key, '', known.header.joined.id).abort()
+  }
+
+  #partsOf(id: string): string {
+    return join(this.#folder, 'parts', id)
   }
 
   #fileOf(key: string): string {
@@ -82,22 +117,7 @@ export class FilesystemBlobStore implements BlobStore {
   }
 }
 
-async function openForReading(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r')
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
-  }
-}
-
-/** `offset`: where the content begins. `written`: ms since 1970. */
-type Opened = { readonly header: Header; readonly offset: number; readonly size: number; readonly written: number }
-
-async function readHeader(file: FileHandle): Promise<Opened> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0)
-  const offset = buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1
-  const header = JSON.parse(buffer.toString('utf8', 0, offset)) as Header
-  const { size, mtimeMs } = await file.stat()
-  return { header, offset, size: size - offset, written: mtimeMs }
+async function removeWhenOld(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found !== undefined && Date.now() - found.mtimeMs > DAY) await rm(path, { recursive: true, force: true })
 }

@@ -49,10 +49,16 @@ export async function removeDurably(path: string): Promise<void> {
   await flushFolder(dirname(path))
 }
 
+/** Whether a file of that name is being written, or was by a process that ended. */
+export const isUnfinished = (name: string): boolean => name.endsWith(UNFINISHED)
+
 /** The names of the finished files of a folder; none when there is no folder. */
-export async function filesIn(folder: string): Promise<readonly string[]> {
+export const filesIn = async (folder: string): Promise<readonly string[]> => (await entriesIn(folder)).filter((name) => !isUnfinished(name))
+
+/** All names; none when there is no folder. */
+export async function entriesIn(folder: string): Promise<readonly string[]> {
   try {
-    return (await readdir(folder)).filter((name) => !name.endsWith(UNFINISHED))
+    return await readdir(folder)
   } catch (error) {
     if (isMissing(error)) return []
     throw error
@@ -61,9 +67,7 @@ export async function filesIn(folder: string): Promise<readonly string[]> {
 
 /** The names of what a process that ended left of its work. */
 export const filesLeftUnfinished = async (folder: string): Promise<readonly string[]> =>
-  (await readdir(folder, { withFileTypes: true }))
-    .filter((entry) => entry.isFile() && entry.name.endsWith(UNFINISHED))
-    .map(({ name }) => name)
+  (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile() && isUnfinished(entry.name)).map(({ name }) => name)
 
 export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 

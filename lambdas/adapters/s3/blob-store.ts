@@ -6,6 +6,8 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
   ListObjectsV2Command,
   NoSuchKey,
   NoSuchUpload,
@@ -67,6 +69,17 @@ export class S3BlobStore implements BlobStore {
     if (id !== undefined) return partsOf(this.#client, { ...place, UploadId: id })
     const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand({ ...place, ContentType: contentType }))
     return partsOf(this.#client, { ...place, UploadId: UploadId! })
+  }
+
+  async abortParts(prefix: string): Promise<void> {
+    let after: { readonly KeyMarker?: string; readonly UploadIdMarker?: string } | undefined = {}
+    while (after !== undefined) {
+      const page: ListMultipartUploadsCommandOutput = await this.#client.send(
+        new ListMultipartUploadsCommand({ Bucket: this.#bucket, Prefix: prefix, ...after }),
+      )
+      for (const { Key, UploadId } of page.Uploads ?? []) await partsOf(this.#client, { ...this.#place(Key!), UploadId: UploadId! }).abort()
+      after = page.IsTruncated ? { KeyMarker: page.NextKeyMarker!, UploadIdMarker: page.NextUploadIdMarker! } : undefined
+    }
   }
 
   async #nothingOf(key: string): Promise<Blob | undefined> {

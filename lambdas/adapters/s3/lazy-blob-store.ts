@@ -15,5 +15,6 @@ export function lazyS3BlobStore(bucket: string): BlobStore {
       yield* (await open()).list(prefix)
     },
     openParts: async (key, contentType, id) => (await open()).openParts(key, contentType, id),
+    abortParts: async (prefix) => (await open()).abortParts(prefix),
   }
 }

@@ -1,0 +1,101 @@
+/**
+ * The file of an object: a line of JSON, then the bytes; or, of one that was written in parts, the list of the parts that hold them, which stay
+ * where they were written.
+ */
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Blob } from '../../ports/blob-store.ts'
+import { Damaged } from '../../ports/damaged.ts'
+import { isMissing } from './durable-file.ts'
+
+/** `id`: of its parts; `size`: bytes of all of them. */
+type Joined = { readonly id: string; readonly size: number }
+export type Header = { readonly key: string; readonly contentType: string; readonly joined?: Joined }
+
+/** A part's number, and its bytes. */
+export type PartSize = readonly [n: number, size: number]
+
+/** `size`: of the content. `written`: ms since 1970. */
+export type ObjectInfo = { readonly header: Header; readonly size: number; readonly written: number }
+
+/** Bytes that a part's file begins with: its tag. */
+export const TAG = 32
+/** Longer than any header: a key has 900 characters, a content type few. */
+const LONGEST_HEADER = 4_096
+const NEWLINE = 0x0a
+
+export async function writeHeader(file: FileHandle, header: Header): Promise<void> {
+  await file.writeFile(`${JSON.stringify(header)}\n`)
+}
+
+/** undefined: there is none. */
+export function objectIn(path: string): Promise<ObjectInfo | undefined> {
+  return reading(path, async (file) => (await openedOf(file)).info)
+}
+
+/** `range`: [first byte, one past the last). `parts`: the folder with the parts of an id. undefined: there is none. */
+export async function contentIn(
+  path: string,
+  range: readonly [from: number, to: number] | undefined,
+  parts: (id: string) => string,
+): Promise<Blob | undefined> {
+  return reading(path, async (file) => {
+    const { info, offset } = await openedOf(file)
+    const { contentType, joined } = info.header
+    const [from, to] = range === undefined ? [0, info.size] : [range[0], Math.min(range[1], info.size)]
+    const bytes = Buffer.alloc(Math.max(0, to - from))
+    if (joined === undefined) await fill(bytes, file, offset + from, path)
+    else await fillFrom(parts(joined.id), await partsIn(file, offset, path), from, bytes)
+    return { bytes, contentType }
+  })
+}
+
+async function reading<Result>(path: string, read: (file: FileHandle) => Promise<Result>): Promise<Result | undefined> {
+  let file: FileHandle
+  try {
+    file = await open(path, 'r')
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+  return read(file).finally(() => file.close())
+}
+
+/** `offset`: where the line ends. */
+async function openedOf(file: FileHandle): Promise<{ readonly info: ObjectInfo; readonly offset: number }> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0)
+  const offset = buffer.subarray(0, bytesRead).indexOf(NEWLINE) + 1
+  const header = JSON.parse(buffer.toString('utf8', 0, offset)) as Header
+  const { size, mtimeMs } = await file.stat()
+  return { info: { header, size: header.joined?.size ?? size - offset, written: mtimeMs }, offset }
+}
+
+async function partsIn(file: FileHandle, offset: number, path: string): Promise<readonly PartSize[]> {
+  const bytes = Buffer.alloc((await file.stat()).size - offset)
+  await fill(bytes, file, offset, path)
+  return JSON.parse(bytes.toString()) as readonly PartSize[]
+}
+
+/** From the few parts that hold them. */
+async function fillFrom(folder: string, parts: readonly PartSize[], from: number, bytes: Buffer): Promise<void> {
+  let begins = 0
+  for (const [n, size] of parts) {
+    const [first, last] = [Math.max(from, begins), Math.min(from + bytes.length, begins + size)]
+    const path = join(folder, String(n))
+    if (first < last) await fillOf(path, bytes.subarray(first - from, last - from), TAG + first - begins)
+    begins += size
+  }
+}
+
+async function fillOf(path: string, bytes: Buffer, at: number): Promise<void> {
+  const file = await open(path, 'r')
+  await fill(bytes, file, at, path).finally(() => file.close())
+}
+
+async function fill(bytes: Buffer, file: FileHandle, at: number, path: string): Promise<void> {
+  for (let filled = 0; filled < bytes.length; ) {
+    const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, at + filled)
+    if (bytesRead === 0) throw new Damaged('store', `${path} is damaged: it is shorter than it was`)
+    filled += bytesRead
+  }
+}
