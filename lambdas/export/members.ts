@@ -5,10 +5,9 @@
 import { type Judge, maySee } from '../access/judge.ts'
 import { dateRange } from '../fhir/date-range.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
-import { fhirError } from '../fhir/outcome.ts'
 import { localReference } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
-import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
 import { versionsAsOf } from './as-of.ts'
 import { ExportFault } from './fault.ts'
 import type { Job } from './job.ts'
@@ -30,13 +29,6 @@ type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'asked' | 'transactionTime'>
 const DEEPEST = 4
 /** Texts of one export; there may be as many members. */
 const MOST_TEXTS = 100
-
-/** FhirError 404, the same for one that is hidden and one that is not there. */
-export async function mustSeeGroup(judge: Judge, key: ResourceKey): Promise<void> {
-  const head = await judge.current(key)
-  if (head === undefined || head.deleted || !(await maySee(judge, 'r', head)))
-    throw fhirError(404, 'not-found', `There is no resource ${key.type}/${key.id}`)
-}
 
 /** undefined: the export is about all patients. ExportFault: the Group is gone. */
 export async function membersOf(resources: Resources, judge: Judge, job: JobOfPatients): Promise<Members | undefined> {

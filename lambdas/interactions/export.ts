@@ -1,5 +1,6 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
 import { type AskedExport, askedOf, type Level } from '../export/asked.ts'
+import { checkFilters } from '../export/filters.ts'
 import { executionOf, JOBS, type Job } from '../export/job.ts'
 import { postedPairs } from '../export/posted.ts'
 import { mayRun } from '../export/running-jobs.ts'
@@ -9,6 +10,7 @@ import { forbidden } from './forbidden.ts'
 import { gone, notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
+import { searcherOf } from './searcher.ts'
 
 type KickOffPorts = Pick<Ports, 'resources' | 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report'> }
 
@@ -21,6 +23,7 @@ export const startExport =
     const level = levelOf(request)
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
     const asked = whatIsAsked(request, level, clock.now())
+    checkFilters(asked.filters, searcherOf(request), request.reading)
     if (level === 'group') await checkGroup(ports, request)
     const job = jobOf(request, level, asked, clock)
     await begin(exports, job, choices.maxRunningExports)

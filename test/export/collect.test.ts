@@ -8,32 +8,17 @@ import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, ref } from '../fixtures/resources.ts'
 import { at } from '../fixtures/versions.ts'
 import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
-import { expectedOf, RacingWorld } from './racing.ts'
+import { decided, expectedOf, linesIn, RacingWorld } from './racing.ts'
 
 const isFull = process.env.FHIR_TEST_FULL === '1'
 
-/** All lines of a job, of deletions what was deleted. */
 async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string[]> {
   await kickOff(parts, job)
   await run(parts, job)
   const done = await jobNow(parts, job.id)
   expect(done.state).toBe('complete')
-  const { deleted = [], error: _, ...files } = await linesOfFiles(parts.blobs, done)
-  const gone = deleted.flatMap((line) => JSON.parse(line).entry.map((entry: { request: { url: string } }) => entry.request.url))
-  return [...gone, ...Object.values(files).flat()].sort()
+  return linesIn(await linesOfFiles(parts.blobs, done))
 }
-
-/** Looks data up, or scans for it, whatever is cheaper. */
-const decided = (parts: ExportParts, isLookedUp: boolean): ExportParts => ({
-  ...parts,
-  resources: {
-    ...parts.resources,
-    extent: async (request, every) => ({
-      ...(await parts.resources.extent(request, every)),
-      ...(request.type === 'Patient' ? { entries: isLookedUp ? 1_000_000 : 0 } : {}),
-    }),
-  },
-})
 
 const MANY = isFull ? 100_000 : 10_000
 

@@ -127,6 +127,13 @@ const WRONG: readonly (readonly [what: string, path: string, status: number, tex
   ['a token got by a secret', '/$export', 403, 'private_key_jwt', { who: { clientAuth: 'secret' } }],
   ['a token of a public client', '/$export', 403, 'private_key_jwt', { who: { clientAuth: 'none' } }],
   ['no type in scope', '/$export', 403, 'This needs a scope for *.rs', { who: { scopes: ['system/Patient.cud', 'openid'] } }],
+  [
+    'a chain out of scope',
+    '/$export?_typeFilter=Observation%3Fpatient.name%3Da',
+    403,
+    'This needs a scope for Patient.s',
+    { who: { scopes: ['system/Observation.rs'] } },
+  ],
   ['a Group out of scope', '/Group/g-1/$export', 403, 'This needs a scope for Group.r', { who: { scopes: ['system/Patient.rs'] } }],
   ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { who: { scopes: ['patient/*.rs'], patient: 'p', subject: 'ann' } }],
 ]

@@ -2,13 +2,13 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { accessOf } from '../../lambdas/access/access.ts'
 import { ExportFault } from '../../lambdas/export/fault.ts'
-import { type Members, membersOf, mustSeeGroup } from '../../lambdas/export/members.ts'
+import { type Members, membersOf } from '../../lambdas/export/members.ts'
 import { keepPlanned, plannedOf } from '../../lambdas/export/planned.ts'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { patient, ref, type Tree } from '../fixtures/resources.ts'
-import { at, keyOf } from '../fixtures/versions.ts'
+import { at } from '../fixtures/versions.ts'
 
 const member = (reference: string, fields: object = {}): Tree => ({ entity: ref(reference), ...fields })
 const group = (id: string, ...members: readonly Tree[]): Tree => ({
@@ -157,22 +157,5 @@ describe('Patients that are asked for by name', () => {
 
   it('are all where none is named', async () => {
     expect(await membersOf(world.store, world.judge(), jobOf(3, { level: 'patient' }))).toBeUndefined()
-  })
-})
-
-describe('A Group at the kick-off', () => {
-  it('that is hidden, deleted or unknown is 404 alike', async () => {
-    await world.save(1, group('g'), group('gone'))
-    await world.remove(2, 'Group/gone')
-    await mustSeeGroup(world.judge(), keyOf('t', 'Group', 'g'))
-    for (const [id, access] of [
-      ['g', ofClient('system/Patient.rs')],
-      ['gone', undefined],
-      ['none', undefined],
-    ] as const)
-      await expect(mustSeeGroup(world.judge(access), keyOf('t', 'Group', id))).rejects.toMatchObject({
-        status: 404,
-        issues: [{ code: 'not-found', text: `There is no resource Group/${id}` }],
-      })
   })
 })

@@ -170,6 +170,24 @@ export class RacingWorld {
   }
 }
 
+/** Looks data up, or scans for it, whatever is cheaper. */
+export const decided = (parts: ExportParts, isLookedUp: boolean): ExportParts => ({
+  ...parts,
+  resources: {
+    ...parts.resources,
+    extent: async (request, every) => ({
+      ...(await parts.resources.extent(request, every)),
+      ...(request.type === 'Patient' ? { entries: isLookedUp ? 1_000_000 : 0 } : {}),
+    }),
+  },
+})
+
+/** All lines of a job's files; of deletions what was deleted. */
+export function linesIn({ deleted = [], error: _, ...files }: Readonly<Record<string, readonly string[]>>): readonly string[] {
+  const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
+  return [...entries.map(({ request }) => request.url), ...Object.values(files).flat()].sort()
+}
+
 /** The lines that must stand in the files of a job of a Group, each once: `Type/id` of what was deleted, the JSON of everything else. */
 export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: Pick<Job, 'asked' | 'transactionTime'>): readonly string[] {
   const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => at(when) <= instant)
