@@ -1,15 +1,16 @@
 /** How far an export has come, as its writers last noted. */
+import { isWholeTenant } from '../access/rules.ts'
 import type { KeptRows } from '../ports/kept-rows.ts'
 import { type Job, rangesOf, segmentsOf } from './job.ts'
 
-/** For X-Progress: begins with a percentage, as clients read it, and has less than 100 characters. */
-export async function progressOf(rows: KeptRows, { id, total }: Job): Promise<string> {
+/** For X-Progress: begins with a percentage, as clients read it, and has less than 100 characters. How much there is is told to who may see all of it. */
+export async function progressOf(rows: KeptRows, { id, total, access }: Job): Promise<string> {
   if (total === undefined) return '0% (preparing)'
   let seen = 0
   for (const shelf of [segmentsOf(id), rangesOf(id)])
     for await (const { value } of rows.list<{ readonly seen?: number }>(shelf)) seen += value.seen ?? 0
   const percent = total === 0 ? MOST : Math.min(MOST, Math.floor((100 * seen) / total))
-  return `${percent}% (${number(seen)} of about ${number(total)} looked at)`
+  return isWholeTenant(access, 'r') ? `${percent}% (${number(seen)} of about ${number(total)} looked at)` : `${percent}%`
 }
 
 /** Until its files are finished. */

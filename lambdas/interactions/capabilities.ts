@@ -54,8 +54,9 @@ const statement = (baseUrl: string, date: string): Resource => ({
 /** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'
 
-const exportAs = (name: string): Element => ({
-  operation: [{ name: 'export', definition: `${BULK_DATA}/OperationDefinition/${name}` }],
+/** Clients look for the name it is called by, or for that of its definition. */
+const exportAs = (definition: string): Element => ({
+  operation: [...new Set(['export', definition])].map((name) => ({ name, definition: `${BULK_DATA}/OperationDefinition/${definition}` })),
 })
 
 /** By type. */

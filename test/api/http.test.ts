@@ -218,8 +218,9 @@ it('publishes exports as their guide names them', async () => {
     [`${guide}/CapabilityStatement/bulk-data`],
     [`${guide}/ImplementationGuide/hl7.fhir.uv.bulkdata`],
   ])
-  const operation = (name: string) => [{ name: 'export', definition: `${guide}/OperationDefinition/${name}` }]
-  expect(rest[0].operation).toEqual(operation('export'))
+  const named = (name: string, of: string) => ({ name, definition: `${guide}/OperationDefinition/${of}` })
+  const operation = (of: string) => [named('export', of), named(of, of)]
+  expect(rest[0].operation).toEqual([named('export', 'export')])
   const others = rest[0].resource.flatMap(({ type, operation }: { type: string; operation?: object }) =>
     operation === undefined ? [] : [[type, operation]],
   )

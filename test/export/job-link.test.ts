@@ -35,6 +35,13 @@ describe('A poll', () => {
     expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 10,000 looked at)')
   })
 
+  it('tells who may not see all how far it is, and not how much there is', async () => {
+    await site.kickOff('/$export', { who: { scopes: ['system/Patient.rs'] } })
+    await site.change('job-2', { total: 10_000 })
+    await site.rows.change(segmentsOf('job-2'), 's-1', () => ({ seen: 1_234 }))
+    expect((await site.ask('GET', '/export/job-2')).headers['x-progress']).toBe('12%')
+  })
+
   it('is asked for less and less often', async () => {
     const waits: string[] = []
     for (const age of [0, 20_000, 600_000, 10 * DAY]) {
