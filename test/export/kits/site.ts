@@ -1,0 +1,132 @@
+/**
+ * A server with some records and a Group, and a client of backend services that asks it over the network as BDT and Inferno's Bulk Data kit do.
+ * https://github.com/smart-on-fhir/bdt, https://github.com/inferno-framework/bulk-data-test-kit
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { addClient, openAdministration } from '../../../lambdas/runtime/administration.ts'
+import { startServer } from '../../api/server.ts'
+import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
+import { RECORD } from '../../auth/inferno/record.ts'
+import { atEnd, newFolder } from '../../fixtures/at-end.ts'
+import type { Tree } from '../../fixtures/resources.ts'
+
+/** `by`: the kit's test, as kit/test. `holds`: what must. */
+export type Row = readonly [by: string, holds: string, check: (site: Site) => Promise<void>]
+
+/** Where the server says it is: a port of this machine stands behind it. */
+export const URL_OF_SERVER = 'http://127.0.0.1/fhir'
+
+export type Level = 'system' | 'patient' | 'group'
+export const LEVELS: Readonly<Record<Level, string>> = { system: '$export', patient: 'Patient/$export', group: 'Group/all/$export' }
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly body: Tree }
+
+/** `headers`: undefined leaves one out. */
+export type Asked = { readonly headers?: Readonly<Record<string, string | undefined>>; readonly body?: unknown }
+
+export type Site = {
+  /** `url`: absolute, or below the base. Without a token it asks as nobody. */
+  readonly ask: (method: string, url: string, asked?: Asked, token?: string) => Promise<Answer>
+  /** As the kits do; what they leave out or change stands in `asked`. By POST where there is a body. */
+  readonly kickOff: (level: Level, query?: Readonly<Record<string, string | readonly string[]>>, asked?: Asked) => Promise<Answer>
+  /** Polls until the export is no longer under way. */
+  readonly finished: (kickOff: Answer) => Promise<Answer>
+  readonly cancel: (kickOff: Answer) => Promise<Answer>
+  /** All resources of the output of a type; without one of all. */
+  readonly lines: (manifest: Tree, type?: string) => Promise<readonly Tree[]>
+  /** Of the client; with fewer scopes than it is registered for. */
+  readonly tokenFor: (scope: string) => Promise<string>
+}
+
+/** What the kits look for beside the record: a document elsewhere on the server, and a Group of both. */
+const MORE: readonly Tree[] = [
+  {
+    ...{ resourceType: 'DocumentReference', id: 'scan', status: 'current', subject: { reference: 'Patient/1' } },
+    content: [{ attachment: { contentType: 'text/plain', url: 'Binary/scan' } }],
+  },
+  { resourceType: 'Binary', id: 'scan', contentType: 'text/plain', data: 'YQ==' },
+  {
+    ...{ resourceType: 'Group', id: 'all', type: 'person', actual: true },
+    member: ['1', '2'].map((id) => ({ entity: { reference: `Patient/${id}` } })),
+  },
+]
+
+const LOOK = 20
+
+export async function openSite(): Promise<Site> {
+  const folder = newFolder()
+  const pair = await keyPair('ES384', 'es')
+  const ports = await openAdministration(folder, { isNew: true })
+  atEnd(() => ports.close())
+  const common = { name: 'a kit', redirectUris: [], tenants: ['default'], mayIntrospect: false }
+  await addClient(ports, { id: 'kit', ...common, authentication: { kind: 'keys', keys: [pair.jwk] }, scopes: ['system/*.cruds'] })
+  const { embedded, base } = await startServer({ FHIR_ACCESS: 'token' }, folder)
+  atEnd(() => embedded.close())
+  const ask: Site['ask'] = async (method, url, { headers = {}, body } = {}, token) => {
+    const absolute = url.startsWith('http') ? url : `${URL_OF_SERVER}/${url}`
+    if (!absolute.startsWith(`${URL_OF_SERVER}/`)) throw new Error(`${url} is not of the server`)
+    const sent = Object.entries({ ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers })
+    const answer = await fetch(absolute.replace(URL_OF_SERVER, base), {
+      method,
+      headers: sent.filter((each): each is [string, string] => each[1] !== undefined),
+      ...(body === undefined ? {} : { body: body instanceof URLSearchParams ? body : JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    const isJson = /json(?!\w)/.test((answer.headers.get('content-type') ?? '').replace('ndjson', ''))
+    return { status: answer.status, headers: answer.headers, text, body: isJson ? JSON.parse(text) : undefined }
+  }
+  const tokenFor = async (scope: string): Promise<string> => {
+    const claims = { aud: `${URL_OF_SERVER}/auth/token`, exp: Math.floor(Date.now() / 1000) + 300 }
+    const form = { ...assertionForm(assertion(pair, 'kit', Date.now(), { claims })), scope }
+    return (await ask('POST', 'auth/token', { body: new URLSearchParams(form) })).body.access_token
+  }
+  const token = await tokenFor('system/*.cruds')
+  const loaded = await ask('POST', `${URL_OF_SERVER}/`, { headers: JSON_BODY, body: bundleOf([...RECORD, ...MORE]) }, token)
+  if (loaded.status !== 200) throw new Error(`The record was not loaded: ${loaded.text}`)
+  return siteOf(ask, tokenFor, token)
+}
+
+const JSON_BODY = { 'content-type': 'application/fhir+json' }
+
+const bundleOf = (resources: readonly Tree[]): Tree => ({
+  ...{ resourceType: 'Bundle', type: 'transaction' },
+  entry: resources.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } })),
+})
+
+export function siteOf(ask: Site['ask'], tokenFor: Site['tokenFor'], token: string): Site {
+  const locationOf = ({ headers }: Answer): string => headers.get('content-location') ?? `${URL_OF_SERVER}/export/none`
+  const site: Site = {
+    ask,
+    tokenFor,
+    kickOff(level, query = {}, { headers = {}, body } = {}) {
+      const search = new URLSearchParams(
+        Object.entries(query).flatMap(([name, value]) => [value].flat().map((each): [string, string] => [name, each])),
+      )
+      const url = search.size === 0 ? LEVELS[level] : `${LEVELS[level]}?${search}`
+      const usual = { accept: 'application/fhir+json', prefer: 'respond-async', ...(body === undefined ? {} : JSON_BODY) }
+      const sent = { headers: { ...usual, ...headers }, ...(body === undefined ? {} : { body }) }
+      const isAnonymous = Object.hasOwn(headers, 'authorization')
+      return ask(body === undefined ? 'GET' : 'POST', url, sent, isAnonymous ? undefined : token)
+    },
+    async finished(kickOff) {
+      let answer: Answer
+      do {
+        await wait(LOOK)
+        answer = await ask('GET', locationOf(kickOff), { headers: { accept: 'application/json' } }, token)
+      } while (answer.status === 202)
+      return answer
+    },
+    cancel: (kickOff) => ask('DELETE', locationOf(kickOff), { headers: { accept: 'application/json' } }, token),
+    async lines({ output }, type) {
+      const wanted = output.filter((file: Tree) => type === undefined || file.type === type)
+      const files: Answer[] = await Promise.all(wanted.map(({ url }: Tree) => ask('GET', url)))
+      return files.flatMap(({ text }) =>
+        text
+          .split('\n')
+          .filter((line) => line !== '')
+          .map((line) => JSON.parse(line)),
+      )
+    },
+  }
+  return site
+}

@@ -1,0 +1,25 @@
+/** Servers that are wrong throughout: one refuses everything, and one takes everything and exports nothing. A row that holds of both would hold of any. */
+import { type Answer, type Site, siteOf, URL_OF_SERVER } from './site.ts'
+
+const answerOf = (status: number, body: object | undefined, headers: Record<string, string> = {}): Answer => ({
+  status,
+  headers: new Headers({ 'content-type': 'application/json', ...headers }),
+  text: body === undefined ? '' : JSON.stringify(body),
+  body,
+})
+
+const REFUSAL = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'processing' }] }
+const NOTHING = {
+  ...{ transactionTime: '2020-01-01T00:00:00.000Z', request: '', requiresAccessToken: false, output: [], deleted: [], error: [] },
+  ...{ rest: [{ operation: [], resource: [], security: { extension: [] } }] },
+}
+
+const refusing: Site['ask'] = async () => answerOf(400, REFUSAL)
+
+const taking: Site['ask'] = async (method, url) =>
+  url.includes('$export') || method === 'DELETE'
+    ? answerOf(202, undefined, { 'content-location': `${URL_OF_SERVER}/export/any` })
+    : answerOf(200, NOTHING)
+
+/** Made anew for each row. */
+export const WRONG: readonly (() => Site)[] = [refusing, taking].map((ask) => () => siteOf(ask, async () => 'token', 'token'))
