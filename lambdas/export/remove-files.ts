@@ -1,27 +1,20 @@
 /** Ends everything of a job but the job: its files, finished or not, and what its writers left for each other. May be repeated. */
-import { blobOf, blobsOf, filesOf, rangesOf, segmentsOf } from './job.ts'
+import { blobsOf, filesOf, rangesOf, segmentsOf } from './job.ts'
 import type { ExportParts } from './steps.ts'
-import { type FileRow, NDJSON } from './uploads.ts'
 
 type Parts = Pick<ExportParts, 'rows' | 'blobs'>
 
 export async function removeFiles(parts: Parts, job: string): Promise<void> {
-  await abortUploads(parts, job)
+  await parts.blobs.abortParts(blobsOf(job))
   for await (const { key } of parts.blobs.list(blobsOf(job))) await parts.blobs.remove(key)
   await removeRows(parts, job)
 }
 
 /** What writers left for each other, of a job whose files are finished. May be repeated. */
 export async function removePassing(parts: Parts, job: string): Promise<void> {
-  await abortUploads(parts, job)
+  await parts.blobs.abortParts(blobsOf(job))
   for await (const { key } of parts.blobs.list(blobsOf(job))) if (!key.startsWith(`${blobsOf(job)}files/`)) await parts.blobs.remove(key)
   await removeRows(parts, job)
-}
-
-/** The uploads of files that were not completed. */
-async function abortUploads({ rows, blobs }: Parts, job: string): Promise<void> {
-  for await (const { name, value } of rows.list<FileRow>(filesOf(job)))
-    await (await blobs.openParts(blobOf(job, name), NDJSON, value.id)).abort()
 }
 
 async function removeRows({ rows }: Pick<Parts, 'rows'>, job: string): Promise<void> {

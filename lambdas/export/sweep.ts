@@ -58,6 +58,7 @@ export async function removeExpired(parts: Parts, retentionDays: number): Promis
   }
   const left = new Set<string>()
   for await (const { key } of parts.blobs.list('exports/')) left.add(key.split('/')[1]!)
+  for await (const key of parts.blobs.unfinished('exports/')) left.add(key.split('/')[1]!)
   for (const job of left) if (!kept.has(job)) await removeLeft(parts, job)
 }
 

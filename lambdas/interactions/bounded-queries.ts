@@ -53,6 +53,10 @@ export class BoundedQueries implements BlobStore {
     return this.#blobs.openParts(key, contentType, id)
   }
 
+  unfinished(prefix: string): ReturnType<BlobStore['unfinished']> {
+    return this.#blobs.unfinished(prefix)
+  }
+
   abortParts(prefix: string): Promise<void> {
     return this.#blobs.abortParts(prefix)
   }

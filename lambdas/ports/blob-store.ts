@@ -29,6 +29,8 @@ export interface BlobStore {
   remove(key: string): Promise<void>
   list(prefix: string): AsyncIterable<BlobInfo>
   openParts(key: string, contentType: string, id?: string): Promise<BlobParts>
-  /** Aborts all parts of unfinished objects whose key begins so, whoever opened them; finished objects stay. Idempotent. */
+  /** The keys with the prefix of unfinished objects, whoever opened them: ascending, each once. */
+  unfinished(prefix: string): AsyncIterable<string>
+  /** Aborts all of those. Idempotent; finished objects stay. */
   abortParts(prefix: string): Promise<void>
 }

@@ -50,7 +50,7 @@ async function bucketOn(endpoint: string) {
 }
 
 describe('Unfinished uploads', () => {
-  it('are aborted page by page, also where somebody else was faster', async () => {
+  it('are found and aborted page by page, also where somebody else was faster', async () => {
     const client = mockClient(new S3Client({ region: 'us-east-1' }))
     const asked = { Bucket: 'b', Prefix: 'exports/1/' }
     client
@@ -62,7 +62,11 @@ describe('Unfinished uploads', () => {
       .resolves({})
       .on(AbortMultipartUploadCommand, { UploadId: 'u1' })
       .rejects(new NoSuchUpload({ message: '', $metadata: {} }))
-    await new S3BlobStore(client as unknown as S3Client, 'b').abortParts('exports/1/')
+    const store = new S3BlobStore(client as unknown as S3Client, 'b')
+    const found: string[] = []
+    for await (const key of store.unfinished('exports/1/')) found.push(key)
+    expect(found).toEqual(['exports/1/a', 'exports/1/b'])
+    await store.abortParts('exports/1/')
     expect(client.commandCalls(AbortMultipartUploadCommand).map(({ args }) => args[0].input)).toEqual([
       { Bucket: 'b', Key: 'exports/1/a', UploadId: 'u1' },
       { Bucket: 'b', Key: 'exports/1/b', UploadId: 'u2' },

@@ -30,6 +30,11 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
     for await (const info of store.list(prefix)) found.push(info)
     return found
   }
+  const unfinishedUnder = async (prefix: string, endings: readonly string[]): Promise<readonly string[]> => {
+    const found: string[] = []
+    for (const ending of listsUploads ? [''] : endings) for await (const key of store.unfinished(prefix + ending)) found.push(key)
+    return found
+  }
   /** Some engines list uploads of a key only by the whole of it. */
   const abortedUnder = async (prefix: string, endings: readonly string[]): Promise<void> => {
     await store.abortParts(prefix)
@@ -276,6 +281,9 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
       const done = await open('job/done')
       await done.complete()
       await store.put(`${prefix}/job/whole`, text('whole'))
+      expect(await unfinishedUnder(`${prefix}/job`, ['/a', '/deep/er', '/done', '/whole', '2/a'])).toEqual(
+        ['job/a', 'job/deep/er', 'job2/a'].map((ending) => `${prefix}/${ending}`),
+      )
       await abortedUnder(`${prefix}/job/`, ['a', 'deep/er', 'done', 'whole'])
       for (const { parts, complete } of [mine, again, empty]) {
         await expect(complete()).rejects.toThrow()
@@ -288,6 +296,7 @@ export function blobStoreContract(name: string, create: () => Promise<BlobStoreU
         'job/done',
         'job2/a',
       ])
+      expect(await unfinishedUnder(prefix, ['/job/a', '/job/deep/er', '/job/done', '/job2/a'])).toEqual([])
       await store.abortParts(`${newPrefix()}/`)
     })
 

@@ -50,6 +50,11 @@ export class FilesystemBlobParts implements BlobParts {
     return this.#options.id
   }
 
+  /** Whether they are an object's. */
+  isJoined(): Promise<boolean> {
+    return this.#options.object.isJoined()
+  }
+
   async begin(): Promise<void> {
     await replaceDurably(this.#path(OF), (file) => file.writeFile(this.#options.key))
     await replaceDurably(this.#path(BEGUN), async () => {})
@@ -87,12 +92,12 @@ export class FilesystemBlobParts implements BlobParts {
 
   /** Also what is left of parts, by a process that ended while it removed them or their object. */
   async abort(): Promise<void> {
-    const { folder, object } = this.#options
+    const { folder } = this.#options
     const gone = `${folder}${GONE}`
-    if (await object.isJoined()) return this.#keep()
+    if (await this.isJoined()) return this.#keep()
     await unlessMissing(rename(folder, gone))
     // Who completed them meanwhile may not have seen that they are aborted.
-    if (await object.isJoined()) return this.#keep()
+    if (await this.isJoined()) return this.#keep()
     await removeDurably(gone)
   }
 

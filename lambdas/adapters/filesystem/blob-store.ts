@@ -67,16 +67,31 @@ export class FilesystemBlobStore implements BlobStore {
     return parts
   }
 
+  async *unfinished(prefix: string): AsyncGenerator<string> {
+    const found = new Set<string>()
+    for await (const { key, parts } of this.#known(prefix)) if (!(await parts.isJoined())) found.add(key)
+    yield* [...found].sort()
+  }
+
   async abortParts(prefix: string): Promise<void> {
+    for await (const { parts } of this.#known(prefix)) await parts.abort()
+    await this.#sweep()
+  }
+
+  /** Parts, those of finished objects too. */
+  async *#known(prefix: string): AsyncGenerator<{ readonly key: string; readonly parts: FilesystemBlobParts }> {
     const folder = join(this.#folder, 'parts')
     for (const name of await entriesIn(folder)) {
-      const id = idOfParts(name)
-      if (id === undefined) continue
-      const key = await keyOfParts(join(folder, name))
-      if (key === undefined) await removeWhenOld(join(folder, name))
-      else if (key.startsWith(prefix)) await this.#parts(key, '', id).abort()
+      const [id, key] = [idOfParts(name), await keyOfParts(join(folder, name))]
+      if (id !== undefined && key?.startsWith(prefix)) yield { key, parts: this.#parts(key, '', id) }
     }
-    const objects = join(this.#folder, 'objects')
+  }
+
+  /** What a process that ended left before it said whose it is. */
+  async #sweep(): Promise<void> {
+    const [parts, objects] = ['parts', 'objects'].map((name) => join(this.#folder, name)) as [string, string]
+    for (const name of await entriesIn(parts))
+      if (idOfParts(name) !== undefined && (await keyOfParts(join(parts, name))) === undefined) await removeWhenOld(join(parts, name))
     for (const name of await entriesIn(objects)) if (isUnfinished(name)) await removeWhenOld(join(objects, name))
   }
 

@@ -71,13 +71,26 @@ export class S3BlobStore implements BlobStore {
     return partsOf(this.#client, { ...place, UploadId: UploadId! })
   }
 
+  async *unfinished(prefix: string): AsyncGenerator<string> {
+    let last: string | undefined
+    for await (const { Key } of this.#uploads(prefix)) {
+      if (Key !== last) yield Key
+      last = Key
+    }
+  }
+
   async abortParts(prefix: string): Promise<void> {
+    for await (const upload of this.#uploads(prefix)) await partsOf(this.#client, upload).abort()
+  }
+
+  /** By key. */
+  async *#uploads(prefix: string): AsyncGenerator<Upload> {
     let after: { readonly KeyMarker?: string; readonly UploadIdMarker?: string } | undefined = {}
     while (after !== undefined) {
       const page: ListMultipartUploadsCommandOutput = await this.#client.send(
         new ListMultipartUploadsCommand({ Bucket: this.#bucket, Prefix: prefix, ...after }),
       )
-      for (const { Key, UploadId } of page.Uploads ?? []) await partsOf(this.#client, { ...this.#place(Key!), UploadId: UploadId! }).abort()
+      for (const { Key, UploadId } of page.Uploads ?? []) yield { ...this.#place(Key!), UploadId: UploadId! }
       after = page.IsTruncated ? { KeyMarker: page.NextKeyMarker!, UploadIdMarker: page.NextUploadIdMarker! } : undefined
     }
   }

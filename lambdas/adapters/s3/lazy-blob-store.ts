@@ -15,6 +15,9 @@ export function lazyS3BlobStore(bucket: string): BlobStore {
       yield* (await open()).list(prefix)
     },
     openParts: async (key, contentType, id) => (await open()).openParts(key, contentType, id),
+    async *unfinished(prefix) {
+      yield* (await open()).unfinished(prefix)
+    },
     abortParts: async (prefix) => (await open()).abortParts(prefix),
   }
 }

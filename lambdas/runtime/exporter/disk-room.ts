@@ -32,6 +32,7 @@ export function leavingRoom(blobs: BlobStore, room: () => Promise<Room>): BlobSt
     get: (key, range) => blobs.get(key, range),
     remove: (key) => blobs.remove(key),
     list: (prefix) => blobs.list(prefix),
+    unfinished: (prefix) => blobs.unfinished(prefix),
     abortParts: (prefix) => blobs.abortParts(prefix),
     async openParts(key, contentType, id) {
       const parts = await blobs.openParts(key, contentType, id)
