@@ -1,4 +1,6 @@
 /** `fhir client`: the applications that may ask for tokens. */
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import {
   addClient,
@@ -24,6 +26,7 @@ type Added = PlaceOptions &
     readonly secret?: boolean
     readonly jwks?: string
     readonly jwksUri?: string
+    readonly newKey?: string
     readonly public?: boolean
     readonly name?: string
     readonly scope?: readonly string[]
@@ -41,7 +44,14 @@ const idMeaning = '1 to 64 letters, digits, ".", "_" and "-"'
 const add = new Command('add')
   .description('register a client; its secret is shown this once')
   .argument(id, idMeaning)
-  .addOption(new Option('--secret', 'it has a secret, which is made').conflicts(['jwks', 'jwksUri', 'public']))
+  .addOption(new Option('--secret', 'it has a secret, which is made').conflicts(['newKey', 'jwks', 'jwksUri', 'public']))
+  .addOption(
+    new Option('--new-key <file>', 'it signs with a key, which is made: the private JSON Web Key is written into the file').conflicts([
+      'jwks',
+      'jwksUri',
+      'public',
+    ]),
+  )
   .addOption(new Option('--jwks <file>', 'it signs with keys: the public ones, a JSON Web Key Set').conflicts(['jwksUri', 'public']))
   .addOption(new Option('--jwks-uri <url>', 'it signs with keys, published at an https URL').conflicts('public'))
   .option('--public', 'it cannot keep a secret: an app in a browser or on a telephone')
@@ -57,10 +67,16 @@ const add = new Command('add')
   .option('--introspect', 'it may learn of tokens of other clients')
   .addOption(jsonOption('the client, with client_id and client_secret,'))
   .action(async (clientId: string, options: Added) => {
-    const request = requestOf(clientId, options)
+    const key = options.newKey === undefined ? undefined : newKey()
+    const request = requestOf(clientId, options, key?.keys)
     // Nothing is made for what cannot be registered.
     checkClient(request)
-    const added = await administered(options, (ports) => addClient(ports, request), true)
+    // Before anybody may come with it.
+    if (key !== undefined) writeKey(options.newKey!, key.text)
+    const added = await administered(options, (ports) => addClient(ports, request), true).catch((error) => {
+      if (key !== undefined) rmSync(options.newKey!, { force: true })
+      throw error
+    })
     tell(added, options, `The client ${clientId} is registered`)
     if (options.public && options.redirectUri === undefined) warn(`nobody can log in with ${clientId} without a --redirect-uri`)
     await warnOfTenants(options, clientId, added.client.tenants)
@@ -134,10 +150,10 @@ async function warnOfWall({ client: { authentication } }: Registered): Promise<v
   if (wall !== undefined) warn(`its keys will not be fetched: ${wall} of the server`)
 }
 
-const requestOf = (clientId: string, options: Added): NewClient => ({
+const requestOf = (clientId: string, options: Added, made: Keys | undefined): NewClient => ({
   id: clientId,
   name: options.name ?? clientId,
-  authentication: authenticationOf(options),
+  authentication: made ?? authenticationOf(options),
   scopes: options.scope ?? [],
   redirectUris: options.redirectUri ?? [],
   tenants: options.tenant ?? ['default'],
@@ -149,7 +165,8 @@ function authenticationOf({ secret, jwks, jwksUri, public: isPublic }: Added): N
   if (secret) return 'secret'
   if (isPublic) return { kind: 'public' }
   const keys = keysOf({ jwks, jwksUri })
-  if (keys === undefined) throw new Error('Say how the client proves itself: --secret, --jwks FILE, --jwks-uri URL or --public')
+  if (keys === undefined)
+    throw new Error('Say how the client proves itself: --secret, --new-key FILE, --jwks FILE, --jwks-uri URL or --public')
   return keys
 }
 
@@ -158,6 +175,24 @@ type Keys = Extract<Rotation, object>
 function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly jwksUri: string | undefined }): Keys | undefined {
   if (jwks !== undefined) return { kind: 'keys', keys: keysIn(jwks) }
   return jwksUri === undefined ? undefined : { kind: 'uri', uri: jwksUri }
+}
+
+/** Of the curve that SMART names; `text`: the private key, for its owner alone. */
+function newKey(): { readonly keys: Keys; readonly text: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+  const about = { kid: randomUUID(), alg: 'ES384', use: 'sig' }
+  const keys = clientKeysOf(JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), ...about }] }))
+  return { keys: { kind: 'keys', keys }, text: `${JSON.stringify({ ...privateKey.export({ format: 'jwk' }), ...about })}\n` }
+}
+
+/** Where nothing is yet: a key that is written over is lost. */
+function writeKey(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Error(code === 'EEXIST' ? `${file} is there already: a key is not written over` : `${file} cannot be written (${code})`)
+  }
 }
 
 function keysIn(file: string): ReturnType<typeof clientKeysOf> {

@@ -1,6 +1,6 @@
 /** The commands of the README do what it says, as they stand there. */
 import { spawn } from 'node:child_process'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Answer } from '../auth/authorization.ts'
@@ -13,7 +13,7 @@ const BLOCKS = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n([\s\S]*?
 
 /** What stands there for itself is run by .ci/run, or by the tests of a deployment. */
 const ELSEWHERE = ['npm ci && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 ']
-const HERE = ['TOKEN=', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
+const HERE = ['TOKEN=', 'npm run -s fhir -- export ', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
 
 const blockOf = (beginning: string): readonly string[] => BLOCKS.find(([first]) => first!.startsWith(beginning))!
 
@@ -36,7 +36,7 @@ describe('Of the README', () => {
     path = join(newFolder(), 'npm')
     writeFileSync(
       path,
-      `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec '${process.execPath}' bin/fhir.js "$@" --data '${data}'\n`,
+      `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\n[ "$1" = export ] && set -- "$@" --from '${server.base}'\nexec '${process.execPath}' bin/fhir.js "$@" --data '${data}'\n`,
     )
     chmodSync(path, 0o755)
   })
@@ -58,6 +58,17 @@ describe('Of the README', () => {
     const [token = '', ...calls] = blockOf('TOKEN=')
     const answers = await Promise.all(calls.map(async (call) => JSON.parse(await printed([token, call]))))
     expect(answers.map(({ resourceType }) => resourceType)).toEqual(['Patient', 'Bundle', 'Bundle', 'Patient'])
+  })
+
+  it('everything is exported, and what was changed since', async () => {
+    const folder = newFolder()
+    const lines = blockOf('npm run -s fhir -- export ').map((line) => line.replaceAll(/(?<=--(?:to|key|new-key) )/g, `${folder}/`))
+    const counted = (text: string): readonly number[] => [...text.matchAll(/^(\d+) resources in/gm)].map(([, count]) => Number(count))
+    const [all, first] = counted(await printed(lines))
+    expect(all).toBeGreaterThan(1_000)
+    expect(first).toBe(all)
+    expect(counted(await printed(lines.slice(-1)))).toEqual([0])
+    expect(readdirSync(join(folder, 'everything'))).toEqual(expect.arrayContaining(['Patient.ndjson', 'manifest.json']))
   })
 
   itWithCurl('a program gets a token', async () => {

@@ -5,7 +5,6 @@ import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-s
 import { ExportFault } from '../../../lambdas/export/fault.ts'
 import { leavingRoom, type Room, roomAt } from '../../../lambdas/runtime/exporter/disk-room.ts'
 import { GivingRoom, PARTS } from '../../../lambdas/runtime/exporter/giving-room.ts'
-import { blobStoreContract } from '../../contracts/blob-store.contract.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 
 describe('An export', () => {
@@ -50,8 +49,3 @@ describe('On the disk', () => {
     expect(whole).toBeGreaterThanOrEqual(free)
   })
 })
-
-blobStoreContract('files on a disk that has room', async () => ({
-  store: leavingRoom(new FilesystemBlobStore(newFolder()), async () => ({ whole: 1e12, free: 1e12 })),
-  close: async () => {},
-}))

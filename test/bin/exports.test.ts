@@ -1,0 +1,159 @@
+/** Exports of a server that runs, as a program of a hospital makes them each night: by its key, at each level, and through a death of the server. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { assertionToken, signingKeyOf } from '../../lambdas/runtime/exporting/assertion-token.ts'
+import type { Tree } from '../api/server.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { fhir, type Running, started, startedWithTokens } from './process.ts'
+
+const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 50 : 2
+
+/** `Type/id/version` of all lines of the files of a folder. */
+const namesIn = (folder: string): readonly string[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.ndjson'))
+    .flatMap((name) => namesOf(readFileSync(join(folder, name), 'utf8')))
+    .sort()
+
+const namesOf = (text: string): readonly string[] =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .map(({ resourceType, id, meta }) => `${resourceType}/${id}/${meta.versionId}`)
+
+const headers = { 'content-type': 'application/fhir+json' }
+const bundleOf = (resources: readonly Tree[]): Tree => ({
+  resourceType: 'Bundle',
+  type: 'transaction',
+  entry: resources.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } })),
+})
+
+async function put(base: string, resources: readonly Tree[], authorization = ''): Promise<void> {
+  const response = await fetch(base, { method: 'POST', headers: { ...headers, authorization }, body: JSON.stringify(bundleOf(resources)) })
+  if (response.status !== 200) throw new Error(await response.text())
+}
+
+describe('A program with a key', () => {
+  const folder = newFolder()
+  const [data, key] = [join(folder, 'data'), join(folder, 'key.json')]
+  const to = (name: string): string => join(folder, name)
+  let server: Running
+
+  beforeAll(async () => {
+    server = await startedWithTokens('--data', data)
+    await fhir('client', 'add', 'nightly', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
+    const { out } = await fhir('token', '--data', data)
+    const patients = ['a', 'b', 'c'].map((id) => ({ resourceType: 'Patient', id }))
+    const observations = ['a', 'b', 'c'].map((id) => ({
+      ...{ resourceType: 'Observation', id: `of-${id}`, status: 'final', code: { text: 'x' } },
+      subject: { reference: `Patient/${id}` },
+    }))
+    const member = ['a', 'b'].map((id) => ({ entity: { reference: `Patient/${id}` } }))
+    const others = [
+      { resourceType: 'Group', id: 'g', type: 'person', actual: true, member },
+      { resourceType: 'Organization', id: 'o', name: 'O' },
+    ]
+    await put(server.base, [...patients, ...observations, ...others], `Bearer ${out.trim()}`)
+  })
+
+  const exported = (name: string, ...options: readonly string[]) =>
+    fhir('export', '--from', server.base, '--client', 'nightly', '--key', key, '--to', to(name), ...options)
+
+  it.each([
+    ['system', [], 'Group/g Observation/of-a Observation/of-b Observation/of-c Organization/o Patient/a Patient/b Patient/c'],
+    ['patients', ['--patients'], 'Group/g Observation/of-a Observation/of-b Observation/of-c Patient/a Patient/b Patient/c'],
+    ['group', ['--group', 'g'], 'Observation/of-a Observation/of-b Patient/a Patient/b'],
+    ['types', ['--type', 'Patient'], 'Patient/a Patient/b Patient/c'],
+    ['filtered', ['--type', 'Observation', '--type-filter', 'Observation?subject=Patient/c'], 'Observation/of-c'],
+  ])('gets what is at its level: %s', async (name, options, names) => {
+    expect(await exported(name, ...options)).toMatchObject({ code: 0 })
+    expect(namesIn(to(name))).toEqual(names.split(' ').map((each) => `${each}/1`))
+  })
+
+  it('has a key for its owner alone, which is never written over', async () => {
+    expect(statSync(key).mode & 0o077).toBe(0)
+    const again = await fhir('client', 'add', 'another', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('is there already') })
+    const taken = await fhir('client', 'add', 'nightly', '--new-key', to('none.json'), '--scope', 'system/*.rs', '--data', data)
+    expect([taken.code, existsSync(to('none.json'))]).toEqual([1, false])
+  })
+
+  it('is refused what is not there', async () => {
+    expect(await exported('none', '--group', 'nobody')).toMatchObject({ code: 3, err: expect.stringContaining('404') })
+  })
+
+  it('reads a part of a file by its link', async () => {
+    await exported('parts', '--type', 'Patient')
+    const { output } = JSON.parse(readFileSync(join(to('parts'), 'manifest.json'), 'utf8'))
+    const whole = readFileSync(join(to('parts'), 'Patient.ndjson'), 'utf8')
+    const part = await fetch(output[0].url, { headers: { range: 'bytes=5-14' } })
+    expect([part.status, await part.text()]).toEqual([206, whole.slice(5, 15)])
+    const token = await assertionToken({
+      base: server.base,
+      client: 'nightly',
+      key: signingKeyOf(readFileSync(key, 'utf8')),
+      scope: 'system/*.rs',
+    })
+    const withToken = await fetch(output[0].url, { headers: { authorization: `Bearer ${token}` } })
+    expect([withToken.status, await withToken.text()]).toEqual([200, whole])
+  })
+
+  it('gets what was changed since the last time', async () => {
+    await exported('since', '--since-last')
+    const { out } = await fhir('token', '--data', data)
+    await put(server.base, [{ resourceType: 'Patient', id: 'd' }], `Bearer ${out.trim()}`)
+    expect(await exported('since', '--since-last')).toMatchObject({ code: 0 })
+    const runs = readdirSync(to('since')).filter((name) => name !== 'export-state.json')
+    expect(runs).toHaveLength(2)
+    expect(namesIn(join(to('since'), runs.sort()[1]!))).toEqual(['Patient/d/1'])
+  })
+})
+
+describe('SIGKILL of the server during an export', () => {
+  const PATIENTS = 3_000
+
+  it(`${ROUNDS} times: the next server goes on by itself, and the files hold what was current at the kick-off, each once`, async () => {
+    const data = newFolder()
+    const versions = new Map<string, number>()
+    for (let round = 0; round < ROUNDS; round++) {
+      const first = await started('--data', data)
+      const ids = Array.from({ length: PATIENTS }, (_, i) => `p${i}`).filter((_, i) => round === 0 || i % 3 === round % 3)
+      await put(
+        first.base,
+        ids.map((id) => ({ resourceType: 'Patient', id, multipleBirthInteger: round })),
+      )
+      for (const id of ids) versions.set(id, (versions.get(id) ?? 0) + 1)
+      const kicked = await fetch(`${first.base}/$export`, { headers: { accept: 'application/fhir+json', prefer: 'respond-async' } })
+      const expected = [...versions].map(([id, version]) => `Patient/${id}/${version}`).sort()
+      const link = kicked.headers.get('content-location')!
+      // What is written meanwhile, acknowledged or not, is in none of the files; a later export would have it.
+      const late = put(first.base, [{ resourceType: 'Basic', id: 'late', code: { text: 'x' } }]).catch(() => undefined)
+      await wait(Math.random() * 700)
+      await first.stop('SIGKILL')
+      await late
+      const second = await started('--data', data)
+      const found = await exportedBy(link.replace(first.base, second.base), second.base)
+      expect(found.filter((name) => !name.startsWith('Basic/'))).toEqual(expected)
+      expect(new Set(found).size).toBe(found.length)
+      await second.stop()
+    }
+  }, 600_000)
+})
+
+async function exportedBy(job: string, base: string): Promise<readonly string[]> {
+  for (;;) {
+    const answer = await fetch(job)
+    expect([200, 202]).toContain(answer.status)
+    if (answer.status === 202) {
+      await wait(50)
+      continue
+    }
+    const { output } = (await answer.json()) as { readonly output: readonly { readonly url: string; readonly count: number }[] }
+    const files = await Promise.all(output.map(async ({ url }) => (await fetch(url.replace(/^.*\/fhir(?=\/)/, base))).text()))
+    expect(files.map((text) => text.trimEnd().split('\n').length)).toEqual(output.map(({ count }) => count))
+    return files.flatMap(namesOf).sort()
+  }
+}
