@@ -6,7 +6,7 @@
 import { DEVICE_PATIENT } from '../access/rules.ts'
 import type { HistoryPosition } from '../ports/resource-store.ts'
 import type { Plan, Position, Predicate } from '../search/plan.ts'
-import { passingBlobOf } from './job.ts'
+import { type Job, passingBlobOf } from './job.ts'
 import { putKeys } from './met-keys.ts'
 import type { Range } from './range.ts'
 import type { SliceOf } from './slice.ts'
@@ -29,8 +29,22 @@ class Found {
     this.#range = range
   }
 
-  add(keys: Iterable<string>): void {
-    for (const key of keys) this.#keys.add(key)
+  /** Of the types that are asked for; and what the index has of provenance of these, which may be in no compartment. */
+  async add(keys: readonly string[]): Promise<void> {
+    const { types } = this.#of.selection
+    for (const key of keys) if (types.has(key.slice(0, key.indexOf('/')))) this.#keys.add(key)
+    if (types.has('Provenance') && keys.length > 0) await this.#addProvenance(keys)
+  }
+
+  async #addProvenance(targets: readonly string[]): Promise<void> {
+    const { parts, job } = this.#of
+    const plan = planOf(job, ['Provenance'], { kind: 'key', field: 'target', oneOf: targets })
+    for (let after: Position | undefined, isMore = true; isMore; ) {
+      const { hits, more } = await parts.index.find({ ...plan, ...(after === undefined ? {} : { after }) })
+      for (const { id } of hits) this.#keys.add(`Provenance/${id}`)
+      after = hits.at(-1)?.position
+      isMore = more
+    }
   }
 
   get isFull(): boolean {
@@ -61,10 +75,10 @@ export async function lookInIndex(of: SliceOf, range: Range, [from, to]: readonl
   const plans = plansOf(of, patients)
   const found = new Found(of, range)
   let { at, after }: Cursor = range.cursor === undefined ? { at: 0 } : JSON.parse(range.cursor)
-  if (range.cursor === undefined) found.add(patients)
+  if (range.cursor === undefined) await found.add(patients)
   while (at < plans.length) {
     const { hits, more } = await parts.index.find({ ...plans[at]!, ...(after === undefined ? {} : { after }) })
-    found.add(hits.map(({ type, id }) => `${type}/${id}`))
+    await found.add(hits.map(({ type, id }) => `${type}/${id}`))
     ;[at, after] = more ? [at, hits.at(-1)?.position] : [at + 1, undefined]
     if (!(await watch.isWanted())) return false
     const isOver = parts.now() >= until
@@ -74,16 +88,19 @@ export async function lookInIndex(of: SliceOf, range: Range, [from, to]: readonl
   return !(await found.checkpoint({ isDone: true }))
 }
 
-/** A Device is in no compartment: it says whose it is. */
-function plansOf({ job, selection: { types } }: SliceOf, patients: readonly string[]): readonly Plan[] {
-  const plan = (types: readonly string[], where: Predicate): readonly Plan[] =>
-    types.length === 0 ? [] : [{ tenant: job.tenant, types, where, access: 'everything', order: [], limit: PAGE, total: 'none' }]
-  const others = [...types].filter((type) => type !== 'Device' && type !== 'Patient')
-  return [
-    ...plan(others, { kind: 'compartment', oneOf: patients }),
-    ...plan(types.has('Device') ? ['Device'] : [], { kind: 'key', field: DEVICE_PATIENT, oneOf: patients }),
-  ]
+/** A Device is in no compartment: it says whose it is. What provenance is about may be of a type that is not asked for. */
+function plansOf({ job, selection: { types, whose } }: SliceOf, patients: readonly string[]): readonly Plan[] {
+  const all = [...(types.has('Provenance') ? whose.levelTypes : types)]
+  const others = all.filter((type) => type !== 'Device' && type !== 'Patient')
+  const inCompartments = planOf(job, others, { kind: 'compartment', oneOf: patients })
+  const devices = planOf(job, ['Device'], { kind: 'key', field: DEVICE_PATIENT, oneOf: patients })
+  return [...(others.length > 0 ? [inCompartments] : []), ...(all.includes('Device') ? [devices] : [])]
 }
+
+/** Whatever is found is judged when it is read. */
+const planOf = ({ tenant }: Pick<Job, 'tenant'>, types: readonly string[], where: Predicate): Plan => ({
+  ...{ tenant, types, where, access: 'everything', order: [], limit: PAGE, total: 'none' },
+})
 
 /**
  * Whatever was written after the transaction time, and what was deleted after `_since`. `from`: when the index had been asked; what was
@@ -99,9 +116,9 @@ export async function lookInHistory(of: SliceOf, range: Range, from: number): Pr
   for (;;) {
     const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since }, after, PAGE)
     const wanted = versions.filter(
-      ({ type, lastUpdated, deleted }) => selection.types.has(type) && (deleted || lastUpdated > transactionTime),
+      ({ type, lastUpdated, deleted }) => selection.whose.levelTypes.has(type) && (deleted || lastUpdated > transactionTime),
     )
-    found.add(wanted.map(({ type, id }) => `${type}/${id}`))
+    await found.add(wanted.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
     if (!(await watch.isWanted())) return false
     if (!more) return !(await found.checkpoint({ isDone: true }))

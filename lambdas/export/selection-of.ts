@@ -1,4 +1,5 @@
 /** What a planned job exports, for its writers. */
+import { versionsAsOf } from './as-of.ts'
 import type { Job } from './job.ts'
 import { judgeOf } from './judge-of.ts'
 import { narrowedOf } from './narrowed.ts'
@@ -8,9 +9,16 @@ import { typesOf } from './types-of.ts'
 
 export async function selectionOf(parts: ExportParts, job: Job): Promise<Selection> {
   const [narrowed, judge] = await Promise.all([narrowedOf(parts, job), judgeOf(parts, job)])
+  const { resources } = parts
+  const { types, levelTypes } = typesOf(job, parts)
   return {
     ...{ job, narrowed, judge },
-    types: new Set(typesOf(job, parts).types),
-    before: async (deletion) => (await parts.resources.versions([{ ...deletion, versionId: deletion.versionId - 1 }]))[0],
+    types: new Set(types),
+    whose: {
+      baseUrl: job.baseUrl,
+      levelTypes: new Set(levelTypes),
+      before: async (deletion) => (await resources.versions([{ ...deletion, versionId: deletion.versionId - 1 }]))[0],
+      asOf: (keys) => versionsAsOf(resources, keys, job.transactionTime),
+    },
   }
 }

@@ -1,27 +1,26 @@
 /** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
 import { type Judge, maySee } from '../access/judge.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
-import { localReference } from '../fhir/references.ts'
-import { isElement, type Resource } from '../fhir/resource.ts'
+import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { evaluate } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
 import type { Job } from './job.ts'
 import type { Narrowed } from './narrowed.ts'
+import { isTheirs, type Whose } from './whose.ts'
 
 export type Selection = {
   readonly job: Pick<Job, 'id' | 'level' | 'asked' | 'transactionTime' | 'tenant' | 'baseUrl'>
   readonly types: ReadonlySet<string>
   readonly narrowed: Narrowed
   readonly judge: Judge
-  /** The version before a deletion. */
-  readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
+  readonly whose: Whose
 }
 
 /** Those of the versions that are exported, in their order. */
 export async function selected(selection: Selection, versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
-  const asked = await those(versions, (version) => isAsked(selection, version) && isOfPatients(selection, version))
+  const asked = await those(versions, (version) => isAsked(selection, version))
   const seen = await those(asked, (version) => mayExport(selection.judge, version))
   return filtered(selection, seen)
 }
@@ -33,10 +32,10 @@ export async function selectedAsReferred(
   exported: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
   const { types, since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = selection.job.asked
-  const isAsked = ({ type, lastUpdated }: ResourceVersion): boolean =>
+  const isWanted = ({ type, lastUpdated }: ResourceVersion): boolean =>
     (types?.includes(type) ?? true) && lastUpdated > since && lastUpdated < until
   const rest = versions.filter((version) => !version.deleted && !exported.includes(version))
-  const seen = await those(rest, (version) => (version.type === 'Patient' || isAsked(version)) && mayExport(selection.judge, version))
+  const seen = await those(rest, (version) => (version.type === 'Patient' || isWanted(version)) && mayExport(selection.judge, version))
   const others = new Set(
     await filtered(
       selection,
@@ -67,37 +66,17 @@ async function those(versions: readonly ResourceVersion[], test: Test): Promise<
   return found
 }
 
-/** By type and time. */
-function isAsked({ types, narrowed, job, judge }: Selection, version: ResourceVersion): boolean {
-  const { type, lastUpdated, compartments, deleted } = version
+/** By type and time, and whose it is: what is older than `_since` is of those who became members since. */
+function isAsked(selection: Selection, version: ResourceVersion): boolean | Promise<boolean> {
+  const { types, narrowed, job, whose } = selection
+  const { type, lastUpdated, deleted } = version
   const { since, until } = job.asked
   if (!types.has(type) || lastUpdated > job.transactionTime || (until !== undefined && lastUpdated >= until)) return false
   if (deleted && since === undefined) return false
-  if (since === undefined || lastUpdated > since) return true
-  const owner = type === 'Device' && narrowed.added.size > 0 ? patientOf(version, judge.reading.baseUrl) : undefined
-  return !deleted && [...compartments, ...(owner === undefined ? [] : [owner])].some((name) => narrowed.added.has(name))
-}
-
-/** A Device is in no patient's compartment: it says whose it is. https://hl7.org/fhir/R4/device-definitions.html#Device.patient */
-function isOfPatients({ job, narrowed: { patients }, judge, before }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
-  const { type, id, compartments, deleted } = version
-  if (job.level === 'system') return true
-  const isOne = (name: string): boolean => (patients === undefined ? name.startsWith('Patient/') : patients.has(name))
-  if (type === 'Patient') return isOne(`Patient/${id}`)
-  if (compartments.some(isOne)) return true
-  if (type !== 'Device') return false
-  const isTheirs = (device: ResourceVersion | undefined): boolean => {
-    const patient = device && patientOf(device, judge.reading.baseUrl)
-    return patient !== undefined && isOne(patient)
-  }
-  return deleted ? before(version).then(isTheirs) : isTheirs(version)
-}
-
-function patientOf({ body }: ResourceVersion, baseUrl: string | undefined): string | undefined {
-  if (body.length === 0) return undefined
-  const { patient } = parseJsonBytes(body) as Resource
-  const reference = isElement(patient) ? patient.reference : undefined
-  return typeof reference === 'string' ? localReference(reference, baseUrl) : undefined
+  const isOld = since !== undefined && lastUpdated <= since
+  if (isOld) return !deleted && narrowed.added.size > 0 && isTheirs(whose, version, (name) => narrowed.added.has(name))
+  const { patients } = narrowed
+  return job.level === 'system' || isTheirs(whose, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
 }
 
 /** `$export` reads, and finds: it needs both letters. */

@@ -12,6 +12,8 @@ const OF_PATIENTS: readonly string[] = resourceTypes.filter((type) => patientCom
 
 export type ExportTypes = {
   readonly types: readonly string[]
+  /** Whether it was asked for them or not. */
+  readonly levelTypes: readonly string[]
   /** What of the types asked for is left out, and why. */
   readonly told: readonly string[]
 }
@@ -24,6 +26,7 @@ export function typesOf({ level, asked, access }: Pick<Job, 'level' | 'asked' | 
   const possible = new Set([...all[level], ...additionalTypes(level, settings.additionalResources)])
   return {
     types: ofLevel.filter((type) => isInScope(access, type)),
+    levelTypes: all[level],
     told: (asked.types ?? []).flatMap((type) => {
       if (!possible.has(type)) return [`_type names ${type}, which is no type of this export`]
       return isInScope(access, type) ? [] : [`_type names ${type}, which is out of scope`]

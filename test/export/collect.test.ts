@@ -11,6 +11,7 @@ import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
 import { decided, expectedOf, linesIn, RacingWorld } from './racing.ts'
 
 const isFull = process.env.FHIR_TEST_FULL === '1'
+const PATIENTS = 8
 
 async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string[]> {
   await kickOff(parts, job)
@@ -60,11 +61,11 @@ const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']
 describe.each(Array.from({ length: isFull ? 50 : 2 }, (_, i) => i + 1))('While others write (seed %i)', (seed) => {
   it.each(ASKED)('a Group is exported as it was, looked up and scanned alike: %s', async (_, asked) => {
     const racing = new RacingWorld(await ExportWorld.open(), seed)
-    await racing.fill(12, 60)
+    await racing.fill(PATIENTS, 80)
     const since = at(racing.now())
-    for (let i = 0; i < 40; i++) await racing.write(12)
+    for (let i = 0; i < 40; i++) await racing.write(PATIENTS)
     const job = jobOf(racing.now(), { group: 'g', asked: asked(since) })
-    const parts = racing.parts(12)
+    const parts = racing.parts(PATIENTS)
     const scanned = await exportedBy(decided(parts, false), { ...job, id: 'scanned' })
     const lookedUp = await exportedBy(decided(parts, true), { ...job, id: 'looked-up' })
     const expected = expectedOf(racing.log, job)

@@ -10,6 +10,8 @@ import { partsOf } from './exported.ts'
 
 type Written = { readonly when: number; readonly tree?: Tree }
 
+const GROUP_TYPES = ['Patient', 'Observation', 'Encounter', 'Device', 'Provenance']
+
 /** Seconds between two instants of the clock. */
 const TICK = 0.001
 
@@ -46,7 +48,8 @@ export class RacingWorld {
   /** Something, of one patient or another. */
   async write(patients: number): Promise<void> {
     const id = `${this.#below(30)}`
-    const kind = this.#below(8)
+    const kind = this.#below(9)
+    if (kind === 8) return this.#save(this.#provenance(id))
     if (kind === 0) return this.#remove(`Observation/${id}`)
     if (kind === 1) return this.#save(this.#patient(`${this.#below(patients)}`))
     if (kind === 2) return this.#save(this.#device(id, patients))
@@ -99,7 +102,7 @@ export class RacingWorld {
       {
         now: () => at(this.now()),
         budget: 20,
-        groupTypes: ['Patient', 'Observation', 'Encounter', 'Device'],
+        groupTypes: GROUP_TYPES,
         additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
         report(error) {
           throw error
@@ -136,6 +139,11 @@ export class RacingWorld {
       subject: ref(`Patient/${this.#below(patients)}`),
     },
     serviceProvider: ref(`Organization/${this.#below(3)}`),
+  })
+
+  readonly #provenance = (id: string): Tree => ({
+    ...{ resourceType: 'Provenance', id, recorded: this.#mark(), agent: [{ who: ref(`Practitioner/${this.#below(4)}`) }] },
+    target: [ref(`${['Observation', 'Encounter', 'Device', 'Specimen'][this.#below(4)]}/${this.#below(30)}`)],
   })
 
   readonly #device = (id: string, patients: number): Tree => ({
@@ -191,6 +199,9 @@ export function linesIn({ deleted = [], error: _, ...files }: Readonly<Record<st
 /** The lines that must stand in the files of a job of a Group, each once: `Type/id` of what was deleted, the JSON of everything else. */
 export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: Pick<Job, 'asked' | 'transactionTime'>): readonly string[] {
   const asOf = (name: string, instant: number): Written | undefined => log.get(name)?.findLast(({ when }) => at(when) <= instant)
+  /** Of what is deleted, what it was. */
+  const shownAt = (name: string): Tree =>
+    log.get(name)?.findLast(({ when, tree }) => at(when) <= transactionTime && tree !== undefined)?.tree
   const membersAt = (instant: number): readonly string[] =>
     (asOf('Group/g', instant)?.tree.member ?? []).map((each: Tree) => each.entity.reference)
   const members = membersAt(transactionTime).filter((name) => asked.patients.length === 0 || asked.patients.includes(name))
@@ -215,9 +226,10 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
   for (const name of log.keys()) {
     const version = asOf(name, transactionTime)
     const type = name.split('/')[0]!
-    if (version === undefined || !['Patient', 'Observation', 'Encounter', 'Device'].includes(type) || !isOfType(type)) continue
-    const tree = version.tree ?? log.get(name)![log.get(name)!.indexOf(version) - 1]!.tree
-    const own = ownersOf(tree)
+    if (version === undefined || !GROUP_TYPES.includes(type) || !isOfType(type)) continue
+    const tree = shownAt(name)
+    const own: readonly string[] =
+      type === 'Provenance' ? tree.target.flatMap((each: Tree) => ownersOf(shownAt(each.reference))) : ownersOf(tree)
     if (!own.some((each) => members.includes(each))) continue
     if (version.tree === undefined) {
       if (asked.since !== undefined && at(version.when) > since && at(version.when) < until) deleted.push(name)
@@ -235,9 +247,9 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
 
 /** Whose it is. */
 const ownersOf = (tree: Tree): readonly string[] =>
-  tree.resourceType === 'Patient'
+  tree?.resourceType === 'Patient'
     ? [`Patient/${tree.id}`]
-    : [tree.subject, tree.patient, ...(tree.performer ?? [])].flatMap((each) =>
+    : [tree?.subject, tree?.patient, ...(tree?.performer ?? [])].flatMap((each) =>
         each?.reference.startsWith('Patient/') ? [each.reference] : [],
       )
 

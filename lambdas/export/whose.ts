@@ -1,0 +1,50 @@
+/**
+ * Whose data a version is: who has it in a compartment, and, of types that are in none, who it says. Deletions are of whom the version before
+ * was. https://hl7.org/fhir/R4/compartmentdefinition-patient.html
+ */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { localReference } from '../fhir/references.ts'
+import { isElement, type Resource } from '../fhir/resource.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { keyNamed } from './resource-name.ts'
+
+export type Whose = {
+  readonly baseUrl: string
+  /** Those an export of this level may hold. */
+  readonly levelTypes: ReadonlySet<string>
+  /** The version before a deletion. */
+  readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
+  /** As of the time of the export. */
+  readonly asOf: (keys: readonly ResourceKey[]) => Promise<readonly (ResourceVersion | undefined)[]>
+}
+
+/** `isOne`: whether a name, `Patient/1`, is that of one of those patients. */
+export function isTheirs(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): boolean | Promise<boolean> {
+  const { type, id, compartments } = version
+  if (type === 'Patient') return isOne(`Patient/${id}`)
+  if (compartments.some(isOne)) return true
+  return type === 'Device' || type === 'Provenance' ? saysSo(whose, version, isOne) : false
+}
+
+/** `Device.patient`; a Provenance is theirs if something it is about is. */
+async function saysSo(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
+  const shown = version.deleted ? await whose.before(version) : version
+  if (shown === undefined || shown.body.length === 0) return false
+  const { patient, target } = parseJsonBytes(shown.body) as Resource
+  if (version.type === 'Device') return namesIn([patient], whose).some(isOne)
+  const names = namesIn(Array.isArray(target) ? target : [], whose).filter((name) => isAbout(whose, name))
+  const targets = names.length === 0 ? [] : await whose.asOf(names.map((name) => keyNamed(version.tenant, name)))
+  for (const each of targets) if (each !== undefined && (await isTheirs(whose, each, isOne))) return true
+  return false
+}
+
+const namesIn = (references: readonly unknown[], { baseUrl }: Whose): readonly string[] =>
+  references.flatMap((each) =>
+    isElement(each) && typeof each.reference === 'string' ? (localReference(each.reference, baseUrl) ?? []) : [],
+  )
+
+/** What a Provenance of a Provenance is about is not looked for. */
+function isAbout({ levelTypes }: Whose, name: string): boolean {
+  const type = name.slice(0, name.indexOf('/'))
+  return type !== 'Provenance' && levelTypes.has(type)
+}
