@@ -2,7 +2,7 @@
  * What an export is asked for. Specification 4.5; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
 import { dateRange } from '../fhir/date-range.ts'
-import { fhirError } from '../fhir/outcome.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Condition } from '../search/condition.ts'
@@ -52,18 +52,23 @@ export type KickOff = {
 const FORMATS: ReadonlySet<string> = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson'])
 const MOST_FILTERS = 100
 const MOST_PATIENTS = 10_000
+const MOST_ELEMENTS = 200
+const MOST_PASSED_OVER = 100
+/** Characters of all that is asked for, and bytes of a job's row, to which its files are added. */
+export const LONGEST_ASKED = 250_000
 
 type State = {
   -readonly [Field in keyof AskedExport]: AskedExport[Field] extends readonly (infer Item)[] ? Item[] : AskedExport[Field]
 }
 
-/** FhirError 400 that names the parameter. */
+/** FhirError 400 that names the parameter, 413. */
 export function askedOf(kickOff: KickOff): AskedExport {
+  if (kickOff.parameters.reduce((sum, [name, value]) => sum + name.length + value.length, 0) > LONGEST_ASKED) throw tooLong()
   const state: State = { elements: [], patients: [], filters: [], passedOver: [] }
   for (const [name, value] of kickOff.parameters) read(state, name, value, kickOff)
   if (state.since !== undefined && state.until !== undefined && state.until <= state.since)
     throw wrong('_until', 'is not later than _since')
-  return state
+  return { ...state, patients: [...new Set(state.patients)] }
 }
 
 function read(state: State, name: string, value: string, kickOff: KickOff): void {
@@ -77,8 +82,7 @@ function read(state: State, name: string, value: string, kickOff: KickOff): void
     case '_type':
       return readTypes(state, value, kickOff)
     case '_elements':
-      for (const each of listed(value)) state.elements.push(elementOf(each))
-      return
+      return readElements(state, value)
     case 'patient':
       return readPatient(state, value, kickOff)
     case '_typeFilter':
@@ -96,7 +100,8 @@ function readInstant(state: State, name: '_since' | '_until', value: string, kic
   const field = name === '_since' ? 'since' : 'until'
   if (state[field] !== undefined) throw wrong(name, 'is given twice')
   const text = withPlus(value)
-  const instant = /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? dateRange(text)?.low : undefined
+  const range = dateRange(text)
+  const instant = range !== undefined && /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? range.low : undefined
   if (instant === undefined) passOver(state, kickOff, wrong(name, 'is an instant, as 2026-01-31T12:00:00Z'))
   else if (name === '_since' && instant > kickOff.now) passOver(state, kickOff, wrong(name, 'is later than now'))
   else state[field] = instant
@@ -120,7 +125,7 @@ function readPatient(state: State, value: string, { level, posted }: KickOff): v
   if (level === 'system') throw wrong('patient', 'is for exports of patients or of a group')
   const [, id = ''] = /^(?:Patient\/)?([^/]+)$/.exec(value) ?? []
   if (!isId(id)) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
-  if (!state.patients.includes(`Patient/${id}`)) state.patients.push(`Patient/${id}`)
+  state.patients.push(`Patient/${id}`)
   if (state.patients.length > MOST_PATIENTS) throw wrong('patient', `is given more than ${MOST_PATIENTS} times`)
 }
 
@@ -136,6 +141,11 @@ function readFilter(state: State, text: string, kickOff: KickOff): void {
   if (state.filters.length > MOST_FILTERS) throw wrong('_typeFilter', `holds more than ${MOST_FILTERS} searches`)
 }
 
+function readElements(state: State, value: string): void {
+  for (const each of listed(value)) state.elements.push(elementOf(each))
+  if (state.elements.length > MOST_ELEMENTS) throw wrong('_elements', `names more than ${MOST_ELEMENTS} elements`)
+}
+
 function elementOf(text: string): AskedElement {
   const [, type, element = ''] = /^(?:([A-Z][A-Za-z]+)\.)?([a-z][A-Za-z0-9]*(?:\[x\])?)$/.exec(text) ?? []
   if (element === '' || (type !== undefined && !isResourceType(type)))
@@ -149,10 +159,18 @@ const listed = (value: string): readonly string[] =>
     .map((each) => each.trim())
     .filter((each) => each !== '')
 
-/** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters: strictly an error, leniently told. */
+/** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters: strictly an error, leniently told, as long as that is worth reading. */
 function passOver(state: State, { lenient }: KickOff, error: Error): void {
-  if (!lenient) throw error
+  if (!lenient || state.passedOver.length === MOST_PASSED_OVER) throw error
   state.passedOver.push(error.message)
 }
 
 const wrong = (name: string, what: string): Error => fhirError(400, 'value', `${name.slice(0, 64)} ${what}`)
+
+/** Said before anything of it is looked at: others would wait meanwhile. */
+export const tooLong = (): FhirError =>
+  fhirError(
+    413,
+    'too-long',
+    `All that one export asks for has at most ${LONGEST_ASKED} characters: ask for fewer patients or filters, in several exports`,
+  )

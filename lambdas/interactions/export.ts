@@ -1,5 +1,5 @@
 /** Kick-off of a bulk export. Specification 4.5, 3.1; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#bulk-data-kick-off-request */
-import { type AskedExport, askedOf, type Level } from '../export/asked.ts'
+import { type AskedExport, askedOf, type Level, LONGEST_ASKED, tooLong } from '../export/asked.ts'
 import { checkFilters } from '../export/filters.ts'
 import { executionOf, JOBS, type Job } from '../export/job.ts'
 import { postedPairs } from '../export/posted.ts'
@@ -66,12 +66,9 @@ function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Po
     ...(level === 'group' && id !== undefined ? { group: id } : {}),
     ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
   }
-  if (Buffer.byteLength(JSON.stringify(job)) > LONGEST_JOB) throw tooLong()
+  if (Buffer.byteLength(JSON.stringify(job)) > LONGEST_ASKED) throw tooLong()
   return job
 }
-
-/** Bytes of its row, to which its files are added. */
-const LONGEST_JOB = 250_000
 
 /** Once its row stands the job is not lost: one whose workflow could not be started is begun again. */
 async function begin({ rows, workflow, report }: KickOffPorts['exports'], job: Job, most: number): Promise<void> {
@@ -88,13 +85,6 @@ const needsPrefer = (): FhirError => fhirError(400, 'required', 'An export is as
 const needsAssertion = (): FhirError =>
   forbidden(
     'An export is begun with a token that was got by a signed assertion (private_key_jwt): register the client with its public keys, or turn off the setting FHIR_EXPORT_NEEDS_ASSERTION',
-  )
-
-const tooLong = (): FhirError =>
-  fhirError(
-    413,
-    'too-long',
-    `All that one export asks for has at most ${LONGEST_JOB} bytes: ask for fewer patients or filters, in several exports`,
   )
 
 /** Seconds. */

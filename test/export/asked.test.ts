@@ -85,6 +85,21 @@ describe('An export', () => {
     expect(rest).toMatchObject({ elements: [], patients: [], filters: [] })
   })
 
+  it.each([
+    ['_since', `2026-01-31T${'T'.repeat(200_000)}`, '_since is an instant'],
+    ['_type', 'Nothing,'.repeat(101), '_type names "Nothing"'],
+    ['_typeFilter', `Observation?colour=red${',Observation?colour=red'.repeat(100)}`, 'Unknown search parameter colour'],
+    ['_elements', 'id,'.repeat(201), '_elements names more than 200 elements'],
+    ['_elements', 'id,'.repeat(100_000), 'All that one export asks for has at most 250000 characters'],
+  ])('by a %s that goes on and on is refused soon', (name, value, text) => {
+    expect(() => one(name, value, { lenient: name !== '_since' })).toThrow(text)
+  })
+
+  it('names each patient once', () => {
+    const named = ['Patient/1', '2', '1'].map((value) => ['patient', value] as const)
+    expect(asked(named).patients).toEqual(['Patient/1', 'Patient/2'])
+  })
+
   it('of what was left over of types is of those, and of no others', () => {
     expect(one('_type', 'Patient,Nothing', { lenient: true }).types).toEqual(['Patient'])
     expect(one('_type', 'Nothing', { lenient: true }).types).toEqual([])

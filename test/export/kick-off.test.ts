@@ -179,7 +179,7 @@ it('types out of scope are left to be left out', async () => {
 it('what asks for more than a row holds is refused', async () => {
   const entry = (_: unknown, i: number) => ({ name: 'patient', valueString: `Patient/${'p'.repeat(40)}-${i}` })
   const answer = await site.kickOff('/Patient/$export', { body: parameters(...Array.from({ length: 5_000 }, entry)) })
-  expect([answer.status, textOf(answer)]).toEqual([413, expect.stringContaining('at most 250000 bytes')])
+  expect([answer.status, textOf(answer)]).toEqual([413, expect.stringContaining('at most 250000 characters')])
   expect(await site.jobs()).toEqual([])
 })
 
