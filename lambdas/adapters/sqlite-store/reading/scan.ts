@@ -2,65 +2,91 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
 import { nextOf } from '../keys/recent-keys.ts'
-import { COLUMNS, isThere, type VersionRow, versionOf } from '../rows.ts'
+import { isThere, versionWith } from '../rows.ts'
 import { PAGE_WEIGHT } from './history.ts'
-import { type HistoryPlace, Places } from './places.ts'
+import type { HistoryPlace } from './places.ts'
 
 /** Places looked at for one page, so that many versions of one resource do not hold the thread. */
 const PLACES = 4_000
 
 /** Where a scan goes on, and the end of the log when it began: what came later is not in it. */
+type Place = Omit<HistoryPlace, 'seq'>
 type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
+
+/** A place of the history of a kind. `body`: null where it was not current then. */
+type PlaceRow = readonly [
+  ...place: readonly [lastUpdated: number, id: string, vid: number],
+  ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null],
+]
+
+/** In the order of the index, so that each place is read once, with what stands there. */
+const rowsWhere = (condition: string): string =>
+  `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2 AND (v.deleted = 0 OR ?4)
+     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum
+   FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${isThere('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
 
 /** On a connection that knows recent keys. */
 export class Scanner {
   readonly #kind
   readonly #end
-  readonly #current
-  readonly #instants
-  readonly #places: Places
+  readonly #ofInstant
+  readonly #upTo
+  readonly #count
+  readonly #instant
 
   constructor(db: DatabaseSync) {
-    this.#places = new Places(db)
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
-    this.#current = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?1 AND (v.deleted = 0 OR ?4)
-      AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3)`)
-    this.#current.setReturnArrays(true)
-    this.#instants = db.prepare(`SELECT v.lastUpdated FROM version v INDEXED BY history
-      WHERE v.kind = ? AND v.lastUpdated BETWEEN ? AND ? AND ${isThere('v')} ORDER BY v.lastUpdated`)
+    this.#ofInstant = db.prepare(rowsWhere('v.lastUpdated = ?5 AND v.id >= ?6 AND (v.id > ?6 OR v.vid < ?7)'))
+    this.#upTo = db.prepare(rowsWhere('v.lastUpdated >= ?5 AND v.lastUpdated <= ?6'))
+    for (const statement of [this.#ofInstant, this.#upTo]) statement.setReturnArrays(true)
+    const within = `FROM version v INDEXED BY history WHERE v.kind = ?1 AND v.lastUpdated > ?2 AND v.lastUpdated <= ?3 AND ${isThere('v')}`
+    this.#count = db.prepare(`SELECT count(*) AS entries ${within}`)
+    this.#instant = db.prepare(`SELECT v.lastUpdated ${within} ORDER BY v.lastUpdated LIMIT 1 OFFSET ?4`)
   }
 
-  page({ tenant, type, asOf, since = -1, until = asOf, deletions = false, limit }: ScanRequest, cursor: string | undefined): ScanPage {
+  page(request: ScanRequest, cursor: string | undefined): ScanPage {
+    const { tenant, type, limit } = request
     const kind = this.#kindOf(tenant, type)
     if (kind === undefined) return { versions: [] }
     const { end, after } = cursor === undefined ? { end: this.#endOfLog(), after: undefined } : parseCursor(cursor)
     const versions: ResourceVersion[] = []
     let [seen, weight] = [0, 0]
-    for (const place of this.#places.after(kind, { since: since + 1, before: Math.min(asOf, until) + 1 }, after, Math.min(PLACES, limit))) {
-      if (place.seq <= end) {
-        const row = this.#current.get(place.seq, end, asOf, deletions ? 1 : 0) as unknown as VersionRow | undefined
-        const version = row && versionOf(row)
-        if (version !== undefined) versions.push(version)
-        weight += version?.body.length ?? 0
-      }
-      if (versions.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT) return { versions, cursor: cursorAt(end, place) }
+    for (const [lastUpdated, id, vid, deleted, compartments, body, sum] of this.#after(kind, request, end, after)) {
+      if (body !== null) versions.push(versionWith({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum]))
+      weight += body?.length ?? 0
+      if (versions.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
+        return { versions, cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
     }
     return { versions }
+  }
+
+  *#after(
+    kind: number,
+    { asOf, since = -1, until = asOf, deletions = false }: ScanRequest,
+    end: number,
+    after: Place | undefined,
+  ): Generator<PlaceRow, undefined> {
+    const which = [kind, end, asOf, deletions ? 1 : 0] as const
+    if (after !== undefined)
+      yield* this.#ofInstant.iterate(...which, after.lastUpdated, after.id, after.vid) as unknown as Iterable<PlaceRow>
+    const newest = Math.min(until, after === undefined ? asOf : after.lastUpdated - 1)
+    yield* this.#upTo.iterate(...which, since + 1, newest) as unknown as Iterable<PlaceRow>
   }
 
   extent({ tenant, type, asOf, since = -1, until = asOf }: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): ScanExtent {
     const kind = this.#kindOf(tenant, type)
     const cuts: number[] = []
-    let entries = 0
-    if (kind === undefined) return { entries, cuts }
-    for (const { lastUpdated } of this.#instants.iterate(kind, since + 1, Math.min(asOf, until)) as Iterable<{
-      readonly lastUpdated: number
-    }>) {
-      if (entries > 0 && entries % every === 0 && lastUpdated - 1 > (cuts.at(-1) ?? since)) cuts.push(lastUpdated - 1)
-      entries++
+    if (kind === undefined) return { entries: 0, cuts }
+    const window = [since, Math.min(asOf, until)] as const
+    const { entries } = this.#count.get(kind, ...window) as { readonly entries: number }
+    for (let after = since; ; ) {
+      const next = this.#instant.get(kind, after, window[1], every) as { readonly lastUpdated: number } | undefined
+      if (next === undefined) return { entries, cuts }
+      // All of one instant are in one part.
+      after = Math.max(next.lastUpdated - 1, after + 1)
+      if (after < window[1]) cuts.push(after)
     }
-    return { entries, cuts }
   }
 
   #kindOf(tenant: string, type: string): number | undefined {
@@ -72,10 +98,7 @@ export class Scanner {
   }
 }
 
-const cursorAt = (end: number, { lastUpdated, id, vid }: HistoryPlace): string =>
-  JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor)
-
-function parseCursor(text: string): { readonly end: number; readonly after: Omit<HistoryPlace, 'seq'> } {
+function parseCursor(text: string): { readonly end: number; readonly after: Place } {
   const [end, lastUpdated, id, vid] = JSON.parse(text) as Cursor
   return { end, after: { lastUpdated, id, vid } }
 }
