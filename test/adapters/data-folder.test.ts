@@ -149,7 +149,7 @@ describe('A folder', () => {
   it('is taken from others, with what an older server left in it, and nobody reaches what is deeper; one somebody shared is told of', async () => {
     const folder = join(newFolder(), 'my data')
     mkdirSync(folder)
-    for (const path of ['audit', 'blobs', 'blobs/objects', 'signing-keys']) mkdirSync(join(folder, path))
+    for (const path of ['audit', 'blobs', 'blobs/objects', 'exports', 'signing-keys']) mkdirSync(join(folder, path))
     for (const path of ['store.db', 'store.db-wal', 'grants.db', 'exports.db', 'key', 'audit/2026-01-01.jsonl'])
       writeFileSync(join(folder, path), 'x', { mode: 0o666 })
     for (const path of [
@@ -157,6 +157,7 @@ describe('A folder', () => {
       'audit',
       'blobs',
       'blobs/objects',
+      'exports',
       'signing-keys',
       'store.db',
       'store.db-wal',
@@ -177,6 +178,7 @@ describe('A folder', () => {
       'audit/2026-01-01.jsonl 664',
       'blobs 700',
       'blobs/objects 755',
+      'exports 700',
       'exports.db 600',
       'grants.db 600',
       'key 600',

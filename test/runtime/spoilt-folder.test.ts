@@ -11,8 +11,8 @@ import { toldOf } from '../../lambdas/runtime/told-error.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { itNeeding } from '../fixtures/needing.ts'
 
-const FILES = ['key', 'lock.db', 'address', 'store.db', 'store.db-wal', 'store.db-shm', 'index.db', 'index.db-wal', 'index.db-shm', 'index.db.next', 'index.db.next-wal', 'index.db.next-shm'] // biome-ignore format: one line
-const FOLDERS = ['audit', 'blobs', 'blobs/objects', 'blobs/parts']
+const FILES = ['key', 'lock.db', 'address', 'store.db', 'store.db-wal', 'store.db-shm', 'index.db', 'index.db-wal', 'index.db-shm', 'index.db.next', 'index.db.next-wal', 'index.db.next-shm', 'exports.db', 'exports.db-wal', 'exports.db-shm'] // biome-ignore format: one line
+const FOLDERS = ['audit', 'blobs', 'blobs/objects', 'blobs/parts', 'exports', 'exports/objects', 'exports/parts']
 
 type Opened = { readonly embedded: Embedded; readonly warnings: readonly string[]; readonly reported: readonly string[] }
 
