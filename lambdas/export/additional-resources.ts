@@ -1,9 +1,9 @@
 /** Which resources an export takes along because others refer to them. Specification 2.8; paths: https://www.rfc-editor.org/rfc/rfc9535 */
-import parsePath from 'jsonpath-rfc9535/parser'
 import { isElement } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import defaults from './additional-resources.json' with { type: 'json' }
 import type { Level } from './asked.ts'
+import { compilePath } from './json-path.ts'
 
 export type AdditionalResource = {
   readonly allowedForGroupExport: boolean
@@ -60,7 +60,7 @@ function checkRule(rule: unknown, place: string): void {
 function checkPath(path: unknown, place: string): void {
   if (typeof path !== 'string') throw new RangeError(`${place} must be a JSONPath, as $.subject.reference`)
   try {
-    parsePath(path)
+    compilePath(path)
   } catch (error) {
     throw new RangeError(`${place} is no JSONPath: ${(error as Error).message}`)
   }

@@ -1,5 +1,6 @@
 /** What a writer met in the versions it exported that others look for: keys of resources, in blobs that its checkpoints name. */
 import type { ResourceVersion } from '../ports/resource-store.ts'
+import { rulesOf } from './additional-resources.ts'
 import { passingBlobOf } from './job.ts'
 import { putKeys } from './met-keys.ts'
 import { type References, referencesOf } from './references.ts'
@@ -24,11 +25,14 @@ export class Met {
 
   /** `blobs`: of the last checkpoint. */
   constructor(parts: Parts, selection: Selection, blobs: readonly string[]) {
-    const { id, level, baseUrl } = selection.job
+    const { narrowed, job } = selection
+    const { id, level, baseUrl } = job
     this.#parts = parts
     this.#job = id
     this.#selection = selection
-    this.#references = level === 'system' ? undefined : referencesOf(level, parts.additionalResources, baseUrl)
+    const areAllThere = narrowed.patients === undefined && isExportedAnyway(selection, 'Patient/')
+    const isNoneSought = level === 'system' || (areAllThere && rulesOf(level, parts.additionalResources).length === 0)
+    this.#references = isNoneSought ? undefined : referencesOf(level, parts.additionalResources, baseUrl)
     this.#blobs = blobs
   }
 
