@@ -62,6 +62,7 @@ class Slice {
   async write(): Promise<boolean> {
     const { parts, watch } = this.#of
     while (this.#segment.at < this.#segment.pieces.length) {
+      const { at } = this.#segment
       for await (const { versions, cursor } of parts.resources.scan(this.#request())) {
         await this.#export(versions)
         this.#goOn(versions.length, cursor)
@@ -74,6 +75,8 @@ class Slice {
         // Whoever was faster goes on.
         if (parts.now() >= this.#nextCheckpoint && !(await this.#checkpoint(false))) return true
       }
+      // Of what nobody ever wrote a store need not have a page.
+      if (this.#segment.at === at) this.#goOn(0, undefined)
     }
     return !(await this.#checkpoint(true))
   }

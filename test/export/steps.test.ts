@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
+import type { ExportParts } from '../../lambdas/export/steps.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
@@ -39,5 +40,25 @@ describe('An export of everything', () => {
     expect(idsOf(lines.Patient)).toEqual(['a', 'b'])
     expect(lines.Patient!.find((line) => line.includes('Bonn'))).toBeDefined()
     expect(at(5)).toBe(job.transactionTime)
+  })
+
+  it('ends where the store has no page of a type that nobody ever wrote', async () => {
+    const { store } = world
+    const resources: ExportParts['resources'] = {
+      current: (...asked) => store.current(...asked),
+      versions: (...asked) => store.versions(...asked),
+      history: (...asked) => store.history(...asked),
+      extent: (...asked) => store.extent(...asked),
+      settled: (...asked) => store.settled(...asked),
+      async *scan(request) {
+        if (['Observation', 'Patient'].includes(request.type)) yield* store.scan(request)
+      },
+    }
+    await kickOff(parts, jobOf(5, { id: 'pageless', level: 'system' }))
+    await run({ ...parts, resources }, { id: 'pageless', attempt: 1 })
+    expect((await jobNow(parts, 'pageless')).files?.map(({ name, count }) => [name, count])).toEqual([
+      ['Observation', 1],
+      ['Patient', 2],
+    ])
   })
 })
