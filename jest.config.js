@@ -12,6 +12,7 @@ const LONG = [
     'bin/administration',
     'bin/backup',
     'bin/damage',
+    'bin/exports-clients',
     'bin/faults',
     'infra/bundles',
     'infra/conditions',

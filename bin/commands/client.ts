@@ -177,12 +177,15 @@ function keysOf({ jwks, jwksUri }: { readonly jwks: string | undefined; readonly
   return jwksUri === undefined ? undefined : { kind: 'uri', uri: jwksUri }
 }
 
-/** Of the curve that SMART names; `text`: the private key, for its owner alone. */
+/** Of the curve that SMART names; `text`: the private key, for its owner alone; some programs take none that does not say what it is for. */
 function newKey(): { readonly keys: Keys; readonly text: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
-  const about = { kid: randomUUID(), alg: 'ES384', use: 'sig' }
-  const keys = clientKeysOf(JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), ...about }] }))
-  return { keys: { kind: 'keys', keys }, text: `${JSON.stringify({ ...privateKey.export({ format: 'jwk' }), ...about })}\n` }
+  const about = { kid: randomUUID(), alg: 'ES384' }
+  const keys = clientKeysOf(JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), ...about, use: 'sig' }] }))
+  return {
+    keys: { kind: 'keys', keys },
+    text: `${JSON.stringify({ ...privateKey.export({ format: 'jwk' }), ...about, key_ops: ['sign'] })}\n`,
+  }
 }
 
 /** Where nothing is yet: a key that is written over is lost. */

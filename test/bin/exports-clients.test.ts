@@ -1,0 +1,80 @@
+/** Clients of Bulk Data that others wrote, against a server of ours. smart-fetch: https://docs.smarthealthit.org/smart-fetch/ (Apache-2.0) */
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect } from '@jest/globals'
+import { cacheFolder } from '../engines/engine.ts'
+import { installOnce } from '../engines/install.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { itNeeding, works } from '../fixtures/needing.ts'
+import { type Ended, fhir, type Running, startedWithTokens } from './process.ts'
+
+const VERSION = '1.0.3'
+const installed = join(cacheFolder, `smart-fetch-${VERSION}`)
+const smartFetch = join(installed, 'bin', 'smart-fetch')
+
+await installOnce(installed, [
+  { command: 'python3', arguments: ['-m', 'venv', installed] },
+  { command: join(installed, 'bin', 'pip'), arguments: ['install', '--quiet', `smart-fetch==${VERSION}`] },
+]).catch((error: Error) => process.stderr.write(`smart-fetch cannot be installed: ${error.message}\n`))
+
+const itWithSmartFetch = itNeeding('smart-fetch', works(smartFetch, '--version'))
+const itWithCurl = itNeeding('curl', works('curl', '--version'))
+
+function run(command: string, ...args: readonly string[]): Promise<Ended> {
+  const child = spawn(command, args)
+  let [out, err] = ['', '']
+  child.stdout.on('data', (data) => (out += data))
+  child.stderr.on('data', (data) => (err += data))
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err })))
+}
+
+const linesOf = (file: string): number => readFileSync(file, 'utf8').trimEnd().split('\n').length
+
+describe('A client that others wrote exports', () => {
+  const folder = newFolder()
+  const [data, key, keys] = [join(folder, 'data'), join(folder, 'key.json'), join(folder, 'keys.jwks')]
+  let server: Running
+  const expected = new Map<string, number>()
+
+  beforeAll(async () => {
+    server = await startedWithTokens('--sample', '--data', data)
+    await fhir('client', 'add', 'other', '--new-key', key, '--scope', 'system/*.rs', '--data', data)
+    writeFileSync(keys, JSON.stringify({ keys: [JSON.parse(readFileSync(key, 'utf8'))] }))
+    const own = join(folder, 'own')
+    expect(await fhir('export', '--to', own, '--from', server.base, '--client', 'other', '--key', key)).toMatchObject({ code: 0 })
+    for (const name of readdirSync(own)) if (name.endsWith('.ndjson')) expected.set(name.replace('.ndjson', ''), linesOf(join(own, name)))
+  }, 60_000)
+
+  itWithSmartFetch('smart-fetch', async () => {
+    const to = join(folder, 'smart-fetch')
+    const as = ['--smart-client-id', 'other', '--smart-key', keys]
+    const types = ['Patient', 'Condition', 'Encounter']
+    const from = ['--fhir-url', server.base, '--no-compression', '--type', types.join(',')]
+    const { code, out, err } = await run(smartFetch, 'bulk', ...as, ...from, to)
+    expect([code, code === 0 ? '' : out + err]).toEqual([0, ''])
+    const counts = types.map((type) =>
+      readdirSync(to, { recursive: true, encoding: 'utf8' })
+        .filter((name) => new RegExp(`(?:^|[/.])${type}(?:\\.\\d+)?\\.ndjson$`).test(name))
+        .reduce((sum, name) => sum + linesOf(join(to, name)), 0),
+    )
+    expect(counts).toEqual(types.map((type) => expected.get(type)))
+  })
+
+  itWithCurl('curl', async () => {
+    const { out: token } = await fhir('token', '--data', data)
+    const curl = async (...args: readonly string[]): Promise<string> =>
+      (await run('curl', '-sS', '-H', `Authorization: Bearer ${token.trim()}`, ...args)).out
+    const kicked = await curl('-i', '-H', 'Accept: application/fhir+json', '-H', 'Prefer: respond-async', `${server.base}/Patient/$export`)
+    const [, link = ''] = /^content-location: (\S+)/im.exec(kicked) ?? []
+    for (;;) {
+      const text = await curl(link)
+      if (text === '') continue
+      const { output } = JSON.parse(text) as { readonly output: readonly { readonly type: string; readonly url: string }[] }
+      const { url } = output.find(({ type }) => type === 'Patient')!
+      // Without a token: the link is enough.
+      const { out } = await run('curl', '-sS', url)
+      return expect(out.trimEnd().split('\n')).toHaveLength(expected.get('Patient')!)
+    }
+  })
+})
