@@ -26,7 +26,7 @@ export function isTheirs(whose: Whose, version: ResourceVersion, isOne: (name: s
   return type === 'Device' || type === 'Provenance' ? saysSo(whose, version, isOne) : false
 }
 
-/** `Device.patient`; a Provenance is theirs if something it is about is. */
+/** `Device.patient`; a Provenance is theirs if something it is about is, and is still there where it is itself. */
 async function saysSo(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
   const shown = version.deleted ? await whose.before(version) : version
   if (shown === undefined || shown.body.length === 0) return false
@@ -34,7 +34,8 @@ async function saysSo(whose: Whose, version: ResourceVersion, isOne: (name: stri
   if (version.type === 'Device') return namesIn([patient], whose).some(isOne)
   const names = namesIn(Array.isArray(target) ? target : [], whose).filter((name) => isAbout(whose, name))
   const targets = names.length === 0 ? [] : await whose.asOf(names.map((name) => keyNamed(version.tenant, name)))
-  for (const each of targets) if (each !== undefined && (await isTheirs(whose, each, isOne))) return true
+  const there = targets.filter((each): each is ResourceVersion => each !== undefined && (version.deleted || !each.deleted))
+  for (const each of there) if (await isTheirs(whose, each, isOne)) return true
   return false
 }
 

@@ -228,8 +228,10 @@ export function expectedOf(log: RacingWorld['log'], { asked, transactionTime }: 
     const type = name.split('/')[0]!
     if (version === undefined || !GROUP_TYPES.includes(type) || !isOfType(type)) continue
     const tree = shownAt(name)
+    // What is gone has no provenance that is there.
+    const about = (name: string): Tree => (version.tree === undefined ? shownAt(name) : asOf(name, transactionTime)?.tree)
     const own: readonly string[] =
-      type === 'Provenance' ? tree.target.flatMap((each: Tree) => ownersOf(shownAt(each.reference))) : ownersOf(tree)
+      type === 'Provenance' ? tree.target.flatMap((each: Tree) => ownersOf(about(each.reference))) : ownersOf(tree)
     if (!own.some((each) => members.includes(each))) continue
     if (version.tree === undefined) {
       if (asked.since !== undefined && at(version.when) > since && at(version.when) < until) deleted.push(name)
