@@ -1,0 +1,186 @@
+/** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
+import { describe, expect, it } from '@jest/globals'
+import type { Job } from '../../lambdas/export/job.ts'
+import { begunAgain, changeJob, completed, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
+import { filesEnd, manifestEnds } from '../../lambdas/export/lifetimes.ts'
+import { manifestOf } from '../../lambdas/export/manifest.ts'
+import { packed } from '../../lambdas/export/plan.ts'
+import { removeExpired, resumeJobs, stopJob } from '../../lambdas/export/sweep.ts'
+import type { Workflow } from '../../lambdas/ports/workflow.ts'
+import { jobOf } from '../fixtures/exporting.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { at } from '../fixtures/versions.ts'
+import { kickOff } from './exported.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+const job = jobOf(1, { level: 'system' })
+const complete = completed(1, [], at(2))(job)
+
+class Executions implements Workflow {
+  readonly running = new Set<string>()
+  readonly told: string[] = []
+
+  async start(name: string, input: Readonly<Record<string, unknown>>): Promise<void> {
+    this.running.add(name)
+    this.told.push(`start ${name} ${JSON.stringify(input)}`)
+  }
+  async stop(name: string): Promise<void> {
+    this.running.delete(name)
+    this.told.push(`stop ${name}`)
+  }
+  async isRunning(name: string): Promise<boolean> {
+    return this.running.has(name)
+  }
+}
+
+const storesAt = (now: number) => ({ rows: new MemoryKeptRows(), blobs: new MemoryBlobs(), now: () => now })
+const put = (blobs: MemoryBlobs, key: string) => blobs.put(key, { bytes: new Uint8Array(1), contentType: 'text/plain' })
+
+async function keysOf(blobs: MemoryBlobs): Promise<readonly string[]> {
+  const keys: string[] = []
+  for await (const { key } of blobs.list('')) keys.push(key)
+  return keys
+}
+
+describe('A job', () => {
+  it('comes to its end once, and only by the attempt it is in', () => {
+    expect(complete).toMatchObject({ state: 'complete', files: [], ended: at(2) })
+    const broken = failed(1, 'why', at(2))(job)
+    expect(broken).toMatchObject({ state: 'error', reason: 'why', ended: at(2) })
+    for (const ended of [complete, broken, stopped(at(2))(job)])
+      for (const change of [completed(1, [], at(3)), failed(1, 'x', at(3)), begunAgain(1), planned(1, 'p', 1)])
+        expect(change(ended)).toBe(ended)
+    for (const change of [completed(2, [], at(3)), failed(2, 'x', at(3)), begunAgain(2), planned(2, 'p', 1)]) expect(change(job)).toBe(job)
+  })
+
+  it('is planned once, and begun again under the next attempt', () => {
+    const first = planned(1, 'first', 10)(job)
+    expect(first).toMatchObject({ plan: 'first', total: 10 })
+    expect(planned(1, 'second', 20)(first)).toBe(first)
+    expect(begunAgain(1)(first)).toEqual({ ...first, attempt: 2 })
+  })
+
+  it('is stopped whatever it came to, and retrieved when it is complete', () => {
+    expect(stopped(at(3))(complete)).toMatchObject({ state: 'stopped', ended: at(3) })
+    expect(retrieved(at(4))(complete)).toMatchObject({ retrieved: at(4) })
+    expect(retrieved(at(4))(job)).toBe(job)
+  })
+
+  it('has a manifest that names its files', () => {
+    const files = [
+      { name: 'Patient', kind: 'output', type: 'Patient', count: 2, size: 20 },
+      { name: 'deleted', kind: 'deleted', type: 'Bundle', count: 1, size: 10 },
+      { name: 'error', kind: 'error', type: 'OperationOutcome', count: 1, size: 10 },
+    ] as const
+    const urls = new Map(files.map(({ name }) => [name, `http://files/${name}`]))
+    const whole: Job = { ...complete, files }
+    expect(manifestOf({ ...whole, asked: { ...whole.asked, since: at(0) } }, urls)).toEqual({
+      transactionTime: '2024-02-29T12:00:01.000Z',
+      request: job.request,
+      requiresAccessToken: false,
+      output: [{ type: 'Patient', url: 'http://files/Patient', count: 2 }],
+      deleted: [{ type: 'Bundle', url: 'http://files/deleted', count: 1 }],
+      error: [{ type: 'OperationOutcome', url: 'http://files/error', count: 1 }],
+    })
+    expect(manifestOf(complete, urls)).toEqual({
+      ...{ transactionTime: '2024-02-29T12:00:01.000Z', request: job.request, requiresAccessToken: false, output: [], error: [] },
+    })
+  })
+
+  it.each([
+    ['never', undefined, 10],
+    ['at once', 0, 10],
+    ['after five days', 5, 12],
+    ['after ten days', 10, 17],
+    ['after twelve days', 12, 17],
+  ])('whose manifest was retrieved %s has files until day %s + …', (_, after, days) => {
+    const ended = at(2)
+    const of = { ended, ...(after === undefined ? {} : { retrieved: ended + after * DAY }) }
+    expect(manifestEnds(of, 10)).toBe(ended + 10 * DAY)
+    expect(filesEnd(of, 10)).toBe(ended + days * DAY)
+  })
+
+  it('that is under way has no end', () => expect([manifestEnds(job, 10), filesEnd(job, 10)]).toEqual([undefined, undefined]))
+})
+
+describe('From time to time', () => {
+  it('jobs without a living execution are begun again, and others are left alone', async () => {
+    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    await kickOff(stores, { ...job, id: 'died', attempt: 3 })
+    await kickOff(stores, { ...job, id: 'lives' })
+    await kickOff(stores, { ...complete, id: 'done' })
+    workflow.running.add('lives-1')
+    await resumeJobs(stores, workflow)
+    await resumeJobs(stores, workflow)
+    expect(workflow.told).toEqual(['start died-4 {"job":"died","attempt":4}'])
+    expect(await readJob(stores.rows, 'died')).toMatchObject({ attempt: 4, state: 'in-progress' })
+  })
+
+  it('what is over is removed, and what is not stays', async () => {
+    const stores = storesAt(at(2) + 10 * DAY)
+    await kickOff(stores, { ...complete, id: 'over' })
+    await kickOff(stores, { ...complete, id: 'linked', retrieved: at(2) + 5 * DAY })
+    await kickOff(stores, { ...job, id: 'going' })
+    for (const id of ['over', 'linked', 'going', 'unknown'])
+      for (const name of ['files/Patient.ndjson', 'tails/1']) await put(stores.blobs, `exports/${id}/${name}`)
+    await removeExpired(stores, 10)
+    expect(await keysOf(stores.blobs)).toEqual([
+      ...['exports/going/files/Patient.ndjson', 'exports/going/tails/1', 'exports/linked/files/Patient.ndjson'],
+    ])
+    expect(await readJob(stores.rows, 'over')).toBeUndefined()
+  })
+
+  it('a job that is stopped is gone with its files, its uploads and its rows', async () => {
+    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    await kickOff(stores, job)
+    await put(stores.blobs, 'exports/j/tails/1')
+    const upload = await stores.blobs.openParts('exports/j/files/Patient.ndjson', 'text/plain')
+    await stores.rows.change('exports/j/files', 'Patient', () => ({ id: upload.id, next: 1 }))
+    await stopJob(stores, workflow, 'j')
+    expect(workflow.told).toEqual(['stop j-1'])
+    expect([await readJob(stores.rows, 'j'), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([undefined, undefined])
+    expect(await keysOf(stores.blobs)).toEqual([])
+    expect(stores.blobs.uploads.get(upload.id)?.isOpen).toBe(false)
+    expect(await changeJob(stores.rows, 'j', stopped(at(6)))).toBeUndefined()
+  })
+})
+
+describe('A plan', () => {
+  const cut = (type: string, entries: number, ...ends: readonly number[]) => ({ type, entries, ends: [...ends, 1_000] })
+
+  it('puts small types together, and cuts large ones', () => {
+    const segments = packed([cut('A', 1), cut('B', 2), cut('C', 30, 100, 200), cut('D', 0)], 10, 100)
+    expect(segments.map((pieces) => pieces.map(({ type, since, until }) => [type, since, until]))).toEqual([
+      ...[
+        [
+          ['A', undefined, 1_000],
+          ['B', undefined, 1_000],
+        ],
+        [['C', undefined, 100]],
+        [['C', 100, 200]],
+        [
+          ['C', 200, 1_000],
+          ['D', undefined, 1_000],
+        ],
+      ],
+    ])
+  })
+
+  it('covers each type once, in about as many segments as may be', () => {
+    const ends = Array.from({ length: 5_000 }, (_, i) => i + 1)
+    const segments = packed(
+      [
+        { type: 'A', since: 0, entries: 5_000_000, ends },
+        { type: 'B', entries: 7, ends: [9] },
+      ],
+      1_000,
+      1_000,
+    )
+    expect(segments.length).toBeLessThanOrEqual(1_000)
+    const pieces = segments.flat().filter(({ type }) => type === 'A')
+    expect(pieces[0]!.since).toBe(0)
+    expect(pieces.at(-1)!.until).toBe(5_000)
+    for (const [i, { since }] of pieces.slice(1).entries()) expect(since).toBe(pieces[i]!.until)
+  })
+})

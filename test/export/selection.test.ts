@@ -1,0 +1,141 @@
+/** Which versions an export holds, rule by rule. */
+import { describe, expect, it } from '@jest/globals'
+import { type Access, accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
+import type { Level } from '../../lambdas/export/asked.ts'
+import { type Selection, selected } from '../../lambdas/export/selection.ts'
+import { typesOf } from '../../lambdas/export/types-of.ts'
+import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
+import type { ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { jobOf, READING } from '../fixtures/exporting.ts'
+import { EXPRESSIONS } from '../fixtures/expressions.ts'
+import { observation, patient, type Tree } from '../fixtures/resources.ts'
+import { at, deletionOf, keyOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+const versionAt = (when: number, body: Tree): ResourceVersion =>
+  versionOf(writeOf(keyOf('t', body.resourceType, body.id), { body, lastUpdated: at(when), compartments: compartmentsOf(body) }))
+const deletionAt = (when: number, { type, id, compartments }: ResourceVersion): ResourceVersion =>
+  versionOf(deletionOf(keyOf('t', type, id), { expected: 1, lastUpdated: at(when), compartments }))
+
+const A = versionAt(1, patient('a'))
+const B = versionAt(3, patient('b'))
+const OF_A = versionAt(2, observation('of-a', { subject: 'Patient/a', code: 'x' }))
+const OF_B = versionAt(4, observation('of-b', { subject: 'Patient/b', code: 'y' }))
+const OF_NOBODY = versionAt(2, observation('of-nobody'))
+const DEVICE = versionAt(2, { resourceType: 'Device', id: 'd', patient: { reference: `${READING.baseUrl}/Patient/a` } })
+const SETTINGS = { groupTypes: ['Patient', 'Observation', 'Device'], additionalResources: {} }
+const ALL = [A, B, OF_A, OF_B, OF_NOBODY, DEVICE]
+
+type Asked = {
+  readonly level?: Level
+  readonly patients?: readonly string[]
+  readonly added?: readonly string[]
+  readonly filters?: Selection['narrowed']['filters']
+  readonly access?: Access
+  readonly asked?: { readonly since?: number; readonly until?: number; readonly types?: readonly string[] }
+}
+
+async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL): Promise<readonly string[]> {
+  const access = of.access ?? WHOLE_ACCESS
+  const job = jobOf(5, { level: of.level ?? 'system', access, ...(of.asked === undefined ? {} : { asked: of.asked }) })
+  const selection: Selection = {
+    job,
+    types: new Set(typesOf(job, SETTINGS).types),
+    narrowed: {
+      ...(of.patients === undefined ? {} : { patients: new Set(of.patients) }),
+      ...{ added: new Set(of.added), filters: of.filters ?? new Map(), told: [], isLookedUp: false },
+    },
+    judge: { access, reading: READING, expressions: () => EXPRESSIONS, current: async () => undefined },
+    whose: {
+      baseUrl: READING.baseUrl,
+      levelTypes: new Set(SETTINGS.groupTypes),
+      before: async ({ id }) => ALL.find((version) => version.id === id),
+      asOf: async () => [],
+    },
+  }
+  return (await selected(selection, versions)).map(({ id, deleted }) => (deleted ? `-${id}` : id))
+}
+
+const accessBy = (...scopes: readonly string[]): Access =>
+  accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' })
+
+describe('An export', () => {
+  it('of everything holds everything', async () => expect(await exported({})).toEqual(['a', 'b', 'of-a', 'of-b', 'of-nobody', 'd']))
+
+  it('of patients holds what is about some patient', async () =>
+    expect(await exported({ level: 'patient' })).toEqual(['a', 'b', 'of-a', 'of-b', 'd']))
+
+  it('of members holds them and what is about them', async () => {
+    expect(await exported({ level: 'group', patients: ['Patient/a'] })).toEqual(['a', 'of-a', 'd'])
+    expect(await exported({ level: 'group', patients: ['Patient/b'] })).toEqual(['b', 'of-b'])
+    expect(await exported({ level: 'group', patients: [] })).toEqual([])
+  })
+
+  it('of members holds no other Patient that is linked to one', async () => {
+    const linked = versionAt(1, patient('c', { link: [{ other: { reference: 'Patient/a' }, type: 'seealso' }] }))
+    expect(linked.compartments).toContain('Patient/a')
+    expect(await exported({ level: 'group', patients: ['Patient/a'] }, [linked])).toEqual([])
+  })
+
+  it('is of the types asked for', async () => expect(await exported({ asked: { types: ['Device', 'Patient'] } })).toEqual(['a', 'b', 'd']))
+
+  it('is of what was written after an instant, and before one', async () => {
+    expect(await exported({ asked: { since: at(2) } })).toEqual(['b', 'of-b'])
+    expect(await exported({ asked: { until: at(2) } })).toEqual(['a'])
+    expect(await exported({ asked: { since: at(1), until: at(4) } })).toEqual(['b', 'of-a', 'of-nobody', 'd'])
+    expect(await exported({}, [versionAt(6, patient('late'))])).toEqual([])
+  })
+
+  it('has all data of who became a member since', async () =>
+    expect(await exported({ level: 'group', patients: ['Patient/a', 'Patient/b'], added: ['Patient/a'], asked: { since: at(3) } })).toEqual(
+      [...['a', 'of-a', 'of-b', 'd']],
+    ))
+
+  it('tells of deletions where it is of a time, by compartments and types, whatever its filters say', async () => {
+    const gone = [A, OF_A, OF_B, OF_NOBODY, DEVICE].map((version) => deletionAt(4, version))
+    const never = { kind: 'some', of: [] } as const
+    expect(await exported({}, gone)).toEqual([])
+    expect(await exported({ asked: { since: at(4) } }, gone)).toEqual([])
+    const since = at(3)
+    expect(await exported({ asked: { since } }, gone)).toEqual(['-a', '-of-a', '-of-b', '-of-nobody', '-d'])
+    expect(await exported({ level: 'patient', asked: { since } }, gone)).toEqual(['-a', '-of-a', '-of-b', '-d'])
+    expect(await exported({ level: 'group', patients: ['Patient/a'], asked: { since } }, gone)).toEqual(['-a', '-of-a', '-d'])
+    expect(await exported({ asked: { since, types: ['Device'] } }, gone)).toEqual(['-d'])
+    expect(await exported({ asked: { since }, filters: new Map([['Observation', never]]) }, gone)).toContain('-of-a')
+    expect(await exported({ asked: { since }, access: accessBy('system/Patient.rs') }, gone)).toEqual(['-a'])
+  })
+
+  it('is narrowed by filters of a type, and other types are not', async () => {
+    const coded = { kind: 'key', field: 'code:code', oneOf: ['x'] } as const
+    const held = await exported({ filters: new Map([['Observation', coded]]) })
+    expect(held).toEqual(['a', 'b', 'of-a', 'd'])
+  })
+
+  it('is of what its client may both read and find', async () => {
+    expect(await exported({ access: accessBy('system/Observation.rs') })).toEqual(['of-a', 'of-b', 'of-nobody'])
+    expect(await exported({ access: accessBy('system/Observation.r', 'system/Patient.s') })).toEqual([])
+    expect(await exported({ access: accessBy('system/Observation.rs?code=x') })).toEqual(['of-a'])
+    expect(await exported({ access: accessBy('system/*.rs') })).toHaveLength(ALL.length)
+  })
+})
+
+describe('The types of an export', () => {
+  it('are those of its level, and what is left out of those asked for is told', () => {
+    const of = (level: Level, types?: readonly string[], access = WHOLE_ACCESS) =>
+      typesOf(jobOf(5, { level, access, ...(types === undefined ? {} : { asked: { types } }) }), {
+        ...SETTINGS,
+        groupTypes: ['Patient', 'Device'],
+      })
+    expect(of('group')).toMatchObject({ types: ['Patient', 'Device'], told: [] })
+    expect(of('patient').types).toEqual(expect.arrayContaining(['Patient', 'Observation', 'Device']))
+    expect(of('patient').types).not.toContain('Organization')
+    expect(of('system').types).toContain('Organization')
+    expect(of('patient', ['Organization', 'Patient'])).toMatchObject({
+      types: ['Patient'],
+      told: [expect.stringContaining('Organization')],
+    })
+    expect(of('system', ['Patient', 'Device'], accessBy('system/Device.rs'))).toMatchObject({
+      types: ['Device'],
+      told: ['_type names Patient, which is out of scope'],
+    })
+  })
+})
