@@ -2,7 +2,7 @@
 import { afterAll, beforeAll } from '@jest/globals'
 import { LeakCheck } from './leak-check.ts'
 import { type Population, populate } from './population.ts'
-import { type Ask, openSite, type Site } from './site.ts'
+import { type Ask, openSite, type Site, type SiteOptions } from './site.ts'
 
 export type Populated = { readonly ask: Ask; readonly population: Population; readonly check: LeakCheck }
 
@@ -12,11 +12,11 @@ export async function populated(ask: Ask): Promise<Populated> {
 }
 
 /** In the embedded home, for a test file. */
-export function withPopulated(): () => Populated & { readonly site: Site } {
+export function withPopulated(options: SiteOptions = {}): () => Populated & { readonly site: Site } {
   let site: Site | undefined
   let world: Populated | undefined
   beforeAll(async () => {
-    site = await openSite()
+    site = await openSite(options)
     world = await populated(site.ask)
   })
   afterAll(() => site?.close())

@@ -11,7 +11,7 @@ import { openDataFolder } from '../../lambdas/adapters/filesystem/data-folder.ts
 import { AesSeal } from '../../lambdas/adapters/in-process/seal.ts'
 import { WatchedClock } from '../../lambdas/adapters/in-process/watched-clock.ts'
 import { byToken } from '../../lambdas/http/authenticators.ts'
-import type { HttpRequest } from '../../lambdas/http/exchange.ts'
+import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import type { Serve } from '../../lambdas/http/server.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
 import type { Seal } from '../../lambdas/ports/seal.ts'
@@ -84,9 +84,20 @@ export function asking(serve: Serve, tokenOf: (who: Who) => string): Ask {
       body: body === undefined ? new Uint8Array() : isBytes ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     }
     const answer = await serve(request, `request-${++requests}`)
-    const text = Buffer.concat(answer.body ?? []).toString()
-    return { status: answer.status, headers: answer.headers, text, body: text.startsWith('{') ? JSON.parse(text) : undefined }
+    const text = Buffer.concat(await piecesOf(answer)).toString()
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      text,
+      body: answer.stream === undefined && text.startsWith('{') ? JSON.parse(text) : undefined,
+    }
   }
+}
+
+async function piecesOf({ body = [], stream }: HttpResponse): Promise<readonly Uint8Array[]> {
+  const pieces = [...body]
+  if (stream !== undefined) for await (const piece of stream.pieces()) pieces.push(piece)
+  return pieces
 }
 
 const FORM = 'application/x-www-form-urlencoded'

@@ -1,0 +1,118 @@
+/**
+ * Exports by everybody, of everything, of all patients and of a Group: they hold all that who asks may see, and nothing else; a job and its files
+ * are nobody else's.
+ */
+import { expect, it } from '@jest/globals'
+import { exportable, exportedTo, KICK_OFF, linesOf, mayExport, nameOfKept, namesIn } from './exports.ts'
+import { headOf, inScope, sees, type Who } from './oracle.ts'
+import { withPopulated } from './populated.ts'
+import { BASE } from './site.ts'
+import { nameOfWho, WHOS } from './whos.ts'
+
+const world = withPopulated({ settings: { FHIR_EXPORT_NEEDS_ASSERTION: 'off' } })
+
+/** Of 34 forms of scopes × 24 standings: others each time that number is changed. */
+const EVERY = process.env.FHIR_TEST_FULL === '1' ? 7 : 79
+const SOME = WHOS.filter((_, i) => i % EVERY === 5)
+const GROUP = 'g-both.id'
+
+/** The status a kick-off must have. */
+function expectedOf(who: Who, target: string): number {
+  if (!mayExport(who)) return 403
+  if (!target.startsWith('/Group')) return 202
+  const { find } = world().population
+  const group = find(who.tenant, `Group/${GROUP}`)!
+  return !inScope(who, 'Group', 'r') ? 403 : sees(who, 'r', group, headOf(group)!, find) ? 202 : 404
+}
+
+/** What is about a patient is exported with patients, by whom it is about. */
+const isOfPatients = (json: { patient?: { reference?: string } }, about: readonly string[]): boolean =>
+  about.length > 0 || json.patient?.reference?.startsWith('Patient/') === true
+
+/** Of all exports. */
+let lines = 0
+
+async function wrongOf(who: Who, target: string): Promise<readonly string[]> {
+  const { ask, check, population } = world()
+  const exported = await exportedTo(ask, who, target)
+  const answers = [exported.kickOff, exported.poll ?? [], exported.files.map(([, answer]) => answer)].flat()
+  const wrong = answers.flatMap((answer) => check.leaksIn(answer, who, target)).map((leak) => `tells of ${leak}`)
+  const expected = expectedOf(who, target)
+  if (exported.kickOff.status !== expected) return [...wrong, `${exported.kickOff.status}, not ${expected}`]
+  if (expected !== 202) return wrong
+  if (exported.poll!.status !== 200) return [...wrong, `ended with ${exported.poll!.text}`]
+  const all = exportable(who, population)
+  const must = all.filter(
+    (kept) => target === '/$export' || (target === '/Patient/$export' && isOfPatients(headOf(kept)!.json, headOf(kept)!.about)),
+  )
+  const names = namesIn(exported)
+  lines += names.length
+  const may = new Set(all.map(nameOfKept))
+  return [
+    ...wrong,
+    ...names.filter((name) => !may.has(name)).map((name) => `has ${name}`),
+    ...names.filter((name, i) => names[i - 1] === name).map((name) => `has ${name} twice`),
+    ...must.map(nameOfKept).flatMap((name) => (names.includes(name) ? [] : [`has no ${name}`])),
+  ]
+}
+
+it(
+  'hold for everybody what they may see, and nothing else',
+  async () => {
+    const cells = SOME.flatMap((who) => ['/$export', '/Patient/$export', `/Group/${GROUP}/$export`].map((target) => [who, target] as const))
+    const wrong: string[] = []
+    lines = 0
+    const left = [...cells]
+    const turns = async () => {
+      for (let next = left.pop(); next !== undefined; next = left.pop()) {
+        const [who, target] = next
+        wrong.push(...(await wrongOf(who, target)).map((each) => `${nameOfWho(who)} ${target}: ${each}`))
+      }
+    }
+    await Promise.all(Array.from({ length: 4 }, turns))
+    expect(wrong.slice(0, 20)).toEqual([])
+    const statuses = new Set(cells.map(([who, target]) => expectedOf(who, target)))
+    expect([...statuses].toSorted()).toEqual([202, 403, 404])
+    expect(lines).toBeGreaterThan(200)
+  },
+  10 * 60_000,
+)
+
+const ONLY: Who = { tenant: 'north', client: 'only', scopes: 'patient/Observation.read' }
+
+it('are of Observations where the scope says so, although there are Conditions', async () => {
+  const exported = await exportedTo(world().ask, ONLY, '/$export?_type=Observation,Condition')
+  expect(new Set(linesOf(exported).map(({ resourceType }) => resourceType))).toEqual(new Set(['Observation']))
+  expect(exported.files.find(([name]) => name === 'error')![1].text).toContain('Condition')
+})
+
+it('of a Group that is hidden are refused as of one that never was', async () => {
+  const who: Who = { tenant: 'north', client: 'patient', scopes: 'patient/*.rs', patient: 'a.id' }
+  const [hidden, never] = await Promise.all(
+    [GROUP, 'never.id'].map((id) => world().ask(who, 'GET', `/Group/${id}/$export`, { headers: KICK_OFF })),
+  )
+  expect(hidden!.status).toBe(404)
+  const shown = (answer: object | undefined) => JSON.stringify({ ...answer, headers: '' }).replaceAll(/[\w-]+\.id/g, 'id')
+  expect(shown(hidden)).toBe(shown(never))
+})
+
+it('are the business of their client, and their files of who has the link or its token', async () => {
+  const { ask } = world()
+  const mine: Who = { tenant: 'north', client: 'mine', scopes: 'system/Patient.rs' }
+  const { kickOff, poll } = await exportedTo(ask, mine, '/$export')
+  const link = kickOff.headers['content-location']!.slice(BASE.length)
+  const file = poll!.body.output[0].url.slice(BASE.length)
+  const statuses = async (who: Who) => {
+    const polled = await ask(who, 'GET', link)
+    const ended = await ask(who, 'DELETE', link)
+    return [polled, ended, await ask(who, 'GET', file)].map(({ status }) => status)
+  }
+  const everything = { scopes: 'system/*.cruds system/admin' }
+  expect(await statuses({ ...mine, client: 'other', ...everything })).toEqual([403, 403, 403])
+  expect(await statuses({ ...mine, tenant: 'south', ...everything })).toEqual([404, 404, 200])
+  expect(await statuses({ tenant: 'south', client: 'other', ...everything })).toEqual([404, 404, 403])
+  const changed = file.replace('Patient.ndjson', 'Observation.ndjson')
+  expect((await ask(mine, 'GET', changed)).status).toBe(403)
+  expect((await ask({ ...mine, scopes: 'openid' }, 'GET', link)).status).toBe(200)
+  expect(await statuses({ ...mine, ...everything })).toEqual([200, 202, 404])
+})
