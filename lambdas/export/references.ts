@@ -55,11 +55,10 @@ function* ruledIn(resource: unknown, rules: readonly Rule[], nameOf: NameOf): It
 /** Bodies are written by this server, which puts no blanks between and escapes nothing needless. */
 const MEMBER = '"reference":"'
 
-/** Wherever a member called `reference` stands. In the text of a string each quote has a backslash before it. */
+/** Wherever a member called `reference` stands: in the text of a string its quotes would have backslashes before them. */
 function patientsIn(text: string, nameOf: NameOf): string[] {
   const found: string[] = []
   for (let at = text.indexOf(MEMBER); at !== -1; at = text.indexOf(MEMBER, at + 1)) {
-    if (text[at - 1] === '\\') continue
     const start = at + MEMBER.length
     const name = nameOf(text.slice(start, text.indexOf('"', start)))
     if (name.startsWith('Patient/')) found.push(name)
