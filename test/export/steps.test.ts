@@ -2,7 +2,10 @@
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
-import type { ExportParts } from '../../lambdas/export/steps.ts'
+import { segmentsOf } from '../../lambdas/export/job.ts'
+import type { Segment } from '../../lambdas/export/segment.ts'
+import { exportStep } from '../../lambdas/export/step.ts'
+import type { ExportParts, Planned } from '../../lambdas/export/steps.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
@@ -60,5 +63,31 @@ describe('An export of everything', () => {
       ['Observation', 1],
       ['Patient', 2],
     ])
+  })
+})
+
+describe('Of two writers of a segment', () => {
+  it('one leaves a checkpoint, and the other, who began at the same one, writes nothing over it', async () => {
+    await kickOff(parts, jobOf(5, { id: 'two', level: 'system', asked: { types: ['Patient'] } }))
+    const ofJob = { job: 'two', attempt: 1 } as const
+    const { segments } = (await exportStep(parts)({ ...ofJob, action: 'plan' })) as Planned
+    const write = { ...ofJob, action: 'write', segment: segments[0]! } as const
+    const rowNow = () => parts.rows.read<Segment>(segmentsOf('two'), write.segment)
+    let left: Segment | undefined
+    const rows: typeof parts.rows = {
+      read: (...asked) => parts.rows.read(...asked),
+      list: (...asked) => parts.rows.list(...asked),
+      remove: (...asked) => parts.rows.remove(...asked),
+      async change(...asked) {
+        expect(await exportStep(parts)(write)).toMatchObject({ more: false })
+        left = await rowNow()
+        return parts.rows.change(...asked)
+      },
+    }
+    expect(await exportStep({ ...parts, rows })(write)).toMatchObject({ more: true })
+    expect(left).toMatchObject({ isDone: true, revision: 1 })
+    expect(await rowNow()).toEqual(left)
+    await run(parts, { id: 'two', attempt: 1 })
+    expect(idsOf((await linesOfFiles(parts.blobs, await jobNow(parts, 'two'))).Patient)).toEqual(['a', 'b'])
   })
 })
