@@ -17,12 +17,14 @@ import { type CallMessage, Calls } from './calls.ts'
 import { leavingRoom, roomAt } from './disk-room.ts'
 import type { ExporterData, ExporterReply } from './exporter.ts'
 import { GivingRoom } from './giving-room.ts'
+import { lowerPriority } from './lower-priority.ts'
 
 /** Milliseconds of a slice: then another job has its turn. */
 const BUDGET = 10_000
 /** Writers at once: there is one thread, and one holds tens of MB. */
 const WRITERS = 1
 
+lowerPriority()
 const port = parentPort!
 const data = workerData as ExporterData
 const { folder, groupTypes, additionalResources = DEFAULT_ADDITIONAL_RESOURCES, requests } = data

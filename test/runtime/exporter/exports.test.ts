@@ -30,6 +30,9 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   for (let at = 0; at < writes.length; at += 1_000) await stores.store.commit(writes.slice(at, at + 1_000), [])
   const { exports, close } = await openExports({
     ...{ config: readConfig(settings), baseUrl: READING.baseUrl, path, stores, clock, report, key: Buffer.alloc(32) },
+  }).catch(async (error) => {
+    await stores.close()
+    throw error
   })
   const closeAll = async (): Promise<void> => {
     await close()

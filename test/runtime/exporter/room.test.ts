@@ -1,11 +1,16 @@
 /** What exports leave to others: processors and the disk. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it } from '@jest/globals'
 import { FilesystemBlobStore } from '../../../lambdas/adapters/filesystem/blob-store.ts'
 import { ExportFault } from '../../../lambdas/export/fault.ts'
 import { leavingRoom, type Room, roomAt } from '../../../lambdas/runtime/exporter/disk-room.ts'
 import { GivingRoom, PARTS } from '../../../lambdas/runtime/exporter/giving-room.ts'
+import { jobNow, kickOff, partsOf, run } from '../../export/exported.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
+import { ExportWorld, jobOf } from '../../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
 
 describe('An export', () => {
   it('works one part of the time on a small machine while there are requests, and all of it when there are none', () => {
@@ -22,6 +27,33 @@ describe('An export', () => {
     expect([1, 2, 3].map((requests) => room.pauseAfter(10, requests))).toEqual([0, 0, 0])
   })
 })
+
+describe('A thread of lower priority', () => {
+  const isLinux = process.platform === 'linux'
+  if (!isLinux) process.stderr.write('Priorities of threads are not tested here: they are of Linux\n')
+
+  const itOnLinux = isLinux ? it : it.skip
+  itOnLinux('is the only one of its process', async () => {
+    const before = nices()
+    const program = `data:text/javascript,${encodeURIComponent(`
+      const { lowerPriority } = await import('${new URL('../../../lambdas/runtime/exporter/lower-priority.ts', import.meta.url)}')
+      const { parentPort } = await import('node:worker_threads')
+      lowerPriority()
+      parentPort.postMessage('')
+      parentPort.on('message', () => undefined)`)}`
+    const worker = new Worker(new URL(program))
+    await new Promise((resolve) => worker.once('message', resolve))
+    expect(nices().filter((nice) => nice === 10).length).toBe(before.filter((nice) => nice === 10).length + 1)
+    await worker.terminate()
+  })
+})
+
+/** Of each thread of this process. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+const nices = (): readonly number[] =>
+  readdirSync('/proc/self/task').map((thread) => {
+    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'utf8')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
+  })
 
 describe('On the disk', () => {
   const GB = 1_000_000_000
@@ -41,6 +73,18 @@ describe('On the disk', () => {
     await parts.writePart(1, blob.bytes)
     room.free = GB
     await expect(parts.writePart(2, blob.bytes)).rejects.toThrow(ExportFault)
+  })
+
+  it('an export that would not leave it fails with the reason, and leaves nothing', async () => {
+    const world = await ExportWorld.open()
+    await world.save(1, { resourceType: 'Patient', id: '1' })
+    const [rows, resources, { index, blobs: files }] = [new MemoryKeptRows(), world.store, world]
+    const parts = partsOf({ rows, resources, index, blobs: leavingRoom(files, async () => ({ whole: 100 * GB, free: GB })) })
+    const job = jobOf(2, { level: 'system' })
+    await kickOff(parts, job)
+    await run(parts, job)
+    expect(await jobNow(parts, job.id)).toMatchObject({ state: 'error', reason: expect.stringContaining('too little room') })
+    for await (const { key } of files.list('')) expect(key).toBe('nothing')
   })
 
   it('the room is that of the disk the folder is on', async () => {
