@@ -20,23 +20,25 @@ type Index = Pick<SearchIndex, 'find' | 'distinct'>
 
 /** Hits of a look-up, and keys one is narrowed by: engines take no more than 65,536. */
 const PAGE = 10_000
+/** Keys that the chains of one job come to: a writer holds them in its memory. */
+const MOST = 1_000_000
 
 /** FhirError 403 for one that looks at types of which none may be searched, 400 for one that cannot be read. */
 export const checkFilters = (filters: readonly TypeFilter[], searcher: Searcher, reading: Reading): void =>
   void filters.map((filter) => conditionsOf(filter, searcher, reading, 0))
 
-/** ExportFault where a filter that was understood at the kick-off is not any more. */
+/** ExportFault where a filter that was understood at the kick-off is not any more, or its chains lead to too much. */
 export async function resolveFilters(
   index: Index,
   reading: Reading,
   job: Pick<Job, 'tenant' | 'access' | 'asked' | 'transactionTime'>,
 ): Promise<Filters> {
   const searcher = searcherOf(job.tenant, job.access, reading)
+  const stages = { index, searcher, count: counting() }
   const filters: Record<string, Predicate[]> = {}
   for (const filter of job.asked.filters) {
     const predicates: Predicate[] = []
-    for (const condition of understood(filter, searcher, reading, job.transactionTime))
-      predicates.push(await stage({ index, searcher }, condition))
+    for (const condition of understood(filter, searcher, reading, job.transactionTime)) predicates.push(await stage(stages, condition))
     filters[filter.type] = [...(filters[filter.type] ?? []), all(...predicates)]
   }
   return filters
@@ -70,22 +72,38 @@ function understood(filter: TypeFilter, searcher: Searcher, reading: Reading, no
   }
 }
 
-type Stages = { readonly index: Index; readonly searcher: Searcher }
+/** `count`: of keys that are held from now on. */
+type Stages = { readonly index: Index; readonly searcher: Searcher; readonly count: (keys: number) => void }
+
+function counting(): Stages['count'] {
+  let all = 0
+  return (keys) => {
+    all += keys
+    if (all > MOST)
+      throw new ExportFault(`Chains and _has of the _typeFilters lead to more than ${MOST} resources: narrow them, or leave them out`)
+  }
+}
 
 async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
   switch (condition.kind) {
     case 'refers': {
       const keys: string[] = []
       for (const { type, where } of condition.to)
-        for await (const ids of idsOf(stages, type, await stage(stages, where))) for (const id of ids) keys.push(`${type}/${id}`)
+        for await (const ids of idsOf(stages, type, await stage(stages, where))) {
+          stages.count(ids.length)
+          for (const id of ids) keys.push(`${type}/${id}`)
+        }
       return { kind: 'key', field: condition.field, oneOf: [...new Set(keys)] }
     }
     case 'referredBy': {
       const { type, by, field, where } = condition
       const found = new Set<string>()
-      for await (const ids of idsOf(stages, by, await stage(stages, where)))
+      for await (const ids of idsOf(stages, by, await stage(stages, where))) {
+        const before = found.size
         for (const reference of await stages.index.distinct(matching(stages, by, withIds(ids)), field, Number.MAX_SAFE_INTEGER))
           if (reference.startsWith(`${type}/`)) found.add(reference.slice(type.length + 1))
+        stages.count(found.size - before)
+      }
       return { kind: 'key', field: ID, oneOf: [...found] }
     }
     default:

@@ -27,6 +27,9 @@ type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'asked' | 'transactionTime'>
 
 /** Groups within Groups. */
 const DEEPEST = 4
+const GROUPS_AT_ONCE = 10
+/** Of all of them: a writer holds the names of members in its memory. */
+const [MOST, MOST_GROUPS] = [1_000_000, 10_000]
 /** Texts of one export; there may be as many members. */
 const MOST_TEXTS = 100
 
@@ -74,34 +77,44 @@ const isSeen = async (judge: Judge, version: ResourceVersion | undefined): Promi
   version !== undefined && !version.deleted && (await maySee(judge, 'r', version))
 
 type GroupReader = { readonly resources: Resources; readonly judge: Judge; readonly tenant: string }
-type Found = { readonly patients: Set<string>; readonly passedOver: string[] }
+type NamedVersion = readonly [name: string, version: ResourceVersion | undefined]
+type Found = { readonly patients: Set<string>; readonly passedOver: Set<string> }
 
 /** undefined: there was no such Group that may be seen. Level by level, so that a Group stands no deeper than it must. */
 async function readGroups(reader: GroupReader, id: string, asOf: number): Promise<Found | undefined> {
-  const found: Found = { patients: new Set(), passedOver: [] }
+  const found: Found = { patients: new Set(), passedOver: new Set() }
   const met = new Set([`Group/${id}`])
   let level: readonly string[] = [...met]
   for (let depth = 0; level.length > 0; depth++) {
-    const versions = await versionsAsOf(
-      reader.resources,
-      level.map((name) => keyNamed(reader.tenant, name)),
-      asOf,
-    )
     const next = new Set<string>()
-    for (const [i, name] of level.entries()) {
-      const version = versions[i]
+    for await (const [name, version] of versionsOf(reader, level, asOf)) {
       if (version !== undefined && (await isSeen(reader.judge, version))) readMembers(reader, version, asOf, { ...found, groups: next })
       else if (depth === 0) return undefined
-      else found.passedOver.push(`${name}, a member, is not known`)
+      else found.passedOver.add(`${name}, a member, is not known`)
+      if (found.patients.size > MOST) throw tooMany()
     }
     level = [...next].filter((name) => !met.has(name))
     for (const name of level) met.add(name)
+    if (met.size > MOST_GROUPS) throw tooMany()
     if (depth === DEEPEST) {
-      found.passedOver.push(...level.map((name) => `${name} is nested deeper than ${DEEPEST} Groups`))
+      for (const name of level) found.passedOver.add(`${name} is nested deeper than ${DEEPEST} Groups`)
       break
     }
   }
   return found
+}
+
+const tooMany = (): ExportFault =>
+  new ExportFault(`The Group and those in it have more than ${MOST} members, or are more than ${MOST_GROUPS} Groups: export it by parts`)
+
+/** Few at once: each may be large. */
+async function* versionsOf({ resources, tenant }: GroupReader, names: readonly string[], asOf: number): AsyncIterable<NamedVersion> {
+  for (let first = 0; first < names.length; first += GROUPS_AT_ONCE) {
+    const some = names.slice(first, first + GROUPS_AT_ONCE)
+    const keys = some.map((name) => keyNamed(tenant, name))
+    const versions = await versionsAsOf(resources, keys, asOf)
+    yield* some.map((name, i) => [name, versions[i]] as const)
+  }
 }
 
 function readMembers(
@@ -117,8 +130,7 @@ function readMembers(
     const name = typeof reference === 'string' ? localReference(reference, judge.reading.baseUrl) : undefined
     if (name?.startsWith('Patient/')) patients.add(name)
     else if (name?.startsWith('Group/')) groups.add(name)
-    else
-      passedOver.push(`A member of ${type}/${id} is no Patient or Group of this server: ${name?.split('/')[0] ?? 'it is not known here'}`)
+    else passedOver.add(`A member of ${type}/${id} is no Patient or Group of this server: ${name?.split('/')[0] ?? 'it is not known here'}`)
   }
 }
 

@@ -99,6 +99,12 @@ describe('A _typeFilter', () => {
     expect(index.largest).toBe(10_000)
   })
 
+  it('whose chains lead to more than a writer can hold is a fault that lasts', async () => {
+    const searches = Array.from({ length: 7 }, (_, i) => `Observation?patient.name=${i}`)
+    const job = jobOf(2, { asked: { filters: filtersOf(...searches) } })
+    await expect(resolveFilters(new ManyPatients(150_000), READING, job)).rejects.toThrow('lead to more than 1000000 resources')
+  })
+
   it('judges by a set of what its chains led to', () => {
     const oneOf = Array.from({ length: 100_000 }, (_, i) => `Patient/${i}`)
     oneOf.includes = () => {
@@ -112,17 +118,17 @@ describe('A _typeFilter', () => {
 
 /** So many of each type, of which all match; each Patient has its own Practitioner and its own Observation. */
 class ManyPatients {
-  readonly #count: number
+  readonly #ids: readonly string[]
   largest = 0
 
   constructor(count: number) {
-    this.#count = count
+    this.#ids = Array.from({ length: count }, (_, i) => `${i}`)
   }
 
   async find({ types: [type = ''], where, limit, after }: Plan): Promise<HitPage> {
     this.#note(where)
     const keys = where.kind === 'key' && where.field === 'general-practitioner' ? where.oneOf.map((key) => key.split('/')[1]!) : undefined
-    const all = keys ?? Array.from({ length: this.#count }, (_, i) => `${i}`)
+    const all = keys ?? this.#ids
     const from = after === undefined ? 0 : all.indexOf(after.id) + 1
     const hits = all.slice(from, from + limit).map((id) => ({ type, id, version: 1, position: { values: [], type, id } }))
     return { hits, more: from + limit < all.length }

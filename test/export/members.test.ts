@@ -41,6 +41,15 @@ describe('The members of a Group', () => {
     })
   })
 
+  it('are told of once, however many are passed over, and those of too many Groups are a fault that lasts', async () => {
+    const odd = Array.from({ length: 20_000 }, () => member('Practitioner/1'))
+    await world.save(1, { ...group('g'), member: [...odd, member('Patient/1')] })
+    const { patients, passedOver } = (await membersAt(2))!
+    expect([patients, passedOver]).toEqual([['Patient/1'], ['A member of Group/g is no Patient or Group of this server: Practitioner']])
+    await world.save(3, { ...group('g'), member: Array.from({ length: 10_001 }, (_, i) => member(`Group/${i}`)) })
+    await expect(membersAt(4)).rejects.toThrow('or are more than 10000 Groups')
+  })
+
   it('are those of the version at the transaction time, whatever came later', async () => {
     await world.save(1, group('g', member('Patient/1')))
     await world.save(3, group('g', member('Patient/2')))

@@ -43,8 +43,8 @@ export type ExporterOptions = ExporterData & {
 
 type Thread = { readonly worker: Worker; readonly calls: Calls }
 
-/** MB: more than an export takes, whatever its size. Bytes that are written stand beside it. */
-const LARGEST_HEAP = 160
+/** MB: more than an export takes, whatever its size; most take a fifth of it, a million keys of chains or members nearly all. Bytes stand beside it. */
+const LARGEST_HEAP = 448
 /** Milliseconds until it is told that a thread has ended: twice as many each time, until one has lived for so long. */
 const PAUSE = { first: 500, longest: 60_000 }
 const LONG = 120_000
