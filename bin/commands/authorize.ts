@@ -39,7 +39,7 @@ async function asOperator(to: string, folder: string, tenant: string): Promise<A
     const first = await get().catch((error: Error) => error)
     if (typeof first === 'string' && isSame(issuerOf(first), to)) return { authorize: renewed(async () => (await get()) ?? '') }
     if (first instanceof Error) why = first.message
-    else if (first !== undefined) why = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give it as --to, or --client`
+    else if (first !== undefined) why = `the server that runs on ${folder} calls itself ${issuerOf(first)}: give that address, or --client`
   }
   return { why: why ?? `no server runs on ${folder}: give --data, or --client` }
 }

@@ -97,7 +97,7 @@ describe('A server that asks for tokens', () => {
     const elsewhere = await fhir('load', files, '--to', other.base, '--data', data)
     expect([elsewhere.code, elsewhere.err]).toEqual([1, expect.stringContaining('401')])
     expect(elsewhere.err).toContain(
-      `(no token was sent: the server that runs on ${data} calls itself ${server.base}: give it as --to, or --client)`,
+      `(no token was sent: the server that runs on ${data} calls itself ${server.base}: give that address, or --client)`,
     )
     expect((await fhir('load', files, '--to', server.base, '--data', newFolder())).err).toContain('(no token was sent: no server runs on ')
     // Found by the port it is loaded at.
