@@ -4,7 +4,12 @@ import { type Element, isElement, type Resource } from './resource.ts'
 
 /** Summary elements by name; `true`: with everything below; a text names the definition for what is below. */
 type Kept = true | string
-type Definition = { readonly summary: Readonly<Record<string, Kept>>; readonly mandatory: readonly string[] }
+type Definition = {
+  readonly summary: Readonly<Record<string, Kept>>
+  readonly mandatory: readonly string[]
+  /** Of which element each form of a choice is one. */
+  readonly choices: Readonly<Record<string, string>>
+}
 
 const DEFINITIONS = summaries as unknown as Readonly<Record<string, Definition>>
 
@@ -24,10 +29,10 @@ export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data
   }
 }
 
-/** Root elements by name (`name` or `Patient.name`), and those that must be there. */
+/** Root elements by name (`name` or `Patient.name`), and those that must be there; `value` is each form of value[x]. */
 export function elementsOnly(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
-  const { mandatory } = DEFINITIONS[resourceType] ?? NONE
+  const { mandatory, choices } = DEFINITIONS[resourceType] ?? NONE
   const own = elements.flatMap((element) => {
     const [first, second] = element.split('.', 2)
     return second === undefined ? [first] : first === resourceType ? [second] : []
@@ -35,16 +40,10 @@ export function elementsOnly(resource: Resource, elements: readonly string[]): R
   // For resources of other types nothing was asked for: they stay whole.
   if (own.length === 0) return resource
   const wanted = new Set([...own, ...mandatory])
-  return subsetted(resource, (name) => (wanted.has(name) || isChoiceOf(name, wanted) ? true : undefined))
+  return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices[name]) ? true : undefined))
 }
 
-const NONE: Definition = { summary: {}, mandatory: [] }
-
-/** `value` asks for `valueQuantity`. */
-const isChoiceOf = (name: string, wanted: ReadonlySet<string | undefined>): boolean => {
-  const [stem] = /^[a-z]+(?=[A-Z])/.exec(name) ?? []
-  return stem !== undefined && wanted.has(stem)
-}
+const NONE: Definition = { summary: {}, mandatory: [], choices: {} }
 
 const ALWAYS = new Set(['resourceType', 'id', 'meta'])
 

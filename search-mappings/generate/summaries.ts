@@ -4,9 +4,14 @@ import { nameOf, parentsOf, typeName } from './shapes.ts'
 
 /**
  * Of each type: `summary`, the members that are kept: whole (true), or what the named type or backbone element keeps of them;
- * `mandatory` (resources only), the members that must be there, which _elements and _summary=text never leave out.
+ * `mandatory` (resources only), the members that must be there, which _elements and _summary=text never leave out, and
+ * `choices`, of which element each form is one, as multipleBirth of multipleBirthInteger.
  */
-type Summary = { readonly summary: Readonly<Record<string, true | string>>; readonly mandatory?: readonly string[] }
+type Summary = {
+  readonly summary: Readonly<Record<string, true | string>>
+  readonly mandatory?: readonly string[]
+  readonly choices?: Readonly<Record<string, string>>
+}
 
 export function summaries(types: readonly StructureDefinition[]): Readonly<Record<string, Summary>> {
   const complex = types.filter((type) => type.kind !== 'primitive-type')
@@ -19,7 +24,13 @@ export function summaries(types: readonly StructureDefinition[]): Readonly<Recor
   return reachable(new Map(entries), roots)
 }
 
-type Child = { readonly key: string; readonly type: string; readonly kept: boolean; readonly mandatory: boolean }
+type Child = {
+  readonly key: string
+  readonly type: string
+  readonly kept: boolean
+  readonly mandatory: boolean
+  readonly choice: string | undefined
+}
 
 function childrenOf(type: StructureDefinition, parent: string): readonly Child[] {
   const parents = parentsOf(type)
@@ -28,7 +39,8 @@ function childrenOf(type: StructureDefinition, parent: string): readonly Child[]
   )
   return below.flatMap((element) => {
     const [kept, mandatory] = [element.isSummary === true, element.min > 0]
-    return namesOf(element, parents).map(([key, of]) => ({ key, type: of, kept, mandatory }))
+    const choice = element.path.endsWith('[x]') ? nameOf(element.path).slice(0, -3) : undefined
+    return namesOf(element, parents).map(([key, of]) => ({ key, type: of, kept, mandatory, choice }))
   })
 }
 
@@ -71,7 +83,8 @@ function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isRes
     ]),
   )
   const mandatory = children.filter((child) => child.mandatory).map(({ key }) => key)
-  return isResource ? { summary, mandatory } : { summary }
+  const choices = Object.fromEntries(children.flatMap(({ key, choice }) => (choice === undefined ? [] : [[key, choice]])))
+  return isResource ? { summary, mandatory, choices } : { summary }
 }
 
 function reachable(all: ReadonlyMap<string, Summary>, roots: ReadonlySet<string>): Readonly<Record<string, Summary>> {

@@ -72,6 +72,25 @@ describe('_summary and _elements', () => {
     expect(Object.keys(body).sort()).toEqual(elements)
     expect(body.meta.tag).toEqual([SUBSETTED])
   })
+  it('name a choice by its stem, and nothing else by the beginning of its name', async () => {
+    const shown = async (body: Readonly<Record<string, unknown>>, query: string) => {
+      const path = `/${body.resourceType}/${body.id}`
+      expect((await put(path, body)).status).toBeLessThan(300)
+      const { meta, ...kept } = (await get(`${path}?${query}`)).body
+      expect(meta.tag).toEqual([SUBSETTED])
+      return Object.keys(kept).sort()
+    }
+    const twin = patient(newId(), { multipleBirthInteger: 2, _multipleBirthInteger: { id: 'x' } })
+    expect(await shown(twin, '_elements=multipleBirth')).toEqual(['_multipleBirthInteger', 'id', 'multipleBirthInteger', 'resourceType'])
+    expect(await shown(twin, '_elements=multiple')).toEqual(['id', 'resourceType'])
+    const taken = {
+      ...{ resourceType: 'MedicationStatement', id: newId(), status: 'stopped', statusReason: [{ text: 'moved' }] },
+      ...{ medicationCodeableConcept: { text: 'm' }, subject: { reference: 'Patient/1' }, effectiveDateTime: '2020' },
+    }
+    const always = ['id', 'medicationCodeableConcept', 'resourceType', 'status', 'subject']
+    expect(await shown(taken, '_elements=note')).toEqual(always)
+    expect(await shown(taken, '_elements=effective,statusReason')).toEqual([...always, 'effectiveDateTime', 'statusReason'].sort())
+  })
   it('is kept by nobody on the way: whoever has no token would be shown it', async () => {
     const id = newId()
     const answers = [await put(`/Patient/${id}`, patient(id)), await get(`/Patient/${id}`), await get('/Patient'), await get('/nothing')]
