@@ -34,7 +34,8 @@ function handler(event) {
   var bearer = authorization && /^bearer +(\\S+) *$/i.exec(authorization.value)
   if (!bearer) return request
   var client = request.querystring.client
-  if (client && !client.multiValue && decoded(client.value) === clientOf(bearer[1])) return request
+  var isOne = client && (!client.multiValue || client.multiValue.length === 1)
+  if (isOne && decoded(client.value) === clientOf(bearer[1])) return request
   return refused(403, '${outcomeText('forbidden', 'The link was given to another client')}')
 }
 `.trim()

@@ -9,8 +9,8 @@ import type { Credentials } from '../fixtures/given-tokens.ts'
 import { OPEN } from './assembly.ts'
 import { type AwsCalls, awsCalls, type Tree } from './aws-calls.ts'
 import { type Deployment, deploy } from './deploy.ts'
-import { unresolved } from './firewall.ts'
-import { type Distribution, type Front, startFront } from './front.ts'
+import { distributionOf } from './distribution.ts'
+import { type Front, startFront } from './front.ts'
 import { CALLERS, type Here, startHere } from './here.ts'
 import type { Call } from './recorder.ts'
 import { registerAdministrator } from './registered.ts'
@@ -117,7 +117,7 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
     })
     administrator = settings.FHIR_ACCESS === OPEN.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
     if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })
-    front.forwardTo(here?.url ?? apiUrl(aws, deployment), distributionOf(deployment))
+    front.forwardTo(here?.url ?? apiUrl(aws, deployment), await distributionOf(aws, deployment))
     return here
   }
   const freshUrl = `http://127.0.0.1:${front.port}/-/fresh`
@@ -146,17 +146,4 @@ function apiUrl({ endpoint }: AwsCalls, { resources, templates }: Deployment): s
     return `${endpoint}/restapis/${resources[stack]![RestApiId.Ref]}/${StageName}/_user_request_`
   }
   throw new Error('no stack has a stage of an API')
-}
-
-/** The code of the function CloudFront runs before it looks at a request, and the headers it sends besides. */
-function distributionOf({ templates }: Deployment): Distribution {
-  const resources = Object.values(templates).flatMap(({ Resources }) => Object.values<Tree>(Resources))
-  const viewerFunction = resources.find(({ Type }) => Type === 'AWS::CloudFront::Function')?.Properties.FunctionCode
-  if (typeof viewerFunction !== 'string') throw new Error('the code of the viewer function is not text')
-  const distribution = resources.find(({ Type }) => Type === 'AWS::CloudFront::Distribution').Properties.DistributionConfig
-  const headers = (distribution.Origins[0].OriginCustomHeaders ?? []).map(({ HeaderName, HeaderValue }: Tree) => [
-    HeaderName,
-    unresolved(HeaderValue),
-  ])
-  return { viewerFunction, headers: Object.fromEntries(headers) }
 }

@@ -5,7 +5,12 @@ import type { Invoked } from './function-host.ts'
 
 type Invoke = (event: object) => Promise<Invoked>
 
-export async function asCustomResource(invoke: Invoke, RequestType: 'Create' | 'Update' | 'Delete'): Promise<void> {
+/** `properties`: as the template says them. What it tells others of the stack. */
+export async function asCustomResource(
+  invoke: Invoke,
+  RequestType: 'Create' | 'Update' | 'Delete',
+  properties: Readonly<Record<string, string>> = {},
+): Promise<Tree> {
   const answered: Tree[] = []
   const server = createServer(async (request, response) => {
     answered.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
@@ -13,7 +18,7 @@ export async function asCustomResource(invoke: Invoke, RequestType: 'Create' | '
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }
-  const names = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Resource' }
+  const names = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Resource', ResourceProperties: properties }
   try {
     resultOf(await invoke({ RequestType, ResponseURL: `http://127.0.0.1:${port}/`, ...names }))
   } finally {
@@ -21,6 +26,7 @@ export async function asCustomResource(invoke: Invoke, RequestType: 'Create' | '
     server.closeAllConnections()
   }
   if (answered[0]?.Status !== 'SUCCESS') throw new Error(`${RequestType}: ${JSON.stringify(answered)}`)
+  return answered[0].Data
 }
 
 export function resultOf(invoked: Invoked): Tree {

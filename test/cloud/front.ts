@@ -1,13 +1,9 @@
-/**
- * What stands before the deployed API: one address that stays, and CloudFront's work on a request. Bytes and headers pass as they are.
- * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/functions-event-structure.html
- */
-import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
+/** What stands before the deployed API: one address that stays, and CloudFront's work on a request. Bytes and headers pass as they are. */
+import { Agent, createServer, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { runInNewContext } from 'node:vm'
-
-/** `headers`: what CloudFront sends with every request. */
-export type Distribution = { readonly viewerFunction: string; readonly headers: Headers }
+import type { Distribution } from './distribution.ts'
+import { type FileBehaviour, handOut, isFile } from './files.ts'
+import { type Headers, type View, viewed } from './viewer.ts'
 
 export type Front = {
   readonly port: number
@@ -34,6 +30,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
   let api: string | undefined
   let view: View = (url) => ({ url, headers: {} })
   let sent: Headers = {}
+  let files: FileBehaviour | undefined
   let answered = 0
   let underWay = 0
   const waiting: (() => void)[] = []
@@ -49,6 +46,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
   }
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
     if (request.url === CONTROL) return void freshen(request, response, control)
+    if (files !== undefined && isFile(files, request.url!)) return void handOut(files, request, response).catch(() => response.destroy())
     if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
     answered++
     const seen = view(request.url!, request.headers)
@@ -69,6 +67,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
     forwardTo(to, distribution) {
       api = to
       sent = distribution?.headers ?? {}
+      files = distribution?.files
       view = distribution === undefined ? (url) => ({ url, headers: {} }) : viewed(distribution.viewerFunction)
     },
     answered: () => answered,
@@ -90,14 +89,6 @@ async function freshen(request: IncomingMessage, response: ServerResponse, contr
     response.writeHead(500).end(String((error as Error).stack))
   }
 }
-
-type Headers = Readonly<Record<string, string>>
-
-/** What becomes of a request for this URL: its URL, and the headers that are set; or an answer. */
-type View = (
-  url: string,
-  headers: IncomingHttpHeaders,
-) => { readonly url: string; readonly headers: Headers } | { readonly status: number; readonly headers: Headers; readonly body: string }
 
 function forward(url: string, headers: Headers, request: IncomingMessage, response: ServerResponse, agent: Agent): void {
   const { hostname, port, pathname } = new URL(url)
@@ -127,43 +118,3 @@ const passed = ({ headers }: IncomingMessage): Record<string, string | string[]>
     string,
     string | string[]
   >
-
-type Value = { value: string; multiValue?: readonly { value: string }[] }
-type Viewed = {
-  readonly uri: string
-  readonly querystring: Readonly<Record<string, Value>>
-  readonly headers: Readonly<Record<string, { readonly value: string }>>
-}
-
-type Answered = { readonly statusCode: number; readonly headers?: Viewed['headers']; readonly body?: { readonly data: string } }
-
-/** The function of the template does to the request what CloudFront lets it do. */
-function viewed(code: string): View {
-  return (asked, given) => {
-    const [uri, query = ''] = [asked.split('?', 1)[0]!, asked.includes('?') ? asked.slice(asked.indexOf('?') + 1) : '']
-    const all = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, { value: String(value) }]))
-    const request = { method: 'GET', uri, querystring: parsed(query), headers: { ...all }, cookies: {} }
-    const event = { version: '1.0', context: { eventType: 'viewer-request' }, viewer: { ip: '127.0.0.1' }, request }
-    const result = runInNewContext(`${code}\n;handler(event)`, { event }) as Viewed | Answered
-    if ('statusCode' in result) return { status: result.statusCode, headers: valuesOf(result.headers ?? {}), body: result.body?.data ?? '' }
-    const { uri: path, querystring, headers } = result
-    const text = Object.entries(querystring).flatMap(([name, { value, multiValue }]) =>
-      (multiValue ?? [{ value }]).map((each) => (each.value === '' ? name : `${name}=${each.value}`)),
-    )
-    const set = Object.entries(headers).filter(([name, { value }]) => all[name]?.value !== value)
-    return { url: path + (text.length === 0 ? '' : `?${text.join('&')}`), headers: valuesOf(Object.fromEntries(set)) }
-  }
-}
-
-const valuesOf = (headers: Viewed['headers']): Headers =>
-  Object.fromEntries(Object.entries(headers).map(([name, { value }]) => [name, value]))
-
-function parsed(query: string): Record<string, Value> {
-  const values: Record<string, Value & { multiValue: { value: string }[] }> = {}
-  for (const pair of query.split('&').filter((pair) => pair !== '')) {
-    const [name, value] = pair.includes('=') ? [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] : [pair, '']
-    values[name] ??= { value, multiValue: [] }
-    values[name].multiValue.push({ value })
-  }
-  return values
-}

@@ -24,21 +24,32 @@ const BY_SERVICE: Readonly<Record<Call['service'], (call: Call, tags: Tags) => r
   s3: ({ operation, path, status }) => {
     const [, bucket = '', key] = /^\/([^/]+)(?:\/(.+)?)?$/.exec(path) ?? []
     const arn = arnOf(bucket)
+    if (operation === 'ListUploads') return [{ action: 's3:ListBucketMultipartUploads', resource: arn }]
     if (key === undefined) return [{ action: 's3:ListBucket', resource: arn }]
     // One that is not there is only told to those who may list.
     const missing = status === 404 ? [{ action: 's3:ListBucket', resource: arn }] : []
     const needs = [{ action: `s3:${OBJECTS[operation]}`, resource: `${arn}/${decodeURIComponent(key)}` }, ...missing]
-    return operation === 'DELETE' ? needs : [...needs, ...onBehalf('s3', operation === 'PUT')]
+    return operation === 'DELETE' || operation === 'AbortUpload' ? needs : [...needs, ...onBehalf('s3', operation === 'PUT')]
   },
-  states: ({ operation, input }) => [{ action: `states:${operation}`, resource: arnOf(input.stateMachineArn) }],
+  states: ({ operation, input }) => [{ action: `states:${operation}`, resource: machineOrExecution(input) }],
   kms: (call, tags) => keyCalls(call, tags),
   es: ({ operation, path }) => [
     { action: `es:ESHttp${operation[0]}${operation.slice(1).toLowerCase()}`, resource: ARNS.SearchDomain + decodeURIComponent(path) },
   ],
 }
 
-function keyCalls({ operation, input, output }: Call, tags: Tags): readonly Needed[] {
+function machineOrExecution({ stateMachineArn, executionArn }: Tree): string {
+  if (executionArn === undefined) return arnOf(stateMachineArn)
+  const name = executionArn.split(':').at(-1)
+  return `${arnOf(executionArn).replace(':stateMachine:', ':execution:')}:${name}`
+}
+
+/** Functions of links: they know one key, which the stack made. */
+const OF_LINKS = ['export-status', 'link-key']
+
+function keyCalls({ caller, operation, input, output }: Call, tags: Tags): readonly Needed[] {
   const action = `kms:${operation}`
+  if (OF_LINKS.includes(caller)) return [{ action, resource: ARNS.ExportsLinkKey1 }]
   if (operation === 'ListKeys') return [{ action, resource: '*' }]
   if (operation === 'CreateKey') {
     const context = contextOfNew(input)
@@ -71,7 +82,10 @@ const tagsOfKeys = (calls: readonly Call[]): Tags =>
       .map(({ input, output }) => [output.KeyMetadata.KeyId, tagContext('ResourceTag', input.Tags)]),
   )
 
-const OBJECTS: Readonly<Record<string, string>> = { GET: 'GetObject', HEAD: 'GetObject', PUT: 'PutObject', DELETE: 'DeleteObject' }
+const OBJECTS: Readonly<Record<string, string>> = {
+  ...{ GET: 'GetObject', HEAD: 'GetObject', PUT: 'PutObject', DELETE: 'DeleteObject' },
+  AbortUpload: 'AbortMultipartUpload',
+}
 
 const isWrite = (action: string): boolean => /:(?:Put|Update|Delete|BatchWrite)/.test(action)
 
@@ -176,8 +190,11 @@ const LEADING = 'dynamodb:LeadingKeys'
 export function shapeOf({ functionName, action, resource, context = {} }: Need): string {
   const place = resource
     .replace(/^arn:aws:/, '')
-    .replace(/((?:overflow|queries|tokens)\/).*/, '$1…')
+    .replace(/((?:overflow|queries|tokens|exports)\/).*/, '$1…')
+    .replace(/(:execution:\w+:).*/, '$1…')
     .replace(/(:key\/)[\da-f-]{36}/, '$1…')
-  const keys = Object.values(context).flatMap((values) => [values].flat().map((value) => value.replace(/#.*/, '#…')))
+  const keys = Object.values(context).flatMap((values) =>
+    [values].flat().map((value) => value.replace(/#.*/, '#…').replace(/^exports\/.*/, 'exports/…')),
+  )
   return `${functionName}: ${action} on ${place} ${[...new Set(keys)].sort().join(' ')}`
 }

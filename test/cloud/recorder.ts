@@ -10,7 +10,7 @@ export type Call = {
   /** The function. */
   readonly caller: string
   readonly service: 'dynamodb' | 's3' | 'states' | 'es' | 'kms'
-  /** Of DynamoDB, KMS and Step Functions the operation, else the HTTP method. */
+  /** Of DynamoDB, KMS and Step Functions the operation, else the HTTP method; of uploads in parts what it does with them. */
   readonly operation: string
   /** Without the query. */
   readonly path: string
@@ -90,6 +90,16 @@ function startedBy(headers: Readonly<Record<string, string | undefined>>): Buffe
   return Buffer.from(JSON.stringify({ executionArn: 'arn:aws:states:us-east-1:000000000000:execution:none:none', startDate: 0 }))
 }
 
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html#mpuAndPermissions */
+function partsOperation(service: string, method: string, url: string): string | undefined {
+  if (service !== 's3') return undefined
+  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
+  if (method === 'GET' && query.has('uploads')) return 'ListUploads'
+  if (method === 'DELETE' && query.has('uploadId')) return 'AbortUpload'
+  // Begun, written and completed by who may put the object.
+  return (method === 'POST' || method === 'PUT') && (query.has('uploads') || query.has('uploadId')) ? 'PUT' : undefined
+}
+
 function callOf(
   method: string,
   url: string,
@@ -99,7 +109,7 @@ function callOf(
   answer: Buffer,
 ): Call {
   const [, caller = '', service = ''] = /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '') ?? []
-  const operation = headers['x-amz-target']?.split('.').at(-1) ?? method
+  const operation = headers['x-amz-target']?.split('.').at(-1) ?? partsOperation(service, method, url) ?? method
   const isTree = headers['x-amz-target'] !== undefined
   return {
     caller,

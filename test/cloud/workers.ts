@@ -1,11 +1,13 @@
 /**
- * Lets the functions work that nobody asks by HTTP, on a deployment that runs here: the rebuild by its state machine, the
- * settler, the migration, what tends the signing keys.
+ * Lets the functions work that nobody asks by HTTP, on a deployment that runs here: the rebuild and an export by their state machines, the
+ * settler, the migration, what tends the signing keys, what takes up what exports left.
  */
 import { randomBytes } from 'node:crypto'
 import { StateMachine } from 'aws-local-stepfunctions'
+import type { Answer, Client } from '../api/server.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
+import { finished, jobIn, kickOff, workOn } from './exports.ts'
 import type { Here } from './here.ts'
 import type { Hosted } from './hosted.ts'
 import { NICKNAME } from './nickname.ts'
@@ -29,6 +31,55 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   await removeKeys()
   resultOf(await host.invoke('tend-keys', { sweep: 'keys' }))
   await removeKeys()
+  await exportHere(aws, { functions, host }, baseUrl, token)
+}
+
+/** Outside of jest. */
+function asking(baseUrl: string, token: string): Pick<Client, 'base' | 'get' | 'post' | 'delete'> {
+  const send = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: unknown): Promise<Answer> => {
+    const content = body === undefined ? {} : { body: JSON.stringify(body) }
+    const response = await fetch(baseUrl + path, { method, headers: { authorization: `Bearer ${token}`, ...headers }, ...content })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: text.startsWith('{') ? JSON.parse(text) : undefined }
+  }
+  return {
+    base: () => baseUrl,
+    get: (path, headers) => send('GET', path, headers),
+    post: (path, body, headers) => send('POST', path, headers, body),
+    delete: (path, headers) => send('DELETE', path, headers),
+  }
+}
+
+/** Each of its functions, among them a job that is cancelled when it is complete, and one whose files are left. */
+async function exportHere(
+  aws: AwsCalls,
+  { functions, host }: Pick<Hosted, 'functions' | 'host'>,
+  baseUrl: string,
+  token: string,
+): Promise<void> {
+  const KeyId = functions['export-status']!.environment.FHIR_LINK_KEY!
+  await asCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
+  const client = asking(baseUrl, token)
+  const machine = functions.export!.environment.FHIR_EXPORT_WORKFLOW!
+  await sent(`${baseUrl}/Group/of-nicks`, 'PUT', token, {
+    ...{ resourceType: 'Group', id: 'of-nicks', type: 'person', actual: true },
+    member: [{ entity: { reference: 'Patient/nick-0' } }],
+  })
+  for (const path of ['/$export', '/Group/of-nicks/$export?_typeFilter=Patient%3Fname%3Dn0']) {
+    const job = await kickOff(client, path)
+    await client.get(job)
+    await workOn(aws, machine, host, { job: jobIn(job), attempt: 1 })
+    await finished(client, job)
+    await client.delete(job)
+  }
+  // Nobody works on this one; after that it is ended with files that are not complete.
+  const job = await kickOff(client, '/$export')
+  resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))
+  const input = { job: jobIn(job), attempt: 2 }
+  const { segments } = resultOf(await host.invoke('export-step', { action: 'plan', ...input }))
+  for (const segment of segments) resultOf(await host.invoke('export-step', { action: 'write', segment, ...input }))
+  resultOf(await host.invoke('export-step', { action: 'fail', ...input }))
+  resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
 }
 
 async function sent(url: string, method: string, token: string, body?: object): Promise<Tree> {

@@ -1,0 +1,232 @@
+/**
+ * Exports of the deployed stage: the bundled functions, the deployed state machine, the bucket, and links that the distribution looks at. First
+ * with writers that run here, and are killed in the middle of what they do; then all of it on the stand-in.
+ */
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { clientOf, type Tree } from '../api/server.ts'
+import { tokensOf } from '../fixtures/given-tokens.ts'
+import { patient } from '../fixtures/resources.ts'
+import { type AwsCalls, awsCalls } from './aws-calls.ts'
+import type { Described } from './cloud.ts'
+import { asCustomResource, resultOf } from './custom-resource.ts'
+import { onCloud } from './deployed.ts'
+import { type Exported, finished, jobIn, kickOff, linesOf, versionsOf, workOn } from './exports.ts'
+import { type FunctionHost, functionHost } from './function-host.ts'
+import { type DeployedFunction, deployedFunctions } from './hosted.ts'
+import { register, registryOf } from './registered.ts'
+
+/** The functions of a deployment, run by this process. */
+async function ownFunctions({ awsEndpoint, searchEndpoint, assembly, deployment }: Described) {
+  const aws = awsCalls(awsEndpoint)
+  const all = await deployedFunctions(aws, assembly, deployment, { aws: awsEndpoint, search: searchEndpoint })
+  const functions: Readonly<Record<string, DeployedFunction>> = Object.fromEntries(all.map((each) => [each.name, each]))
+  return { aws, functions, host: functionHost(functions) }
+}
+
+const OPEN_TO_SECRETS = { FHIR_EXPORT_NEEDS_ASSERTION: 'off' }
+const [PATIENTS, EACH] = [20, 2]
+
+const IN_GROUP = 5
+
+const observation = (id: string, subject: string): Tree => ({
+  ...{ resourceType: 'Observation', id, status: 'final', code: { text: 'weight' }, subject: { reference: subject } },
+  performer: [{ reference: 'Organization/performer' }],
+})
+
+/** Patients with observations, an Organization they name, one that nobody does, and a Group of the first. */
+function someData(mark: string): readonly Tree[] {
+  const ids = Array.from({ length: PATIENTS }, (_, i) => `${mark}-${i}`)
+  return [
+    { resourceType: 'Organization', id: 'performer', name: 'Laboratory' },
+    { resourceType: 'Organization', id: 'nobodys', name: 'Elsewhere' },
+    ...ids.map((id) => patient(id)),
+    ...ids.flatMap((id) => Array.from({ length: EACH }, (_, n) => observation(`${id}-${n}`, `Patient/${id}`))),
+    {
+      ...{ resourceType: 'Group', id: mark, type: 'person', actual: true },
+      member: ids.slice(0, IN_GROUP).map((id) => ({ entity: { reference: `Patient/${id}` } })),
+    },
+  ]
+}
+
+const transactionOf = (resources: readonly Tree[]): Tree => ({
+  resourceType: 'Bundle',
+  type: 'transaction',
+  entry: resources.map((resource) => ({ resource, request: { method: 'PUT', url: `${resource.resourceType}/${resource.id}` } })),
+})
+
+onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: true }, (cloud, client) => {
+  const { get, put, post, delete: remove } = client
+  let [aws, host, machine]: [AwsCalls, FunctionHost, string] = [] as never
+  let [ofAll, ofPatients, ofGroup]: [Exported, Exported, Exported] = [] as never
+
+  const work = (path: string) => workOn(aws, machine, host, { job: jobIn(path), attempt: 1 })
+  async function exported(path: string): Promise<Exported> {
+    const job = await kickOff(client, path)
+    await work(job)
+    return finished(client, job)
+  }
+
+  beforeAll(async () => {
+    const own = await ownFunctions(cloud())
+    ;[aws, host, machine] = [own.aws, own.host, own.functions.export!.environment.FHIR_EXPORT_WORKFLOW!]
+    expect((await post('/', transactionOf(someData('a')))).status).toBe(200)
+    const levels = ['/$export', '/Patient/$export?_type=Patient,Observation', '/Group/a/$export?_type=Patient,Observation']
+    ;[ofAll, ofPatients, ofGroup] = (await Promise.all(levels.map(exported))) as [Exported, Exported, Exported]
+  })
+  afterAll(() => host?.close())
+
+  it('of everything has each resource once, by links that last a week', async () => {
+    const { manifest, answer } = ofAll
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
+    expect([manifest.requiresAccessToken, manifest.error]).toEqual([false, []])
+    expect(manifest.output.map(({ type }: Tree) => type).sort()).toEqual(['Group', 'Observation', 'Organization', 'Patient'])
+    const written = someData('a').map((each) => ({ ...each, meta: { versionId: '1' } }))
+    expect(versionsOf(await linesOf(manifest.output))).toEqual(versionsOf(written))
+    const lasts = Number(new URL(manifest.output[0].url).searchParams.get('Expires')) - Date.parse(answer.headers.get('date') ?? '') / 1_000
+    expect(Math.abs(lasts - 604_800)).toBeLessThan(60)
+  })
+
+  it('of patients and of a group has theirs', async () => {
+    const countsOf = async ({ manifest }: Exported) => {
+      const lines = await linesOf(manifest.output)
+      return ['Patient', 'Observation'].map((type) => lines.filter(({ resourceType }) => resourceType === type).length)
+    }
+    expect(await countsOf(ofPatients)).toEqual([PATIENTS, PATIENTS * EACH])
+    expect(await countsOf(ofGroup)).toEqual([IN_GROUP, IN_GROUP * EACH])
+  })
+
+  it('tells what was deleted since the one before, and what is new', async () => {
+    expect((await remove('/Patient/a-9')).status).toBeLessThan(300)
+    expect((await put('/Patient/a-8', patient('a-8', { active: true }))).status).toBe(200)
+    const since = encodeURIComponent(ofAll.manifest.transactionTime)
+    const { manifest } = await exported(`/$export?_type=Patient&_since=${since}`)
+    expect(versionsOf(await linesOf(manifest.output))).toEqual(['Patient/a-8/2'])
+    const [deletions] = await linesOf(manifest.deleted)
+    expect(deletions!.entry.map(({ request }: Tree) => [request.method, request.url])).toEqual([['DELETE', 'Patient/a-9']])
+  })
+
+  describe('has links', () => {
+    const linkTo = (type: string): string => ofAll.manifest.output.find((file: Tree) => file.type === type).url
+    const status = async (link: string, init: RequestInit = {}) => {
+      const response = await fetch(link, init)
+      await response.arrayBuffer()
+      return response.status
+    }
+
+    it('that open their file in whole and in part, and nothing else', async () => {
+      const url = linkTo('Patient')
+      expect(await status(url)).toBe(200)
+      expect(await status(url, { headers: { range: 'bytes=0-9' } })).toBe(206)
+      expect(await status(url, { method: 'DELETE' })).toBe(403)
+      expect(await status(url.split('?', 1)[0]!)).toBe(403)
+      for (const [from, to] of [
+        [/Expires=\d/, 'Expires=9'],
+        [/Signature=./, 'Signature=!'],
+        [/client=\w+/, 'client=other'],
+        [/Patient\.ndjson/, 'Observation.ndjson'],
+      ] as const)
+        expect([String(from), await status(url.replace(from, to))]).toEqual([String(from), 403])
+    })
+
+    it('that open for their own client, and not with a token of another, who is told nothing of the job', async () => {
+      const { awsEndpoint, deployment, administrator } = cloud()
+      const registry = registryOf(awsEndpoint, deployment)
+      const other = await register(registry, { id: 'other', scopes: ['system/*.rs'] })
+      registry.close()
+      const base = process.env.FHIR_BASE_URL!
+      const bearing = async (who: typeof other) => ({ headers: { authorization: `Bearer ${await tokensOf(base, who)()}` } })
+      const url = linkTo('Patient')
+      expect(await status(url, await bearing(administrator!))).toBe(200)
+      expect(await status(url, await bearing(other))).toBe(403)
+      const asOther = clientOf(() => base, tokensOf(base, other))
+      const job = `/export/${/exports\/([^/]+)\//.exec(url)![1]}`
+      expect([(await asOther.get(job)).status, (await asOther.delete(job)).status, (await get(job)).status]).toEqual([403, 403, 200])
+    })
+
+    it('signed with the key that CloudFront is told of', async () => {
+      const { functions } = await ownFunctions(cloud())
+      const KeyId = functions['export-status']!.environment.FHIR_LINK_KEY!
+      const { Pem } = await asCustomResource((event) => host.invoke('link-key', event), 'Create', { KeyId })
+      const { PublicKey } = await aws.json('kms', 'TrentService.GetPublicKey', { KeyId })
+      expect(Pem.replace(/-----[\w ]+-----|\n/g, '')).toBe(PublicKey)
+    })
+  })
+
+  it('that is cancelled is no more: no poll, no file, and its writers end', async () => {
+    const job = await kickOff(client, '/$export?_type=Patient')
+    const working = work(job)
+    await wait(500)
+    expect((await remove(job)).status).toBe(202)
+    expect((await get(job)).status).toBe(404)
+    await working
+    resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
+    const left = await aws.send('s3', 'GET', `/${await bucketOf(cloud())}?list-type=2&prefix=exports/${jobIn(job)}/`)
+    expect(left).not.toContain('<Key>')
+    const { url } = ofGroup.manifest.output[0]
+    expect((await remove(`/export/${/exports\/([^/]+)\//.exec(url)![1]}`)).status).toBe(202)
+    expect((await fetch(url)).status).toBe(403)
+  })
+
+  it('shows what was current at its transaction time, once, whatever is written meanwhile and however often its writers are killed', async () => {
+    let [kills, isOver] = [0, false]
+    const until = async (next: (n: number) => Promise<void>) => {
+      for (let n = 0; !isOver; n++) await next(n)
+    }
+    const writing = [0, 1].map((lane) =>
+      until(async (n) => {
+        const id = `r-${lane}-${n % 5}`
+        const { status } = n % 5 === 3 && n > 5 ? await remove(`/Patient/${id}`) : await put(`/Patient/${id}`, patient(id))
+        expect(status).toBeLessThan(300)
+      }),
+    )
+    await wait(1_000)
+    const job = await kickOff(client, '/$export?_type=Patient,Group')
+    const killing = until(async (n) => {
+      await wait(200 + ((n * 997) % 1_500))
+      // In the end they are let go on.
+      if (kills++ < MOST_KILLS) host.kill('export-step')
+    })
+    await work(job)
+    isOver = true
+    await Promise.all([...writing, killing])
+    expect(kills).toBeGreaterThan(3)
+    const { manifest } = await finished(client, job)
+    const shown = versionsOf(await linesOf(manifest.output)).filter((each) => each.startsWith('Patient/r-'))
+    const ids = [0, 1].flatMap((lane) => Array.from({ length: 5 }, (_, i) => `r-${lane}-${i}`))
+    const expected = await Promise.all(ids.map((id) => currentAt(id, manifest.transactionTime)))
+    expect(shown).toEqual(expected.flat().sort())
+  })
+
+  /** From its history: the version of a patient that was current; none where it was deleted or not there yet. */
+  async function currentAt(id: string, instant: string): Promise<readonly string[]> {
+    const { status, body } = await get(`/Patient/${id}/_history?_count=1000`)
+    if (status === 404) return []
+    const known = (body.entry as readonly Tree[]).find(({ response }) => Date.parse(response.lastModified) <= Date.parse(instant))
+    return known?.resource === undefined ? [] : [`Patient/${id}/${known.resource.meta.versionId}`]
+  }
+})
+
+const MOST_KILLS = 12
+
+const bucketOf = async (described: Described): Promise<string> =>
+  (await ownFunctions(described)).functions['export-step']!.environment.FHIR_EXPORT_BUCKET!
+
+onCloud('an export whose execution is stopped by hand', { settings: OPEN_TO_SECRETS }, (cloud, client) => {
+  it('is begun again by the sweep, and finished by the machine of the stand-in', async () => {
+    expect((await client.post('/', transactionOf(someData('b')))).status).toBe(200)
+    const { aws, functions, host } = await ownFunctions(cloud())
+    try {
+      const machine = functions.export!.environment.FHIR_EXPORT_WORKFLOW!
+      const job = await kickOff(client, '/$export?_type=Organization')
+      const executionArn = `${machine.replace(':stateMachine:', ':execution:')}:${jobIn(job)}-1`
+      await aws.json('states', 'AWSStepFunctions.StopExecution', { executionArn })
+      resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))
+      const { manifest } = await finished(client, job)
+      resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
+      expect(versionsOf(await linesOf(manifest.output))).toEqual(['Organization/nobodys/1', 'Organization/performer/1'])
+    } finally {
+      await host.close()
+    }
+  })
+})

@@ -1,0 +1,67 @@
+/** An export of a deployed stage as its client sees it: begun, polled, and its files by their links. And the machine that works on it, run here. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { StateMachine } from 'aws-local-stepfunctions'
+import { STEPS } from '../../lambdas/export/workflow.ts'
+import type { Answer, Client, Tree } from '../api/server.ts'
+import type { AwsCalls } from './aws-calls.ts'
+import { resultOf } from './custom-resource.ts'
+import type { FunctionHost } from './function-host.ts'
+
+export const RESPOND_ASYNC = { accept: 'application/fhir+json', prefer: 'respond-async' }
+
+export type Asking = Pick<Client, 'base' | 'get' | 'post'>
+
+export type Exported = { readonly manifest: Tree; readonly answer: Answer }
+
+/** The path of the job. */
+export async function kickOff({ base, get, post }: Asking, path: string, parameters?: Tree): Promise<string> {
+  const { status, headers, text } = await (parameters === undefined ? get(path, RESPOND_ASYNC) : post(path, parameters, RESPOND_ASYNC))
+  if (status !== 202) throw new Error(`${path}: ${status} ${text}`)
+  return headers.get('content-location')!.slice(base().length)
+}
+
+export const jobIn = (path: string): string => path.split('/').at(-1)!
+
+/** Polls until there is a manifest. */
+export async function finished({ get }: Pick<Asking, 'get'>, job: string): Promise<Exported> {
+  for (let i = 0; i < 600; i++) {
+    const answer = await get(job)
+    if (answer.status === 200) return { manifest: answer.body, answer }
+    if (answer.status !== 202) throw new Error(`${answer.status} ${answer.text}`)
+    await wait(250)
+  }
+  throw new Error(`${job} is not finished`)
+}
+
+/** Of all files of a list of the manifest, each with as many lines as it says. */
+export async function linesOf(files: readonly Tree[]): Promise<readonly Tree[]> {
+  const all: Tree[] = []
+  for (const { url, count, type } of files) {
+    const response = await fetch(url)
+    const text = await response.text()
+    if (response.status !== 200) throw new Error(`${url}: ${response.status} ${text}`)
+    const lines = text.split('\n').filter((line) => line !== '')
+    if (lines.length !== count) throw new Error(`${type} has ${lines.length} lines, not ${count}`)
+    all.push(...lines.map((line) => JSON.parse(line)))
+  }
+  return all
+}
+
+/** `Patient/1/3`, sorted: what was exported, in which version. */
+export const versionsOf = (lines: readonly Tree[]): readonly string[] =>
+  lines.map(({ resourceType, id, meta }) => `${resourceType}/${id}/${meta.versionId}`).sort()
+
+/** ms before a step is tried again, where the definition waits for seconds. */
+const RETRIED_AFTER = 50
+
+/** The definition that is deployed, with the steps of a function that runs here. */
+export async function workOn(aws: AwsCalls, stateMachineArn: string, host: FunctionHost, input: object): Promise<void> {
+  const { definition }: Tree = await aws.json('states', 'AWSStepFunctions.DescribeStateMachine', { stateMachineArn })
+  const step = (event: object) => host.invoke('export-step', event).then(resultOf)
+  const names = Object.keys(STEPS)
+  const of = <Value>(value: Value) => Object.fromEntries(names.map((name) => [name, value]))
+  const execution = new StateMachine(JSON.parse(definition)).run(input as never, {
+    overrides: { taskResourceLocalHandlers: of(step) as never, retryIntervalOverrides: of(RETRIED_AFTER) as never },
+  })
+  await execution.result
+}
