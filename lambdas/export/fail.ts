@@ -7,8 +7,11 @@ import type { ExportParts } from './steps.ts'
 /** Of a workflow that has tried for long. */
 export const BROKEN = 'The export could not be finished: what it reads or writes could not be used for a long time'
 
-/** First the state, so that writers stop. What they leave all the same is swept. */
+/**
+ * First the state, so that writers stop. What they leave all the same is swept. Whose work another attempt goes on with, or has finished, keeps
+ * its files.
+ */
 export async function fail(parts: Pick<ExportParts, 'rows' | 'blobs' | 'now'>, job: Job, reason: string): Promise<void> {
-  await changeJob(parts.rows, job.id, failed(job.attempt, reason, parts.now()))
-  await removeFiles(parts, job.id)
+  const ended = await changeJob(parts.rows, job.id, failed(job.attempt, reason, parts.now()))
+  if (ended?.state === 'error') await removeFiles(parts, job.id)
 }

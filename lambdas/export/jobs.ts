@@ -41,8 +41,8 @@ export const begunAgain =
   (job) =>
     isUnderWay(job, attempt) ? { ...job, attempt: attempt + 1 } : job
 
-/** Its manifest was handed out. */
+/** Its manifest was handed out: the latest time counts, whoever notes it last. */
 export const retrieved =
   (now: number): Change =>
   (job) =>
-    job.state === 'complete' ? { ...job, retrieved: now } : job
+    job.state === 'complete' ? { ...job, retrieved: Math.max(now, job.retrieved ?? now) } : job

@@ -1,5 +1,6 @@
 /** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
 import { describe, expect, it } from '@jest/globals'
+import { fail } from '../../lambdas/export/fail.ts'
 import type { Job } from '../../lambdas/export/job.ts'
 import { begunAgain, changeJob, completed, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
 import { filesEnd, manifestEnds } from '../../lambdas/export/lifetimes.ts'
@@ -65,6 +66,7 @@ describe('A job', () => {
     expect(stopped(at(3))(complete)).toMatchObject({ state: 'stopped', ended: at(3) })
     expect(retrieved(at(4))(complete)).toMatchObject({ retrieved: at(4) })
     expect(retrieved(at(4))(job)).toBe(job)
+    expect(retrieved(at(3))(retrieved(at(4))(complete))).toMatchObject({ retrieved: at(4) })
   })
 
   it('has a manifest that names its files', () => {
@@ -115,6 +117,31 @@ describe('From time to time', () => {
     await resumeJobs(stores, workflow)
     expect(workflow.told).toEqual(['start died-4 {"job":"died","attempt":4}'])
     expect(await readJob(stores.rows, 'died')).toMatchObject({ attempt: 4, state: 'in-progress' })
+  })
+
+  it('one that was begun too often is given up, with its files; not one that has come to its end meanwhile', async () => {
+    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    for (const id of ['broken', 'done']) {
+      await kickOff(stores, { ...job, id, attempt: 1_000 })
+      await put(stores.blobs, `exports/${id}/files/Patient.ndjson`)
+    }
+    workflow.isRunning = async (name) => {
+      if (name === 'done-1000') await changeJob(stores.rows, 'done', completed(1_000, [], at(4)))
+      return false
+    }
+    await resumeJobs(stores, workflow)
+    expect(workflow.told).toEqual([])
+    expect((await readJob(stores.rows, 'broken'))?.reason).toContain('begun too often')
+    expect(await readJob(stores.rows, 'done')).toMatchObject({ state: 'complete' })
+    expect(await keysOf(stores.blobs)).toEqual(['exports/done/files/Patient.ndjson'])
+  })
+
+  it('one that fails in an attempt that is over leaves the files to the next', async () => {
+    const stores = storesAt(at(5))
+    await kickOff(stores, { ...job, attempt: 2 })
+    await put(stores.blobs, 'exports/j/tails/1')
+    await fail(stores, job, 'why')
+    expect([await readJob(stores.rows, 'j'), await keysOf(stores.blobs)]).toMatchObject([{ state: 'in-progress' }, ['exports/j/tails/1']])
   })
 
   it('what is over is removed, and what is not stays', async () => {
