@@ -8,9 +8,9 @@
 /** Writers of one job at once; an inline map takes no more. */
 const WRITERS = 40
 
-/** A store that fails for half an hour delays a job. Each step may be repeated. */
+/** A store that fails for half an hour delays a job, whatever chance makes of the waits of its 40 writers. Each step may be repeated. */
 const RETRY = [
-  { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 40, MaxDelaySeconds: 120, JitterStrategy: 'FULL' },
+  { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 60, MaxDelaySeconds: 120, JitterStrategy: 'FULL' },
 ]
 
 /** Steps by what they are called in the machine. */
