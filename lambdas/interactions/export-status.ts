@@ -17,18 +17,22 @@ export const exportStatus =
   ({ clock, choices, exports }: StatusPorts): Interaction =>
   async (request) => {
     const now = clock.now()
-    const job = await ownJob(exports.rows, request, now, choices)
+    const own = () => ownJob(exports.rows, request, now, choices)
+    const known = await own()
+    const progress = known.state === 'in-progress' ? await progressOf(exports.rows, known) : ''
+    // A job that ended meanwhile has removed what its writers noted: that would look like a step back.
+    const job = known.state === 'in-progress' ? await own() : known
     if (job.state === 'error') throw failed(job)
-    return job.state === 'complete' ? handedOut(exports, job, now) : underWay(exports, job, now)
+    return job.state === 'complete' ? handedOut(exports, job, now) : underWay(progress, now - job.transactionTime)
   }
 
 const failed = ({ reason = 'The export failed' }: Job): FhirError =>
   new FhirError(500, [{ severity: 'error', code: 'exception', text: reason }])
 
-async function underWay({ rows }: StatusPorts['exports'], job: Job, now: number): Promise<FhirResponse> {
-  const progress = await progressOf(rows, job)
-  return { status: 202, headers: { 'x-progress': progress, 'retry-after': String(patienceFor(now - job.transactionTime)) } }
-}
+const underWay = (progress: string, age: number): FhirResponse => ({
+  status: 202,
+  headers: { 'x-progress': progress, 'retry-after': String(patienceFor(age)) },
+})
 
 /** Seconds: a tenth of what it took until now. */
 const patienceFor = (age: number): number => Math.min(60, Math.max(1, Math.round(age / 10_000)))

@@ -35,6 +35,20 @@ describe('A poll', () => {
     expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 10,000 looked at)')
   })
 
+  it('that meets the end of a job has the manifest, and no progress that goes back', async () => {
+    await site.change('job-1', { total: 10_000 })
+    await site.rows.change(segmentsOf('job-1'), 's-1', () => ({ seen: 9_000 }))
+    const { rows } = site
+    const list = rows.list.bind(rows)
+    rows.list = async function* <Value>(shelf: string) {
+      await complete()
+      await rows.remove(segmentsOf('job-1'))
+      yield* list<Value>(shelf)
+    }
+    const { status, headers } = await poll()
+    expect([status, headers['x-progress']]).toEqual([200, undefined])
+  })
+
   it('tells who may not see all how far it is, and not how much there is', async () => {
     await site.kickOff('/$export', { who: { scopes: ['system/Patient.rs'] } })
     await site.change('job-2', { total: 10_000 })
