@@ -32,8 +32,13 @@ class Found {
   /** Of the types that are asked for; and what the index has of provenance of these, which may be in no compartment. */
   async add(keys: readonly string[]): Promise<void> {
     const { types } = this.#of.selection
-    for (const key of keys) if (types.has(key.slice(0, key.indexOf('/')))) this.#keys.add(key)
+    this.addAsked(keys)
     if (types.has('Provenance') && keys.length > 0) await this.#addProvenance(keys)
+  }
+
+  addAsked(keys: readonly string[]): void {
+    const { types } = this.#of.selection
+    for (const key of keys) if (types.has(key.slice(0, key.indexOf('/')))) this.#keys.add(key)
   }
 
   async #addProvenance(targets: readonly string[]): Promise<void> {
@@ -121,10 +126,23 @@ export async function lookInHistory(of: SliceOf, range: Range, from: number): Pr
     await found.add(wanted.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
     if (!(await watch.isWanted())) return false
-    if (!more) return !(await found.checkpoint({ isDone: true }))
+    if (!more) return (await addLatest(of, found, from)) ? !(await found.checkpoint({ isDone: true })) : true
     const isOver = parts.now() >= until
     if ((isOver || found.isFull) && (!(await found.checkpoint({ cursor: JSON.stringify(after) })) || isOver)) return true
   }
+}
+
+/** Once more what was written since the index had been asked: provenance that was looked up beside the history may have changed meanwhile. */
+async function addLatest(of: SliceOf, found: Found, from: number): Promise<boolean> {
+  const { parts, job } = of
+  if (!(await isAllThere(of, parts.now()))) return false
+  for (let after: HistoryPosition | undefined, isMore = true; isMore; ) {
+    const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from }, after, PAGE)
+    found.addAsked(versions.map(({ type, id }) => `${type}/${id}`))
+    after = positionOf(versions.at(-1)) ?? after
+    isMore = more
+  }
+  return true
 }
 
 const positionOf = (version: HistoryPosition | undefined): HistoryPosition | undefined =>
