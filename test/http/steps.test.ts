@@ -56,6 +56,7 @@ describe('preferences', () => {
     ['return=representation; handling=lenient, return=minimal, handling=strict', { return: 'representation', handling: 'lenient' }],
     ['return=nothing, return=OperationOutcome', { return: 'OperationOutcome' }],
     ['constructor=1, respond-never', {}],
+    ['Respond-Async, RETURN=minimal', { 'respond-async': 'true', return: 'minimal' }],
     ['respond-async, handling=strict', { 'respond-async': 'true', handling: 'strict' }],
   ])('of those given twice the first counts: %s', async (prefer, preferences) => {
     await send('GET', '/Patient', { prefer })

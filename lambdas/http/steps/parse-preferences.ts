@@ -20,11 +20,12 @@ const KNOWN: { readonly [Name in keyof Preferences]-?: readonly NonNullable<Pref
 /** Those behind them are passed over. */
 const MOST = 100
 
-/** Of a preference given twice the first counts; one that is not known is passed over, as RFC 7240 asks. */
+/** Names in any case. Of a preference given twice the first counts; one that is not known is passed over, as RFC 7240 asks. */
 function preferencesOf(header: string): Preferences {
   const found: Record<string, string> = {}
   for (const part of header.split(/[,;]/, MOST)) {
-    const [name = '', value = 'true'] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
+    const [given = '', value = 'true'] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
+    const name = given.toLowerCase()
     const values: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name as keyof Preferences] : undefined
     if (values?.includes(value)) found[name] ??= value
   }
