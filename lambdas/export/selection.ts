@@ -1,5 +1,6 @@
 /** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
 import { type Judge, maySee } from '../access/judge.ts'
+import { isWholeTenant } from '../access/rules.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
@@ -21,7 +22,7 @@ export type Selection = {
 /** Those of the versions that are exported, in their order. */
 export async function selected(selection: Selection, versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
   const asked = await those(versions, (version) => isAsked(selection, version))
-  const seen = await those(asked, (version) => mayExport(selection.judge, version))
+  const seen = await those(asked, (version) => mayExport(selection, version))
   return filtered(selection, seen)
 }
 
@@ -35,7 +36,7 @@ export async function selectedAsReferred(
   const isWanted = ({ type, lastUpdated }: ResourceVersion): boolean =>
     (types?.includes(type) ?? true) && lastUpdated > since && lastUpdated < until
   const rest = versions.filter((version) => !version.deleted && !exported.includes(version))
-  const seen = await those(rest, (version) => (version.type === 'Patient' || isWanted(version)) && mayExport(selection.judge, version))
+  const seen = await those(rest, (version) => (version.type === 'Patient' || isWanted(version)) && mayExport(selection, version))
   const others = new Set(
     await filtered(
       selection,
@@ -79,8 +80,15 @@ function isAsked(selection: Selection, version: ResourceVersion): boolean | Prom
   return job.level === 'system' || isTheirs(whose, version, (name) => patients?.has(name) ?? name.startsWith('Patient/'))
 }
 
+/** A deletion by what it deletes: whoever could see that is told, and nobody else. */
+function mayExport({ judge, whose }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
+  const seesAll = isWholeTenant(judge.access, 'r') && isWholeTenant(judge.access, 's')
+  if (!version.deleted || seesAll) return mayReadAndFind(judge, version)
+  return whose.before(version).then((before = version) => mayReadAndFind(judge, before))
+}
+
 /** `$export` reads, and finds: it needs both letters. */
-function mayExport(judge: Judge, version: ResourceVersion): boolean | Promise<boolean> {
+function mayReadAndFind(judge: Judge, version: ResourceVersion): boolean | Promise<boolean> {
   const mayRead = maySee(judge, 'r', version)
   if (mayRead === false) return false
   const maySearch = maySee(judge, 's', version)

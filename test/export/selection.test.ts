@@ -34,7 +34,7 @@ type Asked = {
   readonly asked?: { readonly since?: number; readonly until?: number; readonly types?: readonly string[] }
 }
 
-async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL): Promise<readonly string[]> {
+async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, before = ALL): Promise<readonly string[]> {
   const access = of.access ?? WHOLE_ACCESS
   const job = jobOf(5, { level: of.level ?? 'system', access, ...(of.asked === undefined ? {} : { asked: of.asked }) })
   const selection: Selection = {
@@ -48,7 +48,7 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL): 
     whose: {
       baseUrl: READING.baseUrl,
       levelTypes: new Set(SETTINGS.groupTypes),
-      before: async ({ id }) => ALL.find((version) => version.id === id),
+      before: async ({ id }) => before.find((version) => version.id === id),
       asOf: async () => [],
     },
   }
@@ -102,6 +102,18 @@ describe('An export', () => {
     expect(await exported({ asked: { since, types: ['Device'] } }, gone)).toEqual(['-d'])
     expect(await exported({ asked: { since }, filters: new Map([['Observation', never]]) }, gone)).toContain('-of-a')
     expect(await exported({ asked: { since }, access: accessBy('system/Patient.rs') }, gone)).toEqual(['-a'])
+  })
+
+  it('tells of a deletion whoever could see what was deleted, and nobody else', async () => {
+    const context = { securityContext: { reference: 'Observation/of-b' }, contentType: 'text/plain' }
+    const binary = versionAt(2, { resourceType: 'Binary', id: 'binary', ...context })
+    const all = [OF_A, OF_B, binary]
+    const gone = all.map((version) => deletionAt(4, version))
+    const told = (...scopes: readonly string[]) => exported({ asked: { since: at(3) }, access: accessBy(...scopes) }, gone, all)
+    expect(await told('system/Observation.rs?code=x')).toEqual(['-of-a'])
+    expect(await told('system/Observation.rs')).toEqual(['-of-a', '-of-b'])
+    expect(await told('system/Binary.rs')).toEqual([])
+    expect(await told('system/*.rs')).toEqual(['-of-a', '-of-b', '-binary'])
   })
 
   it('is narrowed by filters of a type, and other types are not', async () => {
