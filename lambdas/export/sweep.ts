@@ -2,7 +2,7 @@
 import type { Workflow } from '../ports/workflow.ts'
 import { fail } from './fail.ts'
 import { executionOf, JOBS, type Job } from './job.ts'
-import { begunAgain, changeJob, isUnderWay, stopped } from './jobs.ts'
+import { begunAgain, changeJob, isUnderWay } from './jobs.ts'
 import { filesEnd } from './lifetimes.ts'
 import { removeFiles, removePassing } from './remove-files.ts'
 import type { ExportParts } from './steps.ts'
@@ -28,20 +28,17 @@ async function resume({ rows }: Rows, workflow: Workflow, { id, attempt }: Job):
 }
 
 /** Of the attempt the job is in. */
-export const startJob = (workflow: Workflow, { id, attempt, ...rest }: Pick<Job, 'id' | 'attempt'>): Promise<void> =>
-  workflow.start(executionOf({ id, attempt, ...rest }), { job: id, attempt })
-
-/** Stops a job, whatever it has come to, and removes all of it. */
-export async function stopJob(parts: Parts, workflow: Workflow, id: string): Promise<void> {
-  const job = await changeJob(parts.rows, id, stopped(parts.now()))
-  if (job === undefined) return
-  await workflow.stop(executionOf(job))
-  await removeJob(parts, id)
-}
+export const startJob = (workflow: Workflow, { id, attempt }: Pick<Job, 'id' | 'attempt'>): Promise<void> =>
+  workflow.start(executionOf({ id, attempt }), { job: id, attempt })
 
 async function removeJob(parts: Parts, id: string): Promise<void> {
   await removeFiles(parts, id)
   await parts.rows.remove(JOBS, id)
+}
+
+/** What is left of jobs that were cancelled. A writer that had not heard of it yet may leave more: see removeExpired. */
+export async function removeStopped(parts: Parts): Promise<void> {
+  for await (const { name, value: job } of parts.rows.list<Job>(JOBS)) if (job.state === 'stopped') await removeJob(parts, name)
 }
 
 /** Removes jobs whose time is over, and what writers left of jobs that are no more. `retentionDays`: a setting. */

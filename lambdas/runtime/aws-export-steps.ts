@@ -3,7 +3,7 @@ import { DEFAULT_ADDITIONAL_RESOURCES } from '../export/additional-resources.ts'
 import { JOBS, type Job } from '../export/job.ts'
 import { exportStep, type StepOutput } from '../export/step.ts'
 import type { ExportParts, StepInput } from '../export/steps.ts'
-import { removeExpired, resumeJobs } from '../export/sweep.ts'
+import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
 import { clock, config, expressions, places, reading, store } from './aws.ts'
 import { exportFiles, exportWorkflow, jobRows } from './aws-exporting.ts'
 import { latest } from './aws-index.ts'
@@ -35,13 +35,14 @@ const parts = (): ExportParts => ({
 
 export const step = (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
 
-/** `jobs`: every minute, those without an execution go on. `expired`: every hour, what nobody may have any more is removed. */
+/** `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may have any more is removed. */
 export type ExportSweep = { readonly sweep: 'jobs' | 'expired' }
 
 export async function sweepExports({ sweep }: ExportSweep): Promise<void> {
   const swept = { rows: jobRows(), blobs: exportFiles(), now }
   if (sweep === 'expired') return removeExpired(swept, config().exportRetentionDays)
   await resumeJobs(swept, exportWorkflow())
+  await removeStopped(swept)
   await tellAge()
 }
 

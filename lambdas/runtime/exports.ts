@@ -2,7 +2,7 @@
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { SqliteKeptRows } from '../adapters/sqlite-rows/kept-rows.ts'
 import { type Links, signedLinks } from '../export/links.ts'
-import { removeExpired, resumeJobs } from '../export/sweep.ts'
+import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
 import { Readings } from '../indexing/reading-now.ts'
 import type { ExportPorts } from '../interactions/export-ports.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
@@ -34,7 +34,8 @@ export type Exports = {
 
 /** In the data folder. */
 const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
-const HOUR = 60 * 60 * 1000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 
 /** Unfinished jobs of a process that ended go on. Where it fails, nothing stays open. */
 export async function openExports({ config, baseUrl, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
@@ -61,17 +62,20 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
   })
   opened.defer(() => exporter.close())
   const parts = { rows, blobs, now: () => clock.now() }
-  const resume = () => resumeJobs(parts, exporter).catch(report)
+  const resume = async (): Promise<void> => {
+    await resumeJobs(parts, exporter).catch(report)
+    if (clock.maySweep()) await removeStopped(parts).catch(report)
+  }
   const sweep = async (): Promise<void> => {
     if (clock.maySweep()) await removeExpired(parts, config.exportRetentionDays).catch(report)
-    await resume()
   }
-  let sweeping = sweep()
-  const hourly = setInterval(() => {
-    sweeping = sweeping.then(sweep)
-  }, HOUR).unref()
-  opened.defer(() => sweeping)
-  opened.defer(() => clearInterval(hourly))
+  let tending = sweep().then(resume)
+  const again = (tend: () => Promise<void>) => () => {
+    tending = tending.then(tend)
+  }
+  const timers = [setInterval(again(resume), MINUTE).unref(), setInterval(again(sweep), HOUR).unref()]
+  opened.defer(() => tending)
+  opened.defer(() => timers.forEach(clearInterval))
   const all = opened.move()
   const links = signedLinks(key, baseUrl)
   return {

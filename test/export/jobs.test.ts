@@ -6,7 +6,7 @@ import { begunAgain, changeJob, completed, failed, planned, readJob, retrieved, 
 import { filesEnd, manifestEnds } from '../../lambdas/export/lifetimes.ts'
 import { manifestOf } from '../../lambdas/export/manifest.ts'
 import { packed } from '../../lambdas/export/plan.ts'
-import { removeExpired, resumeJobs, stopJob } from '../../lambdas/export/sweep.ts'
+import { removeExpired, removeStopped, resumeJobs } from '../../lambdas/export/sweep.ts'
 import type { Workflow } from '../../lambdas/ports/workflow.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
@@ -158,16 +158,17 @@ describe('From time to time', () => {
     expect(await readJob(stores.rows, 'over')).toBeUndefined()
   })
 
-  it('a job that is stopped is gone with its files, its uploads and its rows', async () => {
-    const [stores, workflow] = [storesAt(at(5)), new Executions()]
-    await kickOff(stores, job)
+  it('a job that was stopped is gone with its files, its uploads and its rows, and no other', async () => {
+    const stores = storesAt(at(5))
+    await kickOff(stores, { ...job, id: 'going' })
+    await kickOff(stores, stopped(at(5))(job))
+    await put(stores.blobs, 'exports/going/tails/1')
     await put(stores.blobs, 'exports/j/tails/1')
     const upload = await stores.blobs.openParts('exports/j/files/Patient.ndjson', 'text/plain')
     await stores.rows.change('exports/j/files', 'Patient', () => ({ id: upload.id, next: 1 }))
-    await stopJob(stores, workflow, 'j')
-    expect(workflow.told).toEqual(['stop j-1'])
+    await removeStopped(stores)
     expect([await readJob(stores.rows, 'j'), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([undefined, undefined])
-    expect(await keysOf(stores.blobs)).toEqual([])
+    expect(await keysOf(stores.blobs)).toEqual(['exports/going/tails/1'])
     expect(stores.blobs.uploads.get(upload.id)?.isOpen).toBe(false)
     expect(await changeJob(stores.rows, 'j', stopped(at(6)))).toBeUndefined()
   })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { blobsOf, type Job } from '../../../lambdas/export/job.ts'
-import { startJob, stopJob } from '../../../lambdas/export/sweep.ts'
+import { changeJob, stopped } from '../../../lambdas/export/jobs.ts'
+import { removeStopped, startJob } from '../../../lambdas/export/sweep.ts'
 import type { BlobStore } from '../../../lambdas/ports/blob-store.ts'
 import { takeRestored } from '../../../lambdas/runtime/backup.ts'
 import { readConfig } from '../../../lambdas/runtime/config.ts'
@@ -74,7 +75,8 @@ describe('An export in the embedded home', () => {
     // What its writers left goes soon.
     while ((await keysOf(exports.blobs)).length > 1) await wait(10)
     expect(await keysOf(exports.blobs)).toEqual(['exports/j/files/Patient.ndjson'])
-    await stopJob({ ...exports, now: Date.now }, exports.workflow, 'j')
+    await changeJob(exports.rows, 'j', stopped(Date.now()))
+    await removeStopped({ ...exports, now: Date.now })
     expect(await keysOf(exports.blobs)).toEqual([])
     await close()
     expect(reports).toEqual([])
