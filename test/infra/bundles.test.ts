@@ -235,7 +235,7 @@ const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FU
 const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle'])
 
 /** Of a read's bytes to those of the bare client. */
-const MOST = 2
+const MOST = 2.05
 
 const BARE = `import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
   export const client = new DynamoDBClient({ maxAttempts: 1 })
