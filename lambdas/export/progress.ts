@@ -10,7 +10,7 @@ export async function progressOf(rows: KeptRows, { id, total, access }: Job): Pr
   for (const shelf of [segmentsOf(id), rangesOf(id)])
     for await (const { value } of rows.list<{ readonly seen?: number }>(shelf)) seen += value.seen ?? 0
   const percent = total === 0 ? MOST : Math.min(MOST, Math.floor((100 * seen) / total))
-  return isWholeTenant(access, 'r') ? `${percent}% (${number(seen)} of about ${number(total)} looked at)` : `${percent}%`
+  return isWholeTenant(access, 'r') ? `${percent}% (${number(seen)} of about ${number(Math.max(seen, total))} looked at)` : `${percent}%`
 }
 
 /** Until its files are finished. */

@@ -32,7 +32,7 @@ describe('A poll', () => {
     await note(rangesOf('job-1'), 'r-1', 3_000)
     expect((await poll()).headers['x-progress']).toBe('53% (5,345 of about 10,000 looked at)')
     await note(segmentsOf('job-1'), 's-2', 50_000)
-    expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 10,000 looked at)')
+    expect((await poll()).headers['x-progress']).toBe('99% (54,000 of about 54,000 looked at)')
   })
 
   it('that meets the end of a job has the manifest, and no progress that goes back', async () => {
