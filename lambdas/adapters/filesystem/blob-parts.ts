@@ -8,7 +8,7 @@
  *
  * With neither word they are an object's, or nobody's: what tells is the object's file, which is written and removed in one step.
  */
-import { createHash } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { access, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobParts } from '../../ports/blob-store.ts'
@@ -63,7 +63,7 @@ export class FilesystemBlobParts implements BlobParts {
   async writePart(n: number, bytes: Uint8Array): Promise<string> {
     if (!Number.isInteger(n) || n < 1 || n > MOST_PARTS) throw new RangeError(`part ${n} is not one of 1 to ${MOST_PARTS}`)
     await access(this.#path(BEGUN))
-    const tag = createHash('sha256').update(bytes).digest()
+    const tag = randomBytes(TAG)
     await replaceDurably(this.#path(String(n)), async (file) => {
       await file.writeFile(tag)
       await file.writeFile(bytes)
