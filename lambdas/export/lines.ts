@@ -48,12 +48,15 @@ function onOneLine(bytes: Buffer): Buffer {
   return Buffer.from(bytes).map((byte) => (byte === LF || byte === CR ? SPACE : byte)) as Buffer
 }
 
-const NAME = Buffer.from('"url"')
+/** With a quote before it. That is not looked for: there are many of them, and a search goes from one first byte to the next. */
+const NAME = Buffer.from('url"')
 
 /** Whether some member called `url`, as attachments and extensions have it, holds what begins with no scheme. Names are written plainly. */
 function mayHaveRelativeUrl(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(NAME); at >= 0; at = bytes.indexOf(NAME, at)) {
+    const isName = bytes[at - 1] === QUOTE
     at = pastBlanks(bytes, at + NAME.length)
+    if (!isName) continue
     if (bytes[at] !== COLON) continue
     at = pastBlanks(bytes, at + 1)
     if (bytes[at] === QUOTE && !hasScheme(bytes, at + 1)) return true
