@@ -49,7 +49,7 @@ export class SqliteResourceReader implements ResourceReader, KnownTenants {
     try {
       this.#recent = tellRecentKeys(this.#db)
       this.#history = new HistoryReader(this.#db, this.#recent)
-      this.#scanner = new Scanner(this.#db)
+      this.#scanner = new Scanner(this.#db, this.#recent)
       this.#versions = new VersionReader(this.#db, this.#recent, { ...(old === undefined ? {} : { old }) })
       this.#after = this.#db.prepare(COUNT_AFTER)
     } catch (error) {

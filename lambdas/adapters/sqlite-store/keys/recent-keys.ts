@@ -21,9 +21,12 @@ export type Key = readonly [kind: number, id: string, vid: number, seq: number]
  */
 export type KeyRow = (number | string)[]
 
-/** The position of the version after a version, in SQL on a connection that was told of recent keys. */
-export const nextOf = (alias: string): string => `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1),
-  (SELECT n.seq FROM key n WHERE n.kind = ${alias}.kind AND n.id = ${alias}.id AND n.vid = ${alias}.vid + 1))`
+/** The position of the version after a version, in SQL, where the table of keys has it. */
+export const oldNextOf = (alias: string): string =>
+  `(SELECT n.seq FROM key n WHERE n.kind = ${alias}.kind AND n.id = ${alias}.id AND n.vid = ${alias}.vid + 1)`
+
+/** Wherever it is, on a connection that was told of recent keys. */
+export const nextOf = (alias: string): string => `ifnull(recent_seq(${alias}.kind, ${alias}.id, ${alias}.vid + 1), ${oldNextOf(alias)})`
 
 /** Recent keys, of which SQL on the connection is told. */
 export function tellRecentKeys(db: DatabaseSync): RecentKeys {

@@ -1,7 +1,8 @@
 /** The versions of a type that were current at an instant, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
-import { nextOf } from '../keys/recent-keys.ts'
+import { promised } from '../damage.ts'
+import { oldNextOf, type RecentKeys } from '../keys/recent-keys.ts'
 import { isThere, versionWith } from '../rows.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import type { HistoryPlace } from './places.ts'
@@ -13,19 +14,21 @@ const PLACES = 4_000
 type Place = Omit<HistoryPlace, 'seq'>
 type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: number]
 
-/** A place of the history of a kind. `body`: null where it was not current then. */
+/** A place of the history of a kind. `body`: null where it was not current then, as far as old keys tell. */
 type PlaceRow = readonly [
   ...place: readonly [lastUpdated: number, id: string, vid: number],
   ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null],
 ]
 
-/** In the order of the index, so that each place is read once, with what stands there. */
+/**
+ * In the order of the index, so that each place is read once, with what stands there. Recent keys are looked at afterwards: SQL would ask for
+ * each row.
+ */
 const rowsWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2 AND (v.deleted = 0 OR ?4)
-     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${nextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum
+     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum
    FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${isThere('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
 
-/** On a connection that knows recent keys. */
 export class Scanner {
   readonly #kind
   readonly #end
@@ -33,8 +36,12 @@ export class Scanner {
   readonly #upTo
   readonly #count
   readonly #instant
+  readonly #stamp
+  readonly #recent: RecentKeys
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, recent: RecentKeys) {
+    this.#recent = recent
+    this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
     this.#ofInstant = db.prepare(rowsWhere('v.lastUpdated = ?5 AND v.id >= ?6 AND (v.id > ?6 OR v.vid < ?7)'))
@@ -52,13 +59,22 @@ export class Scanner {
     const { end, after } = cursor === undefined ? { end: this.#endOfLog(), after: undefined } : parseCursor(cursor)
     const versions: ResourceVersion[] = []
     let [seen, weight] = [0, 0]
-    for (const [lastUpdated, id, vid, deleted, compartments, body, sum] of this.#after(kind, request, end, after)) {
-      if (body !== null) versions.push(versionWith({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum]))
-      weight += body?.length ?? 0
-      if (versions.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
-        return { versions, cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
-    }
+    for (const rows of this.#after(kind, request, end, after))
+      for (const [lastUpdated, id, vid, deleted, compartments, body, sum] of rows) {
+        if (body !== null && !this.#isSuperseded(kind, id, vid, end, request.asOf))
+          versions.push(versionWith({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum]))
+        weight += body?.length ?? 0
+        if (versions.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
+          return { versions, cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
+      }
     return { versions }
+  }
+
+  /** Whether recent keys know of a version after this one that was there at the instant. */
+  #isSuperseded(kind: number, id: string, vid: number, end: number, asOf: number): boolean {
+    const next = this.#recent.seqOf(kind, id, vid + 1)
+    if (next === undefined || next > end) return false
+    return (promised(this.#stamp.get(next)) as { readonly lastUpdated: number }).lastUpdated <= asOf
   }
 
   *#after(
@@ -66,12 +82,12 @@ export class Scanner {
     { asOf, since = -1, until = asOf, deletions = false }: ScanRequest,
     end: number,
     after: Place | undefined,
-  ): Generator<PlaceRow, undefined> {
+  ): Generator<Iterable<PlaceRow>, undefined> {
     const which = [kind, end, asOf, deletions ? 1 : 0] as const
     if (after !== undefined)
-      yield* this.#ofInstant.iterate(...which, after.lastUpdated, after.id, after.vid) as unknown as Iterable<PlaceRow>
+      yield this.#ofInstant.iterate(...which, after.lastUpdated, after.id, after.vid) as unknown as Iterable<PlaceRow>
     const newest = Math.min(until, after === undefined ? asOf : after.lastUpdated - 1)
-    yield* this.#upTo.iterate(...which, since + 1, newest) as unknown as Iterable<PlaceRow>
+    yield this.#upTo.iterate(...which, since + 1, newest) as unknown as Iterable<PlaceRow>
   }
 
   extent({ tenant, type, asOf, since = -1, until = asOf }: Omit<ScanRequest, 'cursor' | 'limit'>, every: number): ScanExtent {
