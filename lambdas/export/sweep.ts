@@ -2,7 +2,7 @@
 import type { Workflow } from '../ports/workflow.ts'
 import { fail } from './fail.ts'
 import { executionOf, JOBS, type Job } from './job.ts'
-import { begunAgain, changeJob, isUnderWay } from './jobs.ts'
+import { begunAgain, changeJob, isUnderWay, readJob } from './jobs.ts'
 import { filesEnd } from './lifetimes.ts'
 import { removeFiles, removePassing } from './remove-files.ts'
 import type { ExportParts } from './steps.ts'
@@ -12,6 +12,8 @@ type Parts = Pick<ExportParts, 'rows' | 'blobs' | 'now'>
 
 /** A job that is begun again so often has a fault nobody foresaw. */
 const MOST_ATTEMPTS = 1_000
+/** ms for which a job that was stopped is remembered, longer than a step goes on. */
+const REMEMBERED = 60 * 60 * 1000
 
 /** Begins jobs again whose workflow is not running, or was never started. */
 export async function resumeJobs(parts: Parts, workflow: Workflow): Promise<void> {
@@ -36,21 +38,21 @@ async function removeJob(parts: Parts, id: string): Promise<void> {
   await parts.rows.remove(JOBS, id)
 }
 
-/** What is left of jobs that were cancelled. A writer that had not heard of it yet may leave more: see removeExpired. */
+/** What is left of jobs that were cancelled: at once, and until no step is under way that may not have heard of it. Then the job. */
 export async function removeStopped(parts: Parts): Promise<void> {
-  for await (const { name, value: job } of parts.rows.list<Job>(JOBS)) if (job.state === 'stopped') await removeJob(parts, name)
+  for await (const { name, value: job } of parts.rows.list<Job>(JOBS))
+    if (job.state === 'stopped') await (job.ended! + REMEMBERED <= parts.now() ? removeJob : removeFiles)(parts, name)
 }
 
 /** Removes jobs whose time is over, and what writers left of jobs that are no more. `retentionDays`: a setting. */
 export async function removeExpired(parts: Parts, retentionDays: number): Promise<void> {
   const kept = new Set<string>()
   for await (const { name, value: job } of parts.rows.list<Job>(JOBS)) {
-    const end = filesEnd(job, retentionDays) ?? Number.POSITIVE_INFINITY
-    if (job.state === 'stopped' || end <= parts.now()) await removeJob(parts, name)
-    else if (job.state === 'error') await removeFiles(parts, name)
+    if ((filesEnd(job, retentionDays) ?? Number.POSITIVE_INFINITY) <= parts.now()) await removeJob(parts, name)
     else {
-      if (job.state === 'complete') await removePassing(parts, name)
       kept.add(name)
+      if (job.state === 'complete') await removePassing(parts, name)
+      else if (job.state === 'error') await removeFiles(parts, name)
     }
   }
   const left = new Set<string>()
@@ -61,6 +63,5 @@ export async function removeExpired(parts: Parts, retentionDays: number): Promis
 
 /** A job may have begun meanwhile. */
 async function removeLeft(parts: Parts, id: string): Promise<void> {
-  const job = await parts.rows.read<Job>(JOBS, id)
-  if (job === undefined || job.state === 'error') await removeFiles(parts, id)
+  if ((await readJob(parts.rows, id)) === undefined) await removeFiles(parts, id)
 }

@@ -14,7 +14,8 @@ import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { at } from '../fixtures/versions.ts'
 import { kickOff } from './exported.ts'
 
-const DAY = 24 * 60 * 60 * 1000
+const HOUR = 60 * 60 * 1000
+const DAY = 24 * HOUR
 const job = jobOf(1, { level: 'system' })
 const complete = completed(1, [], at(2))(job)
 
@@ -158,19 +159,61 @@ describe('From time to time', () => {
     expect(await readJob(stores.rows, 'over')).toBeUndefined()
   })
 
-  it('a job that was stopped is gone with its files, its uploads and its rows, and no other', async () => {
+  it('a job that is stopped is gone with its files, its uploads and its rows, and an hour later with what a late step left', async () => {
     const stores = storesAt(at(5))
-    await kickOff(stores, { ...job, id: 'going' })
-    await kickOff(stores, stopped(at(5))(job))
-    await put(stores.blobs, 'exports/going/tails/1')
+    await kickOff(stores, job)
     await put(stores.blobs, 'exports/j/tails/1')
     const upload = await stores.blobs.openParts('exports/j/files/Patient.ndjson', 'text/plain')
-    await stores.rows.change('exports/j/files', 'Patient', () => ({ id: upload.id, next: 1 }))
+    const leaveRow = () => stores.rows.change('exports/j/files', 'Patient', () => ({ id: upload.id, next: 1 }))
+    await leaveRow()
+    await changeJob(stores.rows, 'j', stopped(at(5)))
+    await kickOff(stores, { ...job, id: 'going' })
+    await put(stores.blobs, 'exports/going/tails/1')
     await removeStopped(stores)
-    expect([await readJob(stores.rows, 'j'), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([undefined, undefined])
-    expect(await keysOf(stores.blobs)).toEqual(['exports/going/tails/1'])
+    expect([await keysOf(stores.blobs), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([
+      ['exports/going/tails/1'],
+      undefined,
+    ])
     expect(stores.blobs.uploads.get(upload.id)?.isOpen).toBe(false)
-    expect(await changeJob(stores.rows, 'j', stopped(at(6)))).toBeUndefined()
+    await leaveRow()
+    await removeStopped({ ...stores, now: () => at(5) + HOUR - 1 })
+    expect(await readJob(stores.rows, 'j')).toMatchObject({ state: 'stopped' })
+    await leaveRow()
+    await removeStopped({ ...stores, now: () => at(5) + HOUR })
+    expect([await readJob(stores.rows, 'j'), await stores.rows.read('exports/j/files', 'Patient')]).toEqual([undefined, undefined])
+  })
+
+  it('what is left of jobs that are no more goes, also where it is an upload alone; not of one that begins meanwhile', async () => {
+    const stores = storesAt(at(5))
+    const upload = await stores.blobs.openParts('exports/gone/files/Patient.ndjson', 'text/plain')
+    await put(stores.blobs, 'exports/new/tails/1')
+    const list = stores.blobs.list.bind(stores.blobs)
+    stores.blobs.list = async function* (prefix) {
+      if (prefix === 'exports/') await kickOff(stores, { ...job, id: 'new' })
+      yield* list(prefix)
+    }
+    await removeExpired(stores, 10)
+    expect(stores.blobs.uploads.get(upload.id)?.isOpen).toBe(false)
+    expect(await keysOf(stores.blobs)).toEqual(['exports/new/tails/1'])
+  })
+
+  it('what a step left of a job that failed goes', async () => {
+    const stores = storesAt(at(5))
+    await kickOff(stores, failed(1, 'why', at(4))(job))
+    await put(stores.blobs, 'exports/j/tails/1')
+    await removeExpired(stores, 10)
+    expect([await keysOf(stores.blobs), await readJob(stores.rows, 'j')]).toMatchObject([[], { state: 'error' }])
+  })
+
+  it('a job that is cancelled while it is begun again is not started', async () => {
+    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    await kickOff(stores, job)
+    workflow.isRunning = async () => {
+      await changeJob(stores.rows, 'j', stopped(at(5)))
+      return false
+    }
+    await resumeJobs(stores, workflow)
+    expect(workflow.told).toEqual([])
   })
 })
 
