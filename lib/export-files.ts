@@ -31,6 +31,8 @@ export type LinkKey = { readonly key: IKey; readonly number: number }
 
 /** Days after which the bucket itself forgets what the sweep left: the longest life of a file, and one more. */
 const BACKSTOP = 18
+/** Days after which it forgets uploads, which the sweep ends sooner: those of a job that a failing store delays are still written. */
+const LONGEST_JOB = 7
 
 export class ExportFiles extends Construct {
   readonly bucket: IBucket
@@ -55,7 +57,7 @@ export class ExportFiles extends Construct {
       versioned: false,
       serverAccessLogsBucket: Bucket.fromBucketName(this, 'Logs', logs.bucketName) as IBucket,
       serverAccessLogsPrefix: EXPORT_LOGS,
-      lifecycleRules: [{ expiration: Duration.days(BACKSTOP), abortIncompleteMultipartUploadAfter: Duration.days(1) }],
+      lifecycleRules: [{ expiration: Duration.days(BACKSTOP), abortIncompleteMultipartUploadAfter: Duration.days(LONGEST_JOB) }],
       removalPolicy: RemovalPolicy.RETAIN,
     }) as IBucket
     const { exportLinkKey: newest } = settings

@@ -51,9 +51,9 @@ describe('the bucket of export files', () => {
     expect(bucket.VersioningConfiguration).toBeUndefined()
   })
 
-  it('forgets files after 18 days and unfinished uploads after one', () =>
+  it('forgets files after 18 days and unfinished uploads after seven', () =>
     expect(bucket.LifecycleConfiguration.Rules).toEqual([
-      { Status: 'Enabled', ExpirationInDays: 18, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 } },
+      { Status: 'Enabled', ExpirationInDays: 18, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 } },
     ]))
 
   it('is read by the distribution of the stage only, over TLS', () => {
