@@ -47,7 +47,10 @@ const exporting = new Command('export')
   .option('--type <types>', 'these types only, with commas', collected)
   .option('--since <instant>', 'only what was changed after it', instant)
   .addOption(
-    new Option('--since-last', 'only what was changed since the last export into the folder; each has a folder in it').conflicts('since'),
+    new Option(
+      '--since-last',
+      'only what was changed since the last export of the same into the folder; each has a folder in it',
+    ).conflicts('since'),
   )
   .option('--until <instant>', 'only what was changed before it', instant)
   .option('--elements <names>', 'these elements only, as Patient.name or id, with commas', collected)

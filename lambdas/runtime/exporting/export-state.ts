@@ -3,10 +3,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
 
-/** `job`: its URL, and what it was asked for. `transactionTime`: of the last export of which every file was as the server had said. */
+/**
+ * `job`: its URL, and what it was asked for. `transactionTime`: of the last export of which every file was as the server had said; `of`: what
+ * that one was asked for, whatever its since. Who asks for something else has nothing to go on from.
+ */
 export type ExportState = {
   readonly job?: { readonly link: string; readonly asked: string }
   readonly transactionTime?: string
+  readonly of?: string
 }
 
 export const STATE_FILE = 'export-state.json'

@@ -18,7 +18,7 @@ import { cancel, JobGone, untilDone } from './running-job.ts'
 export type ExportOptions = Asking & {
   readonly wanted: Wanted
   readonly folder: string
-  /** From where the last one ended; each then has a folder of its own in the folder, named by its transactionTime. */
+  /** From where the last one ended that was asked for the same; each then has a folder of its own in the folder, named by its transactionTime. */
   readonly sinceLast: boolean
   /** Where the signal ends it, the job goes on, and the next run finds it. */
   readonly keep: boolean
@@ -52,7 +52,8 @@ export async function exportTo(options: ExportOptions): Promise<Exported> {
   const { folder, sinceLast } = options
   await makeFolder(folder)
   const before = await stateIn(folder)
-  const since = sinceLast && before.transactionTime !== undefined ? { since: before.transactionTime } : {}
+  const isSame = before.of === askedIn(options.wanted)
+  const since = sinceLast && isSame && before.transactionTime !== undefined ? { since: before.transactionTime } : {}
   const run = { options, before, wanted: { ...options.wanted, ...since } }
   const { manifest, link } = await manifestFor(run)
   return ending(run, link, () => take(run, manifest))
@@ -114,8 +115,9 @@ async function take({ options, before }: Run, manifest: Manifest): Promise<Expor
   const { errors, warnings } = await toldIn(manifest.files, into)
   await takeTheirPlaces(manifest, into)
   // What could not be exported would be missed by those that go on from here.
-  const reached = sinceLast && errors.length === 0 ? manifest.transactionTime : before.transactionTime
-  await keepState(folder, reached === undefined ? {} : { transactionTime: reached })
+  const { job: _, ...former } = before
+  const isReached = sinceLast && errors.length === 0
+  await keepState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
   return { folder: into, transactionTime: manifest.transactionTime, files, errors, warnings }
 }
 

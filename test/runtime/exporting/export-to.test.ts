@@ -169,6 +169,16 @@ describe('Since the last one', () => {
     expect(readdirSync(join(folder, '2026-11-22T100000.000Z')).toSorted()).toEqual(['Patient.ndjson', 'manifest.json'])
   })
 
+  it('asks for all of what the last one was not asked for', async () => {
+    const server = await bulkServer(answers(doneWith(PATIENT_FILE, later)))
+    const folder = newFolder()
+    for (const types of [['Patient'], ['Patient', 'Observation'], ['Patient', 'Observation']])
+      await exported(server, folder, { sinceLast: true, wanted: { types } })
+    await exported(server, folder, { wanted: { types: ['Device'] } })
+    await exported(server, folder, { sinceLast: true, wanted: { types: ['Patient', 'Observation'] } })
+    expect(sinceOf(server)).toEqual([null, null, later, null, later])
+  })
+
   it('asks again for what the server could not export', async () => {
     const server = await bulkServer(
       answers(doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] }, later)),
@@ -176,7 +186,7 @@ describe('Since the last one', () => {
     const folder = newFolder()
     await exported(server, folder, { sinceLast: true })
     expect(await exported(server, folder, { sinceLast: true })).toMatchObject({ errors: ['Patient/3 is damaged'], warnings: ['hm'] })
-    expect(stateOf(folder)).toEqual({ transactionTime: TIME })
+    expect(stateOf(folder)).toEqual({ transactionTime: TIME, of: `${server.base}/$export` })
     await exported(server, folder, { sinceLast: true })
     expect(sinceOf(server)).toEqual([null, TIME, TIME])
   })
