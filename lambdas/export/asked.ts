@@ -111,8 +111,10 @@ function readInstant(state: State, name: '_since' | '_until', value: string, kic
 const withPlus = (value: string): string => value.replace(' ', '+')
 
 function readTypes(state: State, value: string, kickOff: KickOff): void {
+  const named = listed(value)
+  if (named.length === 0) return passOver(state, kickOff, wrong('_type', 'names no type'))
   state.types ??= []
-  const known = listed(value).filter((type) => {
+  const known = named.filter((type) => {
     if (!isResourceType(type))
       passOver(state, kickOff, wrong('_type', `names ${JSON.stringify(type.slice(0, 64))}, which is no type of R4`))
     return isResourceType(type)
@@ -142,7 +144,9 @@ function readFilter(state: State, text: string, kickOff: KickOff): void {
 }
 
 function readElements(state: State, value: string): void {
-  for (const each of listed(value)) state.elements.push(elementOf(each))
+  const named = listed(value)
+  if (named.length === 0) throw wrong('_elements', 'names no element')
+  for (const each of named) state.elements.push(elementOf(each))
   if (state.elements.length > MOST_ELEMENTS) throw wrong('_elements', `names more than ${MOST_ELEMENTS} elements`)
 }
 

@@ -105,6 +105,12 @@ describe('An export', () => {
     expect(one('_type', 'Nothing', { lenient: true }).types).toEqual([])
   })
 
+  it('is not of nothing where a list is empty', () => {
+    expect(() => one('_type', ' ,')).toThrow('_type names no type')
+    expect(one('_type', '', { lenient: true })).toEqual({ ...NOTHING, passedOver: ['_type names no type'] })
+    expect(() => one('_elements', '')).toThrow('_elements names no element')
+  })
+
   it('names patients by POST, and not of everything', () => {
     expect(() => one('patient', 'Patient/1', { posted: false })).toThrow('patient is sent by POST')
     for (const [level, isFor] of [
@@ -128,6 +134,12 @@ describe('An export', () => {
       asked([
         ['_since', late],
         ['_until', early],
+      ]),
+    ).toThrow('_until is not later than _since')
+    expect(() =>
+      asked([
+        ['_since', late],
+        ['_until', late],
       ]),
     ).toThrow('_until is not later than _since')
     expect(() =>
