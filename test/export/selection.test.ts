@@ -149,5 +149,10 @@ describe('The types of an export', () => {
       types: ['Device'],
       told: ['_type names Patient, which is out of scope'],
     })
+    for (const letter of ['r', 's'])
+      expect(of('system', ['Patient'], accessBy(`system/Patient.${letter}`))).toMatchObject({
+        types: [],
+        told: ['_type names Patient, which is out of scope'],
+      })
   })
 })

@@ -1,0 +1,109 @@
+/** Steps of an export that wait, are stopped or doubled, or come to what a file can hold. */
+import { describe, expect, it } from '@jest/globals'
+import { ExportFault } from '../../lambdas/export/fault.ts'
+import { filesOf, type Job, rangesOf, segmentsOf } from '../../lambdas/export/job.ts'
+import { changeJob, stopped } from '../../lambdas/export/jobs.ts'
+import { newRange, type Range, ROUNDS } from '../../lambdas/export/range.ts'
+import type { Segment } from '../../lambdas/export/segment.ts'
+import { sliceOf } from '../../lambdas/export/slice.ts'
+import { exportStep } from '../../lambdas/export/step.ts'
+import type { ExportParts, Planned } from '../../lambdas/export/steps.ts'
+import { type FileRow, Upload } from '../../lambdas/export/uploads.ts'
+import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { patient } from '../fixtures/resources.ts'
+import { at } from '../fixtures/versions.ts'
+import { jobNow, kickOff, partsOf } from './exported.ts'
+
+const world = await ExportWorld.open()
+await world.save(1, patient('a'))
+const parts = partsOf({ rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index })
+const changed = (resources: Partial<ExportParts['resources']>, more: Partial<ExportParts> = {}): ExportParts => ({
+  ...parts,
+  ...more,
+  resources: { ...world.counted(() => {}), ...resources },
+})
+
+/** A job of Patients that is planned. */
+async function planned(id: string): Promise<{ readonly job: Job; readonly segment: string }> {
+  await kickOff(parts, jobOf(5, { id, level: 'system', asked: { types: ['Patient'] } }))
+  const { segments } = (await exportStep(parts)({ action: 'plan', job: id, attempt: 1 })) as Planned
+  return { job: await jobNow(parts, id), segment: segments[0]! }
+}
+
+describe('A plan', () => {
+  it('waits until nothing more can be written that was stamped before it', async () => {
+    await kickOff(parts, jobOf(5, { id: 'early', level: 'system', asked: { types: ['Patient'] } }))
+    const asked: unknown[] = []
+    const settled = async (...of: unknown[]) => asked.push(of) > 1
+    const plan = () => exportStep(changed({ settled }))({ action: 'plan', job: 'early', attempt: 1 })
+    expect(await plan()).toEqual({ job: 'early', attempt: 1, wait: 1, segments: [] })
+    expect(await jobNow(parts, 'early')).not.toHaveProperty('plan')
+    expect(await plan()).toMatchObject({ wait: 0, segments: [expect.any(String)] })
+    expect(asked).toEqual([
+      ['t', at(5)],
+      ['t', at(5)],
+    ])
+  })
+
+  it('made again names what is not written yet, and nothing of a plan that another one was faster than', async () => {
+    const { job, segment } = await planned('again')
+    const plan = () => exportStep(parts)({ action: 'plan', job: job.id, attempt: 1 })
+    await parts.rows.change<Segment>(segmentsOf('again'), 'other-0', () => ({ isDone: false }) as Segment)
+    expect(await plan()).toMatchObject({ segments: [segment] })
+    await exportStep(parts)({ action: 'write', job: 'again', attempt: 1, segment })
+    expect(await plan()).toMatchObject({ segments: [] })
+  })
+})
+
+describe('A writer', () => {
+  it('ends within a page of its job, and leaves no checkpoint', async () => {
+    const { segment } = await planned('ended')
+    let [now, pages] = [0, 0]
+    const resources: Partial<ExportParts['resources']> = {
+      async *scan() {
+        for (;;) {
+          if (++pages === 3) await changeJob(parts.rows, 'ended', stopped(at(6)))
+          yield { versions: [], cursor: String(pages), tombstones: [] } as never
+          if (pages > 10) throw new Error('it goes on')
+        }
+      },
+    }
+    const write = exportStep(changed(resources, { now: () => (now += 1_000) }))
+    expect(await write({ action: 'write', job: 'ended', attempt: 1, segment })).toMatchObject({ more: false })
+    expect(pages).toBe(3)
+    expect(await parts.rows.read<Segment>(segmentsOf('ended'), segment)).toMatchObject({ revision: 0, seen: 0 })
+  })
+
+  it('does nothing over what is written', async () => {
+    const { segment } = await planned('done')
+    const write = () => exportStep(parts)({ action: 'write', job: 'done', attempt: 1, segment })
+    await write()
+    const row = await parts.rows.read<Segment>(segmentsOf('done'), segment)
+    expect([row?.isDone, await write()]).toMatchObject([true, { more: false }])
+    expect(await parts.rows.read<Segment>(segmentsOf('done'), segment)).toEqual(row)
+  })
+
+  it('of a range keeps what no other kept since, and makes none of a job that is gone', async () => {
+    const { job } = await planned('ranges')
+    const range = newRange(ROUNDS.history, { kind: 'history', from: 1 })
+    await parts.rows.change<Range>(rangesOf('ranges'), 'r', () => range)
+    const [{ keep }, other] = [await sliceOf(parts, job, 'r'), await sliceOf(parts, job, 'r')]
+    const kept = await keep(range, { cursor: 'first' })
+    expect(kept).toEqual({ ...range, cursor: 'first', revision: 1 })
+    expect(await other.keep(range, { cursor: 'second' })).toBeUndefined()
+    expect(await parts.rows.read(rangesOf('ranges'), 'r')).toEqual(kept)
+    await parts.rows.remove(rangesOf('ranges'))
+    expect(await keep(kept!, {})).toBeUndefined()
+    expect(await parts.rows.read(rangesOf('ranges'), 'r')).toBeUndefined()
+  })
+
+  it('fails for good where a file would have more parts than one can have', async () => {
+    const upload = new Upload(parts, 'parts', 'Patient')
+    const bytes = new Uint8Array(1)
+    expect((await upload.write(bytes)).n).toBe(1)
+    await parts.rows.change<FileRow>(filesOf('parts'), 'Patient', (row) => ({ ...row!, next: 10_000 }))
+    expect((await upload.write(bytes)).n).toBe(10_000)
+    await expect(upload.write(bytes)).rejects.toBeInstanceOf(ExportFault)
+  })
+})
