@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { ExportFault } from '../../lambdas/export/fault.ts'
 import { filesOf, type Job, rangesOf, segmentsOf } from '../../lambdas/export/job.ts'
-import { changeJob, stopped } from '../../lambdas/export/jobs.ts'
+import { begunAgain, changeJob, completed, failed, stopped } from '../../lambdas/export/jobs.ts'
 import { newRange, type Range, ROUNDS } from '../../lambdas/export/range.ts'
 import type { Segment } from '../../lambdas/export/segment.ts'
 import { sliceOf } from '../../lambdas/export/slice.ts'
@@ -105,5 +105,53 @@ describe('A writer', () => {
     await parts.rows.change<FileRow>(filesOf('parts'), 'Patient', (row) => ({ ...row!, next: 10_000 }))
     expect((await upload.write(bytes)).n).toBe(10_000)
     await expect(upload.write(bytes)).rejects.toBeInstanceOf(ExportFault)
+  })
+})
+
+describe('A finish', () => {
+  it('waits for all segments of the plan, and looks at no other', async () => {
+    const { segment } = await planned('whole')
+    const done = { isDone: true, written: { files: { Ghost: { parts: [], count: 3, size: 9 } }, tails: [] } } as unknown as Segment
+    await parts.rows.change<Segment>(segmentsOf('whole'), 'other-0', () => done)
+    const step = exportStep(parts)
+    const finish = () => step({ action: 'finish', job: 'whole', attempt: 1 })
+    await expect(finish()).rejects.toThrow('The step finish of an export broke')
+    expect(await jobNow(parts, 'whole')).toMatchObject({ state: 'in-progress' })
+    await step({ action: 'write', job: 'whole', attempt: 1, segment })
+    await finish()
+    expect(await jobNow(parts, 'whole')).toMatchObject({ state: 'complete', files: [{ name: 'Patient', count: 1 }] })
+  })
+
+  it('that was overtaken takes nothing from the attempt that goes on', async () => {
+    const { job, segment } = await planned('overtaken')
+    await exportStep(parts)({ action: 'write', job: job.id, attempt: 1, segment })
+    const rows: ExportParts['rows'] = {
+      read: (...asked) => parts.rows.read(...asked),
+      list: (...asked) => parts.rows.list(...asked),
+      remove: (...asked) => parts.rows.remove(...asked),
+      async change(...asked) {
+        await changeJob(parts.rows, job.id, begunAgain(1))
+        return parts.rows.change(...asked)
+      },
+    }
+    await exportStep({ ...parts, rows })({ action: 'finish', job: job.id, attempt: 1 })
+    expect(await parts.rows.read<Segment>(segmentsOf(job.id), segment)).toMatchObject({ isDone: true })
+    await exportStep(parts)({ action: 'finish', job: job.id, attempt: 2 })
+    expect(await jobNow(parts, job.id)).toMatchObject({ state: 'complete', attempt: 2, files: [{ name: 'Patient', count: 1 }] })
+  })
+
+  it('that broke behind its end is tidied up by the next; so is a fail', async () => {
+    const { job, segment } = await planned('tidied')
+    const step = exportStep(parts)
+    await step({ action: 'write', job: job.id, attempt: 1, segment })
+    for (const [action, change] of [
+      ['finish', completed(1, [], at(7))],
+      ['fail', failed(1, 'why', at(7))],
+    ] as const) {
+      await kickOff(parts, change(job))
+      await parts.blobs.put('exports/tidied/tails/1', { bytes: new Uint8Array(1), contentType: 'text/plain' })
+      await step({ action, job: job.id, attempt: 1 })
+      expect(await parts.blobs.get('exports/tidied/tails/1')).toBeUndefined()
+    }
   })
 })

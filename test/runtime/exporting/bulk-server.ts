@@ -51,7 +51,8 @@ function send(response: ServerResponse, { status, headers = {}, body = '', break
   const named = Object.entries(headers).map(([name, value]) => [name, value.replaceAll('{base}', base)])
   response.writeHead(status, { 'content-length': bytes.length, ...Object.fromEntries(named) })
   if (breakAfter === undefined) return void response.end(bytes)
-  response.write(bytes.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 50))
+  // What a client has not taken by then is lost to it.
+  response.write(bytes.subarray(0, breakAfter), () => setTimeout(() => response.destroy(), 300))
 }
 
 /** A file that knows ranges. */
