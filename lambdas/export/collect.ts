@@ -15,8 +15,9 @@ import { type SliceOf, sliceOf } from './slice.ts'
 import type { ExportParts } from './steps.ts'
 import { addLines } from './write.ts'
 
-/** Versions read at once: a writer holds them. */
-const PAGE = 200
+/** Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer holds. */
+const PAGE = { first: 1, most: 200 }
+const MOST_HELD = 16 * 1024 * 1024
 /** ms: what is written is checkpointed at least so often. */
 const CHECKPOINT = 30_000
 
@@ -43,6 +44,7 @@ class Collector {
   readonly #writer: FileWriter
   readonly #met: Met
   #range: Range
+  #page = PAGE.first
 
   constructor(of: SliceOf, range: Range, sought: OfKeys) {
     const { parts, job, selection } = of
@@ -59,7 +61,7 @@ class Collector {
     if (keys === undefined) return true
     let nextCheckpoint = parts.now() + CHECKPOINT
     while (this.#range.at < keys.length) {
-      const page = keys.slice(this.#range.at, this.#range.at + PAGE)
+      const page = keys.slice(this.#range.at, this.#range.at + this.#page)
       await this.#export(page)
       const at = this.#range.at + page.length
       // What is only referred to is no part of what the plan counted.
@@ -88,6 +90,8 @@ class Collector {
     addLines(this.#writer, some, linesOf(job))
     await this.#met.add(some)
     await this.#writer.flush()
+    const largest = versions.reduce((most, { body }) => Math.max(most, body.length), 1)
+    this.#page = Math.max(1, Math.min(2 * this.#page, PAGE.most, Math.floor(MOST_HELD / largest)))
   }
 
   /** Put down at first, so that the next slice has them in the same order. undefined: another writer was faster. */
