@@ -46,8 +46,8 @@ const storedFile = (blobs: FilePorts['exports']['blobs'], key: string, { size }:
   read: (from, to) => piecesOf(blobs, key, from, to),
 })
 
-/** Bytes read at once. */
-const PIECE = 1024 * 1024
+/** Bytes read at once: each of a thousand requests may hold two such pieces. */
+const PIECE = 128 * 1024
 
 /** Error where they are no longer there: what was sent is not all, and must not look so. */
 async function* piecesOf(blobs: FilePorts['exports']['blobs'], key: string, from: number, to: number): AsyncGenerator<Uint8Array> {
