@@ -26,12 +26,13 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   await rebuildHere(aws, { functions, host })
   for (const sweep of ['transactions', 'bodies']) resultOf(await host.invoke('settle-transactions', { sweep }))
   await asCustomResource((event) => host.invoke('migrate', event), 'Update')
+  await exportHere(aws, { functions, host }, baseUrl, token)
+  // The last, since no token counts any more.
   const removeKeys = () => asCustomResource((event) => host.invoke('tend-keys', event), 'Delete')
   // The sweep makes another, and looks at what is in no list.
   await removeKeys()
   resultOf(await host.invoke('tend-keys', { sweep: 'keys' }))
   await removeKeys()
-  await exportHere(aws, { functions, host }, baseUrl, token)
 }
 
 /** Outside of jest. */
