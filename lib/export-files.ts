@@ -20,6 +20,7 @@ import { type IKey, Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs'
+import { LINK_LIFETIME } from '../lambdas/export/lifetimes.ts'
 import { readConfig } from '../lambdas/runtime/config.ts'
 import { exportViewer } from './export-viewer.ts'
 import { type Settings, serviceEnvironment } from './settings.ts'
@@ -29,10 +30,16 @@ export const FILES = '/exports/*/files/*'
 
 export type LinkKey = { readonly key: IKey; readonly number: number }
 
-/** Days after which the bucket itself forgets what the sweep left: the longest life of a file, and one more. */
-const BACKSTOP = 18
 /** Days after which it forgets uploads, which the sweep ends sooner: those of a job that a failing store delays are still written. */
 const LONGEST_JOB = 7
+/** Days for which a link is good that was handed out on the last day of a manifest. */
+const LINKS = LINK_LIFETIME / (24 * 60 * 60 * 1000)
+
+/**
+ * Days after which the bucket itself forgets what the sweep left: no file is needed so long, though what is written in parts is as old as its
+ * upload. https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
+ */
+const backstopDays = (settings: Settings): number => readConfig(serviceEnvironment(settings)).exportRetentionDays + LINKS + LONGEST_JOB + 1
 
 export class ExportFiles extends Construct {
   readonly bucket: IBucket
@@ -57,7 +64,9 @@ export class ExportFiles extends Construct {
       versioned: false,
       serverAccessLogsBucket: Bucket.fromBucketName(this, 'Logs', logs.bucketName) as IBucket,
       serverAccessLogsPrefix: EXPORT_LOGS,
-      lifecycleRules: [{ expiration: Duration.days(BACKSTOP), abortIncompleteMultipartUploadAfter: Duration.days(LONGEST_JOB) }],
+      lifecycleRules: [
+        { expiration: Duration.days(backstopDays(settings)), abortIncompleteMultipartUploadAfter: Duration.days(LONGEST_JOB) },
+      ],
       removalPolicy: RemovalPolicy.RETAIN,
     }) as IBucket
     const { exportLinkKey: newest } = settings

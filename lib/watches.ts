@@ -212,7 +212,7 @@ function watchesOfExports(stage: string, { machine, sweeper }: Deployed['exports
         above: 0,
         periods: 3,
         means: 'exports that lost their execution are not begun again, files that expired are not removed',
-        todo: 'Look at the log of export-sweep; nothing is lost, and the bucket removes files after 18 days by itself',
+        todo: 'Look at the log of export-sweep; nothing is lost, and the bucket removes old files by itself',
       },
     },
   ]

@@ -21,7 +21,7 @@ const OTHERS = [
 const { first, second, third, named, local } = synthesized({
   first: { access: 'token', account: '111111111111', service: { externalIssuers: JSON.stringify(OTHERS) } },
   second: { access: 'token', account: '111111111111', exportLinkKey: 2 },
-  third: { access: 'iam', exportLinkKey: 3, concurrency: { 'export-step': 40 } },
+  third: { access: 'iam', exportLinkKey: 3, service: { exportRetentionDays: 30 }, concurrency: { 'export-step': 40 } },
   named: {
     baseUrl: 'https://proxy.example.org/fhir',
     customDomain: {
@@ -51,10 +51,14 @@ describe('the bucket of export files', () => {
     expect(bucket.VersioningConfiguration).toBeUndefined()
   })
 
-  it('forgets files after 18 days and unfinished uploads after seven', () =>
-    expect(bucket.LifecycleConfiguration.Rules).toEqual([
-      { Status: 'Enabled', ExpirationInDays: 18, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 } },
-    ]))
+  it.each([
+    ['10 days, by default', first, 25],
+    ['30 days', third, 45],
+  ])('forgets files only when no link to them is good any more: manifests are told of for %s', (_, { service }, ExpirationInDays) =>
+    expect(only(service, 'AWS::S3::Bucket').LifecycleConfiguration.Rules).toEqual([
+      { Status: 'Enabled', ExpirationInDays, AbortIncompleteMultipartUpload: { DaysAfterInitiation: 7 } },
+    ]),
+  )
 
   it('is read by the distribution of the stage only, over TLS', () => {
     const statements: Tree[] = only(first.service, 'AWS::S3::BucketPolicy').PolicyDocument.Statement
