@@ -5,7 +5,16 @@ import type { Call } from './recorder.ts'
 import { UnitMeter } from './units.ts'
 
 /** Dollars in us-east-1, by list; per million but where it says otherwise. */
-const PRICES = { gateway: 3.5, invocation: 0.2, gigabyteSeconds: 13.33, writes: 0.625, reads: 0.125, s3Write: 5, s3Read: 0.4, log: 0.25 }
+export const PRICES = {
+  gateway: 3.5,
+  invocation: 0.2,
+  gigabyteSeconds: 13.33,
+  writes: 0.625,
+  reads: 0.125,
+  s3Write: 5,
+  s3Read: 0.4,
+  log: 0.25,
+}
 
 /** Assumed: GB and ms of a function while it answers. What runs on a shared machine says nothing about Lambda. */
 const RUNS = { read: [0.5, 8], write: [1, 25], search: [1, 40], bundle: [1, 60] } as const
@@ -16,7 +25,7 @@ type Sample = { readonly name: string; readonly kind: Kind; readonly caller: str
 
 const REPEATS = 5
 
-const observation = (id: string): Tree => ({
+export const observation = (id: string): Tree => ({
   resourceType: 'Observation',
   id,
   status: 'final',

@@ -4,6 +4,7 @@ import { OPEN } from './assembly.ts'
 import type { Cloud } from './cloud.ts'
 import { coldStarts } from './cold-starts.ts'
 import { consumption } from './consumption.ts'
+import { exportCost } from './export-cost.ts'
 import { indexLag } from './index-lag.ts'
 
 export async function printFigures(cloud: Cloud): Promise<void> {
@@ -20,6 +21,8 @@ export async function printFigures(cloud: Cloud): Promise<void> {
   console.log(['| where | one client | four clients |', '|---|---|---|', ...lags].join('\n'))
   console.log(title('Consumption, computed from what was sent and answered, for an Observation of 1.3 kB'))
   console.log((await consumption(here, baseUrl)).join('\n'))
+  console.log(title('An export, computed in the same way'))
+  console.log((await exportCost(cloud)).join('\n'))
   console.log(title('Cold starts: a fresh process on this machine loads the bundle and answers its first request'))
   const home = (await cloud.fresh({ here: true }))!
   const administrator = cloud.administrator()!

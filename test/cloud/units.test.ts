@@ -51,6 +51,11 @@ describe('units', () => {
       new UnitMeter().unitsOf(call('Query', { TableName: 't', ConsistentRead: true }, { Items: [item(1_000), item(1_000)] })).reads,
     ).toBe(1))
 
+  it('of a query that only counts are those of what it counts', () => {
+    const input = { TableName: 't', IndexName: 'i', Select: 'COUNT' }
+    expect([0, 1, 1_000].map((Count) => new UnitMeter().unitsOf(call('Query', input, { Count })).reads)).toEqual([0.5, 0.5, 24.5])
+  })
+
   it('of a write are steps of 1 kB of the larger item', () => {
     const meter = new UnitMeter()
     expect([put(item(3_000)), put(item(10)), put(item(10))].map((each) => meter.unitsOf(each).writes)).toEqual([3, 3, 1])

@@ -12,6 +12,9 @@ export type Units = { readonly reads: number; readonly writes: number }
 const PLACED = ['gpk', 'gsk']
 const PROJECTED = ['pk', 'sk', 'gpk', 'gsk', 'sup']
 
+/** Bytes of an entry of the index that is counted, about. */
+const COUNTED = 200
+
 const NOTHING: Units = { reads: 0, writes: 0 }
 const READ_STEP = 4_096
 const WRITE_STEP = 1_024
@@ -57,7 +60,9 @@ export class UnitMeter {
   }
 
   /** What a projection leaves out is read all the same: the sizes of whole items count where they are known. */
-  #query({ TableName, IndexName, ConsistentRead }: Tree, { Items }: Tree): number {
+  #query({ TableName, IndexName, ConsistentRead }: Tree, { Items, Count }: Tree): number {
+    // What is only counted is read all the same.
+    if (Items === undefined) return readUnits(Count * COUNTED, ConsistentRead)
     const sizes = (Items as readonly Tree[]).map((item) => {
       const whole = IndexName === undefined ? this.#items.get(nameOf(TableName, item)) : undefined
       return sizeOf(whole ?? item)
