@@ -46,11 +46,11 @@ export async function resolve(parts: ExportParts, job: Job): Promise<Resolved> {
 
 /** For the plan of this id alone: one that is made again may come to something else. */
 export const keepResolved = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, plan: string, resolved: Resolved): Promise<void> =>
-  keepPlanned(blobs, `${job.id}/${plan}`, 'narrowed', resolved)
+  keepPlanned(blobs, { job: job.id, plan }, resolved)
 
 /** Of a job that is planned. */
-export const narrowedOf = ({ blobs }: Pick<ExportParts, 'blobs'>, { id, plan }: Job): Promise<Narrowed> =>
-  plannedOf<Resolved, Narrowed>(blobs, `${id}/${plan}`, 'narrowed', ({ patients, added, filters, share, told }) => ({
+export const narrowedOf = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<Narrowed> =>
+  plannedOf<Resolved, Narrowed>(blobs, { job, plan }, ({ patients, added, filters, share, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
     ...{
       told,

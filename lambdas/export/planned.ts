@@ -2,8 +2,8 @@
 import type { BlobStore } from '../ports/blob-store.ts'
 import { blobsOf } from './job.ts'
 
-/** Of a job; planned again, it comes to the same. */
-export type Plan = 'members' | 'filters' | 'narrowed'
+/** Ids: a job that is planned again may come to another. */
+export type PlanOfJob = { readonly job: string; readonly plan: string }
 
 /** Parsed plans a process remembers. */
 const MOST = 16
@@ -11,21 +11,16 @@ const MOST = 16
 const KNOWN = new WeakMap<object, Map<string, Promise<unknown>>>()
 
 /** Plain JSON, in which numbers may be infinite. */
-export async function keepPlanned(blobs: Pick<BlobStore, 'put'>, job: string, plan: Plan, value: unknown): Promise<void> {
+export async function keepPlanned(blobs: Pick<BlobStore, 'put'>, plan: PlanOfJob, value: unknown): Promise<void> {
   const text = JSON.stringify(value, (_, each) => (each === Infinity || each === -Infinity ? { [INFINITE]: Math.sign(each) } : each))
-  await blobs.put(keyOf(job, plan), { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
+  await blobs.put(keyOf(plan), { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
 }
 
 /** `read`: makes of what was kept what writers need. Error where nothing was. */
-export function plannedOf<Kept, Needed>(
-  blobs: Pick<BlobStore, 'get'>,
-  job: string,
-  plan: Plan,
-  read: (kept: Kept) => Needed,
-): Promise<Needed> {
+export function plannedOf<Kept, Needed>(blobs: Pick<BlobStore, 'get'>, plan: PlanOfJob, read: (kept: Kept) => Needed): Promise<Needed> {
   const known = KNOWN.get(blobs) ?? new Map<string, Promise<unknown>>()
   KNOWN.set(blobs, known)
-  const key = keyOf(job, plan)
+  const key = keyOf(plan)
   let planned = known.get(key)
   if (planned === undefined) {
     planned = parsed<Kept>(blobs, key).then(read)
@@ -48,4 +43,4 @@ const INFINITE = '\u221e'
 const isInfinite = (value: unknown): value is { readonly [INFINITE]: number } =>
   typeof value === 'object' && value !== null && INFINITE in value
 
-const keyOf = (job: string, plan: Plan): string => `${blobsOf(job)}plan/${plan}.json`
+const keyOf = ({ job, plan }: PlanOfJob): string => `${blobsOf(job)}plan/${plan}.json`
