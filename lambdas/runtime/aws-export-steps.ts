@@ -4,18 +4,26 @@ import { JOBS, type Job } from '../export/job.ts'
 import { exportStep, type StepOutput } from '../export/step.ts'
 import type { ExportParts, StepInput } from '../export/steps.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
+import { additionalResourcesOf } from './additional-resources-of.ts'
 import { clock, config, expressions, places, reading, store } from './aws.ts'
 import { exportFiles, exportWorkflow, jobRows } from './aws-exporting.ts'
 import { latest } from './aws-index.ts'
 import { metric, report } from './aws-log.ts'
+import { once } from './once.ts'
 
 /** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
 const BUDGET = 10 * 60_000
 
 const now = (): number => clock().now()
 
+/** As the setting has it: the JSON itself, since a function has no file of an operator's. */
+const additionalResources = /* @__PURE__ */ once(
+  async () => (await additionalResourcesOf(config().exportAdditionalResources)) ?? DEFAULT_ADDITIONAL_RESOURCES,
+)
+
 /** What was written lately is read once for each step. */
-const parts = (): ExportParts => ({
+const parts = async (): Promise<ExportParts> => ({
+  additionalResources: await additionalResources(),
   rows: jobRows(),
   resources: store(),
   index: latest(),
@@ -29,11 +37,10 @@ const parts = (): ExportParts => ({
   newId: () => clock().newId(),
   budget: BUDGET,
   groupTypes: config().groupExportTypes,
-  additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
   report: (error) => report(error, 'export'),
 })
 
-export const step = (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
+export const step = async (input: StepInput): Promise<StepOutput> => exportStep(await parts())(input)
 
 /** `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may have any more is removed. */
 export type ExportSweep = { readonly sweep: 'jobs' | 'expired' }
