@@ -7,7 +7,7 @@ import { newRange, type Range, ROUNDS } from '../../lambdas/export/range.ts'
 import type { Segment } from '../../lambdas/export/segment.ts'
 import { sliceOf } from '../../lambdas/export/slice.ts'
 import { exportStep } from '../../lambdas/export/step.ts'
-import type { ExportParts, Planned } from '../../lambdas/export/steps.ts'
+import type { ExportParts, Planned, StepInput } from '../../lambdas/export/steps.ts'
 import { type FileRow, Upload } from '../../lambdas/export/uploads.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
@@ -153,5 +153,21 @@ describe('A finish', () => {
       await step({ action, job: job.id, attempt: 1 })
       expect(await parts.blobs.get('exports/tidied/tails/1')).toBeUndefined()
     }
+  })
+})
+
+describe('A step of an attempt that is over', () => {
+  it('does nothing, and ends its workflow', async () => {
+    const { job, segment } = await planned('older')
+    await changeJob(parts.rows, job.id, begunAgain(1))
+    const before = await jobNow(parts, job.id)
+    const step = (input: object) => exportStep(parts)({ job: job.id, attempt: 1, ...input } as StepInput)
+    expect(await step({ action: 'plan' })).toMatchObject({ wait: 0, segments: [] })
+    expect(await step({ action: 'write', segment })).toMatchObject({ more: false })
+    expect(await step({ action: 'gather' })).toMatchObject({ ranges: [] })
+    expect(await step({ action: 'collect', range: 'r' })).toMatchObject({ more: false })
+    for (const action of ['finish', 'fail']) await step({ action })
+    expect(await jobNow(parts, job.id)).toEqual(before)
+    expect(await parts.rows.read<Segment>(segmentsOf(job.id), segment)).toMatchObject({ revision: 0 })
   })
 })
