@@ -6,9 +6,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { assertionToken, signingKeyOf } from '../../lambdas/runtime/exporting/assertion-token.ts'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
+import { timesOf } from '../fixtures/long-runs.ts'
 import { fhir, type Running, started, startedWithTokens } from './process.ts'
 
-const ROUNDS = process.env.FHIR_TEST_FULL === '1' ? 50 : 2
+const ROUNDS = timesOf(2, 50)
 
 /** `Type/id/version` of all lines of the files of a folder. */
 const namesIn = (folder: string): readonly string[] =>

@@ -4,13 +4,13 @@ import { DEFAULT_ADDITIONAL_RESOURCES } from '../../lambdas/export/additional-re
 import type { Job } from '../../lambdas/export/job.ts'
 import type { ExportParts } from '../../lambdas/export/steps.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, ref } from '../fixtures/resources.ts'
 import { at } from '../fixtures/versions.ts'
 import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
 import { decided, expectedOf, linesIn, RacingWorld } from './racing.ts'
 
-const isFull = process.env.FHIR_TEST_FULL === '1'
 const PATIENTS = 8
 
 async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string[]> {
@@ -21,7 +21,7 @@ async function exportedBy(parts: ExportParts, job: Job): Promise<readonly string
   return linesIn(await linesOfFiles(parts.blobs, done))
 }
 
-const MANY = isFull ? 100_000 : 10_000
+const MANY = timesOf(10_000, 100_000)
 
 describe('What many refer to', () => {
   it(`stands once in the files, and is read once: one Organization of ${MANY} resources`, async () => {
@@ -83,7 +83,7 @@ const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']
   ['one member', () => ({ patients: ['Patient/1'] })],
 ]
 
-describe.each(Array.from({ length: isFull ? 50 : 2 }, (_, i) => i + 1))('While others write (seed %i)', (seed) => {
+describe.each(Array.from({ length: timesOf(2, 50) }, (_, i) => firstSeed() + i + 1))('While others write (seed %i)', (seed) => {
   it.each(ASKED)('a Group is exported as it was, looked up and scanned alike: %s', async (_, asked) => {
     const racing = new RacingWorld(await ExportWorld.open(), seed)
     await racing.fill(PATIENTS, 80)
