@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals'
 import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
 import type { DynamoEngine } from '../engines/dynoxide.ts'
 import { metered } from '../fixtures/dynamodb/capacity.ts'
+import { faulty } from '../fixtures/dynamodb/faults.ts'
 import { onTable } from '../fixtures/dynamodb/on-dynamo.ts'
 import { newTenant, type TestTable } from '../fixtures/dynamodb/store.ts'
 import { versionsIn } from '../fixtures/scans.ts'
@@ -69,6 +70,23 @@ function suite(engine: DynamoEngine, table: TestTable): void {
           // Windows of the index beside the versions.
           expect([limit, read - 20 <= 6]).toEqual([limit, true])
         }
+    })
+
+    it.each([
+      [7, 9],
+      [100, 2],
+    ])('is read with others of its page, in scans of %d for a page in %d calls', async (limit, batches) => {
+      const calls: string[] = []
+      const { tenant, store, key } = await measured()
+      const some = [...Array(60).keys()]
+      await store.commit(
+        some.map((n) => writeOf(key(`p${n}`), { lastUpdated: at(10 + n) })),
+        [],
+      )
+      const counted = faulty(engine.client, ({ name }) => void calls.push(name))
+      const scan = { tenant, type: 'Patient', asOf: at(100), since: at(9), limit }
+      expect(await versionsIn(table.store({ client: counted }), scan)).toHaveLength(60)
+      expect(calls.filter((name) => /Get$/.test(name))).toHaveLength(batches)
     })
 
     it('costs 1 unit in a page of history or of a scan, apart from what the page costs', async () => {

@@ -11,7 +11,7 @@ const MARGIN = 15 * 60 * 1000
 /** Items read at once: of 180 KB each at the most. */
 const MOST = 50
 
-/** In the order of the entries. `wanted`: how many are likely to be taken. */
+/** In the order of the entries. `wanted`: how many are likely to be taken, of each page where there are more. */
 export async function* readEntries(
   reader: Reader,
   entries: readonly Entry[],
@@ -19,9 +19,10 @@ export async function* readEntries(
   wanted: number,
 ): AsyncGenerator<FoundVersion<Entry>> {
   const candidates = entries.filter(({ isHead, sup }) => instant === undefined || isHead || sup === undefined || sup >= instant - MARGIN)
+  const page = Math.max(1, wanted)
   let taken = 0
   for (let at = 0; at < candidates.length; ) {
-    const some = candidates.slice(at, at + Math.min(MOST, Math.max(1, wanted - taken)))
+    const some = candidates.slice(at, at + Math.min(MOST, page - (taken % page)))
     at += some.length
     for (const found of await foundOf(reader, some, instant)) {
       taken++
