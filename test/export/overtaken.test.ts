@@ -1,0 +1,74 @@
+/** What writers of an export leave to each other, and to those who were faster. */
+import { expect, it } from '@jest/globals'
+import { FileWriter } from '../../lambdas/export/file-writer.ts'
+import { gather } from '../../lambdas/export/gather.ts'
+import { rangesOf } from '../../lambdas/export/job.ts'
+import { keepResolved } from '../../lambdas/export/narrowed.ts'
+import type { Range } from '../../lambdas/export/range.ts'
+import { NOTHING_WRITTEN, type Written } from '../../lambdas/export/segment.ts'
+import type { ExportParts } from '../../lambdas/export/steps.ts'
+import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { patient } from '../fixtures/resources.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+
+const world = await ExportWorld.open()
+const rows = new MemoryKeptRows()
+const parts = partsOf({ rows, blobs: world.blobs, resources: world.store, index: world.index })
+
+it('a tail that a checkpoint names stays when the next one is refused, and goes when it is kept', async () => {
+  const writer = new FileWriter(parts, { id: 'j' }, NOTHING_WRITTEN)
+  const named: Written[] = []
+  const checkpoint = (isKept: boolean) => {
+    writer.add('Patient', Buffer.from('{}'))
+    return writer.checkpoint(async (written) => {
+      named.push(written)
+      return isKept
+    })
+  }
+  const first = () => world.blobs.get(named[0]!.tails[0]!.key)
+  expect([await checkpoint(true), await checkpoint(false)]).toEqual([true, false])
+  expect((await first())?.bytes).toHaveLength(3)
+  const other = new FileWriter(parts, { id: 'j' }, named[0]!)
+  other.add('Patient', Buffer.from('{}'))
+  await other.checkpoint(async ({ tails, files }) => {
+    expect([tails.length, tails[0], files.Patient]).toMatchObject([2, named[0]!.tails[0], { count: 2, size: 6 }])
+    return true
+  })
+  expect(await first()).toBeDefined()
+})
+
+it('a range that another made, and has gone on with, stays as it is', async () => {
+  const job = { ...jobOf(5, { id: 'ranges', level: 'patient' }), plan: 'p' }
+  await keepResolved(parts, job, 'p', { patients: ['Patient/a'], added: [], filters: {}, share: 1, told: [] })
+  const [name] = await gather(parts, job)
+  await rows.change<Range>(rangesOf(job.id), name!, (row) => ({ ...row!, revision: 3, isDone: true }))
+  const before = await rows.read<Range>(rangesOf(job.id), name!)
+  const late: ExportParts['rows'] = {
+    read: (...asked) => rows.read(...asked),
+    change: (...asked) => rows.change(...asked),
+    remove: (...asked) => rows.remove(...asked),
+    async *list() {},
+  }
+  expect(await gather({ ...parts, rows: late }, job)).toEqual([name])
+  expect(await rows.read<Range>(rangesOf(job.id), name!)).toEqual(before)
+  expect(await gather(parts, job)).not.toContain(name)
+})
+
+it('what refers to itself, or in a circle, is written once', async () => {
+  const organization = (id: string, partOf: string) => ({
+    ...{ resourceType: 'Organization', id, partOf: { reference: `Organization/${partOf}` } },
+  })
+  await world.save(1, patient('a', { managingOrganization: { reference: 'Organization/self' } }), organization('self', 'self'))
+  await world.save(2, patient('b', { managingOrganization: { reference: 'Organization/one' } }), organization('one', 'other'))
+  await world.save(3, organization('other', 'one'))
+  const rule = { allowedForGroupExport: false, allowedForPatientExport: true, resourceTypes: ['Organization'] }
+  const additionalResources = {
+    Patient: [{ ...rule, path: '$.managingOrganization' }],
+    Organization: [{ ...rule, path: '$.partOf' }],
+  }
+  await kickOff(parts, jobOf(5, { id: 'circle', level: 'patient' }))
+  await run({ ...parts, additionalResources }, { id: 'circle', attempt: 1 })
+  const { Organization } = await linesOfFiles(world.blobs, await jobNow(parts, 'circle'))
+  expect(Organization?.map((line) => JSON.parse(line).id).toSorted()).toEqual(['one', 'other', 'self'])
+})
