@@ -1,9 +1,11 @@
 /** Bytes of lines, one after the other, in one piece that grows. */
-const FIRST = 64 * 1024
+const KiB = 1024
+/** Bytes it grows to, in few steps: each is memory to be collected. The last has room for a part, and for the page that fills it. */
+const STEPS = [64 * KiB, 1_024 * KiB, 10_240 * KiB] as const
 const NEWLINE = 10
 
 export class LineBuffer {
-  #bytes = new Uint8Array(FIRST)
+  #bytes = Buffer.allocUnsafeSlow(STEPS[0])
   size = 0
 
   add(line: Uint8Array): void {
@@ -25,12 +27,12 @@ export class LineBuffer {
 
   /** And gives back its memory. */
   release(): void {
-    this.#bytes = new Uint8Array(FIRST)
+    this.#bytes = Buffer.allocUnsafeSlow(STEPS[0])
     this.size = 0
   }
 
   #grow(atLeast: number): void {
-    const larger = new Uint8Array(Math.max(atLeast, this.#bytes.length * 2))
+    const larger = Buffer.allocUnsafeSlow(STEPS.find((step) => step >= atLeast) ?? 2 * atLeast)
     larger.set(this.bytes)
     this.#bytes = larger
   }
