@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- export [FOLDER]`: exports of the Synthea Bundles of a folder (without one: the sample) by the embedded home's own workflow,
- * against reading all their bodies from one table of SQLite and writing them to one file, in the same run. Prints a table; asserts nothing.
+ * against reading all their bodies from one table of SQLite and writing them to one file, in the same run; then exports of a server
+ * (export-served.ts). Prints tables; asserts nothing.
  */
 import { closeSync, fsyncSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -25,6 +26,7 @@ import { replaceReferences } from '../../lambdas/fhir/references.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { stamp } from '../../lambdas/fhir/version.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
+import { besideExports } from './export-served.ts'
 
 const BASE = 'http://127.0.0.1/fhir'
 const ROUNDS = 3
@@ -188,6 +190,8 @@ try {
   rows.close()
   rmSync(scratch, { recursive: true })
 }
+
+console.table(await besideExports(folder))
 
 function figuresOf({ wall, processor }: Spent): Record<string, string> {
   return { 'processor ms': processor.toFixed(0), 'wall ms': wall.toFixed(0) }
