@@ -5,13 +5,24 @@ import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted,
 
 type ExportPort = Extract<
   PortName,
-  'jobs' | 'job-rows' | 'export-files' | 'removed-files' | 'start-exports' | 'stop-exports' | 'watch-exports' | 'links' | 'link-key'
+  | 'jobs'
+  | 'job-rows'
+  | 'schedules'
+  | 'export-files'
+  | 'removed-files'
+  | 'start-exports'
+  | 'stop-exports'
+  | 'watch-exports'
+  | 'links'
+  | 'link-key'
 >
 
 /** Partitions of the table of state: jobs, how many of a client run, and what writers keep of each job. */
 const JOBS = 'exports'
 const CLIENTS = 'export-clients'
 const ROWS = 'exports/*'
+/** What is remembered of those that begin on schedules. */
+const SCHEDULES = 'export-schedules'
 
 /** Where there are none yet. */
 const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
@@ -22,6 +33,7 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
     return { environment, statements: [...statements, ...onState(aws, ['dynamodb:Query'], ROWS).statements] }
   },
   'job-rows': (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
+  schedules: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SCHEDULES),
   'export-files': (aws) => ({
     environment: exportFiles(aws),
     statements: [

@@ -34,6 +34,7 @@ const TIMEOUTS: Readonly<Partial<Record<FunctionName, number>>> & { readonly htt
   'link-key': 60,
   'export-step': 900,
   'export-sweep': 300,
+  'export-schedule': 60,
 }
 
 export class FhirFunction extends Construct {
@@ -91,6 +92,7 @@ const WORKERS: Readonly<Record<Worker, true>> = {
   'link-key': true,
   'export-step': true,
   'export-sweep': true,
+  'export-schedule': true,
 }
 
 export const httpFunctions = ({ access }: Settings): readonly HttpFunction[] =>

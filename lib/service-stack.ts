@@ -22,6 +22,7 @@ import { suppressInService } from './nag-suppressions.ts'
 import { Observability } from './observability.ts'
 import { OriginSecret } from './origin-secret.ts'
 import type { AwsResources } from './permissions.ts'
+import { scheduleExports } from './scheduled-exports.ts'
 import { type Settings, serviceEnvironment } from './settings.ts'
 import { StepWorkflow } from './step-workflow.ts'
 import { follow } from './stream-indexer.ts'
@@ -85,6 +86,7 @@ export class ServiceStack extends Stack {
     const keys = settings.access === 'token' ? this.#signingKeys(aws, told) : undefined
     const functions = this.#httpFunctions(aws, told, [migration, ...(keys === undefined ? [] : [keys.made])])
     fhirApi.addRoutes(functions)
+    const starter = settings.access === 'token' ? this.#scheduled(aws, told, migration, exportSweep.function) : undefined
     firewall.protect(api.deploymentStage.stageArn)
 
     const watches = watchesOf({
@@ -94,7 +96,11 @@ export class ServiceStack extends Stack {
       followers: { indexer: indexer.function.functionName, 'settle-transactions': settler.function.functionName },
       mappings,
       rebuild: rebuild.stateMachineArn,
-      exports: { machine: exportMachine.stateMachineArn, sweeper: exportSweep.function.functionName },
+      exports: {
+        machine: exportMachine.stateMachineArn,
+        sweeper: exportSweep.function.functionName,
+        ...(starter === undefined ? {} : { starter: starter.functionName }),
+      },
       ...(keys === undefined ? {} : { tokens: { tender: keys.tender.functionName } }),
       ...(data.domain === undefined ? {} : { domain: { name: data.domain.domainName, account: this.account } }),
     })
@@ -179,6 +185,14 @@ export class ServiceStack extends Stack {
       serviceTimeout: Duration.minutes(2),
     })
     return { tender, made }
+  }
+
+  /** Begins exports when requests could, too. */
+  #scheduled(aws: AwsResources, told: Record<string, string>, before: CustomResource, sweeper: IFunction): IFunction {
+    const { function: starter } = this.#function('export-schedule', aws, { environment: told })
+    starter.node.addDependency(before)
+    scheduleExports(this, this.#settings.exports, starter, sweeper)
+    return starter
   }
 
   #httpFunctions(aws: AwsResources, told: Record<string, string>, before: readonly CustomResource[]): Functions {

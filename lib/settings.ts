@@ -1,6 +1,7 @@
 /** Everything that can be chosen about a deployment, with its defaults. What the service itself can be told is in lambdas/runtime/config.ts. */
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
+import { checkExports, type ExportSetting } from './export-settings.ts'
 
 export type Settings = {
   /** Part of the names of stacks and the path of roles: several may stand in one account. */
@@ -17,6 +18,8 @@ export type Settings = {
   readonly originSecret: number
   /** Which key signs links to export files. One more and a deployment make another; links of the one before count until the next. */
   readonly exportLinkKey: number
+  /** Exports that begin on schedules, with the rights of registered clients. */
+  readonly exports: readonly ExportSetting[]
   readonly search: SearchSettings
   /**
    * What the server calls itself, without a slash at the end. Absent: the custom domain, else CloudFront's. Export files are downloaded there
@@ -105,6 +108,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   'export-cancel': 'light',
   'export-step': 'worker',
   'export-sweep': 'request',
+  'export-schedule': 'request',
 }
 
 /** The event of a function has 6 MB, and carries a body as an escaped string. */
@@ -116,6 +120,7 @@ export const DEFAULTS: Settings = {
   access: 'iam',
   originSecret: 1,
   exportLinkKey: 1,
+  exports: [],
   search: { kind: 'domain', size: 'demo' },
   capacity: {},
   logRetentionDays: 90,
@@ -180,6 +185,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,
   )
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
+  checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   readConfig(serviceEnvironment(settings))
   return settings
 }

@@ -32,8 +32,8 @@ export type Deployed = {
   readonly mappings: Readonly<Record<string, string>>
   /** ARN of the state machine. */
   readonly rebuild: string
-  /** ARN of theirs, and the name of the function that takes up what was left. */
-  readonly exports: { readonly machine: string; readonly sweeper: string }
+  /** ARN of theirs, and the names of the functions that take up what was left, and begin those of schedules. */
+  readonly exports: { readonly machine: string; readonly sweeper: string; readonly starter?: string }
   readonly domain?: { readonly name: string; readonly account: string }
   /** Where it gives tokens: the name of the function that tends the keys. */
   readonly tokens?: { readonly tender: string }
@@ -170,6 +170,7 @@ export function watchesOf({ stage, api, table, followers, mappings, rebuild, exp
       },
     },
     ...watchesOfExports(stage, exports),
+    ...(exports.starter === undefined ? [] : watchesOfSchedules(stage, exports.starter)),
     ...(domain === undefined ? [] : watchesOfDomain(domain)),
     ...(tokens === undefined ? [] : watchesOfTokens(api, tokens)),
   ]
@@ -213,6 +214,33 @@ function watchesOfExports(stage: string, { machine, sweeper }: Deployed['exports
         periods: 3,
         means: 'exports that lost their execution are not begun again, files that expired are not removed',
         todo: 'Look at the log of export-sweep; nothing is lost, and the bucket removes old files by itself',
+      },
+    },
+  ]
+}
+
+function watchesOfSchedules(stage: string, starter: string): readonly Watch[] {
+  const told = (metricName: string): Watched => ({ namespace: 'FHIR', metricName, statistic: 'Maximum', dimensions: { Stage: stage } })
+  const errors: Watched = { namespace: 'AWS/Lambda', metricName: 'Errors', statistic: 'Sum', dimensions: { FunctionName: starter } }
+  return [
+    {
+      title: 'Scheduled exports that failed',
+      metrics: [told('ScheduledExportsFailed'), errors],
+      alarm: {
+        name: 'ScheduledExportFailed',
+        above: 0,
+        means: 'the last run of a scheduled export failed, or could not be begun',
+        todo: 'The log of export-sweep names it; that of export-schedule says why it was not begun, that of export-step why it failed. The next run goes on from the last that was complete',
+      },
+    },
+    {
+      title: 'Scheduled exports that are late',
+      metrics: [told('ScheduledExportsLate')],
+      alarm: {
+        name: 'ScheduledExportLate',
+        above: 0,
+        means: 'a scheduled export has not been complete for twice its interval, or the hours its setting late says',
+        todo: 'The log of export-sweep names it. Look at ExportAge, and whether its rule calls export-schedule',
       },
     },
   ]

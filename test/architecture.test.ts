@@ -79,6 +79,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/indexing/workflow.ts',
     'lambdas/export/lifetimes.ts',
     'lambdas/export/workflow.ts',
+    'lambdas/export/schedules.ts',
+    'lambdas/fhir/resource-types.ts',
     'lambdas/runtime/config.ts',
     'aws-cdk-lib',
     'constructs',

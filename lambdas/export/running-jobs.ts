@@ -16,7 +16,7 @@ export async function mayRun(rows: KeptRows, { id, client }: Pick<Job, 'id' | 'c
   for (const each of known) if ((await readJob(rows, each))?.state !== 'in-progress') ended.add(each)
   const kept = await rows.change<Running>(CLIENTS, name, (value) => {
     const running = value?.jobs.filter((each) => !ended.has(each)) ?? []
-    return running.length >= most ? value : { jobs: [...running, id] }
+    return running.length >= most || running.includes(id) ? value : { jobs: [...running, id] }
   })
   return kept?.jobs.includes(id) ?? false
 }

@@ -11,7 +11,8 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
  * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
- * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. export-files: writes, reads
+ * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. schedules: what is
+ * remembered of those that begin on schedules. export-files: writes, reads
  * and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
  * only removes files. links: signs links to them. link-key: reads the public half of the key that does.
  */
@@ -40,6 +41,7 @@ export type PortName =
   | 'keys'
   | 'jobs'
   | 'job-rows'
+  | 'schedules'
   | 'export-files'
   | 'removed-files'
   | 'start-exports'
@@ -73,7 +75,7 @@ export type AuthFunction = 'token' | 'introspect' | 'revoke' | 'discovery' | 'au
 /**
  * `indexer` and `settle-transactions` follow the table's stream, the latter also a schedule; `migrate` runs once in every deployment,
  * `tend-keys` when a stage is made and every day, `link-key` when it is made. `export-step` does the steps of exports, `export-sweep` takes up
- * what was left of them on schedules.
+ * what was left of them on schedules, `export-schedule` begins those the settings name.
  */
 export type Worker =
   | 'indexer'
@@ -84,6 +86,7 @@ export type Worker =
   | 'link-key'
   | 'export-step'
   | 'export-sweep'
+  | 'export-schedule'
 
 export type FunctionName = HttpFunction | Worker
 
@@ -121,12 +124,21 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'tend-keys': ['keys'],
   'link-key': ['link-key'],
   'export-step': ['resources', 'index', 'progress', 'job-rows', 'export-files'],
-  'export-sweep': ['job-rows', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
+  'export-sweep': ['job-rows', 'schedules', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
+  'export-schedule': ['clients', 'resources', 'progress', 'jobs', 'schedules', 'start-exports', 'audit'],
 }
 
-const OF_TOKENS: ReadonlySet<FunctionName> = new Set(['discovery', 'token', 'introspect', 'revoke', 'authorize', 'tend-keys'])
+const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
+  'discovery',
+  'token',
+  'introspect',
+  'revoke',
+  'authorize',
+  'tend-keys',
+  'export-schedule',
+])
 
-const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions'])
+const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions', 'schedules'])
 
 /** The functions of a stage, and their ports, by whether it asks for tokens. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>

@@ -12,7 +12,10 @@ import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 import { searcherOf } from './searcher.ts'
 
-type KickOffPorts = Pick<Ports, 'resources' | 'clock' | 'choices'> & { readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report'> }
+export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
+  readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'maxRunningExports'>
+  readonly exports: Pick<ExportPorts, 'rows' | 'workflow' | 'report'>
+}
 
 /** 202 with the link of the job. Whatever is wrong is said before there is one. */
 export const startExport =
@@ -70,9 +73,9 @@ function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Po
   return job
 }
 
-/** Once its row stands the job is not lost: one whose workflow could not be started is begun again. */
+/** Once its row stands the job is not lost: one whose workflow could not be started is begun again. A schedule may begin one twice. */
 async function begin({ rows, workflow, report }: KickOffPorts['exports'], job: Job, most: number): Promise<void> {
-  await rows.change<Job>(JOBS, job.id, () => job)
+  await rows.change<Job>(JOBS, job.id, (known) => known ?? job)
   if (!(await mayRun(rows, job, most))) {
     await rows.remove(JOBS, job.id)
     throw tooMany(most)

@@ -1,6 +1,7 @@
 /** The steps of exports on AWS, and what takes up what was left of them. */
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../export/additional-resources.ts'
 import { JOBS, type Job } from '../export/job.ts'
+import { type WatchedSchedule, watchSchedules } from '../export/schedules.ts'
 import { exportStep, type StepOutput } from '../export/step.ts'
 import type { ExportParts, StepInput } from '../export/steps.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
@@ -42,12 +43,18 @@ const parts = async (): Promise<ExportParts> => ({
 
 export const step = async (input: StepInput): Promise<StepOutput> => exportStep(await parts())(input)
 
-/** `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may have any more is removed. */
-export type ExportSweep = { readonly sweep: 'jobs' | 'expired' }
+/**
+ * `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may
+ * have any more is removed. `schedules`: every five minutes, it is told which of those on schedules failed, or are late.
+ */
+export type ExportSweep =
+  | { readonly sweep: 'jobs' | 'expired' }
+  | { readonly sweep: 'schedules'; readonly schedules: readonly WatchedSchedule[] }
 
-export async function sweepExports({ sweep }: ExportSweep): Promise<void> {
+export async function sweepExports(asked: ExportSweep): Promise<void> {
   const swept = { rows: jobRows(), blobs: exportFiles(), now }
-  if (sweep === 'expired') return removeExpired(swept, config().exportRetentionDays)
+  if (asked.sweep === 'schedules') return tellTroubles(asked.schedules)
+  if (asked.sweep === 'expired') return removeExpired(swept, config().exportRetentionDays)
   await resumeJobs(swept, exportWorkflow())
   await removeStopped(swept)
   await tellAge()
@@ -59,4 +66,11 @@ async function tellAge(): Promise<void> {
   const ages: number[] = []
   for await (const { value } of jobRows().list<Job>(JOBS)) if (value.state === 'in-progress') ages.push(at - value.transactionTime)
   metric('ExportAge', 'Milliseconds', ages, { stage: places().stage, at })
+}
+
+async function tellTroubles(schedules: readonly WatchedSchedule[]): Promise<void> {
+  const { failed, late } = await watchSchedules(jobRows(), schedules, now())
+  const told = { stage: places().stage, at: now() }
+  metric('ScheduledExportsFailed', 'Count', [failed.length], { ...told, names: failed })
+  metric('ScheduledExportsLate', 'Count', [late.length], { ...told, names: late })
 }

@@ -22,10 +22,13 @@ const MOST_VALUES = 100
 
 export type Unit = 'Milliseconds' | 'Count'
 
+/** `names`: of what they are about, beside them in the log. */
+type Told = { readonly stage: string; readonly at: number; readonly names?: readonly string[] }
+
 /** `at`: ms since 1970. https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
-export function metric(name: string, unit: Unit, values: readonly number[], { stage, at }: { stage: string; at: number }): void {
+export function metric(name: string, unit: Unit, values: readonly number[], { stage, at, names }: Told): void {
   if (values.length === 0) return
   const metrics = { Namespace: NAMESPACE, Dimensions: [['Stage']], Metrics: [{ Name: name, Unit: unit }] }
   const _aws = { Timestamp: at, CloudWatchMetrics: [metrics] }
-  console.log(JSON.stringify({ _aws, Stage: stage, [name]: values.slice(-MOST_VALUES) }))
+  console.log(JSON.stringify({ _aws, Stage: stage, [name]: values.slice(-MOST_VALUES), ...(names && { names }) }))
 }

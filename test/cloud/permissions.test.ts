@@ -67,7 +67,7 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
     const callers = Object.fromEntries([...used].map(([what, names]) => [what, [...names].sort()]))
     const verifying = functionsOfStage('token').filter((name) => FUNCTIONS[name].includes('verification'))
     expect(callers).toEqual({
-      'CLIENTS read': ['authorize', 'introspect', 'revoke', 'token'],
+      'CLIENTS read': ['authorize', 'export-schedule', 'introspect', 'revoke', 'token'],
       'USERS read': ['authorize', 'token'],
       'USERS written': ['authorize'],
       'GRANT read': ['authorize', 'introspect', 'revoke', 'token'],

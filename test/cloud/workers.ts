@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { StateMachine } from 'aws-local-stepfunctions'
+import { jobAt } from '../../lambdas/export/schedules.ts'
 import type { Answer, Client } from '../api/server.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
@@ -73,6 +74,11 @@ async function exportHere(
     await finished(client, job)
     await client.delete(job)
   }
+  const schedule = { name: 'nightly', client: 'tests', tenant: 'default', level: 'patient', sinceLast: true }
+  const time = new Date().toISOString()
+  resultOf(await host.invoke('export-schedule', { schedule, time }))
+  resultOf(await host.invoke('export-sweep', { sweep: 'schedules', schedules: [{ name: schedule.name, late: 3_600_000 }] }))
+  await client.delete(`/export/${jobAt(schedule.name, Date.parse(time))}`)
   // Nobody works on this one; after that it is ended with files that are not complete.
   const job = await kickOff(client, '/$export')
   resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))

@@ -18,9 +18,14 @@ const OTHERS = [
   },
 ]
 
+const SCHEDULED = [
+  { name: 'nightly', schedule: 'cron(0 3 * * ? *)', client: 'etl', tenant: 'north', sinceLast: true, late: 30 },
+  { name: 'ward', schedule: 'rate(7 days)', client: 'etl', tenant: 'north', level: 'group', group: 'g-1', types: ['Patient'] },
+] as const
+
 const { first, second, third, named, local } = synthesized({
   first: { access: 'token', account: '111111111111', service: { externalIssuers: JSON.stringify(OTHERS) } },
-  second: { access: 'token', account: '111111111111', exportLinkKey: 2 },
+  second: { access: 'token', account: '111111111111', exportLinkKey: 2, exports: SCHEDULED, service: { tenancy: 'on' } },
   third: { access: 'iam', exportLinkKey: 3, service: { exportRetentionDays: 30 }, concurrency: { 'export-step': 40 } },
   named: {
     baseUrl: 'https://proxy.example.org/fhir',
@@ -131,7 +136,7 @@ describe('of exports', () => {
     names.filter((name) => allowed(first.service, name, { action, resource, ...(context && { context }) })).sort()
   const rows = (action: string, key: string) => whoMay(`dynamodb:${action}`, ARNS.StateTable, { 'dynamodb:LeadingKeys': [key] })
   const WORKERS = ['export-step', 'export-sweep']
-  const ALL = ['export', 'export-cancel', 'export-status', ...WORKERS].sort()
+  const ALL = ['export', 'export-cancel', 'export-schedule', 'export-status', ...WORKERS].sort()
 
   it('the jobs are known to their functions, and what writers keep is written by writers alone', () => {
     for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports')]).toEqual([action, ALL])
@@ -152,7 +157,7 @@ describe('of exports', () => {
   })
 
   it('the work is begun by who kicks off, ended by who cancels, and both by who sweeps', () => {
-    expect(whoMay('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-sweep'])
+    expect(whoMay('states:StartExecution', ARNS.ExportingMachine)).toEqual(['export', 'export-schedule', 'export-sweep'])
     const executionOf = (machine: string) =>
       `${machine.replace(':stateMachine:', ':execution:').replace('000000000000', '111111111111')}:job-1`
     const execution = executionOf(ARNS.ExportingMachine)
@@ -178,6 +183,102 @@ describe('of exports', () => {
     const writer = functionsOf(first.service)['export-step']!
     expect([writer.Timeout, writer.MemorySize, writer.ReservedConcurrentExecutions]).toEqual([900, 1_769, undefined])
     expect(functionsOf(third.service)['export-step']!.ReservedConcurrentExecutions).toBe(40)
+  })
+})
+
+describe('scheduled exports', () => {
+  const rulesOf = ({ service }: { readonly service: Tree }): readonly Tree[] => Object.values(ofType(service, 'AWS::Events::Rule'))
+  const begun = rulesOf(second).filter(({ Description }) => Description.startsWith('Begins'))
+  const idOf = (name: string): string =>
+    Object.entries(ofType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
+
+  it('are begun by rules, which say what is asked for, as whom, and when it was due', () => {
+    expect(begun.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(7 days)'])
+    for (const { Targets, State } of begun) {
+      expect([State, Targets.length, Targets[0].Arn]).toEqual(['ENABLED', 1, { 'Fn::GetAtt': [idOf('export-schedule'), 'Arn'] }])
+      expect(Targets[0].InputTransformer.InputPathsMap).toEqual({ time: '$.time' })
+    }
+    const told = begun.map(({ Targets }) => JSON.parse(Targets[0].InputTransformer.InputTemplate.replace('<time>', '"<time>"')))
+    expect(told).toEqual([
+      { schedule: { name: 'nightly', client: 'etl', tenant: 'north', level: 'system', sinceLast: true }, time: '<time>' },
+      { schedule: { name: 'ward', client: 'etl', tenant: 'north', level: 'group', group: 'g-1', types: ['Patient'] }, time: '<time>' },
+    ])
+  })
+
+  it('are looked after: the sweep is told of each how late it may be, in milliseconds', () => {
+    const swept = rulesOf(second).flatMap(({ Targets }) => (Targets[0].Input?.includes('schedules') ? [Targets[0]] : []))
+    expect(swept.map(({ Arn, Input }) => [Arn, JSON.parse(Input)])).toEqual([
+      [
+        { 'Fn::GetAtt': [idOf('export-sweep'), 'Arn'] },
+        {
+          sweep: 'schedules',
+          schedules: [
+            { name: 'nightly', late: 30 * 3_600_000 },
+            { name: 'ward', late: 14 * 24 * 3_600_000 },
+          ],
+        },
+      ],
+    ])
+    expect(rulesOf(first).some(({ Targets }) => /schedules/.test(Targets[0].Input ?? ''))).toBe(false)
+  })
+
+  it('ring when one failed, could not be begun, or is late', () => {
+    const alarms = Object.values(ofType(second.service, 'AWS::CloudWatch::Alarm')).filter(({ AlarmDescription }) =>
+      AlarmDescription.startsWith('ScheduledExport'),
+    )
+    expect(alarms.map(({ Namespace, MetricName, Threshold }) => [Namespace, MetricName, Threshold])).toEqual([
+      ['FHIR', 'ScheduledExportsFailed', 0],
+      ['AWS/Lambda', 'Errors', 0],
+      ['FHIR', 'ScheduledExportsLate', 0],
+    ])
+    expect(alarms[1]!.Dimensions).toEqual([{ Name: 'FunctionName', Value: { Ref: idOf('export-schedule') } }])
+  })
+
+  it('are remembered by who begins them and who looks after them alone, where there are clients', () => {
+    const may = (stacks: typeof first, access: string, action: string) =>
+      functionsOfStage(access)
+        .filter((name) =>
+          allowed(stacks.service, name, {
+            action: `dynamodb:${action}`,
+            resource: ARNS.StateTable,
+            context: { 'dynamodb:LeadingKeys': ['export-schedules'] },
+          }),
+        )
+        .sort()
+    for (const action of ['GetItem', 'PutItem'])
+      expect([action, may(second, 'token', action), may(third, 'iam', action)]).toEqual([action, ['export-schedule', 'export-sweep'], []])
+    for (const action of ['Query', 'DeleteItem', 'BatchWriteItem']) expect([action, may(second, 'token', action)]).toEqual([action, []])
+  })
+
+  it.each<[string, object, string]>([
+    ['exports[0].name', { name: 'a b' }, 'is 1 to 40 of'],
+    ['exports[0].schedule', { schedule: 'rate(1 days)' }, 'is as rate(1 day)'],
+    ['exports[0].schedule', { schedule: 'cron(0 3 * * ?)' }, 'is as rate(1 day)'],
+    ['exports[0].client', { client: undefined }, 'is the id of a registered client'],
+    ['exports[0].tenant', { tenant: undefined }, 'is missing'],
+    ['exports[0].tenant', { tenant: '*' }, 'is the name of one'],
+    ['exports[0].level', { level: 'ward' }, 'is system, patient or group'],
+    ['exports[0].group', { level: 'group' }, 'is the id of a Group'],
+    ['exports[0].group', { group: 'g-1' }, 'is for the level group'],
+    ['exports[0].types', { types: ['Patient', 'Nothing'] }, 'is a list of resource types'],
+    ['exports[0].types', { types: [] }, 'is a list of resource types'],
+    ['exports[0].sinceLast', { sinceLast: 'yes' }, 'is true or false'],
+    ['exports[0].late', { late: 0 }, 'is a number of hours'],
+    ['exports[0].late', { late: undefined }, 'is missing: cron'],
+    ['exports[0].bucket', { bucket: 'b' }, 'is nothing that can be said'],
+  ])('do not begin with a wrong %s: %j', (place, wrong, why) => {
+    const given = { access: 'token', service: { tenancy: 'on' }, exports: [{ ...SCHEDULED[0], ...wrong }] } as const
+    expect(() => settingsOf(given)).toThrow(place)
+    expect(() => settingsOf(given)).toThrow(why)
+  })
+
+  it('do not begin with names that are taken, tenants there are none of, or without clients', () => {
+    const settings = { access: 'token', service: { tenancy: 'on' }, exports: [SCHEDULED[0], SCHEDULED[0]] } as const
+    expect(() => settingsOf(settings)).toThrow('exports[1].name "nightly" is another\'s, too')
+    expect(() => settingsOf({ ...settings, exports: [null as never] })).toThrow('exports[0] is no object')
+    expect(() => settingsOf({ ...settings, exports: {} as never })).toThrow('exports is a list of at most 50')
+    expect(() => settingsOf({ access: 'token', exports: SCHEDULED })).toThrow('exports[0].tenant is "default" where tenancy is off')
+    expect(() => settingsOf({ exports: SCHEDULED })).toThrow('access "token", not "iam"')
   })
 })
 

@@ -10,7 +10,7 @@ const watches = watchesOf({
   followers: { indexer: 'fhir-indexer' },
   mappings: { indexer: '7d9f' },
   rebuild: 'arn:aws:states:rebuild',
-  exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep' },
+  exports: { machine: 'arn:aws:states:export', sweeper: 'fhir-export-sweep', starter: 'fhir-export-schedule' },
   domain: { name: 'fhir', account: '111111111111' },
   tokens: { tender: 'fhir-tend-keys' },
 })

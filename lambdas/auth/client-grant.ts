@@ -1,0 +1,26 @@
+/** What a client that asks for itself is granted. https://www.rfc-editor.org/rfc/rfc6749#section-4.4, specification 5.2 */
+import type { Client } from '../ports/clients.ts'
+import { keptTenants, NO_TENANTS, tenantsOfPerson } from './common-tenants.ts'
+import type { AuthPorts } from './endpoint.ts'
+import { checkConditions, scopesOfClient } from './granted-scopes.ts'
+import { OAuthError } from './oauth-error.ts'
+
+/** `tenants`: `*` among them: any. `patient`: an id, in context. */
+export type ClientGrant = { readonly scopes: readonly string[]; readonly tenants: readonly string[]; readonly patient?: string }
+
+/** `asked`: scopes; undefined: all that is registered, but for the administrator's. OAuthError. */
+export async function grantedToClient(
+  ports: Pick<AuthPorts, 'choices' | 'isDecidable'>,
+  client: Client,
+  asked?: string,
+): Promise<ClientGrant> {
+  if (client.authentication.kind === 'public') throw new OAuthError('unauthorized_client', 'A public client cannot ask for itself')
+  const scopes = scopesOfClient(client, asked)
+  const tenants = keptTenants(ports.choices, client.tenants)
+  if (tenants.length === 0) throw new OAuthError('unauthorized_client', `The client is of other tenants: ${NO_TENANTS}`)
+  await checkConditions(ports, scopes, tenants)
+  if (tenantsOfPerson(tenants, client.patient).length === 0)
+    throw new OAuthError('unauthorized_client', 'The client has a patient, and several tenants: in each that is somebody else')
+  const patient = client.patient?.replace(/^Patient\//, '')
+  return { scopes, tenants, ...(patient === undefined ? {} : { patient }) }
+}

@@ -1,0 +1,107 @@
+/**
+ * Exports that are begun on schedules: what is remembered of each, in a row of the shelf `export-schedules` by its name. A run goes on from the
+ * last one that is complete, where that asked for the same, for a client that might see the same.
+ */
+import type { KeptRows } from '../ports/kept-rows.ts'
+import type { Level } from './asked.ts'
+import { readJob } from './jobs.ts'
+
+/** What a schedule asks for, and as whom. */
+export type ScheduledExport = {
+  /** `[A-Za-z0-9-]{1,40}`. */
+  readonly name: string
+  /** The id of one that is registered. */
+  readonly client: string
+  readonly tenant: string
+  readonly level: Level
+  /** The id of the Group. */
+  readonly group?: string
+  /** Absent: all of the level. */
+  readonly types?: readonly string[]
+  /** Whether only what was changed since the last one is asked for. */
+  readonly sinceLast?: boolean
+}
+
+/** `called`: its job was not begun yet. `refused`: nor could it be. `stopped`: its job is no more, and nobody saw it end. */
+export type RunState = 'called' | 'refused' | 'begun' | 'complete' | 'error' | 'stopped'
+
+/** `at`: when the schedule called, ms since 1970: for each instant there is one run. `of`: names what was asked for, and what might be seen. */
+export type Run = { readonly at: number; readonly job: string; readonly state: RunState; readonly of?: string }
+
+/** `known`: since when, ms since 1970. `runs`: the newest first. `last`: the latest that is complete. */
+export type KeptSchedule = {
+  readonly known: number
+  readonly runs: readonly Run[]
+  readonly last?: { readonly transactionTime: number; readonly of: string }
+}
+
+export const SCHEDULES = 'export-schedules'
+
+/** Runs that are remembered: more are not under way at once. */
+const MOST = 20
+
+/** A schedule's jobs have names that can be told before: `nightly-20310101T030000Z`. `at`: ms since 1970. */
+export const jobAt = (name: string, at: number): string =>
+  `${name}-${new Date(at).toISOString().replace(/\.\d+/, '').replaceAll(/[:-]/g, '')}`
+
+/** The run of a call, which may come more than once; undefined: a later one was begun already. */
+export async function runOf(rows: KeptRows, name: string, { at, now }: { at: number; now: number }): Promise<Run | undefined> {
+  const run: Run = { at, job: jobAt(name, at), state: 'called' }
+  const kept = await rows.change<KeptSchedule>(SCHEDULES, name, (kept = { known: now, runs: [] }) =>
+    kept.runs.some((each) => each.at >= at) ? kept : { ...kept, runs: [run, ...kept.runs].slice(0, MOST) },
+  )
+  return kept?.runs.find((each) => each.at === at)
+}
+
+export async function noteRun(rows: KeptRows, name: string, at: number, more: Partial<Run>): Promise<void> {
+  await rows.change<KeptSchedule>(
+    SCHEDULES,
+    name,
+    (kept) => kept && { ...kept, runs: kept.runs.map((run) => (run.at === at ? { ...run, ...more } : run)) },
+  )
+}
+
+/** Where the next run goes on, ms since 1970; undefined: it exports everything. */
+export async function goesOnFrom(rows: KeptRows, name: string, of: string): Promise<number | undefined> {
+  const last = (await settleRuns(rows, name))?.last
+  return last?.of === of ? last.transactionTime : undefined
+}
+
+/** Notes what became of the jobs that were begun, before they are forgotten. */
+async function settleRuns(rows: KeptRows, name: string): Promise<KeptSchedule | undefined> {
+  const known = await rows.read<KeptSchedule>(SCHEDULES, name)
+  let kept = known
+  for (const run of known?.runs ?? []) if (run.state === 'begun') kept = (await settleRun(rows, name, run)) ?? kept
+  return kept
+}
+
+async function settleRun(rows: KeptRows, name: string, { at, job: id, of = '' }: Run): Promise<KeptSchedule | undefined> {
+  const job = await readJob(rows, id)
+  if (job?.state === 'in-progress') return undefined
+  const state: RunState = job?.state ?? 'stopped'
+  return rows.change<KeptSchedule>(SCHEDULES, name, (kept) => {
+    if (kept === undefined) return undefined
+    const runs = kept.runs.map((run) => (run.at === at ? { ...run, state } : run))
+    const isLatest = job?.state === 'complete' && job.transactionTime > (kept.last?.transactionTime ?? 0)
+    return { ...kept, runs, ...(isLatest ? { last: { transactionTime: job.transactionTime, of } } : {}) }
+  })
+}
+
+/** `late`: ms within which one is complete that was begun. */
+export type WatchedSchedule = { readonly name: string; readonly late: number }
+
+export type Troubles = { readonly failed: readonly string[]; readonly late: readonly string[] }
+
+/** The names of those whose last run could not be begun or failed, and of those that have been without a complete one for too long. */
+export async function watchSchedules(rows: KeptRows, schedules: readonly WatchedSchedule[], now: number): Promise<Troubles> {
+  const failed: string[] = []
+  const tooLate: string[] = []
+  for (const { name, late } of schedules) {
+    await rows.change<KeptSchedule>(SCHEDULES, name, (kept) => kept ?? { known: now, runs: [] })
+    const { known, runs, last } = (await settleRuns(rows, name)) ?? { known: now, runs: [] }
+    const state = runs[0]?.state
+    if (state === 'refused' || state === 'error') failed.push(name)
+    if (now - Math.max(known, last?.transactionTime ?? 0) > late) tooLate.push(name)
+  }
+  return { failed, late: tooLate }
+}

@@ -1,0 +1,32 @@
+/** The cloud home's scheduled exports. */
+import { exportingSteps } from '../http/pipelines/exporting.ts'
+import { audit, clock, config, places, reading, resources } from './aws.ts'
+import { clients } from './aws-authorization.ts'
+import { exportWorkflow, jobRows } from './aws-exporting.ts'
+import { unaskedParts } from './aws-handler.ts'
+import { report } from './aws-log.ts'
+import { decidable } from './decidable.ts'
+import { once } from './once.ts'
+import { type ScheduleEvent, scheduledExport } from './scheduled-export.ts'
+
+const begin = /* @__PURE__ */ once(() =>
+  scheduledExport({
+    clients: clients(),
+    isDecidable: decidable((tenant) => reading().now(tenant)),
+    resources: resources(),
+    clock: clock(),
+    choices: config(),
+    exports: { rows: jobRows(), workflow: exportWorkflow(), report: (error) => report(error, 'export') },
+    steps: (authenticator) => exportingSteps({ ...unaskedParts(), authenticator, maxBody: config().maxBodyBytes }),
+    site: { baseUrl: places().baseUrl, reading: (tenant) => reading().now(tenant) },
+  }),
+)
+
+export async function beginExport(event: ScheduleEvent): Promise<void> {
+  await reading().refresh(clock().now())
+  try {
+    await begin()(event)
+  } finally {
+    await audit().flush()
+  }
+}

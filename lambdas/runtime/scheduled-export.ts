@@ -1,0 +1,107 @@
+/** Begins an export that a schedule asks for: the kick-off its client would send, with a token as client_credentials would give it. */
+import { createHash } from 'node:crypto'
+import { accessOfToken } from '../access/access-of-token.ts'
+import type { ClientAuth } from '../access/claims.ts'
+import type { VerifiedToken } from '../access/verification/verified-token.ts'
+import { grantedToClient } from '../auth/client-grant.ts'
+import type { AuthChoices, AuthPorts } from '../auth/endpoint.ts'
+import { readJob } from '../export/jobs.ts'
+import { goesOnFrom, noteRun, type Run, runOf, type ScheduledExport } from '../export/schedules.ts'
+import { instant } from '../fhir/version.ts'
+import type { Site } from '../http/exchange.ts'
+import type { Steps } from '../http/pipeline.ts'
+import { server } from '../http/server.ts'
+import type { Authenticator } from '../http/steps/authenticate.ts'
+import { type KickOffPorts, startExport } from '../interactions/export.ts'
+import type { Client } from '../ports/clients.ts'
+
+/** `time`: when the schedule called, as EventBridge writes it: 2031-01-01T03:00:00Z. */
+export type ScheduleEvent = { readonly schedule: ScheduledExport; readonly time: string }
+
+export type SchedulePorts = Pick<AuthPorts, 'clients' | 'isDecidable'> &
+  KickOffPorts & {
+    readonly choices: AuthChoices & Pick<Required<VerifiedToken>, 'patientScopesWithoutContext'>
+    /** Of kick-offs by who is let in. */
+    readonly steps: (authenticator: Authenticator) => Steps
+    readonly site: Site
+  }
+
+/** Begins one job, however often it is called for an instant. Error where it cannot be begun: then it may be called again. */
+export const scheduledExport =
+  (ports: SchedulePorts) =>
+  async ({ schedule, time }: ScheduleEvent): Promise<void> => {
+    const { clock, exports } = ports
+    const at = Date.parse(time)
+    const run = await runOf(exports.rows, schedule.name, { at, now: clock.now() })
+    if (run === undefined || (run.state !== 'called' && run.state !== 'refused')) return
+    try {
+      await begin(ports, schedule, run)
+    } catch (error) {
+      await noteRun(exports.rows, schedule.name, at, { state: 'refused' })
+      throw new Error(`The export ${schedule.name} cannot be begun: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job }: Run): Promise<void> {
+  const { rows } = ports.exports
+  // Who was called before may have died before it noted that.
+  if ((await readJob(rows, job)) === undefined) {
+    const client = await ports.clients.get(schedule.client)
+    if (client === undefined) throw new Error(`the client "${schedule.client}" is not registered`)
+    const token = await tokenOf(ports, schedule, client)
+    const of = whatIsAsked(schedule, client, token)
+    await noteRun(rows, schedule.name, at, { of })
+    const since = schedule.sinceLast === true ? await goesOnFrom(rows, schedule.name, of) : undefined
+    await kickOff(ports, { job, token, ...targetOf(schedule, since) })
+  }
+  await noteRun(rows, schedule.name, at, { state: 'begun' })
+}
+
+const PROVED: Readonly<Record<Client['authentication']['kind'], ClientAuth>> = {
+  secret: 'secret',
+  keys: 'assertion',
+  uri: 'assertion',
+  public: 'none',
+}
+
+/** As if the client had asked for all that is registered, and chosen the tenant. */
+async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client: Client): Promise<VerifiedToken> {
+  const { scopes, tenants, patient } = await grantedToClient(ports, client)
+  if (!tenants.includes('*') && !tenants.includes(tenant)) throw new Error(`the client "${client.id}" is not of the tenant "${tenant}"`)
+  return {
+    ...{ tenant, client: client.id, subject: client.id, scopes, issuer: ports.site.baseUrl, expires: Number.POSITIVE_INFINITY },
+    clientAuth: PROVED[client.authentication.kind],
+    patientScopesWithoutContext: ports.choices.patientScopesWithoutContext,
+    ...(patient === undefined ? {} : { patient }),
+  }
+}
+
+/** Who was removed and registered again is another. */
+function whatIsAsked({ level, group, types }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
+  const all = [id, registeredAt, token.tenant, level, group, types?.toSorted(), accessOfToken(token, token.issuer)]
+  return createHash('sha256').update(JSON.stringify(all)).digest('base64url')
+}
+
+const PATHS = { system: () => '/$export', patient: () => '/Patient/$export', group: (id: string) => `/Group/${id}/$export` }
+
+function targetOf({ level, group = '', types }: ScheduledExport, since: number | undefined): Pick<Asked, 'path' | 'query'> {
+  const query = new URLSearchParams({
+    ...(types === undefined ? {} : { _type: types.join() }),
+    ...(since === undefined ? {} : { _since: instant(since) }),
+  })
+  return { path: PATHS[level](group), query: String(query) }
+}
+
+type Asked = { readonly job: string; readonly token: VerifiedToken; readonly path: string; readonly query: string }
+
+/** All that stands before a kick-off stands before this one, and it is recorded like every other. */
+async function kickOff(ports: SchedulePorts, { job, token, path, query }: Asked): Promise<void> {
+  const { clock, steps, site } = ports
+  const start = startExport({ ...ports, clock: { now: () => clock.now(), newId: () => job } })
+  const serve = server({ interactions: { export: start }, steps: steps(() => token), site })
+  const request = { method: 'GET', path, query, headers: HEADERS, body: new Uint8Array() }
+  const { status, body = [] } = await serve(request, clock.newId())
+  if (status !== 202) throw new Error(`${status} ${Buffer.concat(body)}`)
+}
+
+const HEADERS = { accept: 'application/fhir+json', prefer: 'respond-async' }

@@ -1,0 +1,73 @@
+/** What can be set of exports that begin on schedules. */
+import type { ScheduledExport } from '../lambdas/export/schedules.ts'
+import { isResourceType } from '../lambdas/fhir/resource-types.ts'
+
+/** As of a schedule, and when. What is not said: everything (`system`) of the tenant `default`. */
+export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant'> & {
+  readonly level?: ScheduledExport['level']
+  readonly tenant?: string
+  /** `rate(1 day)` or `cron(0 3 * * ? *)`, in UTC. */
+  readonly schedule: string
+  /** Hours: for so long there may be none that is complete and was begun within them. Absent: two intervals of a rate. */
+  readonly late?: number
+}
+
+const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late']
+/** What the sweep is told of all stands in one event. */
+const MOST = 50
+const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+
+/** RangeError that names the place of what is wrong. `where`: settings that matter to them. */
+export function checkExports(exports: unknown, where: { readonly access: string; readonly hasTenants: boolean }): void {
+  if (!Array.isArray(exports) || exports.length > MOST) throw new RangeError(`exports is a list of at most ${MOST}`)
+  if (exports.length > 0 && where.access !== 'token')
+    throw new RangeError(`exports are begun as registered clients, which there are with access "token", not "${where.access}"`)
+  const names = new Set<unknown>()
+  for (const [i, each] of exports.entries()) {
+    const wrong = wrongIn(each, where.hasTenants)
+    if (wrong !== undefined) throw new RangeError(`exports[${i}]${wrong}`)
+    if (names.has(each.name)) throw new RangeError(`exports[${i}].name "${each.name}" is another's, too`)
+    names.add(each.name)
+  }
+}
+
+type Given = Readonly<Partial<Record<keyof ExportSetting, unknown>>>
+
+function wrongIn(given: unknown, hasTenants: boolean): string | undefined {
+  if (typeof given !== 'object' || given === null) return ' is no object'
+  const unknown = Object.keys(given).find((name) => !NAMES.includes(name))
+  if (unknown !== undefined) return `.${unknown} is nothing that can be said: there are ${NAMES.join(', ')}`
+  return [...wrongs(given, hasTenants)].find(([isWrong]) => isWrong)?.[1]
+}
+
+function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLast, late }: Given, hasTenants: boolean) {
+  const fits = (value: unknown, pattern: RegExp): boolean => typeof value === 'string' && pattern.test(value)
+  const optional = (value: unknown, fitting: boolean): boolean => value !== undefined && !fitting
+  yield [!fits(name, /^[A-Za-z0-9-]{1,40}$/), '.name is 1 to 40 of A to Z, a to z, 0 to 9 and -'] as const
+  yield [!fits(schedule, RATE) && !fits(schedule, CRON), '.schedule is as rate(1 day), or as cron(0 3 * * ? *)'] as const
+  yield [!fits(client, /^[A-Za-z0-9._-]{1,64}$/), '.client is the id of a registered client'] as const
+  yield [optional(tenant, fits(tenant, /^[A-Za-z0-9_-]{1,64}$/)), '.tenant is the name of one'] as const
+  yield [hasTenants && tenant === undefined, '.tenant is missing: with tenancy it says whose data are exported'] as const
+  yield [!hasTenants && optional(tenant, tenant === TENANT), `.tenant is "${TENANT}" where tenancy is off`] as const
+  yield [optional(level, fits(level, /^(?:system|patient|group)$/)), '.level is system, patient or group'] as const
+  yield [level === 'group' && !fits(group, /^[A-Za-z0-9.-]{1,64}$/), '.group is the id of a Group'] as const
+  yield [level !== 'group' && group !== undefined, '.group is for the level group'] as const
+  yield [optional(types, areTypes(types)), '.types is a list of resource types'] as const
+  yield [optional(sinceLast, typeof sinceLast === 'boolean'), '.sinceLast is true or false'] as const
+  yield [optional(late, typeof late === 'number' && late > 0), '.late is a number of hours'] as const
+  yield [late === undefined && fits(schedule, CRON), '.late is missing: cron does not say after how many hours one is late'] as const
+}
+
+/** Of everything, where nobody says of which. */
+export const TENANT = 'default'
+const RATE = /^rate\((?:1 (?:minute|hour|day)|(?!1 )[1-9]\d{0,4} (?:minutes|hours|days))\)$/
+const CRON = /^cron\([^\s()]+(?: [^\s()]+){5}\)$/
+
+const areTypes = (types: unknown): boolean =>
+  Array.isArray(types) && types.length > 0 && types.every((type) => typeof type === 'string' && isResourceType(type))
+
+/** ms. */
+export const lateOf = ({ schedule, late }: ExportSetting): number => {
+  const [, count, unit] = /^rate\((\d+) (\w+?)s?\)$/.exec(schedule) ?? []
+  return late === undefined ? 2 * Number(count) * UNITS[unit!]! : late * UNITS.hour!
+}

@@ -1,0 +1,28 @@
+/** The rules that begin exports on schedules. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html */
+import { Duration } from 'aws-cdk-lib'
+import { EventField, Rule, RuleTargetInput, Schedule } from 'aws-cdk-lib/aws-events'
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { Construct } from 'constructs'
+import type { ScheduledExport, WatchedSchedule } from '../lambdas/export/schedules.ts'
+import { type ExportSetting, lateOf, TENANT } from './export-settings.ts'
+
+/** `starter`: begins exports. `sweeper`: looks at what becomes of them. */
+export function scheduleExports(scope: Construct, exports: readonly ExportSetting[], starter: IFunction, sweeper: IFunction): void {
+  for (const { schedule: expression, late, tenant = TENANT, level = 'system', ...rest } of exports) {
+    const schedule: ScheduledExport = { tenant, level, ...rest }
+    new Rule(scope, `Export-${rest.name}`, {
+      description: `Begins the export ${rest.name}`,
+      schedule: Schedule.expression(expression),
+      // The same event may come twice: it says when it was due.
+      targets: [new LambdaFunction(starter, { event: RuleTargetInput.fromObject({ schedule, time: EventField.time }) })],
+    })
+  }
+  if (exports.length === 0) return
+  const schedules = exports.map((each): WatchedSchedule => ({ name: each.name, late: lateOf(each) }))
+  new Rule(scope, 'Sweep-schedules', {
+    description: 'Looks at what became of scheduled exports',
+    schedule: Schedule.rate(Duration.minutes(5)),
+    targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep: 'schedules', schedules }), retryAttempts: 0 })],
+  })
+}

@@ -1,0 +1,307 @@
+/** Exports that begin on schedules: as whom, once, from where they go on, and what is said of those that do not. Specification 4.5, 5.2 */
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
+import { JOBS, type Job } from '../../lambdas/export/job.ts'
+import { type KeptSchedule, SCHEDULES, type ScheduledExport, watchSchedules } from '../../lambdas/export/schedules.ts'
+import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
+import { seenThrough } from '../../lambdas/interactions/seen.ts'
+import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
+import type { Client } from '../../lambdas/ports/clients.ts'
+import type { ResourceKey } from '../../lambdas/ports/resource-store.ts'
+import { readConfig } from '../../lambdas/runtime/config.ts'
+import { scheduledExport } from '../../lambdas/runtime/scheduled-export.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+
+const BASE = 'https://fhir.example.org/fhir'
+const NOW = Date.UTC(2031, 0, 1)
+const HOUR = 3_600_000
+const DAILY: ScheduledExport = { name: 'nightly', client: 'etl', tenant: 'north', level: 'system', sinceLast: true }
+
+const ETL: Client = {
+  ...{ id: 'etl', name: 'ETL', authentication: { kind: 'keys', keys: [] }, scopes: ['system/*.rs'], redirectUris: [], tenants: ['north'] },
+  ...{ mayIntrospect: false, registeredAt: 1, changedAt: 1 },
+}
+
+type Site = ReturnType<typeof site>
+
+function site(environment: Record<string, string> = {}) {
+  const rows = new MemoryKeptRows()
+  const it = {
+    rows,
+    now: NOW,
+    client: ETL as Client | undefined,
+    told: [] as string[],
+    audited: [] as AuditRecord[],
+    broken: undefined as Error | undefined,
+    /** As the schedule calls, so many hours later. */
+    call: (hours: number, schedule: ScheduledExport = DAILY) => {
+      it.now = Math.max(it.now, NOW + hours * HOUR + 5_000)
+      return begin({ schedule, time: new Date(NOW + hours * HOUR).toISOString().replace('.000', '') })
+    },
+    jobs: async () => {
+      const jobs: Job[] = []
+      for await (const { value } of rows.list<Job>(JOBS)) jobs.push(value)
+      return jobs
+    },
+    end: (id: string, state: Job['state']) => rows.change<Job>(JOBS, id, (job) => ({ ...job!, state, ended: it.now })),
+    watch: (late = 48 * HOUR) => watchSchedules(rows, [{ name: 'nightly', late }], it.now),
+  }
+  const clock = { now: () => it.now, newId: () => 'request-id' }
+  const choices = readConfig({ FHIR_TENANCY: 'on', ...environment })
+  const workflow = {
+    start: async (name: string, input: object) => {
+      if (it.broken !== undefined) throw it.broken
+      it.told.push(`${name} ${JSON.stringify(input)}`)
+    },
+    stop: async () => undefined,
+    isRunning: async () => false,
+  }
+  const nothing = async () => []
+  const current = async (keys: readonly ResourceKey[]) => keys.map(() => undefined)
+  const begin = scheduledExport({
+    clients: { get: async (id) => (id === it.client?.id ? it.client : undefined) },
+    isDecidable: async (_, __, query) => query !== 'subject.name=x',
+    resources: seenThrough({ current, versions: nothing, history: async () => ({ versions: [], more: false }) }, () => ({
+      evaluate: () => Promise.reject(new Error('not asked')),
+    })),
+    ...{ clock, choices },
+    exports: { rows, workflow, report: () => undefined },
+    steps: (authenticator) =>
+      exportingSteps({
+        ...{ clock, authenticator, origins: '*', maxBody: 1_000, loopbackOnly: false, report: () => undefined },
+        audit: { prepare: () => undefined, record: (entry) => void it.audited.push(entry), close: async () => undefined },
+      }),
+    site: { baseUrl: BASE, reading: () => ({ baseUrl: BASE }) },
+  })
+  return it
+}
+
+let here: Site
+beforeEach(() => {
+  here = site()
+})
+const FIRST = 'nightly-20310101T030000Z'
+
+describe('A schedule', () => {
+  it('begins the export its client would have asked for, under a name that can be told before', async () => {
+    await here.call(3)
+    const [job, ...others] = await here.jobs()
+    expect(others).toEqual([])
+    expect(job).toMatchObject({
+      ...{ id: FIRST, tenant: 'north', client: 'etl', request: `${BASE}/$export`, baseUrl: BASE, level: 'system', state: 'in-progress' },
+      ...{ transactionTime: here.now, asked: { elements: [], patients: [], filters: [] } },
+    })
+    expect(job!.access.clauses).toEqual([{ type: '*', letters: ['r', 's'], query: '' }])
+    expect(job!.access).not.toEqual(WHOLE_ACCESS)
+    expect(here.told).toEqual([`${FIRST}-1 {"job":"${FIRST}","attempt":1}`])
+  })
+
+  it('is recorded as a request of that client', async () => {
+    await here.call(3)
+    expect(here.audited).toMatchObject([
+      { tenant: 'north', client: 'etl', subject: 'etl', scopes: 'system/*.rs', interaction: 'export', job: FIRST, status: 202 },
+    ])
+  })
+
+  it('asks for types, for patients, for a group', async () => {
+    await here.call(3, { ...DAILY, level: 'patient', types: ['Patient', 'Observation'] })
+    expect((await here.jobs())[0]).toMatchObject({ level: 'patient', asked: { types: ['Patient', 'Observation'] } })
+    await expect(here.call(4, { ...DAILY, level: 'group', group: 'g-1' })).rejects.toThrow(
+      /^The export nightly cannot be begun: 404 .*Group/,
+    )
+  })
+
+  it('sees what scopes and the patient of its client open, and no administration', async () => {
+    here.client = { ...ETL, scopes: ['patient/Observation.rs', 'system/admin', 'user/*.cruds', 'openid'], patient: 'Patient/1' }
+    await here.call(3)
+    const { access } = (await here.jobs())[0]!
+    expect(access).toMatchObject({ isAdministrator: false, clauses: [{ type: 'Observation', within: ['Patient/1'] }] })
+    expect(access.clauses).toHaveLength(1)
+  })
+})
+
+describe('A call that comes twice', () => {
+  it('begins one job', async () => {
+    await here.call(3)
+    await here.end(FIRST, 'complete')
+    const before = await here.jobs()
+    await here.call(3)
+    expect(await here.jobs()).toEqual(before)
+    expect([here.told.length, here.audited.length]).toEqual([1, 1])
+  })
+
+  it('begins one job at the same time', async () => {
+    await Promise.all([here.call(3), here.call(3), here.call(3)])
+    expect((await here.jobs()).map(({ id }) => id)).toEqual([FIRST])
+    expect(new Set(here.told).size).toBe(1)
+  })
+
+  it('begins none after its job was removed, and none after a later one', async () => {
+    await here.call(3)
+    await here.rows.remove(JOBS, FIRST)
+    await here.call(3)
+    expect(await here.jobs()).toEqual([])
+    await here.call(27)
+    await here.call(26)
+    expect((await here.jobs()).map(({ id }) => id)).toEqual(['nightly-20310102T030000Z'])
+  })
+
+  it('goes on with what the first began, and what the first could not begin', async () => {
+    await here.call(3)
+    await here.rows.change<KeptSchedule>(SCHEDULES, 'nightly', (kept) => ({
+      ...kept!,
+      runs: kept!.runs.map((run) => ({ ...run, state: 'called' as const })),
+    }))
+    await here.call(3)
+    expect(here.told).toHaveLength(1)
+    expect((await here.rows.read<KeptSchedule>(SCHEDULES, 'nightly'))!.runs).toMatchObject([{ job: FIRST, state: 'begun' }])
+    here.client = undefined
+    await expect(here.call(27)).rejects.toThrow('the client "etl" is not registered')
+    here.client = ETL
+    await here.call(27)
+    expect(here.told).toHaveLength(2)
+  })
+
+  it('counts once among the exports of its client', async () => {
+    here = site({ FHIR_MAX_RUNNING_EXPORTS: '2' })
+    await Promise.all([here.call(3), here.call(3)])
+    await here.call(4)
+    await expect(here.call(5)).rejects.toThrow(/429 .*2 exports of this client are running/)
+    expect(await here.jobs()).toHaveLength(2)
+  })
+})
+
+describe('A schedule goes on from the last export that is complete', () => {
+  const sinceOf = async (id: string) => (await here.jobs()).find((job) => job.id === id)!.asked.since
+  const SECOND = 'nightly-20310102T030000Z'
+  const THIRD = 'nightly-20310103T030000Z'
+
+  it('and at its first run, or without being told to, exports everything', async () => {
+    await here.call(3)
+    expect(await sinceOf(FIRST)).toBeUndefined()
+    await here.end(FIRST, 'complete')
+    await here.call(27, { ...DAILY, sinceLast: false })
+    expect(await sinceOf(SECOND)).toBeUndefined()
+  })
+
+  it('by its transaction time', async () => {
+    await here.call(3)
+    const { transactionTime } = (await here.jobs())[0]!
+    await here.end(FIRST, 'complete')
+    await here.call(27)
+    expect(await sinceOf(SECOND)).toBe(transactionTime)
+  })
+
+  it.each<Job['state']>(['in-progress', 'error', 'stopped'])('not from one that is %s, but from the one before', async (state) => {
+    await here.call(3)
+    const { transactionTime } = (await here.jobs())[0]!
+    await here.end(FIRST, 'complete')
+    await here.call(27)
+    await here.end(SECOND, state)
+    await here.call(51)
+    expect(await sinceOf(THIRD)).toBe(transactionTime)
+  })
+
+  it('also when that one ended after the next was begun', async () => {
+    await here.call(3)
+    const { transactionTime } = (await here.jobs())[0]!
+    await here.call(27)
+    await here.end(FIRST, 'complete')
+    await here.call(51)
+    expect([await sinceOf(SECOND), await sinceOf(THIRD)]).toEqual([undefined, transactionTime])
+  })
+
+  it('also when its job was removed, once somebody looked', async () => {
+    await here.call(3)
+    const { transactionTime } = (await here.jobs())[0]!
+    await here.end(FIRST, 'complete')
+    await here.watch()
+    await here.rows.remove(JOBS, FIRST)
+    await here.call(27)
+    expect(await sinceOf(SECOND)).toBe(transactionTime)
+  })
+
+  it.each<[string, Partial<ScheduledExport>, Partial<Client>]>([
+    ['the client may see more', {}, { scopes: ['system/*.rs', 'patient/*.cruds'] }],
+    ['the client is another of that name', {}, { registeredAt: 2 }],
+    ['other types are asked for', { types: ['Patient'] }, {}],
+    ['another level is asked for', { level: 'patient' }, {}],
+    ['another tenant is asked for', { tenant: 'south' }, { tenants: ['north', 'south'] }],
+  ])('but with everything where %s', async (_, schedule, client) => {
+    await here.call(3)
+    await here.end(FIRST, 'complete')
+    here.client = { ...ETL, ...client }
+    await here.call(27, { ...DAILY, ...schedule })
+    expect(await sinceOf(SECOND)).toBeUndefined()
+  })
+})
+
+describe('A schedule is refused', () => {
+  it.each<[RegExp, Partial<Client>]>([
+    [/the client "etl" is not of the tenant "north"/, { tenants: ['south'] }],
+    [/A public client cannot ask for itself/, { authentication: { kind: 'public' } }],
+    [/403 .*signed assertion/, { authentication: { kind: 'secret', hashes: [] } }],
+    [/403 .*scope/, { scopes: ['system/Patient.c'] }],
+    [/None of these scopes/, { scopes: ['openid'] }],
+    [/condition/, { scopes: ['system/Observation.rs?subject.name=x'] }],
+    [/several tenants/, { tenants: ['north', 'south'], patient: 'Patient/1' }],
+  ])('with %s', async (why, client) => {
+    here.client = { ...ETL, ...client }
+    await expect(here.call(3)).rejects.toThrow(why)
+    expect([await here.jobs(), here.told]).toEqual([[], []])
+    expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
+  })
+
+  it('of a secret where tokens of one may begin exports not', async () => {
+    here = site({ FHIR_EXPORT_NEEDS_ASSERTION: 'off' })
+    here.client = { ...ETL, authentication: { kind: 'secret', hashes: [] } }
+    await here.call(3)
+    expect(await here.jobs()).toHaveLength(1)
+  })
+
+  it('of another tenant where there are none', async () => {
+    here = site({ FHIR_TENANCY: 'off' })
+    await expect(here.call(3)).rejects.toThrow('no tenants but "default"')
+  })
+
+  it('not where its workflow cannot be started: the sweep does', async () => {
+    here.broken = new Error('throttled')
+    await here.call(3)
+    expect(await here.jobs()).toMatchObject([{ id: FIRST, state: 'in-progress' }])
+  })
+})
+
+describe('What is said of a schedule', () => {
+  it('is nothing while it goes well', async () => {
+    expect(await here.watch()).toEqual({ failed: [], late: [] })
+    await here.call(3)
+    expect(await here.watch()).toEqual({ failed: [], late: [] })
+    await here.end(FIRST, 'complete')
+    here.now = NOW + 50 * HOUR
+    expect(await here.watch()).toEqual({ failed: [], late: [] })
+  })
+
+  it('is that it failed, until one is begun again', async () => {
+    await here.call(3)
+    await here.end(FIRST, 'error')
+    expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
+    await here.rows.remove(JOBS, FIRST)
+    expect(await here.watch()).toEqual({ failed: ['nightly'], late: [] })
+    await here.call(27)
+    expect(await here.watch()).toEqual({ failed: [], late: [] })
+  })
+
+  it.each<[string, (site: Site) => Promise<unknown>]>([
+    ['was never called', async () => undefined],
+    ['failed', (site) => site.call(3).then(() => site.end(FIRST, 'error'))],
+    ['was taken back', (site) => site.call(3).then(() => site.rows.remove(JOBS, FIRST))],
+    ['does not end', (site) => site.call(3)],
+  ])('is that it is late where it %s for longer than it may', async (_, happens) => {
+    await here.watch()
+    await happens(here)
+    here.now = NOW + 48 * HOUR
+    expect((await here.watch()).late).toEqual([])
+    here.now += 1
+    expect((await here.watch()).late).toEqual(['nightly'])
+  })
+})
