@@ -16,7 +16,8 @@ const stage: string = app.node.tryGetContext('stage') ?? DEFAULTS.stage
 const settings = settingsOf({ stage, ...fileOf(app.node.tryGetContext('settings'), `.fhir/${stage}.settings.json`) })
 
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
-new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, await bundle(join(app.outdir, 'bundles')))
+const bundles = await bundle(join(app.outdir, 'bundles'), settings.exportAdditionalResources)
+new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundles)
 app.synth()
 
 function fileOf(named: string | undefined, usual: string): Partial<Settings> {

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
+import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 
 export type Bundle = {
@@ -37,11 +38,11 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** `to`: gets the folders, and the source maps in `maps`. */
-export async function bundle(to: string): Promise<Bundles> {
+/** `to`: gets the folders, and the source maps in `maps`. `additional`: a setting. */
+export async function bundle(to: string, additional?: AdditionalResources): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
   const { outputFiles, metafile } = await build({
-    ...OPTIONS,
+    ...optionsWith(additional),
     entryPoints: [
       ...names.map((name) => ({ in: `./lambdas/functions/${name}.ts`, out: name })),
       ...Object.entries(LATER).map(([out, { entry }]) => ({ in: entry, out })),
@@ -72,6 +73,10 @@ export const OPTIONS = {
   logLevel: 'error' as const,
   plugins: [later(), programs(), credentialsOfTheEnvironment(), transportOnly()],
 } satisfies BuildOptions
+
+/** Rules of a stage in the place of the default. */
+export const optionsWith = (additional: AdditionalResources | undefined) =>
+  additional === undefined ? OPTIONS : { ...OPTIONS, plugins: [...OPTIONS.plugins, additionalResources(additional)] }
 
 function written(folder: string, handler: string, built: ReadonlyMap<string, Uint8Array>, { outputs }: Metafile): Bundle {
   const files = new Map<string, Uint8Array>()
@@ -133,6 +138,16 @@ function credentialsOfTheEnvironment(): Plugin {
 /** The adapter sends its own requests: OpenSearch's client without a method for each of its APIs, which are a third of a bundle. */
 function transportOnly(): Plugin {
   return replacing('transport', /^\.\.\/api\/OpenSearchApi$/, /opensearch\/lib\/Client\.js$/, ['module.exports = class {}'])
+}
+
+/** Bundled as the file that it replaces is. */
+function additionalResources(additional: AdditionalResources): Plugin {
+  return {
+    name: 'additional-resources',
+    setup({ onLoad }) {
+      onLoad({ filter: /export\/additional-resources\.json$/ }, () => ({ contents: JSON.stringify(additional), loader: 'json' }))
+    },
+  }
 }
 
 function replacing(name: string, what: RegExp, importer: RegExp, contents: readonly string[]): Plugin {

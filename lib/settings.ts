@@ -1,4 +1,5 @@
 /** Everything that can be chosen about a deployment, with its defaults. What the service itself can be told is in lambdas/runtime/config.ts. */
+import { type AdditionalResources, parseAdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
 import { readConfig, SETTINGS, variableOf } from '../lambdas/runtime/config.ts'
 import { checkExports, type ExportSetting } from './export-settings.ts'
@@ -34,6 +35,11 @@ export type Settings = {
   readonly logRetentionDays: number
   /** Settings of the service by their names in config.ts. */
   readonly service: Readonly<Partial<Record<ServiceSetting, string | number>>>
+  /**
+   * What comes along in exports because it is referred to, in place of lambdas/export/additional-resources.json: an object like that. It goes
+   * into the code, since the environment of a function has room for 4 kB.
+   */
+  readonly exportAdditionalResources?: AdditionalResources
   /** Gets the alarms; it has to confirm that once. */
   readonly alarmEmail?: string
   /** Reserved concurrency. A new account has 10 in all and can reserve nothing. That of `export-step` bounds the writers of all exports. */
@@ -132,7 +138,7 @@ export const DEFAULTS: Settings = {
   rebuildWait: 60,
 }
 
-const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail']
+const OPTIONAL = ['account', 'baseUrl', 'customDomain', 'vpc', 'alarmEmail', 'exportAdditionalResources']
 
 /** `given` over the defaults. RangeError that says what is wrong. */
 export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
@@ -144,7 +150,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     memory: { ...DEFAULTS.memory, ...given.memory },
     limits: { ...DEFAULTS.limits, ...given.limits },
   }
-  const { stage, access, account, baseUrl, originSecret, exportLinkKey, service, concurrency, vpc } = settings
+  const { stage, access, account, baseUrl, originSecret, exportLinkKey, exportAdditionalResources, service, concurrency, vpc } = settings
   refuse(
     Object.keys(given).find((name) => !known.includes(name)),
     (name) => `"${name}" is no setting: there are ${known.join(', ')}`,
@@ -167,6 +173,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     (url) => `baseUrl is "${url}", but must be an https URL without a user, a query, a fragment and a slash at the end`,
   )
   refuse(service.access, () => '"access" stands beside "service", not in it: the gateway has to know it too')
+  refuse(service.exportAdditionalResources, () => '"exportAdditionalResources" stands beside "service", not in it: as an object')
   refuse(
     service.tenancy === 'on' && access !== 'token' ? access : undefined,
     (name) => `tenancy "on" is not possible with access "${name}", which does not say whose data a request is about`,
@@ -186,6 +193,7 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   )
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
+  if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
   readConfig(serviceEnvironment(settings))
   return settings
 }

@@ -77,6 +77,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/interactions/routes.ts',
     'lambdas/functions/functions.ts',
     'lambdas/indexing/workflow.ts',
+    'lambdas/export/additional-resources.ts',
     'lambdas/export/lifetimes.ts',
     'lambdas/export/workflow.ts',
     'lambdas/export/schedules.ts',

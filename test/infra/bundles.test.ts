@@ -6,13 +6,15 @@ import { describe, expect, it } from '@jest/globals'
 import { build } from 'esbuild'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
-import { OPTIONS } from '../../lib/bundle.ts'
+import { OPTIONS, optionsWith } from '../../lib/bundle.ts'
 import { synthesize } from '../cloud/assembly.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { functionsOf, type Tree } from './assembly.ts'
 
 const folder = newFolder()
-const assembly = await synthesize({ folder, settings: { access: 'token' } })
+const RULE = { allowedForGroupExport: true, allowedForPatientExport: true, path: '$.subject.reference', resourceTypes: ['Location'] }
+const exportAdditionalResources = { Observation: [RULE] }
+const assembly = await synthesize({ folder, settings: { access: 'token', exportAdditionalResources } })
 const readJson = (...path: string[]): Tree => JSON.parse(readFileSync(join(assembly, ...path), 'utf8'))
 const functions = functionsOf(readJson('fhir-local-service.template.json'))
 const names = Object.keys(FUNCTIONS) as FunctionName[]
@@ -80,6 +82,17 @@ describe('the code of a function', () => {
     expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json'].sort())
   })
 
+  it('carries what the stage says comes along in exports, in the place of the default', async () => {
+    const carried = (text: string) =>
+      ['$.subject.reference', '$.generalPractitioner[*].reference'].map((path) => text.includes(`"${path}"`))
+    const textOf = (name: string) => readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')
+    expect(names.filter((name) => carried(textOf(name)).includes(true))).toEqual(['export-step'])
+    expect(carried(textOf('export-step'))).toEqual([true, false])
+    const entryPoints = [{ in: './lambdas/functions/export-step.ts', out: 'export-step' }]
+    const { outputFiles } = await build({ ...optionsWith(undefined), entryPoints, outdir: 'elsewhere' })
+    expect(carried(outputFiles.find(({ path }) => path.endsWith('/export-step.js'))!.text).at(-1)).toBe(true)
+  })
+
   it('is small: a read starts often, a search has more to do', () => {
     expect(sizeOf('read')).toBeLessThanOrEqual(450_000)
     expect(sizeOf('search')).toBeLessThanOrEqual(1_100_000)
@@ -97,7 +110,7 @@ describe('the code of a function', () => {
   it('is the same however often it is made', async () => {
     for (const name of isFull ? names : (['read', 'search'] as const)) {
       const entryPoints = [{ in: `./lambdas/functions/${name}.ts`, out: name }]
-      const { outputFiles } = await build({ ...OPTIONS, entryPoints, outdir: 'elsewhere' })
+      const { outputFiles } = await build({ ...optionsWith(exportAdditionalResources), entryPoints, outdir: 'elsewhere' })
       const again = outputFiles.find(({ path }) => path.endsWith(`/${name}.js`))!.text
       expect([name, again === readFileSync(join(assembly, 'bundles', name, `${name}.js`), 'utf8')]).toEqual([name, true])
     }

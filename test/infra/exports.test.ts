@@ -46,6 +46,19 @@ const only = (template: Tree, type: string): Tree => {
 const distributionOf = ({ service }: { readonly service: Tree }): Tree => only(service, 'AWS::CloudFront::Distribution').DistributionConfig
 const idsOf = (template: Tree, type: string): readonly string[] => Object.keys(ofType(template, type))
 
+describe('what comes along in exports', () => {
+  it('is a setting of the stage, and checked', () => {
+    const rule = { allowedForGroupExport: true, allowedForPatientExport: false, path: '$.subject.reference', resourceTypes: ['Location'] }
+    expect(settingsOf({ exportAdditionalResources: { Observation: [rule] } }).exportAdditionalResources).toEqual({ Observation: [rule] })
+    expect(() => settingsOf({ exportAdditionalResources: { Observation: [{ ...rule, path: 'subject' }] } })).toThrow(
+      'exportAdditionalResources.Observation[0].path is no JSONPath',
+    )
+    expect(() => settingsOf({ service: { exportAdditionalResources: 'rules.json' } })).toThrow(
+      '"exportAdditionalResources" stands beside "service"',
+    )
+  })
+})
+
 describe('the bucket of export files', () => {
   const bucket = only(first.service, 'AWS::S3::Bucket')
 
