@@ -30,7 +30,11 @@ function site(environment: Record<string, string> = {}) {
     rows,
     now: NOW,
     client: ETL as Client | undefined,
+    /** ms that go by whenever somebody looks at the clock. */
+    step: 0,
     told: [] as string[],
+    /** What those who look a client up wait for, one after the other. */
+    waits: [] as Promise<void>[],
     audited: [] as AuditRecord[],
     broken: undefined as Error | undefined,
     /** As the schedule calls, so many hours later. */
@@ -46,7 +50,7 @@ function site(environment: Record<string, string> = {}) {
     end: (id: string, state: Job['state']) => rows.change<Job>(JOBS, id, (job) => ({ ...job!, state, ended: it.now })),
     watch: (late = 48 * HOUR) => watchSchedules(rows, [{ name: 'nightly', late }], it.now),
   }
-  const clock = { now: () => it.now, newId: () => 'request-id' }
+  const clock = { now: () => (it.now += it.step), newId: () => 'request-id' }
   const choices = readConfig({ FHIR_TENANCY: 'on', ...environment })
   const workflow = {
     start: async (name: string, input: object) => {
@@ -59,7 +63,12 @@ function site(environment: Record<string, string> = {}) {
   const nothing = async () => []
   const current = async (keys: readonly ResourceKey[]) => keys.map(() => undefined)
   const begin = scheduledExport({
-    clients: { get: async (id) => (id === it.client?.id ? it.client : undefined) },
+    clients: {
+      async get(id) {
+        await it.waits.shift()
+        return id === it.client?.id ? it.client : undefined
+      },
+    },
     isDecidable: async (_, __, query) => query !== 'subject.name=x',
     resources: seenThrough({ current, versions: nothing, history: async () => ({ versions: [], more: false }) }, () => ({
       evaluate: () => Promise.reject(new Error('not asked')),
@@ -134,6 +143,18 @@ describe('A call that comes twice', () => {
     await Promise.all([here.call(3), here.call(3), here.call(3)])
     expect((await here.jobs()).map(({ id }) => id)).toEqual([FIRST])
     expect(new Set(here.told).size).toBe(1)
+  })
+
+  it('leaves a job as it is that another began meanwhile', async () => {
+    here.step = 1
+    const first = here.call(3)
+    here.waits.push(Promise.resolve(), first)
+    const second = here.call(3)
+    await first
+    const before = await here.jobs()
+    await second
+    expect(here.audited).toHaveLength(2)
+    expect(await here.jobs()).toEqual(before)
   })
 
   it('begins none after its job was removed, and none after a later one', async () => {
