@@ -29,8 +29,9 @@ const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
 
 export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
   jobs: (aws) => {
-    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:BatchWriteItem'], JOBS, CLIENTS)
-    return { environment, statements: [...statements, ...onState(aws, ['dynamodb:Query'], ROWS).statements] }
+    const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], JOBS, CLIENTS)
+    const others = [onState(aws, ['dynamodb:BatchWriteItem'], JOBS), onState(aws, ['dynamodb:Query'], ROWS)]
+    return { environment, statements: [...statements, ...others.flatMap((other) => other.statements)] }
   },
   'job-rows': (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
   schedules: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SCHEDULES),

@@ -24,6 +24,8 @@ const NOT_SEEN: readonly RegExp[] = [
   ...[/^logs:/, /\/stream\//, /\/aws\/lambda\/\*$/],
   // What encryption may need besides, by its documentation.
   /^kms:(?:DescribeKey|Encrypt|ReEncryptFrom|ReEncryptTo) \S+:key\/Key$/,
+  // A large transaction that loses to another while it is written is taken back.
+  /DeleteItem \S+:table\/ResourceTable$/,
   // What needs many at once, or a day: audit records, guards of large transactions, bodies nobody refers to any more.
   ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/overflow\/\*$/],
 ]
@@ -93,7 +95,8 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
       ['deleting every index', all, { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/_all` }],
       [
         'searching',
-        others('search', 'authorize', ...writers),
+        // A step of an export asks what filters with chains lead to.
+        others('search', 'authorize', 'export-step', ...writers),
         { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` },
       ],
       ['indexing', others('indexer', 'rebuild-step'), { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/_bulk` }],

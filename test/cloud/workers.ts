@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { StateMachine } from 'aws-local-stepfunctions'
 import { jobAt } from '../../lambdas/export/schedules.ts'
+import { SMALLEST_PART } from '../../lambdas/export/uploads.ts'
 import type { Answer, Client } from '../api/server.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
@@ -13,13 +14,18 @@ import type { Here } from './here.ts'
 import type { Hosted } from './hosted.ts'
 import { NICKNAME } from './nickname.ts'
 
+/** Bytes of a resource, and how many of them make a part of an export's file. */
+const LARGE = 900_000
+const PART_OF = Math.ceil(SMALLEST_PART / LARGE) + 1
+
 /** `token`: of an administrator. */
 export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: Here, baseUrl: string, token: string): Promise<void> {
   const send = (path: string, method: string, body?: object) => sent(baseUrl + path, method, token, body)
   const put = (resource: Tree) => send(`/${resource.resourceType}/${resource.id}`, 'PUT', resource)
   for (let i = 0; i < 5; i++) await put({ resourceType: 'Patient', id: `nick-${i}`, name: [{ use: 'nickname', given: [`N${i}`] }] })
   // More than an item of the table takes, however it is packed.
-  await put({ resourceType: 'Basic', id: 'large', code: { text: randomBytes(450_000).toString('hex') } })
+  for (let i = 0; i < PART_OF; i++)
+    await put({ resourceType: 'Basic', id: `large-${i}`, code: { text: randomBytes(LARGE / 2).toString('hex') } })
   await put(NICKNAME)
   await send('/$reindex?type=Patient', 'POST')
   // What is defined reaches the index by the stream.
@@ -83,7 +89,9 @@ async function exportHere(
   const job = await kickOff(client, '/$export')
   resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))
   const input = { job: jobIn(job), attempt: 2 }
-  const { segments } = resultOf(await host.invoke('export-step', { action: 'plan', ...input }))
+  const planned = async () => resultOf(await host.invoke('export-step', { action: 'plan', ...input }))
+  await until(async () => (await planned()).wait === 0)
+  const { segments } = await planned()
   for (const segment of segments) resultOf(await host.invoke('export-step', { action: 'write', segment, ...input }))
   resultOf(await host.invoke('export-step', { action: 'fail', ...input }))
   resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
