@@ -9,7 +9,7 @@ import { SMALLEST_PART } from '../../lambdas/export/uploads.ts'
 import type { Answer, Client } from '../api/server.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
-import { finished, jobIn, kickOff, workOn } from './exports.ts'
+import { finished, jobIn, kickOff, RESPOND_ASYNC, workOn } from './exports.ts'
 import type { Here } from './here.ts'
 import type { Hosted } from './hosted.ts'
 import { NICKNAME } from './nickname.ts'
@@ -85,6 +85,7 @@ async function exportHere(
   resultOf(await host.invoke('export-schedule', { schedule, time }))
   resultOf(await host.invoke('export-sweep', { sweep: 'schedules', schedules: [{ name: schedule.name, late: 3_600_000 }] }))
   await client.delete(`/export/${jobAt(schedule.name, Date.parse(time))}`)
+  await refusedOne(client)
   // Nobody works on this one; after that it is ended with files that are not complete.
   const job = await kickOff(client, '/$export')
   resultOf(await host.invoke('export-sweep', { sweep: 'jobs' }))
@@ -95,6 +96,18 @@ async function exportHere(
   for (const segment of segments) resultOf(await host.invoke('export-step', { action: 'write', segment, ...input }))
   resultOf(await host.invoke('export-step', { action: 'fail', ...input }))
   resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
+}
+
+/** Of one that is too many its row goes at once; the others are cancelled. */
+async function refusedOne(client: ReturnType<typeof asking>): Promise<void> {
+  const running: string[] = []
+  for (;;) {
+    const { status, headers, text } = await client.get('/$export', RESPOND_ASYNC)
+    if (status === 429) break
+    if (status !== 202 || running.length > 100) throw new Error(`${running.length} exports run, and then: ${status} ${text}`)
+    running.push(headers.get('content-location')!.slice(client.base().length))
+  }
+  for (const job of running) await client.delete(job)
 }
 
 async function sent(url: string, method: string, token: string, body?: object): Promise<Tree> {
