@@ -5,7 +5,7 @@ const STEPS = [64 * KiB, 1_024 * KiB, 10_240 * KiB] as const
 const NEWLINE = 10
 
 export class LineBuffer {
-  #bytes = Buffer.allocUnsafeSlow(STEPS[0])
+  #bytes = memoryOf(STEPS[0])
   size = 0
 
   add(line: Uint8Array): void {
@@ -27,13 +27,16 @@ export class LineBuffer {
 
   /** And gives back its memory. */
   release(): void {
-    this.#bytes = Buffer.allocUnsafeSlow(STEPS[0])
+    this.#bytes = memoryOf(STEPS[0])
     this.size = 0
   }
 
   #grow(atLeast: number): void {
-    const larger = Buffer.allocUnsafeSlow(STEPS.find((step) => step >= atLeast) ?? 2 * atLeast)
+    const larger = memoryOf(STEPS.find((step) => step >= atLeast) ?? 2 * atLeast)
     larger.set(this.bytes)
     this.#bytes = larger
   }
 }
+
+/** Not cleared: all that is read of it was written. No Buffer, whose slices are views. */
+const memoryOf = (size: number): Uint8Array => new Uint8Array(Buffer.allocUnsafeSlow(size).buffer)
