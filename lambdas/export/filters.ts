@@ -3,11 +3,11 @@
  * much it is: page by page, so that no look-up is long. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#_typefilter-query-parameter
  */
 import type { Access } from '../access/access.ts'
-import { isWholeTenant, ruleFor } from '../access/rules.ts'
+import { searcherUnder } from '../access/searcher.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import { allowed, type Condition, ID, ofTenant, type Searcher } from '../search/condition.ts'
-import { type AccessRules, all, type Matching, NEVER, type Position, type Predicate } from '../search/plan.ts'
+import { allowed, type Condition, ID, type Searcher } from '../search/condition.ts'
+import { all, type Matching, type Position, type Predicate } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import { parseFilter, type TypeFilter } from './asked.ts'
 import { ExportFault } from './fault.ts'
@@ -45,20 +45,10 @@ export async function resolveFilters(
 }
 
 /** What of other types an export may look at. */
-export function searcherOf(tenant: string, access: Access, reading: Reading): Searcher {
-  if (isWholeTenant(access, 's')) return ofTenant(tenant)
-  const rule = (type: string): Predicate | undefined => ruleFor(access, type, 's', reading)
-  return {
-    tenant,
-    within(types) {
-      const found = types.filter((type) => rule(type) !== undefined)
-      if (found.length === 0 && types.length > 0)
-        throw fhirError(403, 'forbidden', `_typeFilter looks at ${types[0]}: this needs a scope for ${types[0]}.s`)
-      return found
-    },
-    rules: (types): AccessRules => Object.fromEntries(types.map((type) => [type, rule(type) ?? NEVER])),
-  }
-}
+export const searcherOf = (tenant: string, access: Access, reading: Reading): Searcher =>
+  searcherUnder({ tenant, access, reading }, (type) =>
+    fhirError(403, 'forbidden', `_typeFilter looks at ${type}: this needs a scope for ${type}.s`),
+  )
 
 const conditionsOf = (filter: TypeFilter, searcher: Searcher, reading: Reading, now: number): readonly Condition[] =>
   parseFilter(filter, reading, now).map((condition) => allowed(condition, searcher))

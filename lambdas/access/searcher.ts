@@ -1,0 +1,23 @@
+/** Who searches, as searches ask: which types are in scope, and what of them may be found. */
+import { ofTenant, type Searcher } from '../search/condition.ts'
+import { type AccessRules, NEVER } from '../search/plan.ts'
+import type { Reading } from '../search/reading.ts'
+import type { Access } from './access.ts'
+import { isWholeTenant, ruleFor } from './rules.ts'
+
+export type Searching = { readonly tenant: string; readonly access: Access; readonly reading: Reading }
+
+/** `refused`: what is thrown where none of several types is in scope, by the first of them. */
+export function searcherUnder({ tenant, access, reading }: Searching, refused: (type: string) => Error): Searcher {
+  const ruleOf = (type: string) => ruleFor(access, type, 's', reading)
+  if (isWholeTenant(access, 's')) return ofTenant(tenant)
+  return {
+    tenant,
+    within(types) {
+      const allowed = types.filter((type) => ruleOf(type) !== undefined)
+      if (allowed.length === 0 && types.length > 0) throw refused(types[0]!)
+      return allowed
+    },
+    rules: (types): AccessRules => Object.fromEntries(types.map((type) => [type, ruleOf(type) ?? NEVER])),
+  }
+}
