@@ -2,6 +2,7 @@
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { versionsAsOf } from './as-of.ts'
 import { lookInHistory, lookInIndex } from './candidates.ts'
+import { CHECKPOINT } from './checkpoint.ts'
 import { FileWriter } from './file-writer.ts'
 import { sourceBlob } from './gather.ts'
 import { type Job, passingBlobOf, rangesOf } from './job.ts'
@@ -18,8 +19,6 @@ import { addLines } from './write.ts'
 /** Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer holds. */
 const PAGE = { first: 1, most: 200 }
 const MOST_HELD = 16 * 1024 * 1024
-/** ms: what is written is checkpointed at least so often. */
-const CHECKPOINT = 30_000
 
 /** Whether there is more to do. */
 export async function collectSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 /** What one slice of a range has at hand. */
+import { keepRow } from './checkpoint.ts'
 import { type Job, rangesOf } from './job.ts'
 import type { Range } from './range.ts'
 import type { Selection } from './selection.ts'
@@ -13,20 +14,12 @@ export type SliceOf = {
   readonly watch: Watch
   /** By then it leaves the rest to the next slice. */
   readonly until: number
-  /** A checkpoint: the range as it is then; undefined where another writer left one since, and what this one did is forgotten. */
+  /** See keepRow. */
   readonly keep: (before: Range, change: Partial<Range>) => Promise<Range | undefined>
 }
 
 export const sliceOf = async (parts: ExportParts, job: Job, name: string): Promise<SliceOf> => ({
   ...{ parts, job, watch: new Watch(parts, job), until: parts.now() + parts.budget },
   selection: await selectionOf(parts, job),
-  async keep(before, change) {
-    const next = { ...before, ...change, revision: before.revision + 1 }
-    let isKept = false
-    await parts.rows.change<Range>(rangesOf(job.id), name, (row) => {
-      isKept = row?.revision === before.revision
-      return isKept ? next : row
-    })
-    return isKept ? next : undefined
-  },
+  keep: (before, change) => keepRow(parts.rows, [rangesOf(job.id), name], before, change),
 })

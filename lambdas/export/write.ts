@@ -1,5 +1,6 @@
 /** Writes a segment of an export, slice by slice: pages of a scan, of them what is selected, into the files of the job. */
 import type { ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
+import { CHECKPOINT, keepRow } from './checkpoint.ts'
 import { FileWriter } from './file-writer.ts'
 import { type Job, segmentsOf } from './job.ts'
 import { deletionsLine, type Lines, lineOf, linesOf } from './lines.ts'
@@ -12,8 +13,6 @@ import { Watch } from './watch.ts'
 
 /** Versions of a page: a writer holds one. */
 const PAGE = 500
-/** ms: what is written is checkpointed at least so often. */
-const CHECKPOINT = 30_000
 
 /** Whether there is more to do. */
 export async function writeSlice(parts: ExportParts, job: Job, name: string): Promise<boolean> {
@@ -114,15 +113,9 @@ class Slice {
     this.#nextCheckpoint = parts.now() + CHECKPOINT
     const metBlobs = await met.checkpoint()
     return this.#writer.checkpoint(async (written) => {
-      const before = this.#segment
-      const next = { ...before, revision: before.revision + 1, isDone, written, met: metBlobs }
-      let isKept = false
-      await parts.rows.change<Segment>(segmentsOf(job.id), name, (row) => {
-        isKept = row?.revision === before.revision
-        return isKept ? next : row
-      })
-      this.#segment = next
-      return isKept
+      const kept = await keepRow(parts.rows, [segmentsOf(job.id), name], this.#segment, { isDone, written, met: metBlobs })
+      this.#segment = kept ?? this.#segment
+      return kept !== undefined
     })
   }
 }
