@@ -6,6 +6,7 @@
 import { DEVICE_PATIENT } from '../access/rules.ts'
 import type { HistoryPosition } from '../ports/resource-store.ts'
 import type { Plan, Position, Predicate } from '../search/plan.ts'
+import { foundIds } from './found-ids.ts'
 import { type Job, passingBlobOf } from './job.ts'
 import { putKeys } from './met-keys.ts'
 import type { Range } from './range.ts'
@@ -44,12 +45,7 @@ class Found {
   async #addProvenance(targets: readonly string[]): Promise<void> {
     const { parts, job } = this.#of
     const plan = planOf(job, ['Provenance'], { kind: 'key', field: 'target', oneOf: targets })
-    for (let after: Position | undefined, isMore = true; isMore; ) {
-      const { hits, more } = await parts.index.find({ ...plan, ...(after === undefined ? {} : { after }) })
-      for (const { id } of hits) this.#keys.add(`Provenance/${id}`)
-      after = hits.at(-1)?.position
-      isMore = more
-    }
+    for await (const ids of foundIds(parts.index, plan)) for (const id of ids) this.#keys.add(`Provenance/${id}`)
   }
 
   get isFull(): boolean {

@@ -7,10 +7,11 @@ import { searcherUnder } from '../access/searcher.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { allowed, type Condition, ID, type Searcher } from '../search/condition.ts'
-import { all, type Matching, type Position, type Predicate } from '../search/plan.ts'
+import { all, type Matching, type Predicate } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import { parseFilter, type TypeFilter } from './asked.ts'
 import { ExportFault } from './fault.ts'
+import { foundIds } from './found-ids.ts'
 import type { Job } from './job.ts'
 
 /** By type; one of these holds. */
@@ -104,19 +105,7 @@ async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
 /** By pages, some perhaps twice. */
 async function* idsOf(stages: Stages, type: string, where: Predicate): AsyncIterable<readonly string[]> {
   for (const part of partsOf(where))
-    for (let after: Position | undefined, more = true; more; ) {
-      const plan = {
-        ...matching(stages, type, part),
-        order: [],
-        limit: PAGE,
-        total: 'none',
-        ...(after === undefined ? {} : { after }),
-      } as const
-      const page = await stages.index.find(plan)
-      if (page.hits.length > 0) yield page.hits.map(({ id }) => id)
-      after = page.hits.at(-1)?.position
-      more = page.more
-    }
+    yield* foundIds(stages.index, { ...matching(stages, type, part), order: [], limit: PAGE, total: 'none' })
 }
 
 const matching = ({ searcher }: Stages, type: string, where: Predicate): Matching => ({
