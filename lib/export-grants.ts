@@ -1,21 +1,7 @@
 /** What the ports of exports stand on: as grants.ts, of which this is a part. */
 import { ArnFormat, Stack } from 'aws-cdk-lib'
-import type { PortName } from '../lambdas/functions/functions.ts'
+import type { ExportPort } from '../lambdas/functions/functions.ts'
 import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, type Links, onState } from './permissions.ts'
-
-type ExportPort = Extract<
-  PortName,
-  | 'jobs'
-  | 'job-rows'
-  | 'schedules'
-  | 'export-files'
-  | 'removed-files'
-  | 'start-exports'
-  | 'stop-exports'
-  | 'watch-exports'
-  | 'links'
-  | 'link-key'
->
 
 /** Partitions of the table of state: jobs, how many of a client run, and what writers keep of each job. */
 const JOBS = 'exports'

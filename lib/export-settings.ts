@@ -1,6 +1,7 @@
 /** What can be set of exports that begin on schedules. */
 import type { ScheduledExport } from '../lambdas/export/schedules.ts'
 import { isResourceType } from '../lambdas/fhir/resource-types.ts'
+import { TENANT } from '../lambdas/ports/known-tenants.ts'
 
 /** As of a schedule, and when. What is not said: everything (`system`) of the tenant `default`. */
 export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant'> & {
@@ -58,8 +59,6 @@ function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLas
   yield [late === undefined && fits(schedule, CRON), '.late is missing: cron does not say after how many hours one is late'] as const
 }
 
-/** Of everything, where nobody says of which. */
-export const TENANT = 'default'
 const RATE = /^rate\((?:1 (?:minute|hour|day)|(?!1 )[1-9]\d{0,4} (?:minutes|hours|days))\)$/
 const CRON = /^cron\([^\s()]+(?: [^\s()]+){5}\)$/
 

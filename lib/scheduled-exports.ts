@@ -5,7 +5,8 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct } from 'constructs'
 import type { ScheduledExport, WatchedSchedule } from '../lambdas/export/schedules.ts'
-import { type ExportSetting, lateOf, TENANT } from './export-settings.ts'
+import { TENANT } from '../lambdas/ports/known-tenants.ts'
+import { type ExportSetting, lateOf } from './export-settings.ts'
 
 /** `starter`: begins exports. `sweeper`: looks at what becomes of them. */
 export function scheduleExports(scope: Construct, exports: readonly ExportSetting[], starter: IFunction, sweeper: IFunction): void {

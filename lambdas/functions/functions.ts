@@ -39,6 +39,10 @@ export type PortName =
   | 'grants'
   | 'signing'
   | 'keys'
+  | ExportPort
+
+/** Of exports. */
+export type ExportPort =
   | 'jobs'
   | 'job-rows'
   | 'schedules'
