@@ -29,8 +29,9 @@ function prepared(expression: string, type: string): Evaluate {
   try {
     return interpreted(expression, type)
   } catch (error) {
+    const reason = error instanceof RangeError ? new Error('it is nested too deep') : error
     return () => {
-      throw error
+      throw reason
     }
   }
 }
@@ -45,7 +46,7 @@ function evaluatedOf({ evaluations, each }: Group): readonly Evaluated[] {
     { each, overruns: 1 },
     works.map(({ values }) => values),
   )
-  const stopped = outcomes.findIndex((outcome) => 'error' in outcome && outcome.error instanceof TooCostly)
+  const stopped = outcomes.findIndex((outcome) => 'error' in outcome && isTooCostly(outcome.error))
   return (stopped < 0 ? outcomes : outcomes.slice(0, stopped + 1)).map((outcome, i) => told(outcome, outcome.ms + works[i]!.ms))
 }
 
@@ -53,8 +54,11 @@ function told(outcome: Outcome<readonly FoundValue[]>, ms: number): Evaluated {
   if ('result' in outcome) return { ms, values: outcome.result }
   const { error } = outcome
   const name = error instanceof Error ? error.name : typeof error
-  return { ms, failure: error instanceof TooCostly ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
+  return { ms, failure: isTooCostly(error) ? 'too-costly' : 'failed', name, reason: reasonOf(error) }
 }
+
+/** RangeError: no stack is deep enough for it, nor for a list of so many items. */
+const isTooCostly = (error: unknown): boolean => error instanceof TooCostly || error instanceof RangeError
 
 function workOf(evaluation: Evaluation): Work {
   const resource = JSON.parse(evaluation.resource) as Resource

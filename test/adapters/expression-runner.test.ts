@@ -81,6 +81,12 @@ describe('an expression that costs too much', () => {
     },
   )
 
+  it('is so however long it may take: no list is that long', async () => {
+    const [, doubled] = POISONS[2]!
+    const [outcome] = await runner.evaluate([{ expression: doubled, type: 'Patient', resource }], { ...PLENTY, each: 20_000 })
+    expect(shown(outcome!)).toBe('too-costly')
+  })
+
   it('costs no more than its share however many there are', async () => {
     const pattern = "Patient.name.repeat(family).matches('^(a+)+$')"
     const evaluations = Array.from({ length: 50 }, (_, i) => ({ expression: `${pattern} or id = '${i}'`, type: 'Patient', resource }))

@@ -34,7 +34,6 @@ async function engineOf() {
 
 /** Why an expression cannot be used, for whoever wrote it. */
 export function reasonOf(error: unknown): string {
-  if (error instanceof RangeError) return 'it is nested too deep'
   if (!(error instanceof Error) || error instanceof TypeError) return 'it is no FHIRPath'
   // Without the list of everything that could have stood there.
   return error.message.replace(/ expecting \{[\s\S]*$/, '').slice(0, 200)
