@@ -1,6 +1,7 @@
 /** What is done about jobs from time to time: unfinished ones go on, and what nobody may have any more is removed. */
 import type { Workflow } from '../ports/workflow.ts'
 import { fail } from './fail.ts'
+import { goThrough } from './go-through.ts'
 import { executionOf, JOBS, type Job } from './job.ts'
 import { begunAgain, changeJob, isUnderWay, readJob } from './jobs.ts'
 import { filesEnd } from './lifetimes.ts'
@@ -16,13 +17,12 @@ const MOST_ATTEMPTS = 1_000
 const REMEMBERED = 60 * 60 * 1000
 
 /** Begins jobs again whose workflow is not running, or was never started. */
-export async function resumeJobs(parts: Parts, workflow: Workflow): Promise<void> {
-  for await (const { value: job } of parts.rows.list<Job>(JOBS)) {
-    if (job.state !== 'in-progress' || (await workflow.isRunning(executionOf(job)))) continue
+export const resumeJobs = (parts: Parts, workflow: Workflow): Promise<void> =>
+  goThrough(parts.rows.list<Job>(JOBS), async ({ value: job }) => {
+    if (job.state !== 'in-progress' || (await workflow.isRunning(executionOf(job)))) return
     if (job.attempt >= MOST_ATTEMPTS) await fail(parts, job, 'The export was begun too often, and never finished')
     else await resume(parts, workflow, job)
-  }
-}
+  })
 
 async function resume({ rows }: Rows, workflow: Workflow, { id, attempt }: Job): Promise<void> {
   const job = await changeJob(rows, id, begunAgain(attempt))
@@ -39,26 +39,30 @@ async function removeJob(parts: Parts, id: string): Promise<void> {
 }
 
 /** What is left of jobs that were cancelled: at once, and until no step is under way that may not have heard of it. Then the job. */
-export async function removeStopped(parts: Parts): Promise<void> {
-  for await (const { name, value: job } of parts.rows.list<Job>(JOBS))
+export const removeStopped = (parts: Parts): Promise<void> =>
+  goThrough(parts.rows.list<Job>(JOBS), async ({ name, value: job }) => {
     if (job.state === 'stopped') await (job.ended! + REMEMBERED <= parts.now() ? removeJob : removeFiles)(parts, name)
-}
+  })
 
 /** Removes jobs whose time is over, and what writers left of jobs that are no more. `retentionDays`: a setting. */
 export async function removeExpired(parts: Parts, retentionDays: number): Promise<void> {
   const kept = new Set<string>()
-  for await (const { name, value: job } of parts.rows.list<Job>(JOBS)) {
-    if ((filesEnd(job, retentionDays) ?? Number.POSITIVE_INFINITY) <= parts.now()) await removeJob(parts, name)
-    else {
-      kept.add(name)
-      if (job.state === 'complete') await removePassing(parts, name)
+  const ofJobs = async (): Promise<void> =>
+    goThrough(parts.rows.list<Job>(JOBS), async ({ name, value: job }) => {
+      const isOver = (filesEnd(job, retentionDays) ?? Number.POSITIVE_INFINITY) <= parts.now()
+      if (!isOver) kept.add(name)
+      if (isOver) await removeJob(parts, name)
+      else if (job.state === 'complete') await removePassing(parts, name)
       else if (job.state === 'error') await removeFiles(parts, name)
-    }
-  }
+    })
+  await goThrough([ofJobs, () => removeOfNobody(parts, kept)], (each) => each())
+}
+
+async function removeOfNobody(parts: Parts, kept: ReadonlySet<string>): Promise<void> {
   const left = new Set<string>()
   for await (const { key } of parts.blobs.list('exports/')) left.add(key.split('/')[1]!)
   for await (const key of parts.blobs.unfinished('exports/')) left.add(key.split('/')[1]!)
-  for (const job of left) if (!kept.has(job)) await removeLeft(parts, job)
+  await goThrough(left.difference(kept), (job) => removeLeft(parts, job))
 }
 
 /** A job may have begun meanwhile. */

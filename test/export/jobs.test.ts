@@ -1,6 +1,7 @@
 /** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
 import { describe, expect, it } from '@jest/globals'
 import { fail } from '../../lambdas/export/fail.ts'
+import { allOf } from '../../lambdas/export/go-through.ts'
 import type { Job } from '../../lambdas/export/job.ts'
 import { begunAgain, changeJob, completed, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
 import { filesEnd, manifestEnds } from '../../lambdas/export/lifetimes.ts'
@@ -118,6 +119,36 @@ describe('From time to time', () => {
     await resumeJobs(stores, workflow)
     expect(workflow.told).toEqual(['start died-4 {"job":"died","attempt":4}'])
     expect(await readJob(stores.rows, 'died')).toMatchObject({ attempt: 4, state: 'in-progress' })
+  })
+
+  it('a job that cannot be helped keeps no other waiting, and is told of when all were looked at', async () => {
+    const [stores, workflow] = [storesAt(at(5) + 40 * DAY), new Executions()]
+    for (const id of ['a', 'broken', 'c', 'worse']) await kickOff(stores, { ...job, id })
+    workflow.isRunning = async (name) => {
+      if (name.startsWith('broken') || name.startsWith('worse')) throw new RangeError(name)
+      return false
+    }
+    const thrown = await resumeJobs(stores, workflow).catch((error: unknown) => error)
+    expect(workflow.told.map((text) => text.split(' ')[1])).toEqual(['a-2', 'c-2'])
+    expect([(thrown as Error).message, allOf(thrown).map(String)]).toEqual([
+      '2 of these failed: RangeError, RangeError',
+      ['RangeError: broken-1', 'RangeError: worse-1'],
+    ])
+    for (const id of ['a', 'broken', 'c', 'worse']) {
+      await changeJob(stores.rows, id, completed(id === 'a' || id === 'c' ? 2 : 1, [], at(5)))
+      await put(stores.blobs, `exports/${id}/files/Patient.ndjson`)
+    }
+    await put(stores.blobs, 'exports/nobodys/files/Patient.ndjson')
+    const { abortParts } = stores.blobs
+    stores.blobs.abortParts = (prefix) =>
+      prefix === 'exports/broken/' ? Promise.reject(new Error('no')) : abortParts.call(stores.blobs, prefix)
+    await expect(removeExpired(stores, 10)).rejects.toThrow('no')
+    expect(await keysOf(stores.blobs)).toEqual(['exports/broken/files/Patient.ndjson'])
+    expect(await readJob(stores.rows, 'broken')).toBeDefined()
+    await changeJob(stores.rows, 'broken', stopped(at(5)))
+    await kickOff(stores, { ...stopped(at(5))(job), id: 'stopped' })
+    await expect(removeStopped(stores)).rejects.toThrow('no')
+    expect(await readJob(stores.rows, 'stopped')).toBeUndefined()
   })
 
   it('one that was begun too often is given up, with its files; not one that has come to its end meanwhile', async () => {
