@@ -1,30 +1,25 @@
 /** The steps of exports on AWS, and what takes up what was left of them. */
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../export/additional-resources.ts'
+import { allOf, goThrough } from '../export/go-through.ts'
 import { JOBS, type Job } from '../export/job.ts'
 import { type WatchedSchedule, watchSchedules } from '../export/schedules.ts'
 import { exportStep, type StepOutput } from '../export/step.ts'
 import type { ExportParts, StepInput } from '../export/steps.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
-import { additionalResourcesOf } from './additional-resources-of.ts'
 import { clock, config, expressions, places, reading, store } from './aws.ts'
 import { exportFiles, exportWorkflow, jobRows } from './aws-exporting.ts'
 import { latest } from './aws-index.ts'
 import { metric, report } from './aws-log.ts'
-import { once } from './once.ts'
 
 /** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
 const BUDGET = 10 * 60_000
 
 const now = (): number => clock().now()
 
-/** As the setting has it: the JSON itself, since a function has no file of an operator's. */
-const additionalResources = /* @__PURE__ */ once(
-  async () => (await additionalResourcesOf(config().exportAdditionalResources)) ?? DEFAULT_ADDITIONAL_RESOURCES,
-)
-
 /** What was written lately is read once for each step. */
-const parts = async (): Promise<ExportParts> => ({
-  additionalResources: await additionalResources(),
+const parts = (): ExportParts => ({
+  // Of the bundle: what a stage sets stands in its code (lib/bundle.ts).
+  additionalResources: DEFAULT_ADDITIONAL_RESOURCES,
   rows: jobRows(),
   resources: store(),
   index: latest(),
@@ -41,7 +36,7 @@ const parts = async (): Promise<ExportParts> => ({
   report: (error) => report(error, 'export'),
 })
 
-export const step = async (input: StepInput): Promise<StepOutput> => exportStep(await parts())(input)
+export const step = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
 
 /**
  * `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may
@@ -51,13 +46,26 @@ export type ExportSweep =
   | { readonly sweep: 'jobs' | 'expired' }
   | { readonly sweep: 'schedules'; readonly schedules: readonly WatchedSchedule[] }
 
+/** One of them that fails keeps no other from being done. */
 export async function sweepExports(asked: ExportSweep): Promise<void> {
+  try {
+    await goThrough(whatTo(asked), (each) => each())
+  } catch (error) {
+    for (const each of allOf(error)) report(each, 'export')
+    throw new Error(`The sweep ${asked.sweep} of exports failed`)
+  }
+}
+
+function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
   const swept = { rows: jobRows(), blobs: exportFiles(), now }
-  if (asked.sweep === 'schedules') return tellTroubles(asked.schedules)
-  if (asked.sweep === 'expired') return removeExpired(swept, config().exportRetentionDays)
-  await resumeJobs(swept, exportWorkflow())
-  await removeStopped(swept)
-  await tellAge()
+  switch (asked.sweep) {
+    case 'jobs':
+      return [() => resumeJobs(swept, exportWorkflow()), () => removeStopped(swept), tellAge]
+    case 'expired':
+      return [() => removeExpired(swept, config().exportRetentionDays)]
+    case 'schedules':
+      return [() => tellTroubles(asked.schedules)]
+  }
 }
 
 /** Of the jobs under way. */

@@ -62,7 +62,7 @@ export const SETTINGS = [
   setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
   setting('exportRetentionDays', 'count', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of exports of groups, separated by commas'),
-  setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself'),
+  setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
 ] as const satisfies readonly Setting[]
 

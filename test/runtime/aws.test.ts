@@ -98,13 +98,3 @@ it('what is defined is looked up again after a while, not for each request', asy
   expect([reads, known.now('a'), known.now('b')]).toEqual([2, { baseUrl: 'b', custom: [definition.mapping] }, { baseUrl: 'b' }])
   expect(known.now('a')).toBe(known.now('a'))
 })
-
-describe('a step of an export', () => {
-  afterEach(() => void delete process.env.FHIR_EXPORT_ADDITIONAL_RESOURCES)
-
-  it('takes along what the setting says', async () => {
-    process.env.FHIR_EXPORT_ADDITIONAL_RESOURCES = '{"Nobody": []}'
-    const { step } = await import('../../lambdas/runtime/aws-export-steps.ts')
-    await expect(step({ action: 'plan', job: 'j', attempt: 1 })).rejects.toThrow('ADDITIONAL_RESOURCES.Nobody is no resource type of R4')
-  })
-})
