@@ -76,7 +76,7 @@ export const exportCommand = withExamples(exporting, [
   'after',
   `
 Ends with 0: all is there; 1: something else, as a full disk or a file that is not what the server says; 2: an option is wrong;
-3: the server refuses the export, or could not finish it; 4: all files are there, but the server tells of errors;
+3: the server refuses the export, or could not finish it; 4: all files are there, but the server tells what it could not export, or left out;
 5: the server cannot be reached, or stays busy; 130: Ctrl-C`,
 )
 
@@ -112,7 +112,7 @@ async function run(options: Options): Promise<void> {
       ...shown,
     }).finally(shown.end)
     tell(exported)
-    if (exported.errors.length > 0) process.exitCode = CODES.errors
+    if (exported.errors.length + exported.warnings.length > 0) process.exitCode = CODES.errors
   } catch (error) {
     process.exitCode = ending.signal.aborted ? CODES.interrupted : codeOf(error)
     const left = options.keep ? 'the next run goes on' : 'nothing is left of it'
@@ -184,11 +184,19 @@ function progress() {
 }
 
 const SHOWN = 20
+/** Characters of what a server says. */
+const LONGEST_SHOWN = 500
 
-function tell({ folder, transactionTime, files, errors, warnings }: Exported): void {
-  for (const line of [...errors, ...warnings].slice(0, SHOWN)) complain(`${line}\n`)
-  const beyond = errors.length + warnings.length - SHOWN
-  if (beyond > 0) complain(`and ${beyond} more, in error.ndjson\n`)
-  const resources = files.filter(({ kind }) => kind === 'output').reduce((sum, { lines }) => sum + lines, 0)
-  say(`${resources} resources in ${files.length} files as of ${transactionTime} are in ${folder}\n`)
+function tell({ folder, transactionTime, files, errors, warnings, notes }: Exported): void {
+  const all = [...errors, ...warnings, ...notes]
+  for (const line of all.slice(0, SHOWN)) complain(`${line.replaceAll(/\p{Cc}+/gu, ' ').slice(0, LONGEST_SHOWN)}\n`)
+  if (all.length > SHOWN) complain('and more, in error.ndjson\n')
+  const of = (kind: Exported['files'][number]['kind']) => files.filter((file) => file.kind === kind)
+  const resources = of('output').reduce((sum, { lines }) => sum + lines, 0)
+  const deletions = of('deleted').length > 0 ? ', and deletions' : ''
+  if (resources === 0) return say(`No resources${deletions} as of ${transactionTime}: ${folder} has the manifest\n`)
+  const inFiles = `${counted(resources, 'resource')} in ${counted(of('output').length, 'file')}`
+  say(`${inFiles}${deletions} as of ${transactionTime}: in ${folder}\n`)
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { type Answered, bulkServer, rangedFile } from '../runtime/exporting/bulk-server.ts'
 import { fhir } from './process.ts'
@@ -24,18 +25,43 @@ const exportFrom = (base: string, ...more: readonly string[]) => {
   return fhir('export', '--to', folder, '--from', base, '--data', join(folder, 'none'), ...more).then((ended) => ({ ...ended, folder }))
 }
 
+/** `severity`: of what is in its file of errors, where it has one. */
+async function exportOf(answer: Answered, severity = 'error') {
+  const { base } = await bulkServer({
+    'GET /files/patients': rangedFile(PATIENT, '"a"'),
+    'GET /files/error': rangedFile(outcome(severity), '"e"'),
+    'GET /Patient/$export': [KICKED],
+    'GET /export/1': [answer],
+  })
+  return { base, ...(await exportFrom(base, '--patients')) }
+}
+
 describe('An export that', () => {
-  it('is all there ends with 0, one with errors with 4', async () => {
-    const files = { 'GET /files/patients': rangedFile(PATIENT, '"a"'), 'GET /files/error': rangedFile(outcome('error'), '"e"') }
-    const server = await bulkServer({
-      ...files,
-      'GET /Patient/$export': [KICKED],
-      'GET /export/1': [done([]), done([{ type: 'OperationOutcome', url: '{base}/files/error' }])],
-    })
-    const { code, out, err, folder } = await exportFrom(server.base, '--patients')
-    expect([code, out]).toEqual([0, `1 resources in 1 files as of 2026-11-22T10:00:00.000Z are in ${folder}\n`])
-    expect(err).toBe(`${server.base}/export/1\n0 MB\n`)
-    expect(await exportFrom(server.base, '--patients')).toMatchObject({ code: 4, err: expect.stringContaining('Patient/3 is damaged\n') })
+  it('is all there ends with 0', async () => {
+    const { code, out, err, folder, base } = await exportOf(done([]))
+    expect([code, out]).toEqual([0, `1 resource in 1 file as of 2026-11-22T10:00:00.000Z: in ${folder}\n`])
+    expect(err).toBe(`${base}/export/1\n0 MB\n`)
+  })
+
+  it.each([
+    ['error', 4],
+    ['warning', 4],
+    ['information', 0],
+  ])('is told of something ends with what that is worth: %s, %i', async (severity, code) => {
+    const ended = await exportOf(done([{ type: 'OperationOutcome', url: '{base}/files/error' }]), severity)
+    expect(ended).toMatchObject({ code, err: expect.stringContaining('Patient/3 is damaged\n') })
+  })
+
+  it('has nothing in it says so', async () => {
+    const nothing = JSON.stringify({ transactionTime: '2026-11-22T10:00:00.000Z', output: [] })
+    const { out, folder } = await exportOf({ status: 200, body: nothing })
+    expect(out).toBe(`No resources as of 2026-11-22T10:00:00.000Z: ${folder} has the manifest\n`)
+  })
+
+  it('finds nobody at the address ends with 5', async () => {
+    const nobody = `http://127.0.0.1:${await freePort()}/fhir`
+    const { code, err } = await exportFrom(nobody)
+    expect([code, err]).toEqual([5, `fhir: ${nobody}/$export cannot be reached (ECONNREFUSED)\n`])
   })
 
   it('is refused ends with 3, and says that no token was sent', async () => {

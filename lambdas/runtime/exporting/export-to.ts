@@ -36,9 +36,10 @@ export type Exported = {
   readonly folder: string
   readonly transactionTime: string
   readonly files: readonly (Downloaded & Pick<ExportedFile, 'name' | 'kind'>)[]
-  /** What the server says it could not export, and what else it tells. */
+  /** What the server says it could not export, what it left out, and what else it tells. */
   readonly errors: readonly string[]
   readonly warnings: readonly string[]
+  readonly notes: readonly string[]
 }
 
 const MANIFEST = 'manifest.json'
@@ -112,13 +113,13 @@ async function take({ options, before }: Run, manifest: Manifest): Promise<Expor
   const into = sinceLast ? join(folder, manifest.transactionTime.replaceAll(':', '')) : folder
   await makeFolder(into)
   const files = await downloadAll(manifest, into, options)
-  const { errors, warnings } = await toldIn(manifest.files, into)
+  const told = await toldIn(manifest.files, into)
   await takeTheirPlaces(manifest, into)
   // What could not be exported would be missed by those that go on from here.
   const { job: _, ...former } = before
-  const isReached = sinceLast && errors.length === 0
+  const isReached = sinceLast && told.errors.length === 0
   await keepState(folder, isReached ? { transactionTime: manifest.transactionTime, of: askedIn(options.wanted) } : former)
-  return { folder: into, transactionTime: manifest.transactionTime, files, errors, warnings }
+  return { folder: into, transactionTime: manifest.transactionTime, files, ...told }
 }
 
 /** As `Type.ndjson.part`, all that is told. The first that fails ends the others. */
@@ -150,13 +151,15 @@ async function downloadAll({ files, requiresAccessToken }: Manifest, into: strin
 
 const MOST_TOLD = 100
 
+type Told = Pick<Exported, 'errors' | 'warnings' | 'notes'>
+
 /** What the files of OperationOutcomes say, as far as somebody reads it. */
-async function toldIn(files: readonly ExportedFile[], into: string): Promise<Pick<Exported, 'errors' | 'warnings'>> {
-  const told = { errors: [] as string[], warnings: [] as string[] }
+async function toldIn(files: readonly ExportedFile[], into: string): Promise<Told> {
+  const told = { errors: [] as string[], warnings: [] as string[], notes: [] as string[] }
   for (const { name } of files.filter(({ kind }) => kind === 'error')) {
     for await (const line of createInterface({ input: createReadStream(partOf(join(into, name))) })) {
       for (const { severity, details, diagnostics, code } of outcomeIn(line) ?? []) {
-        const list = severity === 'error' || severity === 'fatal' ? told.errors : told.warnings
+        const list = severity === 'information' ? told.notes : severity === 'warning' ? told.warnings : told.errors
         if (list.length < MOST_TOLD) list.push(details?.text ?? diagnostics ?? code ?? 'without a reason')
       }
     }

@@ -19,6 +19,9 @@ export type Wanted = {
   readonly patients: readonly string[]
 }
 
+/** A job that runs is worth waiting for; an address where nobody has answered yet is more likely wrong. */
+const UNHEARD = 3
+
 /** The URL of a job. ExportFault where there is none. */
 export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
   const { url, body } = requestOf(wanted)
@@ -32,7 +35,7 @@ export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
       },
       ...(body === undefined ? {} : { method: 'POST', body }),
     },
-    asking,
+    { ...asking, patience: { ...asking.patience, unheard: UNHEARD } },
   )
   const link = answer.headers.get('content-location')
   if (answer.status === 202 && link !== null && URL.canParse(link, url)) return new URL(link, url).href

@@ -4,8 +4,12 @@ import type { Authorize } from '../load/post.ts'
 import { TokenRefused } from '../load/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
 
-/** `attempts`: that fail in a row, until it is given up. `wait`: milliseconds. */
-export type Patience = { readonly attempts: number; readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<unknown> }
+/** `attempts`: that fail in a row, until it is given up; `unheard`: of those the ones that nobody answers. `wait`: milliseconds. */
+export type Patience = {
+  readonly attempts: number
+  readonly unheard?: number
+  readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<unknown>
+}
 
 /** Six minutes. */
 export const PATIENCE: Patience = { attempts: 14, wait: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }) }
@@ -54,16 +58,20 @@ export async function patiently<Result>(
   { patience, signal }: Asking,
   attempt: () => Promise<Result | Passing>,
 ): Promise<Result> {
+  let unheard = 0
   for (let failures = 1; ; failures++) {
     const result = await attempt().catch((error: unknown) => {
       signal.throwIfAborted()
       if (error instanceof ExportFault) throw error
       if (error instanceof TokenRefused) throw new ExportFault('refused', error.message)
+      // fetch throws a TypeError where nobody answers: https://fetch.spec.whatwg.org/#fetch-method
+      unheard = (error as Error).name === 'TypeError' ? unheard + 1 : 0
       return new Passing(`cannot be reached (${codeOf(error)})`)
     })
     if (!(result instanceof Passing)) return result
     if (result.progressed) failures = 1
-    if (failures >= patience.attempts) throw new ExportFault('unreachable', `${pathOf(url)} ${result.reason}`)
+    if (failures >= patience.attempts || unheard >= (patience.unheard ?? patience.attempts))
+      throw new ExportFault('unreachable', `${pathOf(url)} ${result.reason}`)
     await patience.wait(Math.max(result.wait, Math.min(FIRST * 2 ** (failures - 1), LONGEST.own)), signal)
   }
 }

@@ -257,7 +257,20 @@ describe('A job', () => {
   })
 })
 
-it('where nobody listens, that is told', async () => {
-  const server = { base: 'http://127.0.0.1:9/fhir', asked: [], times: () => 0 }
-  expect(await faultOf(exported(server, newFolder()))).toBe('unreachable')
+describe('Where nobody listens', () => {
+  it('at the beginning, that is told after a few attempts', async () => {
+    const waited: number[] = []
+    const nobody = { base: 'http://127.0.0.1:9/fhir', asked: [], times: () => 0 }
+    expect(await faultOf(exported(nobody, newFolder(), {}, waited))).toBe('unreachable')
+    expect(waited).toEqual([500, 1_000])
+  })
+
+  it('while a job runs, it is waited for', async () => {
+    const server = await bulkServer({
+      'GET /$export': [{ status: 202, headers: { 'content-location': 'http://127.0.0.1:9/export/1' } }],
+    })
+    const waited: number[] = []
+    expect(await faultOf(exported(server, newFolder(), {}, waited))).toBe('unreachable')
+    expect(waited).toEqual([500, 1_000, 2_000])
+  })
 })
