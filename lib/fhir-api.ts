@@ -18,7 +18,7 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { functionOf, type HttpFunction } from '../lambdas/functions/functions.ts'
-import { AUTH_ROUTES, ROUTES } from '../lambdas/interactions/routes.ts'
+import { AUTH_ROUTES, isHeadToo, ROUTES } from '../lambdas/interactions/routes.ts'
 import { gatewayErrors } from './gateway-errors.ts'
 import type { Settings } from './settings.ts'
 
@@ -100,18 +100,19 @@ const ACCESS = {
   functionMs: '$context.integrationLatency',
 }
 
-/** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD. */
+/** Path as API Gateway wants it → method → function. One name for a variable at its place, no name twice in a path; GET is also HEAD, unless it begins something. */
 export function gatewayRoutes({ access }: Pick<Settings, 'access'>): ReadonlyMap<string, ReadonlyMap<string, HttpFunction>> {
   const givesTokens = access === 'token'
   const routes = new Map<string, Map<string, HttpFunction>>(
     [...UNKNOWN_JOBS, ...(givesTokens ? UNKNOWN_ENDPOINTS : [])].map((path) => [path, new Map()]),
   )
-  for (const { method, path, interaction } of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
+  for (const route of [...ROUTES, ...(givesTokens ? AUTH_ROUTES : [])]) {
+    const { method, path, interaction } = route
     // CloudFront hands out files.
     if (interaction === 'export-file') continue
     const place = placeOf(path)
     const methods = routes.get(place) ?? new Map<string, HttpFunction>()
-    for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
+    for (const each of isHeadToo(route) ? [method, 'HEAD'] : [method]) methods.set(each, functionOf(interaction))
     routes.set(place, methods)
   }
   return routes

@@ -49,7 +49,7 @@ export function requestOf(event: GatewayEvent, isBehindFront = false): HttpReque
     values.map((value): [string, string] => [name, value]),
   )
   return {
-    method: httpMethod === 'HEAD' ? 'GET' : httpMethod,
+    ...(httpMethod === 'HEAD' ? { method: 'GET', isHead: true } : { method: httpMethod }),
     path: resource.replace(/\{(\w+)\+?\}/g, (_, name: string) => encodeURIComponent(pathParameters?.[name] ?? '')),
     query: new URLSearchParams(pairs).toString(),
     headers,

@@ -22,8 +22,10 @@ export const endpointPipeline = (code: AuthCode, steps: Steps, endpoint: Endpoin
   chain(stepsOf(code), steps, async (exchange) => authResponse(await endpoint(authRequestOf(exchange))))
 
 /** Answers what leads to no interaction. */
-export const fallbackPipeline = (steps: Steps, answer: () => Promise<FhirResponse>): ((exchange: Exchange) => Promise<HttpResponse>) =>
-  chain(stepsOf('fallback'), steps, answer)
+export const fallbackPipeline = (
+  steps: Steps,
+  answer: (exchange: Exchange) => Promise<FhirResponse>,
+): ((exchange: Exchange) => Promise<HttpResponse>) => chain(stepsOf('fallback'), steps, answer)
 
 /** Runs an entry of a Bundle through the steps meant for entries, up to `answer`. */
 export const entryPipeline = <T>(

@@ -8,6 +8,7 @@ import {
   type InteractionCode,
   isAuthCode,
   isAuthPath,
+  isHeadToo,
   ROUTES,
   type Route,
 } from '../interactions/routes.ts'
@@ -23,16 +24,27 @@ const MOST_PARTS = 100
 
 /** `path`: below the base, percent-encoded. FhirError 404 for an unknown path, 405 for a known one without the method, 400 for a malformed one. */
 export function matchRoute(method: string, path: string): Matched {
-  const parts = path.split('/', MOST_PARTS)
-  const segments = parts.filter((segment) => segment !== '').map(decode)
-  const row = TABLE[segments.length]?.find((row) => fits(row, segments))
-  if (row === undefined || parts.length === MOST_PARTS) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
+  const [row, segments] = rowOf(path)
+  if (row === undefined) throw fhirError(404, 'not-found', 'No interaction of this server has this path')
   const interaction = row.interactions.get(method)
-  if (interaction === undefined) throw notAllowed(method, [...row.interactions.keys()])
+  if (interaction === undefined) throw notAllowed(method, row)
   const variables = variablesOf(row, segments)
   if (variables.owner === undefined) return { interaction, named: variables }
   const { owner, ownerId, ...named } = variables
   return { interaction, named: { ...named, compartment: `${owner}/${ownerId}` } }
+}
+
+/** Its methods, as the header Allow names them; undefined where there is nothing. FhirError 400 for a malformed path. */
+export function allowedAt(path: string): string | undefined {
+  const [row] = rowOf(path)
+  return row && allowOf(row)
+}
+
+/** And the segments of the path. */
+function rowOf(path: string): readonly [row: Row | undefined, segments: readonly string[]] {
+  const parts = path.split('/', MOST_PARTS)
+  const segments = parts.filter((segment) => segment !== '').map(decode)
+  return [parts.length === MOST_PARTS ? undefined : TABLE[segments.length]?.find((row) => fits(row, segments)), segments]
 }
 
 export type MatchedEntry = Omit<Matched, 'interaction'> & {
@@ -46,7 +58,7 @@ export function matchEntry({ method, url }: { readonly method: string; readonly 
   const below = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url
   const at = below.indexOf('?')
   const [path, query] = at === -1 ? [below, ''] : [below.slice(0, at), below.slice(at + 1)]
-  const { interaction, named } = matchRoute(method === 'HEAD' ? 'GET' : method, path)
+  const { interaction, named } = matchRoute(method, path)
   if (isAuthCode(interaction)) throw fhirError(400, 'not-supported', `${method} of this url cannot be an entry of a Bundle`)
   return { interaction, named, path, query }
 }
@@ -67,7 +79,9 @@ function tableOf(routes: readonly (Route | AuthRoute)[]): readonly (readonly Row
       .filter((part) => part !== '')
       .map((part): Part => (part.startsWith('{') ? { text: part.slice(1, -1), isVariable: true } : { text: part, isVariable: false }))
     const statics = parts.filter(({ isVariable }) => !isVariable).length
-    const interactions = new Map(routes.filter((route) => route.path === path).map(({ method, interaction }) => [method, interaction]))
+    const here = routes.filter((route) => route.path === path)
+    const heads = here.filter(isHeadToo).map((route) => ({ ...route, method: 'HEAD' }))
+    const interactions = new Map([...here, ...heads].map(({ method, interaction }) => [method, interaction]))
     table[parts.length] = [...(table[parts.length] ?? []), { parts, statics, interactions }].sort((a, b) => b.statics - a.statics)
   }
   return table
@@ -96,8 +110,10 @@ function decode(segment: string): string {
   }
 }
 
-function notAllowed(method: string, methods: readonly string[]): FhirError {
-  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+const allowOf = ({ interactions }: Row): string => [...interactions.keys(), 'OPTIONS'].join(', ')
+
+function notAllowed(method: string, row: Row): FhirError {
+  const allow = allowOf(row)
   return new FhirError(
     405,
     [{ severity: 'error', code: 'not-supported', text: `${method.slice(0, 16)} is not possible here, only ${allow}` }],

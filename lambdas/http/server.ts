@@ -7,8 +7,8 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 import { pairsOf } from '../search/pairs.ts'
 import type { Code, Exchange, HttpRequest, HttpResponse, Site } from './exchange.ts'
 import { endpointPipeline, fallbackPipeline, pipeline, type Steps } from './pipeline.ts'
-import { matchRoute } from './route-table.ts'
-import { PREFLIGHT } from './steps/allow-origins.ts'
+import { allowedAt, matchRoute } from './route-table.ts'
+import { preflight } from './steps/allow-origins.ts'
 
 export type Serve = (http: HttpRequest, requestId: string) => Promise<HttpResponse>
 
@@ -27,13 +27,13 @@ export function server({ interactions, endpoints = {}, steps, site }: ServerPart
     pipelines.set(code, pipeline(code, steps, interaction))
   for (const [code, endpoint] of Object.entries(endpoints) as [AuthCode, Endpoint][])
     pipelines.set(code, endpointPipeline(code, steps, endpoint))
-  const fallback = fallbackPipeline(steps, async () => ({ status: 204, headers: PREFLIGHT }))
+  const fallback = fallbackPipeline(steps, async ({ http }) => ({ status: 204, headers: preflight(allowedAt(http.path)) }))
   return (http, requestId) => {
     const fallBack = (http: HttpRequest) => fallback(exchangeOf({ ...http, query: '' }, requestId, 'fallback', site, {}))
     if (http.method === 'OPTIONS' || http.refused !== undefined) return fallBack(http)
     let exchange: Exchange
     try {
-      const { interaction, named } = matchRoute(http.method, http.path)
+      const { interaction, named } = matchRoute(http.isHead === true ? 'HEAD' : http.method, http.path)
       exchange = exchangeOf(http, requestId, interaction, site, named)
     } catch (thrown) {
       return fallBack({ ...http, refused: thrown as Error })

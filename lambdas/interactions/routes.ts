@@ -107,6 +107,13 @@ export const AUTH_ROUTES: readonly AuthRoute[] = [
   authRoute('POST', '/auth/logout', 'logout'),
 ]
 
+/**
+ * Whether a route may be asked by HEAD too: its GET begins nothing. A kick-off makes a job, and who is logged in is given a code.
+ * https://www.rfc-editor.org/rfc/rfc9110#section-9.2.1
+ */
+export const isHeadToo = ({ method, interaction }: Route | AuthRoute): boolean =>
+  method === 'GET' && interaction !== 'export' && interaction !== 'authorize'
+
 /** Those a person looks at, in a browser. */
 export const isPage = (code: string): boolean => ['authorize', 'login', 'consent', 'account', 'logout'].includes(code)
 

@@ -16,6 +16,13 @@ describe('routes', () => {
     const answer = await send('DELETE', '/metadata')
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })
+  it('answers OPTIONS with the methods of the path', async () => {
+    const allowed = async (path: string) => (await send('OPTIONS', path)).headers.get('allow')
+    expect([await allowed('/metadata'), await allowed('/Patient/1')]).toEqual([
+      'GET, HEAD, OPTIONS',
+      'GET, PUT, PATCH, DELETE, HEAD, OPTIONS',
+    ])
+  })
   it('refuses paths that are not percent-encoded', async () => expect((await get('/Patient/%ff')).status).toBe(400))
 })
 

@@ -153,7 +153,14 @@ it('names the entry that is wrong', async () => {
 
 it('a method that is none of a kick-off says which are', async () => {
   const { status, headers } = await site.ask('DELETE', '/Patient/$export', { headers: KICK_OFF })
-  expect([status, headers.allow]).toEqual([405, 'GET, POST, HEAD, OPTIONS'])
+  expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
+})
+
+it.each(['/$export', '/Patient/$export', '/Group/g-1/$export'])('HEAD of %s begins nothing, and says what does', async (path) => {
+  const { status, headers } = await site.ask('HEAD', path, { headers: KICK_OFF })
+  expect([status, headers.allow]).toEqual([405, 'GET, POST, OPTIONS'])
+  expect([await site.jobs(), site.told]).toEqual([[], []])
+  expect((await site.ask('OPTIONS', path)).headers.allow).toBe('GET, POST, OPTIONS')
 })
 
 it.each(['*/*', 'application/*', 'application/json, application/fhir+json;q=0.5', 'application/fhir+json; charset=utf-8'])(

@@ -69,12 +69,14 @@ export function requests(settings: Partial<Choices> = {}, groups: readonly strin
     const [path = '', query = ''] = target.replace(BASE, '').split('?')
     const bytes = body === undefined ? new Uint8Array() : new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body))
     const sent = { ...headers, authorization: JSON.stringify(tokenOf(who)) }
-    const response = await serve({ method, path, query, headers: sent, body: bytes }, 'request-id')
+    const response = await serve({ ...asHomesSay(method), path, query, headers: sent, body: bytes }, 'request-id')
     const text = Buffer.concat(response.body ?? []).toString()
     return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
   }
   return it
 }
+
+const asHomesSay = (method: string) => (method === 'HEAD' ? { method: 'GET', isHead: true } : { method })
 
 type Seen = {
   now: number

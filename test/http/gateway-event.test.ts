@@ -41,7 +41,8 @@ describe('a request', () => {
     expect([requestOf(given).address, requestOf(given, true).address]).toEqual(['192.0.2.9', '192.0.2.1'])
   })
 
-  it('of HEAD is one of GET', () => expect(requestOf(event({ httpMethod: 'HEAD' })).method).toBe('GET'))
+  it('of HEAD is one of GET, and says so', () =>
+    expect(requestOf(event({ httpMethod: 'HEAD' }))).toMatchObject({ method: 'GET', isHead: true }))
 
   it("is named by the client's id where that can be one, else by the gateway's", () => {
     const of = (id: string) =>

@@ -123,6 +123,15 @@ it('every route leads to its interaction', () => {
   }
 })
 
+it('every GET is HEAD too, but for those that begin something', () => {
+  for (const { path } of [...ROUTES, ...AUTH_ROUTES].filter(({ method }) => method === 'GET')) {
+    const concrete = path.replace('{type}', 'Patient').replace('{id}', '1').replace('{versionId}', '2')
+    const head = () => matchRoute('HEAD', concrete).interaction
+    if (/\$export$|\/authorize$/.test(path)) expect(head).toThrow(expect.objectContaining({ status: 405 }))
+    else expect([path, head()]).toEqual([path, matchRoute('GET', concrete).interaction])
+  }
+})
+
 it('a path of very many parts leads nowhere, empty ones counted: what is cut off of it was meant', () => {
   expect(matchRoute('GET', `/Patient/1${'/'.repeat(96)}_history`).interaction).toBe('history-instance')
   expect(() => matchRoute('GET', `/Patient/1${'/'.repeat(98)}_history`)).toThrow(expect.objectContaining({ status: 404 }))

@@ -7,7 +7,7 @@ import { KEY_LIST } from '../../lambdas/adapters/kms/published-keys.ts'
 import { exportWorkflow } from '../../lambdas/export/workflow.ts'
 import { FUNCTIONS, type FunctionName, functionOf, functionsOfStage, portsOfStage } from '../../lambdas/functions/functions.ts'
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
-import { AUTH_ROUTES, type AuthRoute, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
+import { AUTH_ROUTES, type AuthRoute, isHeadToo, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
 import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
 import { settingsOf } from '../../lib/settings.ts'
 import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
@@ -488,12 +488,13 @@ describe('the API', () => {
     ['with tokens', routesOf(tokens.service), [...ROUTES, ...AUTH_ROUTES]],
   ]
 
-  it.each(served)('has the method of every route but that of files, and HEAD with every GET: %s', (_, api, routes) => {
+  it.each(served)('has the method of every route but that of files, and HEAD with every GET that begins nothing: %s', (_, api, routes) => {
     expect(api.filter(({ path }) => path.startsWith('/export-files'))).toEqual([])
-    for (const { method, path, interaction } of routes.filter(({ interaction }) => interaction !== 'export-file')) {
+    for (const route of routes.filter(({ interaction }) => interaction !== 'export-file')) {
+      const { method, path, interaction } = route
       const found = api.filter((each) => fitsRoute(each.path, path))
       expect([path, found.length]).toEqual([path, 1])
-      for (const wanted of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
+      for (const wanted of isHeadToo(route) ? [method, 'HEAD'] : [method]) {
         expect([path, wanted, found[0]!.methods.get(wanted)]).toEqual([path, wanted, functionOf(interaction)])
       }
     }
@@ -503,7 +504,7 @@ describe('the API', () => {
     for (const { path, methods } of api.filter(({ methods }) => methods.size > 0)) {
       const wanted = routes
         .filter((route) => fitsRoute(path, route.path))
-        .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+        .flatMap((route) => (isHeadToo(route) ? ['GET', 'HEAD'] : [route.method]))
       expect([path, [...methods.keys()].sort()]).toEqual([path, [...new Set([...wanted, 'ANY', 'OPTIONS'])].sort()])
       expect([methods.get('ANY'), methods.get('OPTIONS')]).toEqual(['fallback', 'fallback'])
     }

@@ -21,14 +21,14 @@ export const allowOrigins = (origins: Origins): Step => {
   return { after: decorate, onError: decorate }
 }
 
-/** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. */
-export const PREFLIGHT = {
+/** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. `allow`: the methods of the path, where it has any. */
+export const preflight = (allow = METHODS): Readonly<Record<string, string>> => ({
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers':
     'accept, authorization, content-type, if-match, if-modified-since, if-none-exist, if-none-match, if-range, prefer, range, x-consistency, x-index-token, x-request-id, x-security-context, x-tenant-id',
   'access-control-max-age': '600',
-  allow: METHODS,
-}
+  allow,
+})
 
 /** Of the authorization server, apps in browsers call what they must: pages, and what is told to servers, no site may read. */
 const isOwnPagesOnly = (path: string): boolean =>
