@@ -41,8 +41,14 @@ function linkOf({ id, file = '', parameters }: FhirRequest): Link | undefined {
   return { job: id, file: name, client, expires: Number(expires), signature }
 }
 
-const storedFile = (blobs: FilePorts['exports']['blobs'], key: string, { size }: JobFile, tag: string, written: number): StoredFile => ({
-  ...{ size, tag, written, contentType: 'application/fhir+ndjson' },
+const storedFile = (
+  blobs: FilePorts['exports']['blobs'],
+  key: string,
+  { name, size }: JobFile,
+  tag: string,
+  written: number,
+): StoredFile => ({
+  ...{ name: `${name}.ndjson`, size, tag, written, contentType: 'application/fhir+ndjson' },
   read: (from, to) => piecesOf(blobs, key, from, to),
 })
 

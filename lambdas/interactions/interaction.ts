@@ -94,8 +94,9 @@ export type FhirResponse = {
   readonly by?: Pick<Caller, 'tenant' | 'client'>
 }
 
-/** Bytes that are read as they are sent. `written`: when it was finished, ms since 1970; `tag`: names its content, within quotes a strong ETag. */
+/** Bytes that are read as they are sent. `name`: what a client may keep it as, without quotes; `written`: when it was finished, ms since 1970; `tag`: names its content, within quotes a strong ETag. */
 export type StoredFile = {
+  readonly name: string
   readonly size: number
   readonly written: number
   readonly tag: string

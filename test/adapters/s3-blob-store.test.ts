@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import {
   AbortMultipartUploadCommand,
   CreateBucketCommand,
+  CreateMultipartUploadCommand,
   DeleteBucketCommand,
   DeleteObjectsCommand,
   ListMultipartUploadsCommand,
@@ -48,6 +49,18 @@ async function bucketOn(endpoint: string) {
   // MinIO lists unfinished uploads of one key alone; by what keys begin with they are looked for below, page by page.
   return { store: new S3BlobStore(client, Bucket), close, listsUploads: false }
 }
+
+it('An object is kept by who downloads it as the last segment of its key', async () => {
+  const client = mockClient(new S3Client({ region: 'us-east-1' }))
+  client.on(CreateMultipartUploadCommand).resolves({ UploadId: 'u' })
+  const store = new S3BlobStore(client as unknown as S3Client, 'b')
+  await store.put('exports/1/files/deleted.ndjson', { bytes: new Uint8Array(), contentType: 'application/fhir+ndjson' })
+  await store.openParts('exports/1/files/Patient.ndjson', 'application/fhir+ndjson')
+  expect(client.calls().map(({ args: [{ input }] }) => (input as { readonly ContentDisposition?: string }).ContentDisposition)).toEqual([
+    'attachment; filename="deleted.ndjson"',
+    'attachment; filename="Patient.ndjson"',
+  ])
+})
 
 describe('Unfinished uploads', () => {
   it('are found and aborted page by page, also where somebody else was faster', async () => {

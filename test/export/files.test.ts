@@ -106,6 +106,7 @@ describe('A file', () => {
       ...{
         'content-type': 'application/fhir+ndjson',
         'content-length': String(SMALL.length),
+        'content-disposition': 'attachment; filename="Patient.ndjson"',
         'accept-ranges': 'bytes',
         'cache-control': 'no-store',
       },

@@ -32,7 +32,7 @@ export class S3BlobStore implements BlobStore {
 
   async put(key: string, { bytes, contentType }: Blob): Promise<void> {
     checkBlobKey(key)
-    await this.#client.send(new PutObjectCommand({ ...this.#place(key), Body: bytes, ContentType: contentType }))
+    await this.#client.send(new PutObjectCommand({ ...this.#place(key), Body: bytes, ...headersOf(key, contentType) }))
   }
 
   async get(key: string, range?: readonly [from: number, to: number]): Promise<Blob | undefined> {
@@ -67,7 +67,7 @@ export class S3BlobStore implements BlobStore {
     checkBlobKey(key)
     const place = this.#place(key)
     if (id !== undefined) return partsOf(this.#client, { ...place, UploadId: id })
-    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand({ ...place, ContentType: contentType }))
+    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand({ ...place, ...headersOf(key, contentType) }))
     return partsOf(this.#client, { ...place, UploadId: UploadId! })
   }
 
@@ -109,6 +109,12 @@ export class S3BlobStore implements BlobStore {
     return { Bucket: this.#bucket, Key: key }
   }
 }
+
+/** Of who downloads it by a link: it is kept as the last segment of its key. https://www.rfc-editor.org/rfc/rfc6266 */
+const headersOf = (key: string, contentType: string) => ({
+  ContentType: contentType,
+  ContentDisposition: `attachment; filename="${key.slice(key.lastIndexOf('/') + 1)}"`,
+})
 
 type Upload = { readonly Bucket: string; readonly Key: string; readonly UploadId: string }
 

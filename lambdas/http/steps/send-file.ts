@@ -23,7 +23,7 @@ function fileAnswer({ headers, isHead }: HttpRequest, file: StoredFile): Answer 
   const isGzip = takesGzip(headers['accept-encoding']) && file.size >= WORTH_COMPRESSING
   const validators = { etags: [etag, etagOfGzip], lastModified: common['last-modified'] }
   if (isKnown(headers, validators)) return { status: 304, headers: { ...common, etag: isGzip ? etagOfGzip : etag } }
-  const typed = { ...common, 'content-type': file.contentType }
+  const typed = { ...common, 'content-type': file.contentType, 'content-disposition': `attachment; filename="${file.name}"` }
   // A part of what was compressed is no part of this.
   const isPart = isHead !== true && isSame(headers['if-range'], { ...validators, etags: [etag] })
   const range = isPart ? byteRange(headers.range, file.size) : undefined
