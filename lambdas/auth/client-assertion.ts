@@ -6,6 +6,7 @@
 import { importJWK, type JWTPayload, jwtVerify } from 'jose'
 import { parseJsonBytes } from '../fhir/json.ts'
 import { type Element, isElement } from '../fhir/resource.ts'
+import { instant } from '../fhir/version.ts'
 import type { Client } from '../ports/clients.ts'
 import type { AuthPorts, AuthRequest } from './endpoint.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -38,8 +39,9 @@ export async function checkAssertion(ports: AssertionPorts, client: Client, asse
   const now = ports.clock.now()
   const claims = await verified(assertion, key, { client, now, audience: [`${baseUrl}/auth/token`, baseUrl] })
   const { exp = 0, jti } = claims
-  if (exp > now / 1000 + LONGEST_LIFE + TOLERANCE) throw wrong(`exp is at most ${LONGEST_LIFE} seconds ahead`)
-  if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI) throw wrong('jti is missing')
+  if (exp > now / 1000 + LONGEST_LIFE + TOLERANCE) throw wrong(aheadOf('exp', exp, now, `at most ${LONGEST_LIFE}`))
+  if (typeof jti !== 'string' || jti === '' || jti.length > LONGEST_JTI)
+    throw wrong(`jti has to be a text of 1 to ${LONGEST_JTI} characters, another one each time`)
   const used = { owner: client.id, value: {}, expires: (exp + 2 * TOLERANCE) * 1000 }
   if (!(await ports.grants.add('assertion', fingerprintOf(`${client.id} ${jti}`), used))) throw wrong('It was used before')
 }
@@ -78,17 +80,27 @@ async function verified(assertion: string, key: Element, { client, now, audience
     })
     return payload
   } catch (error) {
-    throw error instanceof OAuthError ? error : wrong(reasonOf(error))
+    throw error instanceof OAuthError ? error : wrong(reasonOf(error, now, audience[0]!))
   }
 }
 
-/** What is wrong with it, not what it says. */
-function reasonOf(error: unknown): string {
-  const { code, claim } = error as { readonly code?: string; readonly claim?: string }
-  if (claim !== undefined) return `${claim} is wrong`
-  if (code === 'ERR_JWT_EXPIRED') return 'It has expired'
+/** What is wrong with it, and what would be right: of what it says only times. */
+function reasonOf(error: unknown, now: number, endpoint: string): string {
+  const { code, claim, payload } = error as { readonly code?: string; readonly claim?: string; readonly payload?: JWTPayload }
+  const time = claim === 'exp' || claim === 'nbf' ? payload?.[claim] : undefined
+  if (code === 'ERR_JWT_EXPIRED' && time !== undefined)
+    return `It has expired: exp is ${Math.round(now / 1000 - time)} seconds behind ${theClock(now)}`
+  if (claim === 'nbf' && typeof time === 'number') return aheadOf(claim, time, now, 'none')
+  if (claim === 'aud') return `aud has to be the token endpoint, ${endpoint}`
+  if (claim !== undefined) return `${claim} is missing, or not what it has to be: exp, nbf and iat are seconds since 1970`
   return code === 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' ? 'The signature is wrong' : 'It is no JWT that this server takes'
 }
+
+/** Two clocks that differ show themselves. */
+const theClock = (now: number): string => `the clock of this server, ${instant(now)}`
+
+const aheadOf = (claim: string, time: number, now: number, allowed: string): string =>
+  `${claim} is ${Math.round(time - now / 1000)} seconds ahead of ${theClock(now)}, and ${allowed} may be: it counts seconds since 1970`
 
 /** The client's own key that the header names; none that the assertion brings along. With the algorithm it is for. */
 async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, { alg, kid }: Element): Promise<Element> {
@@ -100,7 +112,7 @@ async function keyOf({ keySource }: AssertionPorts, { authentication }: Client, 
     authentication.kind === 'keys'
       ? find(authentication.keys)
       : (find(await fetched(keySource, authentication.uri, false)) ?? find(await fetched(keySource, authentication.uri, true)))
-  if (kid === undefined || found === undefined) throw wrong('The client has no such key')
+  if (kid === undefined || found === undefined) throw wrong('The client has no key with this kid, for this alg')
   return { ...found, alg: String(alg) }
 }
 

@@ -175,6 +175,20 @@ describe('an assertion that is wrong', () => {
     expect(asked.every(([uri]) => uri === 'https://keys.example/jwks')).toBe(true)
   })
 
+  const clock = `the clock of this server, ${new Date(T0).toISOString()}`
+
+  it.each([
+    [{ exp: S - 6 }, `It has expired: exp is 6 seconds behind ${clock}`],
+    [{ exp: S + 306 }, `exp is 306 seconds ahead of ${clock}, and at most 300 may be: it counts seconds since 1970`],
+    [{ nbf: S + 30 }, `nbf is 30 seconds ahead of ${clock}, and none may be: it counts seconds since 1970`],
+    [{ aud: `${BASE}/fhir` }, `aud has to be the token endpoint, ${BASE}/auth/token`],
+    [{ exp: '2030' }, 'exp is missing, or not what it has to be: exp, nbf and iat are seconds since 1970'],
+    [{ jti: '' }, 'jti has to be a text of 1 to 256 characters, another one each time'],
+  ])('says what would be right: %j', async (claims, reason) => {
+    const { body } = await send(assertion(rsa, 'signer', T0, { claims: claims as Element }))
+    expect(body.error_description).toBe(`The assertion does not count: ${reason}`)
+  })
+
   it('an unknown client, another type of assertion, or none at all are bad requests', async () => {
     expect(await send(assertion(rsa, 'nobody', T0))).toMatchObject({ status: 400, body: { error: 'invalid_client' } })
     const form = assertionForm(assertion(rsa, 'signer', T0))
