@@ -42,7 +42,9 @@ const exporting = new Command('export')
   .description('export everything, all patients or a group into NDJSON files; run again, it goes on where it was cut off')
   .requiredOption('--to <folder>', 'folder for Type.ndjson and manifest.json')
   .option('--from <url>', 'base URL of the server', baseUrl, 'http://127.0.0.1:8080/fhir')
-  .addOption(new Option('--group <id>', 'the patients of a Group').conflicts('patients'))
+  .addOption(
+    new Option('--group <id>', 'the patients of a Group, which is read itself: of scopes it needs system/Group.r').conflicts('patients'),
+  )
   .option('--patients', 'all patients')
   .option('--type <types>', 'these types only, with commas', collected)
   .option('--since <instant>', 'only what was changed after it', instant)

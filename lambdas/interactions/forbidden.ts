@@ -16,6 +16,13 @@ export function outOfScope({ context }: Access, type: string, letters: string): 
   return outsideOf(scope, `This needs a scope for ${type}.${letters}, such as ${scope}`)
 }
 
+/** Clients ask for the types they export, and forget it. */
+export function groupOutOfScope({ context }: Access): FhirError {
+  const scope = `${context}/Group.r`
+  const text = `An export of a Group reads the Group itself: it needs a scope for Group.r, such as ${scope} or ${context}/Group.read`
+  return outsideOf(scope, text)
+}
+
 export const forAdministrators = (): FhirError =>
   outsideOf(
     'system/admin',

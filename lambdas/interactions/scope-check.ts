@@ -2,7 +2,7 @@
 import { ruleFor } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
-import { forAdministrators, outOfScope } from './forbidden.ts'
+import { forAdministrators, groupOutOfScope, outOfScope } from './forbidden.ts'
 import type { FhirRequest } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
 
@@ -50,7 +50,7 @@ export function checkScope(request: FhirRequest): void {
 function checkExport({ type, access, reading }: FhirRequest): void {
   const isInScope = (type: string, letter: Letter): boolean => ruleFor(access, type, letter, reading) !== undefined
   if (!resourceTypes.some((type) => isInScope(type, 'r') && isInScope(type, 's'))) throw outOfScope(access, '*', 'rs')
-  if (type === 'Group' && !isInScope(type, 'r')) throw outOfScope(access, type, 'r')
+  if (type === 'Group' && !isInScope(type, 'r')) throw groupOutOfScope(access)
 }
 
 /** It looks for the resource it means. */

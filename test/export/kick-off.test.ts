@@ -134,7 +134,13 @@ const WRONG: readonly (readonly [what: string, path: string, status: number, tex
     'This needs a scope for Patient.s',
     { who: { scopes: ['system/Observation.rs'] } },
   ],
-  ['a Group out of scope', '/Group/g-1/$export', 403, 'This needs a scope for Group.r', { who: { scopes: ['system/Patient.rs'] } }],
+  [
+    'a Group out of scope',
+    '/Group/g-1/$export',
+    403,
+    'such as system/Group.r or system/Group.read',
+    { who: { scopes: ['system/Patient.rs'] } },
+  ],
   ['a Group that is hidden', '/Group/g-1/$export', 404, 'no resource', { who: { scopes: ['patient/*.rs'], patient: 'p', subject: 'ann' } }],
 ]
 
