@@ -61,6 +61,8 @@ export type HistoryWindow = {
   readonly before?: number
   /** Leaves out versions that were superseded at or before this instant. */
   readonly currentAt?: number
+  /** What versions hold is not read: compartments and bodies come empty, and none is Damaged for what it holds. */
+  readonly placesOnly?: boolean
 }
 
 /** The place of a version in the order of a history: descending by lastUpdated, then ascending by type and id (code units), then descending by versionId. */
@@ -83,14 +85,20 @@ export type ScanRequest = {
   readonly until?: number
   /** Resources that were deleted then, as well: a version that is a deletion. */
   readonly deletions?: boolean
+  /** Versions that are damaged are told with their page; else it is Damaged. What hides which ones they are is Damaged all the same. */
+  readonly tellsDamaged?: boolean
   /** Of a page of the same scan: goes on after it. */
   readonly cursor?: string
   /** Versions of a page at the most. */
   readonly limit: number
 }
 
-/** Where deletions stand a page may be empty. `cursor`: what comes after this page; none: nothing does. */
-export type ScanPage = { readonly versions: readonly ResourceVersion[]; readonly cursor?: string }
+/** Where deletions stand a page may be empty. `damaged`: where they are told. `cursor`: what comes after this page; none: nothing does. */
+export type ScanPage = {
+  readonly versions: readonly ResourceVersion[]
+  readonly damaged?: readonly DamagedVersion[]
+  readonly cursor?: string
+}
 
 /** `entries`: about how many places a scan looks at. `cuts`: rising instants; between two, as `since` and `until`, are about as many places as asked for. */
 export type ScanExtent = { readonly entries: number; readonly cuts: readonly number[] }

@@ -95,6 +95,7 @@ describe('A version of which somebody else changed', () => {
     await expect(store.current([key])).rejects.toBeInstanceOf(Damaged)
     await expect(store.versions([{ ...key, versionId: 1 }])).rejects.toBeInstanceOf(Damaged)
     expect(told(await store.current([other]))).toBe(told([versionOf(other.id, 2)]))
+    if (!change.startsWith('DELETE')) expect(await damagedIn(store)).toEqual([key.id])
     expect(await store.heads([key])).toEqual([{ ...key, versionId: 2, deleted: false, damage: expect.any(Damaged) }])
     expect(await store.commit([writeOf(key.id, 2)], [])).toEqual({ kind: 'committed' })
     expect(told(await store.current([key]))).toBe(told([versionOf(key.id, 3)]))
@@ -198,6 +199,14 @@ const answerOf = async (isTrue: () => Promise<boolean>): Promise<string> => {
   } catch (error) {
     return error instanceof Damaged ? 'damaged' : `${error}: ${isTrue}`
   }
+}
+
+/** What a scan tells of what it cannot show. */
+async function damagedIn(store: SqliteResourceStore): Promise<readonly string[]> {
+  const ids: string[] = []
+  for await (const { damaged = [] } of store.scan({ ...type, asOf: 10, limit: 100, tellsDamaged: true }))
+    ids.push(...damaged.map(({ id }) => id))
+  return ids
 }
 
 const same = (found: readonly ResourceVersion[], wanted: readonly ResourceVersion[]): boolean => toldAll(found) === toldAll(wanted)

@@ -13,6 +13,7 @@ import type {
   ResourceReader,
   ResourceVersion,
   ResourceWriter,
+  ScanPage,
   ScanRequest,
   VersionKey,
   Write,
@@ -655,6 +656,49 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
       expect([await commit(deletion), await head(rotten!)]).toEqual([{ kind: 'committed' }, versionOf(deletion)])
       await expect(reader.versions([{ ...rotten!, versionId: 1 }])).rejects.toThrow(Damaged)
       await expect(reader.history(rotten!, {}, undefined, 10)).rejects.toThrow(Damaged)
+    })
+
+    it('that were changed are told by a scan that asks for them, each by itself, in pages of any size', async () => {
+      const tenant = newTenant()
+      const keys = numbers(9).map((n) => patientOf(`scanned${n}`, tenant))
+      const writes = keys.map((key, n) => writeOf(key, { lastUpdated: at(n + 1) }))
+      await commit(...writes)
+      for (const n of [0, 3, 4, 5, 8]) await damage({ ...keys[n]!, versionId: 1 })
+      const [deleted, superseded] = [
+        deletionOf(keys[4]!, { expected: 1, lastUpdated: at(20) }),
+        writeOf(keys[5]!, { expected: 1, lastUpdated: at(20) }),
+      ]
+      await commit(deleted, superseded)
+      const told = (n: number) => ({ ...keys[n], versionId: 1, deleted: false, damage: expect.any(Damaged) })
+      const byId = (a: ResourceKey, b: ResourceKey) => (a.id < b.id ? -1 : 1)
+      for (const limit of [1, 2, 100]) {
+        const pages: ScanPage[] = []
+        for await (const page of reader.scan({ tenant, type: 'Patient', asOf: at(30), limit, tellsDamaged: true })) pages.push(page)
+        expect(pages.every(({ versions, damaged = [] }) => versions.length + damaged.length <= limit)).toBe(true)
+        expect(pages.flatMap(({ damaged = [] }) => damaged).toSorted(byId)).toEqual([0, 3, 8].map(told))
+        expect(pages.flatMap(({ versions }) => versions).toSorted(byId)).toEqual(
+          [writes[1]!, writes[2]!, superseded, writes[6]!, writes[7]!].map(versionOf),
+        )
+      }
+      const before = { tenant, type: 'Patient', asOf: at(10), limit: 100 }
+      for await (const { damaged } of reader.scan({ ...before, since: at(4), until: at(6), tellsDamaged: true }))
+        expect(damaged?.toSorted(byId)).toEqual([4, 5].map(told))
+      await expect(scanAll(before)).rejects.toThrow(Damaged)
+    })
+
+    it('that were changed stand in a history of places all the same, which has nothing of what any holds', async () => {
+      const tenant = newTenant()
+      const key = patientOf('placesOnly', tenant)
+      const writes = [
+        writeOf(key, { lastUpdated: at(1), compartments: ['Patient/a'] }),
+        deletionOf(key, { expected: 1, lastUpdated: at(2) }),
+      ]
+      await commit(writes[0]!)
+      await damage({ ...key, versionId: 1 })
+      await commit(writes[1]!)
+      const places = writes.map((write) => ({ ...versionOf(write), compartments: [], body: new Uint8Array() })).toReversed()
+      for (const scope of [key, { tenant, type: 'Patient' }, { tenant }])
+        expect(await reader.history(scope, { placesOnly: true }, undefined, 10)).toEqual({ versions: places, more: false })
     })
 
     it('that are large go into one commit', async () => {

@@ -42,7 +42,8 @@ export async function unpack(packed: Packed, blobs: BlobStore): Promise<Unpacked
   const whole = await inflated(z.subarray(1))
   if ('z' in packed && packed.crc !== undefined && packed.crc !== crc32(whole))
     throw new Damaged('store', 'a body has another checksum than when it was written')
-  const end = 4 + whole.readUInt32BE(0)
+  const end = whole.length < 4 ? Number.POSITIVE_INFINITY : 4 + whole.readUInt32BE(0)
+  if (end > whole.length) throw new Damaged('store', 'a body is shorter than it was written')
   const compartments = whole.toString('utf8', 4, end)
   return { compartments: compartments === '' ? [] : compartments.split(' '), body: new Uint8Array(whole.subarray(end)) }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
 import { type FoundVersion, readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
-import type { Content } from './item.ts'
+import { type Content, placeOf } from './item.ts'
 import type { Reader } from './reader.ts'
 import { behind, instantPlace, place } from './table.ts'
 import { LAG } from './times.ts'
@@ -30,7 +30,7 @@ export class History {
 
   async ofResource(key: ResourceKey, window: HistoryWindow, after: HistoryPosition | undefined, limit: number): Promise<HistoryPage> {
     const past = this.#reader.past(key, window, after?.versionId)
-    return this.#pageOf(keyed(key, past), limit)
+    return this.#pageOf(keyed(key, past), window, limit)
   }
 
   /** Ends before the oldest transaction that is on its way in, so that no part of one is seen. */
@@ -38,7 +38,7 @@ export class History {
     const [sources, first] = await Promise.all([this.#types.sources(scope.tenant, scope.type), this.#limits(scope.tenant, window)])
     let limits = first
     for (;;) {
-      const page = await this.#pageOf(this.#found(sources, { ...window, before: limits.end }, after, limit + 1), limit)
+      const page = await this.#pageOf(this.#found(sources, { ...window, before: limits.end }, after, limit + 1), window, limit)
       const later = await this.#limits(scope.tenant, window)
       const isWhole = later.end >= limits.end && limits.pending.every((id) => later.pending.includes(id))
       if (isWhole) return isShort(window, limits.end) ? { ...page, until: limits.end } : page
@@ -103,12 +103,12 @@ export class History {
   }
 
   /** As many as are asked for and a page may weigh. */
-  async #pageOf(found: AsyncIterable<FoundVersion>, limit: number): Promise<HistoryPage> {
+  async #pageOf(found: AsyncIterable<FoundVersion>, { placesOnly = false }: HistoryWindow, limit: number): Promise<HistoryPage> {
     const versions: ResourceVersion[] = []
     let weight = 0
     for await (const { key, content } of found) {
       if (versions.length === limit || weight > PAGE_WEIGHT) return { versions, more: true }
-      const version = await this.#reader.version(key, content)
+      const version = placesOnly ? placeOf(key, content) : await this.#reader.version(key, content)
       versions.push(version)
       weight += version.body.length
     }

@@ -30,10 +30,13 @@ export async function contentOf(write: Write, op: string, blobs: BlobStore): Pro
   return { ...common, ...(await pack(write, op, blobs)) }
 }
 
+/** Without what it holds. */
+export const placeOf = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: Content): ResourceVersion => ({
+  ...{ tenant, type, id, versionId: vid, lastUpdated: lu, deleted: del === true, compartments: [], body: new Uint8Array() },
+})
+
 export async function versionOf({ tenant, type, id }: ResourceKey, content: Content, blobs: BlobStore): Promise<ResourceVersion> {
-  const { compartments, body } = await unpack(content, blobs)
-  const { vid, lu, del } = content
-  return { tenant, type, id, versionId: vid, lastUpdated: lu, deleted: del === true, compartments, body }
+  return { ...placeOf({ tenant, type, id }, content), ...(await unpack(content, blobs)) }
 }
 
 export const headItem = ({ write, content, shard }: Staged): HeadItem => ({

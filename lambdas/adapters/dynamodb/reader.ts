@@ -42,7 +42,7 @@ export class Reader {
   /** What is known of the heads, though some may be damaged. */
   async currentOrDamage(keys: readonly ResourceKey[]): Promise<readonly (ResourceVersion | DamagedVersion | undefined)[]> {
     const heads = await this.#headsOfOneMoment(keys)
-    return Promise.all(heads.map((head, i) => head && this.#versionOrDamage(keys[i]!, head.current)))
+    return Promise.all(heads.map((head, i) => head && this.versionOrDamage(keys[i]!, head.current)))
   }
 
   async versions(keys: readonly VersionKey[]): Promise<readonly (ResourceVersion | undefined)[]> {
@@ -99,6 +99,16 @@ export class Reader {
     return versionOf(key, content, this.#blobs)
   }
 
+  async versionOrDamage(key: ResourceKey, content: Content): Promise<ResourceVersion | DamagedVersion> {
+    try {
+      return await this.version(key, content)
+    } catch (damage) {
+      if (!(damage instanceof Damaged)) throw damage
+      const { tenant, type, id } = key
+      return { tenant, type, id, versionId: content.vid, deleted: content.del === true, damage }
+    }
+  }
+
   /** From the first that is asked for, or the one after it, whose instant says when the first was superseded. */
   async *#contentsOf(key: ResourceKey, head: Resolved | undefined, below = Number.POSITIVE_INFINITY): AsyncGenerator<Content> {
     if (head === undefined) return
@@ -113,16 +123,6 @@ export class Reader {
       Limit: PAGE,
     }))
       yield (item as CopyItem).v
-  }
-
-  async #versionOrDamage(key: ResourceKey, content: Content): Promise<ResourceVersion | DamagedVersion> {
-    try {
-      return await this.version(key, content)
-    } catch (damage) {
-      if (!(damage instanceof Damaged)) throw damage
-      const { tenant, type, id } = key
-      return { tenant, type, id, versionId: content.vid, deleted: content.del === true, damage }
-    }
   }
 
   /** Where one of several is so new that its commit may have fallen into the reading, they are read again until two readings agree. */

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
+import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../ports/resource-store.ts'
 import { readEntries } from './current-at.ts'
 import type { Dynamo } from './dynamo.ts'
 import { PAGE_WEIGHT } from './history.ts'
@@ -42,23 +42,23 @@ export async function* scanPages(options: ScanOptions, request: ScanRequest): As
   if (of === 0 || asOf < 0) return
   for (let shard = first; shard < of; shard++) {
     const start = shard === first ? from : range.from
-    for await (const { versions, after } of pagesOf(options, request, { tenant, type, shard }, { ...range, from: start })) {
+    for await (const { after, ...page } of pagesOf(options, request, { tenant, type, shard }, { ...range, from: start })) {
       const next: Cursor | undefined = after !== undefined ? [shard, of, after] : shard + 1 < of ? [shard + 1, of, range.from] : undefined
-      yield { versions, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
+      yield { ...page, ...(next === undefined ? {} : { cursor: JSON.stringify(next) }) }
     }
   }
 }
 
 /** `after`: the place it ends at; none: all of the source is read. */
-type SourcePage = { readonly versions: readonly ResourceVersion[]; readonly after?: string }
+type SourcePage = Omit<ScanPage, 'cursor'> & { readonly after?: string }
 
 async function* pagesOf(options: ScanOptions, request: ScanRequest, source: Source, range: Range): AsyncGenerator<SourcePage> {
   let from = range.from
   for (let size = Math.min(ENTRIES, 4 * request.limit); ; size = ENTRIES) {
     const { entries, end } = await window(options, source, { ...range, from }, size)
-    for await (const { versions, last } of read(options.reader, entries, request)) {
+    for await (const { last, ...page } of read(options.reader, entries, request)) {
       const after = last === undefined ? end : behind(last.gsk)
-      yield { versions, ...(after === undefined ? {} : { after }) }
+      yield { ...page, ...(after === undefined ? {} : { after }) }
     }
     if (end === undefined) return
     from = end
@@ -86,21 +86,23 @@ async function window(
 async function* read(
   reader: Reader,
   entries: readonly Entry[],
-  { asOf, deletions = false, limit }: ScanRequest,
-): AsyncGenerator<{ readonly versions: readonly ResourceVersion[]; readonly last?: Entry }> {
+  { asOf, deletions = false, tellsDamaged = false, limit }: ScanRequest,
+): AsyncGenerator<Omit<ScanPage, 'cursor'> & { readonly last?: Entry }> {
   let versions: ResourceVersion[] = []
+  let damaged: DamagedVersion[] = []
+  const found = () => (damaged.length === 0 ? { versions } : { versions, damaged })
   let weight = 0
   for await (const { key, content } of readEntries(reader, entries, asOf, limit)) {
     if (content.del === true && !deletions) continue
-    const version = await reader.version(key, content)
-    versions.push(version)
-    weight += version.body.length
-    if ((versions.length < limit && weight <= PAGE_WEIGHT) || key === entries.at(-1)) continue
-    yield { versions, last: key }
-    versions = []
-    weight = 0
+    const version = tellsDamaged ? await reader.versionOrDamage(key, content) : await reader.version(key, content)
+    if ('damage' in version) damaged.push(version)
+    else versions.push(version)
+    weight += 'damage' in version ? 0 : version.body.length
+    if ((versions.length + damaged.length < limit && weight <= PAGE_WEIGHT) || key === entries.at(-1)) continue
+    yield { ...found(), last: key }
+    ;[versions, damaged, weight] = [[], [], 0]
   }
-  yield { versions }
+  yield found()
 }
 
 /** By the entries of heads in the first shard: ids are spread evenly, and most versions are current. */

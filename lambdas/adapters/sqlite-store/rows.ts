@@ -1,6 +1,6 @@
 /** Rows of the version log as versions of the port. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
+import type { DamagedVersion, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
 import { checksumOf, damaged } from './damage.ts'
 
 /** What a row says of a version whose key is known. */
@@ -24,8 +24,15 @@ export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.d
 
 /** Damaged where it is not what was written for that key. */
 export function versionWith(key: ResourceKey, row: ContentRow): ResourceVersion {
-  if (!isSound(key, row)) throw damaged('a version has another checksum than when it was written')
-  return unchecked(key, row)
+  const version = versionOrDamage(key, row)
+  if ('damage' in version) throw version.damage
+  return version
+}
+
+/** Whether one that is damaged was deleted nobody knows: its row says it, and cannot be believed. */
+export function versionOrDamage(key: ResourceKey, row: ContentRow): ResourceVersion | DamagedVersion {
+  if (isSound(key, row)) return unchecked(key, row)
+  return { ...key, versionId: row[0], deleted: false, damage: damaged('a version has another checksum than when it was written') }
 }
 
 /** For an index, which goes on without what it cannot know: a version that is damaged comes without body and compartments. */
@@ -50,6 +57,9 @@ const unchecked = (
   compartments: compartments === '' ? [] : compartments.split(' '),
   body,
 })
+
+/** As COLUMNS, without what the version holds, and no checksum of it. */
+export const PLACE_COLUMNS = "v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, '', x'', NULL"
 
 /** `as`: what becomes of a version that is damaged. */
 export const versionOf = ([, tenant, type, id, ...content]: VersionRow, as: typeof versionWith = versionWith): ResourceVersion =>

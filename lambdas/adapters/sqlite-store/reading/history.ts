@@ -10,7 +10,7 @@ import type {
 } from '../../../ports/resource-store.ts'
 import { promised } from '../damage.ts'
 import type { RecentKeys } from '../keys/recent-keys.ts'
-import { COLUMNS, type VersionRow, versionOf } from '../rows.ts'
+import { COLUMNS, PLACE_COLUMNS, type VersionRow, versionOf } from '../rows.ts'
 import { type HistoryPlace, Places, resumeIn } from './places.ts'
 
 /** Bytes after which a page ends early. */
@@ -26,6 +26,7 @@ export class HistoryReader {
   readonly #stamp
   readonly #head
   readonly #bySeq
+  readonly #placeBySeq
   readonly #key
   readonly #recent: RecentKeys
   readonly #places: Places
@@ -38,8 +39,10 @@ export class HistoryReader {
     this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
     this.#head = db.prepare('SELECT max(vid) AS vid FROM key WHERE kind = ? AND id = ?')
     this.#key = db.prepare('SELECT seq FROM key WHERE kind = ? AND id = ? AND vid = ?')
-    this.#bySeq = db.prepare(`SELECT ${COLUMNS} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
-    this.#bySeq.setReturnArrays(true)
+    const bySeq = (columns: string) => db.prepare(`SELECT ${columns} FROM version v JOIN kind t ON t.kind = v.kind WHERE v.seq = ?`)
+    this.#bySeq = bySeq(COLUMNS)
+    this.#placeBySeq = bySeq(PLACE_COLUMNS)
+    for (const statement of [this.#bySeq, this.#placeBySeq]) statement.setReturnArrays(true)
   }
 
   /** The newest instant a version was stamped with; 0 when there is none. */
@@ -64,15 +67,16 @@ export class HistoryReader {
     const { since, before, currentAt } = window
     const low = Math.max(1, since === undefined ? 1 : firstFrom(since), currentAt === undefined ? 1 : firstFrom(currentAt + 1) - 1)
     const high = Math.min(head, before === undefined ? head : firstFrom(before) - 1, (after?.versionId ?? head + 1) - 1)
-    for (let vid = high; vid >= low; vid--) yield this.#rowAt(this.#seqOf(kind, id, vid))
+    for (let vid = high; vid >= low; vid--) yield this.#rowAt(this.#seqOf(kind, id, vid), window)
   }
 
   #seqOf(kind: number, id: string, vid: number): number {
     return this.#recent.seqOf(kind, id, vid) ?? (promised(this.#key.get(kind, id, vid)) as { readonly seq: number }).seq
   }
 
-  #rowAt(seq: number): VersionRow {
-    return promised(this.#bySeq.get(seq) as unknown as VersionRow | undefined)
+  #rowAt(seq: number, { placesOnly = false }: HistoryWindow): VersionRow {
+    const statement = placesOnly ? this.#placeBySeq : this.#bySeq
+    return promised(statement.get(seq) as unknown as VersionRow | undefined)
   }
 
   /** The lowest version stamped at or after an instant; one more than the head when there is none. */
@@ -100,7 +104,7 @@ export class HistoryReader {
       )
       if (first === undefined) return
       const source = sources.find(({ next }) => next === first)!
-      yield this.#rowAt(first.seq)
+      yield this.#rowAt(first.seq, window)
       source.next = source.places.next().value
     }
   }

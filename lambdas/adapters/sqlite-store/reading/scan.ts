@@ -1,9 +1,9 @@
 /** The versions of a type that were current at an instant, newest first. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
+import type { DamagedVersion, ResourceVersion, ScanExtent, ScanPage, ScanRequest } from '../../../ports/resource-store.ts'
 import { promised } from '../damage.ts'
 import { oldNextOf, type RecentKeys } from '../keys/recent-keys.ts'
-import { isThere, versionWith } from '../rows.ts'
+import { isThere, versionOrDamage } from '../rows.ts'
 import { PAGE_WEIGHT } from './history.ts'
 import type { HistoryPlace } from './places.ts'
 
@@ -25,7 +25,7 @@ type PlaceRow = readonly [
  * each row.
  */
 const rowsWhere = (condition: string): string =>
-  `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2 AND (v.deleted = 0 OR ?4)
+  `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2
      AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum
    FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${isThere('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
 
@@ -44,8 +44,8 @@ export class Scanner {
     this.#stamp = db.prepare('SELECT lastUpdated FROM version WHERE seq = ?')
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#end = db.prepare(`SELECT max(v.seq) AS seq FROM version v WHERE ${isThere('v')}`)
-    this.#ofInstant = db.prepare(rowsWhere('v.lastUpdated = ?5 AND v.id >= ?6 AND (v.id > ?6 OR v.vid < ?7)'))
-    this.#upTo = db.prepare(rowsWhere('v.lastUpdated >= ?5 AND v.lastUpdated <= ?6'))
+    this.#ofInstant = db.prepare(rowsWhere('v.lastUpdated = ?4 AND v.id >= ?5 AND (v.id > ?5 OR v.vid < ?6)'))
+    this.#upTo = db.prepare(rowsWhere('v.lastUpdated >= ?4 AND v.lastUpdated <= ?5'))
     for (const statement of [this.#ofInstant, this.#upTo]) statement.setReturnArrays(true)
     const within = `FROM version v INDEXED BY history WHERE v.kind = ?1 AND v.lastUpdated > ?2 AND v.lastUpdated <= ?3 AND ${isThere('v')}`
     this.#count = db.prepare(`SELECT count(*) AS entries ${within}`)
@@ -53,21 +53,26 @@ export class Scanner {
   }
 
   page(request: ScanRequest, cursor: string | undefined): ScanPage {
-    const { tenant, type, limit } = request
+    const { tenant, type, limit, deletions = false, tellsDamaged = false } = request
     const kind = this.#kindOf(tenant, type)
     if (kind === undefined) return { versions: [] }
     const { end, after } = cursor === undefined ? { end: this.#endOfLog(), after: undefined } : parseCursor(cursor)
     const versions: ResourceVersion[] = []
+    const damaged: DamagedVersion[] = []
+    const found = (): ScanPage => (damaged.length === 0 ? { versions } : { versions, damaged })
     let [seen, weight] = [0, 0]
     for (const rows of this.#after(kind, request, end, after))
       for (const [lastUpdated, id, vid, deleted, compartments, body, sum] of rows) {
-        if (body !== null && !this.#isSuperseded(kind, id, vid, end, request.asOf))
-          versions.push(versionWith({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum]))
+        if (body !== null && !this.#isSuperseded(kind, id, vid, end, request.asOf)) {
+          const version = versionOrDamage({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum])
+          if ('damage' in version) damaged.push(told(version, tellsDamaged))
+          else if (!version.deleted || deletions) versions.push(version)
+        }
         weight += body?.length ?? 0
-        if (versions.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
-          return { versions, cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
+        if (versions.length + damaged.length === limit || ++seen === PLACES || weight > PAGE_WEIGHT)
+          return { ...found(), cursor: JSON.stringify([end, lastUpdated, id, vid] satisfies Cursor) }
       }
-    return { versions }
+    return found()
   }
 
   /** Whether recent keys know of a version after this one that was there at the instant. */
@@ -79,11 +84,11 @@ export class Scanner {
 
   *#after(
     kind: number,
-    { asOf, since = -1, until = asOf, deletions = false }: ScanRequest,
+    { asOf, since = -1, until = asOf }: ScanRequest,
     end: number,
     after: Place | undefined,
   ): Generator<Iterable<PlaceRow>, undefined> {
-    const which = [kind, end, asOf, deletions ? 1 : 0] as const
+    const which = [kind, end, asOf] as const
     if (after !== undefined)
       yield this.#ofInstant.iterate(...which, after.lastUpdated, after.id, after.vid) as unknown as Iterable<PlaceRow>
     const newest = Math.min(until, after === undefined ? asOf : after.lastUpdated - 1)
@@ -112,6 +117,11 @@ export class Scanner {
   #endOfLog(): number {
     return (this.#end.get() as { readonly seq: number | null }).seq ?? 0
   }
+}
+
+function told(version: DamagedVersion, isAsked: boolean): DamagedVersion {
+  if (!isAsked) throw version.damage
+  return version
 }
 
 function parseCursor(text: string): { readonly end: number; readonly after: Place } {
