@@ -3,6 +3,7 @@
  */
 import { dateRange } from '../fhir/date-range.ts'
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import { localReference } from '../fhir/references.ts'
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Condition } from '../search/condition.ts'
@@ -122,12 +123,12 @@ function readTypes(state: State, value: string, kickOff: KickOff): void {
   state.types = [...new Set([...state.types, ...known])]
 }
 
-function readPatient(state: State, value: string, { level, posted }: KickOff): void {
+function readPatient(state: State, value: string, { level, posted, reading }: KickOff): void {
   if (!posted) throw wrong('patient', 'is sent by POST, in Parameters')
   if (level === 'system') throw wrong('patient', 'is for exports of patients or of a group')
-  const [, id = ''] = /^(?:Patient\/)?([^/]+)$/.exec(value) ?? []
-  if (!isId(id)) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
-  state.patients.push(`Patient/${id}`)
+  const name = isId(value) ? `Patient/${value}` : localReference(value, reading.baseUrl)
+  if (name?.startsWith('Patient/') !== true) throw wrong('patient', 'is a reference to a Patient of this server, as Patient/1')
+  state.patients.push(name)
   if (state.patients.length > MOST_PATIENTS) throw wrong('patient', `is given more than ${MOST_PATIENTS} times`)
 }
 

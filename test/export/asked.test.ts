@@ -30,6 +30,8 @@ describe('An export', () => {
     ],
     ['patient', 'Patient/1', { patients: ['Patient/1'] }],
     ['patient', 'p-1', { patients: ['Patient/p-1'] }],
+    ['patient', 'http://a.example/Patient/1', { patients: ['Patient/1'] }],
+    ['patient', 'Patient/1/_history/2', { patients: ['Patient/1'] }],
     ['_typeFilter', 'Observation?status=final', { filters: [{ type: 'Observation', query: 'status=final' }] }],
     [
       '_typeFilter',
@@ -63,6 +65,8 @@ describe('An export', () => {
     ['_elements', 'Nothing.name', '_elements names'],
     ['patient', 'Group/1', 'patient is a reference to a Patient'],
     ['patient', 'http://elsewhere.example/Patient/1', 'patient is a reference to a Patient'],
+    ['patient', 'http://a.example.org/Patient/1', 'patient is a reference to a Patient'],
+    ['patient', 'http://a.example/Group/1', 'patient is a reference to a Patient'],
   ])('by %s %s is refused, leniently too', (name, value, text) => {
     for (const lenient of [false, true]) expect(() => one(name, value, { lenient })).toThrow(text)
   })
