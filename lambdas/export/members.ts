@@ -27,7 +27,8 @@ type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'asked' | 'transactionTime'>
 
 /** Groups within Groups. */
 const DEEPEST = 4
-const GROUPS_AT_ONCE = 10
+/** Resources read at once: each may be as large as a body. */
+const AT_ONCE = 10
 /** Of all of them: a writer holds the names of members in its memory. */
 const [MOST, MOST_GROUPS] = [1_000_000, 10_000]
 /** Texts of one export; there may be as many members. */
@@ -70,9 +71,6 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
   return { patients, added: [], passedOver: bounded(unknown) }
 }
 
-/** Resources read at once. */
-const AT_ONCE = 500
-
 const isSeen = async (judge: Judge, version: ResourceVersion | undefined): Promise<boolean> =>
   version !== undefined && !version.deleted && (await maySee(judge, 'r', version))
 
@@ -107,10 +105,9 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
 const tooMany = (): ExportFault =>
   new ExportFault(`The Group and those in it have more than ${MOST} members, or are more than ${MOST_GROUPS} Groups: export it by parts`)
 
-/** Few at once: each may be large. */
 async function* versionsOf({ resources, tenant }: GroupReader, names: readonly string[], asOf: number): AsyncIterable<NamedVersion> {
-  for (let first = 0; first < names.length; first += GROUPS_AT_ONCE) {
-    const some = names.slice(first, first + GROUPS_AT_ONCE)
+  for (let first = 0; first < names.length; first += AT_ONCE) {
+    const some = names.slice(first, first + AT_ONCE)
     const keys = some.map((name) => keyNamed(tenant, name))
     const versions = await versionsAsOf(resources, keys, asOf)
     yield* some.map((name, i) => [name, versions[i]] as const)

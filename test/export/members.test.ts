@@ -164,6 +164,17 @@ describe('Patients that are asked for by name', () => {
     })
   })
 
+  it('are read a few at once: each may be as large as a body', async () => {
+    const patients = Array.from({ length: 45 }, (_, i) => `Patient/${i}`)
+    const asked: number[] = []
+    const current = async (keys: readonly ResourceKey[]) => {
+      asked.push(keys.length)
+      return world.store.current(keys)
+    }
+    await membersOf({ current, history: world.store.history }, world.judge(), jobOf(3, { level: 'patient', asked: { patients } }))
+    expect([asked.reduce((sum, count) => sum + count), Math.max(...asked)]).toEqual([45, 10])
+  })
+
   it('are all where none is named', async () => {
     expect(await membersOf(world.store, world.judge(), jobOf(3, { level: 'patient' }))).toBeUndefined()
   })
