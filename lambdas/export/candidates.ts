@@ -82,7 +82,7 @@ export async function lookInIndex(of: SliceOf, range: Range, [from, to]: readonl
     await found.add(hits.map(({ type, id }) => `${type}/${id}`))
     ;[at, after] = more ? [at, hits.at(-1)?.position] : [at + 1, undefined]
     if (!(await watch.isWanted())) return false
-    const isOver = parts.now() >= until
+    const isOver = parts.elapsed() >= until
     const cursor = JSON.stringify({ at, after })
     if (at < plans.length && (isOver || found.isFull) && (!(await found.checkpoint({ cursor })) || isOver)) return true
   }
@@ -123,7 +123,7 @@ export async function lookInHistory(of: SliceOf, range: Range, from: number): Pr
     after = positionOf(versions.at(-1)) ?? after
     if (!(await watch.isWanted())) return false
     if (!more) return (await addLatest(of, found, from)) ? !(await found.checkpoint({ isDone: true })) : true
-    const isOver = parts.now() >= until
+    const isOver = parts.elapsed() >= until
     if ((isOver || found.isFull) && (!(await found.checkpoint({ cursor: JSON.stringify(after) })) || isOver)) return true
   }
 }
@@ -148,7 +148,7 @@ const positionOf = (version: HistoryPosition | undefined): HistoryPosition | und
 async function isAllThere({ parts, job, watch, until }: SliceOf, from: number): Promise<boolean> {
   for (;;) {
     if (parts.now() > from && (await parts.resources.settled(job.tenant, from))) return true
-    if (parts.now() >= until || !(await watch.isWanted())) return false
+    if (parts.elapsed() >= until || !(await watch.isWanted())) return false
     await new Promise((resolve) => setTimeout(resolve, PAUSE))
   }
 }

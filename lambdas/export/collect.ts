@@ -58,7 +58,7 @@ class Collector {
     const { parts, watch, until } = this.#of
     const keys = await this.#keys()
     if (keys === undefined) return true
-    let nextCheckpoint = parts.now() + CHECKPOINT
+    let nextCheckpoint = parts.elapsed() + CHECKPOINT
     while (this.#range.at < keys.length) {
       const page = keys.slice(this.#range.at, this.#range.at + this.#page)
       await this.#export(page)
@@ -67,11 +67,11 @@ class Collector {
       this.#range = { ...this.#range, at, ...(this.#sought.kind === 'candidates' ? { seen: at } : {}) }
       if (!(await watch.isWanted())) return false
       if (this.#range.at === keys.length) break
-      if (parts.now() >= until) return this.#checkpoint(false).then(() => true)
-      if (parts.now() < nextCheckpoint) continue
+      if (parts.elapsed() >= until) return this.#checkpoint(false).then(() => true)
+      if (parts.elapsed() < nextCheckpoint) continue
       // Whoever was faster goes on.
       if (!(await this.#checkpoint(false))) return true
-      nextCheckpoint = parts.now() + CHECKPOINT
+      nextCheckpoint = parts.elapsed() + CHECKPOINT
     }
     return !(await this.#checkpoint(true))
   }

@@ -6,6 +6,7 @@ import { keepResolved, type Resolved, resolve } from './narrowed.ts'
 import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
 import type { ExportParts } from './steps.ts'
 import { typesOf } from './types-of.ts'
+import { whileWanted } from './while-wanted.ts'
 
 /** Places a segment has at least, where there are so many; and how many segments there are at the most: their names are a state of the workflow. */
 const SMALLEST = 50_000
@@ -16,7 +17,7 @@ const MOST_PIECES = 8
 /** The names of the segments that are not written yet; undefined: what was written until the transaction time is not all there yet. */
 export async function plan(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
   if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
-  const known = job.plan ?? (await makePlan(parts, job))
+  const known = job.plan ?? (await makePlan(whileWanted(parts, job), job))
   const names: string[] = []
   for await (const { name, value } of parts.rows.list<Segment>(segmentsOf(job.id)))
     if (name.startsWith(`${known}-`) && !value.isDone) names.push(name)

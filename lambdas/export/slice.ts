@@ -12,14 +12,14 @@ export type SliceOf = {
   readonly job: Job
   readonly selection: Selection
   readonly watch: Watch
-  /** By then it leaves the rest to the next slice. */
+  /** Of `elapsed`. By then it leaves the rest to the next slice. */
   readonly until: number
   /** See keepRow. */
   readonly keep: (before: Range, change: Partial<Range>) => Promise<Range | undefined>
 }
 
 export const sliceOf = async (parts: ExportParts, job: Job, name: string): Promise<SliceOf> => ({
-  ...{ parts, job, watch: new Watch(parts, job), until: parts.now() + parts.budget },
+  ...{ parts, job, watch: new Watch(parts, job), until: parts.elapsed() + parts.budget },
   selection: await selectionOf(parts, job),
   keep: (before, change) => keepRow(parts.rows, [rangesOf(job.id), name], before, change),
 })

@@ -19,6 +19,8 @@ export type ExportParts = {
   readonly readingOf: (tenant: string) => Promise<Reading>
   readonly expressions: () => ExpressionRunner
   readonly now: () => number
+  /** Milliseconds since some moment, by a clock nobody sets: how long something goes on. */
+  readonly elapsed: () => number
   readonly newId: () => string
   /** Milliseconds a step may go on: then it leaves a checkpoint, and is called again. */
   readonly budget: number

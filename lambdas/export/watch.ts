@@ -7,18 +7,18 @@ import type { ExportParts } from './steps.ts'
 const EVERY = 1_000
 
 export class Watch {
-  readonly #parts: Pick<ExportParts, 'rows' | 'now'>
+  readonly #parts: Pick<ExportParts, 'rows' | 'elapsed'>
   readonly #job: Job
   #next: number
 
-  constructor(parts: Pick<ExportParts, 'rows' | 'now'>, job: Job) {
+  constructor(parts: Pick<ExportParts, 'rows' | 'elapsed'>, job: Job) {
     this.#parts = parts
     this.#job = job
-    this.#next = parts.now() + EVERY
+    this.#next = parts.elapsed() + EVERY
   }
 
   async isWanted(): Promise<boolean> {
-    const now = this.#parts.now()
+    const now = this.#parts.elapsed()
     if (now < this.#next) return true
     this.#next = now + EVERY
     return isUnderWay(await readJob(this.#parts.rows, this.#job.id), this.#job.attempt)

@@ -54,8 +54,8 @@ class Slice {
     this.#lines = linesOf(job)
     this.#writer = new FileWriter(parts, job, segment.written)
     this.#segment = segment
-    this.#until = parts.now() + parts.budget
-    this.#nextCheckpoint = parts.now() + CHECKPOINT
+    this.#until = parts.elapsed() + parts.budget
+    this.#nextCheckpoint = parts.elapsed() + CHECKPOINT
   }
 
   async write(): Promise<boolean> {
@@ -67,12 +67,12 @@ class Slice {
         this.#goOn(versions.length, cursor)
         if (!(await watch.isWanted())) return false
         if (this.#segment.at === this.#segment.pieces.length) break
-        if (parts.now() >= this.#until) {
+        if (parts.elapsed() >= this.#until) {
           await this.#checkpoint(false)
           return true
         }
         // Whoever was faster goes on.
-        if (parts.now() >= this.#nextCheckpoint && !(await this.#checkpoint(false))) return true
+        if (parts.elapsed() >= this.#nextCheckpoint && !(await this.#checkpoint(false))) return true
       }
       // Of what nobody ever wrote a store need not have a page.
       if (this.#segment.at === at) this.#goOn(0, undefined)
@@ -110,7 +110,7 @@ class Slice {
   /** False where another writer left a checkpoint since: what this one did is forgotten. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
     const { parts, job, name, met } = this.#of
-    this.#nextCheckpoint = parts.now() + CHECKPOINT
+    this.#nextCheckpoint = parts.elapsed() + CHECKPOINT
     const metBlobs = await met.checkpoint()
     return this.#writer.checkpoint(async (written) => {
       const kept = await keepRow(parts.rows, [segmentsOf(job.id), name], this.#segment, { isDone, written, met: metBlobs })

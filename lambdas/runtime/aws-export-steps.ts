@@ -30,6 +30,7 @@ const parts = (): ExportParts => ({
   },
   expressions,
   now,
+  elapsed: () => performance.now(),
   newId: () => clock().newId(),
   budget: BUDGET,
   groupTypes: config().groupExportTypes,

@@ -55,6 +55,7 @@ const workflow = new InProcessWorkflow({
       resources: store,
       blobs: new FilesystemBlobStore(join(scratch, 'blobs')),
       now: () => Date.now(),
+      elapsed: () => performance.now(),
       newId: () => crypto.randomUUID(),
     },
     index: { find: nothingAsked, distinct: nothingAsked },

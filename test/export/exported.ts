@@ -16,6 +16,7 @@ export const partsOf = (stores: Stores, more: Partial<ExportParts> = {}): Export
   readingOf: async () => READING,
   expressions: () => EXPRESSIONS,
   now: Date.now,
+  elapsed: () => performance.now(),
   newId: () => `id${ids++}`,
   budget: 60_000,
   groupTypes: ['Patient', 'Observation', 'Device'],

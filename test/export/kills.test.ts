@@ -37,7 +37,7 @@ async function tried(ward: Ward, { level, since, fault, at: call, seed }: Trial)
   const stores = { rows: new MemoryKeptRows(), blobs, index, resources: cutSmall(ward.store) }
   let time = 0
   const budget = [0, 2_000, 100_000][seed % 3]!
-  const whole = partsOf(stores, { budget, now: () => (time += 300) })
+  const whole = partsOf(stores, { budget, elapsed: () => (time += 300) })
   const between = async (calls: number) => void (calls % 5 === 0 && random(2) === 0 && (await ward.change()))
   await ward.change()
   const job = jobOf(ward.now, { id: `j${seed}`, level, asked: { types: WARD_TYPES[level], ...(since === undefined ? {} : { since }) } })

@@ -101,6 +101,7 @@ export class RacingWorld {
       },
       {
         now: () => at(this.now()),
+        elapsed: () => at(this.now()),
         budget: 20,
         groupTypes: GROUP_TYPES,
         additionalResources: DEFAULT_ADDITIONAL_RESOURCES,

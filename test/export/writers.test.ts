@@ -54,12 +54,28 @@ describe('A plan', () => {
     await exportStep(parts)({ action: 'write', job: 'again', attempt: 1, segment })
     expect(await plan()).toMatchObject({ segments: [] })
   })
+
+  it.each([
+    ['names', { level: 'patient', asked: { patients: Array.from({ length: 40 }, (_, i) => `Patient/${i}`) } }, 'current'],
+    ['types', { level: 'system' }, 'extent'],
+  ] as const)('ends within a reading when its job is cancelled, however many %s there are', async (id, fields, name) => {
+    await kickOff(parts, jobOf(5, { id, ...fields }))
+    let [elapsed, readings] = [0, 0]
+    const resources = changed({}).resources
+    const read = async (...asked: never[]): Promise<never> => {
+      if (++readings === 2) await changeJob(parts.rows, id, stopped(at(6)))
+      return (resources[name] as (...asked: never[]) => Promise<never>)(...asked)
+    }
+    const plan = exportStep(changed({ [name]: read }, { elapsed: () => (elapsed += 1_000) }))
+    expect(await plan({ action: 'plan', job: id, attempt: 1 })).toEqual({ job: id, attempt: 1, wait: 0, segments: [] })
+    expect(readings).toBe(2)
+  })
 })
 
 describe('A writer', () => {
   it('ends within a page of its job, and leaves no checkpoint', async () => {
     const { segment } = await planned('ended')
-    let [now, pages] = [0, 0]
+    let [elapsed, pages] = [0, 0]
     const resources: Partial<ExportParts['resources']> = {
       async *scan() {
         for (;;) {
@@ -69,10 +85,27 @@ describe('A writer', () => {
         }
       },
     }
-    const write = exportStep(changed(resources, { now: () => (now += 1_000) }))
+    const write = exportStep(changed(resources, { elapsed: () => (elapsed += 1_000) }))
     expect(await write({ action: 'write', job: 'ended', attempt: 1, segment })).toMatchObject({ more: false })
     expect(pages).toBe(3)
     expect(await parts.rows.read<Segment>(segmentsOf('ended'), segment)).toMatchObject({ revision: 0, seen: 0 })
+  })
+
+  it('leaves a checkpoint when its time is over, also by a clock that is set back', async () => {
+    const { segment } = await planned('back')
+    let [elapsed, now, pages] = [0, Date.now(), 0]
+    const resources: Partial<ExportParts['resources']> = {
+      async *scan() {
+        for (;;) {
+          if (++pages > 20) throw new Error('it goes on')
+          yield { versions: [], cursor: String(pages), tombstones: [] } as never
+        }
+      },
+    }
+    const clocks = { elapsed: () => (elapsed += 5_000), now: () => (now -= 60 * 60_000), budget: 40_000 }
+    const write = exportStep(changed(resources, clocks))
+    expect(await write({ action: 'write', job: 'back', attempt: 1, segment })).toMatchObject({ more: true })
+    expect(await parts.rows.read<Segment>(segmentsOf('back'), segment)).toMatchObject({ revision: 2, cursor: String(pages) })
   })
 
   it('does nothing over what is written', async () => {

@@ -63,6 +63,7 @@ const parts: ExportParts = {
   readingOf: async (tenant) => sameReading(tenant, await calls.call<Reading>('readingOf', tenant)),
   expressions: () => expressions,
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   newId: () => randomUUID(),
   budget: BUDGET,
   groupTypes,
