@@ -6,6 +6,12 @@ export const say = (text: string): void => void lenient(process.stdout).write(te
 /** What went wrong: standard error. */
 export const complain = (text: string): void => void lenient(process.stderr).write(text)
 
+/** Characters of what others say. */
+const LONGEST = 500
+
+/** What others say, so that it does nothing to a terminal. */
+export const oneLine = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').slice(0, LONGEST)
+
 /** What somebody should know, and nothing ends for. */
 export const warn = (line: string): void => complain(`fhir: ${line}\n`)
 

@@ -7,7 +7,7 @@ import { type Exported, exportTo } from '../../lambdas/runtime/exporting/export-
 import type { Wanted } from '../../lambdas/runtime/exporting/kick-off.ts'
 import { PATIENCE } from '../../lambdas/runtime/exporting/patient-asking.ts'
 import { renewed } from '../../lambdas/runtime/load/renewed-token.ts'
-import { complain, faultIn, lenient, say, warn } from '../output.ts'
+import { complain, faultIn, lenient, oneLine, say, warn } from '../output.ts'
 import { collected } from './administered.ts'
 import { type Authorized, authorizeAs } from './authorize.ts'
 import { baseUrl, dataOption, withExamples } from './options.ts'
@@ -186,12 +186,10 @@ function progress() {
 }
 
 const SHOWN = 20
-/** Characters of what a server says. */
-const LONGEST_SHOWN = 500
 
 function tell({ folder, transactionTime, files, errors, warnings, notes }: Exported): void {
   const all = [...errors, ...warnings, ...notes]
-  for (const line of all.slice(0, SHOWN)) complain(`${line.replaceAll(/\p{Cc}+/gu, ' ').slice(0, LONGEST_SHOWN)}\n`)
+  for (const line of all.slice(0, SHOWN)) complain(`${oneLine(line)}\n`)
   if (all.length > SHOWN) complain('and more, in error.ndjson\n')
   const of = (kind: Exported['files'][number]['kind']) => files.filter((file) => file.kind === kind)
   const resources = of('output').reduce((sum, { lines }) => sum + lines, 0)

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import type { Failure } from '../../lambdas/runtime/load/entries.ts'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { type Source, sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
-import { complain, lenient, say } from '../output.ts'
+import { complain, lenient, oneLine, say } from '../output.ts'
 import { type As, authorizeAs } from './authorize.ts'
 import { baseUrl, dataOption, withExamples } from './options.ts'
 
@@ -51,7 +51,7 @@ async function run(paths: readonly string[], { concurrency, failures: file, ...a
   let sent = 0
   const rate = (done: number): number => Math.round((done * 1000) / (performance.now() - began))
   bar.start(size, 0, { resources: 0, rate: 0 })
-  const { resources, present, failures } = await load(sources, {
+  const { resources, present, failures, beside } = await load(sources, {
     base: as.to,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency,
@@ -61,8 +61,11 @@ async function run(paths: readonly string[], { concurrency, failures: file, ...a
       bar.increment(progress.bytes, { resources: sent, rate: rate(sent) })
     },
   }).finally(() => bar.stop())
-  say(`${resources} resources of ${sources.length} files loaded, ${rate(resources)} a second\n`)
+  const files = sources.length - new Set(beside.map(({ file }) => file)).size
+  say(`${resources} resources of ${files} files loaded, ${rate(resources)} a second\n`)
   if (present > 0) say(`${present} more were there under another id, as their ifNoneExist says\n`)
+  for (const { file, what } of beside.slice(0, SHOWN)) complain(`${file} is not loaded: ${oneLine(what)}\n`)
+  if (beside.length > SHOWN) complain(`and ${beside.length - SHOWN} more are not loaded\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
   const hint = why !== undefined && failures.some(({ reason }) => reason.startsWith('401')) ? ` (no token was sent: ${why})` : ''

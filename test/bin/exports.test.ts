@@ -74,6 +74,18 @@ describe('A program with a key', () => {
     expect(namesIn(to(name))).toEqual(names.split(' ').map((each) => `${each}/1`))
   })
 
+  it('is loaded into another server: all is there, and what else is in the folder is told', async () => {
+    await exported('all')
+    const another = await started('--data', to('another'))
+    const loaded = await fhir('load', to('all'), '--to', another.base, '--data', to('another'))
+    expect(loaded).toMatchObject({ code: 0, out: expect.stringMatching(/^8 resources of 4 files loaded/) })
+    const books = ['export-state.json is not loaded: how far an export is', 'manifest.json is not loaded: the manifest of an export']
+    expect(loaded.err).toBe(books.map((line) => `${join(to('all'), line)}\n`).join(''))
+    expect(await fhir('export', '--from', another.base, '--data', to('another'), '--to', to('again'))).toMatchObject({ code: 0 })
+    expect(namesIn(to('again'))).toEqual(namesIn(to('all')))
+    await another.stop()
+  })
+
   it('has a key for its owner alone, which is never written over', async () => {
     expect(statSync(key).mode & 0o077).toBe(0)
     const again = await fhir('client', 'add', 'another', '--new-key', key, '--scope', 'system/*.rs', '--data', data)

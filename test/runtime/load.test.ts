@@ -1,8 +1,8 @@
 /** What a load sends to a server, and what it makes of the answers. */
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { load } from '../../lambdas/runtime/load/load.ts'
@@ -39,11 +39,15 @@ async function loaded(
   })
   await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
   const folder = newFolder()
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, dirname(name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
   const result = await load(sourcesOf([folder]), { base, concurrency: 1, onProgress: () => undefined })
   const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder.length + 1), ...rest }))
-  return { seen, resources: result.resources, failures }
+  const beside = result.beside.map(({ file, what }) => `${file.slice(folder.length + 1)}: ${what}`)
+  return { seen, resources: result.resources, failures, beside }
 }
 
 const basic = (id: string): string => `{"resourceType":"Basic","id":"${id}"}`
@@ -178,5 +182,65 @@ describe('load', () => {
       'd.json': basic('d'),
     })
     expect([resources, failures.map(({ place }) => place)]).toEqual([1, ['a.json', 'b.json.gz', 'c.ndjson.gz']])
+  })
+})
+
+const manifestAt = (transactionTime: string): string => JSON.stringify({ transactionTime, output: [], deleted: [], error: [] })
+const deletion = '{"resourceType":"Bundle","type":"transaction","entry":[{"request":{"method":"DELETE","url":"Basic/x"}}]}'
+const outcome = '{"resourceType":"OperationOutcome","issue":[{"severity":"warning","code":"processing","details":{"text":"left out"}}]}'
+
+describe('load of what was exported', () => {
+  it('loads resources, and tells what is beside them', async () => {
+    const { seen, resources, failures, beside } = await loaded({
+      'Basic.ndjson': `${basic('a')}\n`,
+      'deleted.ndjson': `${deletion}\n${deletion}\n`,
+      'error.ndjson': `${outcome}\n`,
+      'export-state.json': '{"transactionTime":"2026-11-22T10:00:00Z"}',
+      'manifest.json': manifestAt('2026-11-22T10:00:00Z'),
+    })
+    expect([resources, failures, seen.length]).toEqual([1, [], 1])
+    expect(beside).toEqual([
+      'export-state.json: how far an export is',
+      'manifest.json: the manifest of an export',
+      'deleted.ndjson: deletions, which are left to you (2 lines)',
+      'error.ndjson: left out',
+    ])
+  })
+
+  it('loads one export after the other, by their times', async () => {
+    const { seen } = await loaded({
+      'a/Basic.ndjson': `${basic('later')}\n`,
+      'a/manifest.json': manifestAt('2026-11-22T10:00:00Z'),
+      'b/Basic.ndjson': `${basic('sooner')}\n`,
+      'b/manifest.json': manifestAt('2026-11-22T10:30:00+01:00'),
+      'c.json': basic('neither'),
+    })
+    expect(seen.map(({ text }) => JSON.parse(text).entry[0].resource.id)).toEqual(['neither', 'sooner', 'later'])
+  })
+
+  it('knows it by what is in it: elsewhere the same is told as what cannot be loaded', async () => {
+    const { resources, failures, beside } = await loaded({
+      'deleted.ndjson': deletion,
+      'error.ndjson': outcome,
+      'export-state.json': '{"more":1}',
+      'manifest.json': '{"transactionTime":1}',
+    })
+    expect([resources, beside]).toEqual([0, []])
+    expect(failures.map(({ place, reason }) => `${place} ${reason}`).sort()).toEqual([
+      'deleted.ndjson:1#0 DELETE is not loaded, resources are',
+      'error.ndjson:1 the OperationOutcome has no id',
+      'export-state.json not a FHIR resource',
+      'manifest.json not a FHIR resource',
+    ])
+  })
+
+  it('loads a resource whatever its file is called', async () => {
+    const { resources } = await loaded({ 'manifest.json': basic('a'), 'export-state.json': basic('b') })
+    expect(resources).toBe(2)
+  })
+
+  it('loads nothing of an export that is not finished', async () => {
+    const files = { 'Basic.ndjson': basic('a'), 'Patient.ndjson.part.json': '{"etag":"x","length":3}' }
+    await expect(loaded(files)).rejects.toThrow('holds an export that is not finished')
   })
 })

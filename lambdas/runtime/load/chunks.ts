@@ -1,5 +1,6 @@
 /** The entries of a file in Bundles of a size that every server takes. No Bundle holds a resource twice. */
 import { type Failure, type LoadEntry, type Opened, open } from './entries.ts'
+import { besideIn } from './exported.ts'
 import { sizeOf } from './patched.ts'
 import { type Memories, type Source, textsOf } from './read-files.ts'
 import type { Replaced } from './unless.ts'
@@ -10,12 +11,16 @@ export type Chunk = { readonly entries: readonly LoadEntry[]; readonly failures:
 const MOST_ENTRIES = 200
 const MOST_BYTES = 4_000_000
 
+/** Told of what is in the file and is no resource to load. */
+export type OnBeside = (source: Source, what: string) => void
+
 /** Of the entries that are meant. The last chunk may have none, and tell failures all the same. */
 export async function* chunksOf(
   source: Source,
   memories: Memories,
   replaced: Replaced,
   isMeant: (entry: LoadEntry) => boolean,
+  onBeside: OnBeside,
 ): AsyncGenerator<Chunk> {
   let chunk = new Map<string, LoadEntry>()
   let bytes = 0
@@ -28,7 +33,7 @@ export async function* chunksOf(
     bytes = present = 0
     return full
   }
-  for await (const { place, opened } of openedOf(source, memories, failed)) {
+  for await (const { place, opened } of openedOf(source, memories, failed, onBeside)) {
     const { others, refused } = await replaced(opened, place)
     failures.push(...opened.refused, ...refused.values())
     present += others.size
@@ -52,22 +57,27 @@ async function* openedOf(
   source: Source,
   memories: Memories,
   failed: (place: string, error: unknown) => void,
+  onBeside: OnBeside,
 ): AsyncGenerator<{ readonly place: string; readonly opened: Opened }> {
   try {
     for await (const { bytes, place, copy } of textsOf(source, memories)) {
-      const opened = orNothing(() => open(bytes, place, copy), failed.bind(undefined, place))
-      if (opened !== undefined) yield { place, opened }
+      const { opened, error } = attempt(() => open(bytes, place, copy))
+      // Most lines are resources: what else an export has is looked for where one is none.
+      const isWhole = opened?.refused.length === 0
+      const beside = isWhole || source.exported === undefined ? undefined : besideIn(bytes)
+      if (beside !== undefined) onBeside(source, beside)
+      else if (opened === undefined) failed(place, error)
+      else yield { place, opened }
     }
   } catch (error) {
     failed(source.file, error)
   }
 }
 
-function orNothing<T>(attempt: () => T, failed: (error: unknown) => void): T | undefined {
+function attempt(work: () => Opened): { readonly opened?: Opened; readonly error?: unknown } {
   try {
-    return attempt()
+    return { opened: work() }
   } catch (error) {
-    failed(error)
-    return undefined
+    return { error }
   }
 }

@@ -5,6 +5,7 @@
 import { checkBase } from './check-base.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
 import type { Failure, LoadEntry } from './entries.ts'
+import { type Beside, oneAfterTheOther, withoutBooks } from './exported.ts'
 import { type LookUp, lookUpAt } from './look-up.ts'
 import { Memory } from './memory.ts'
 import { textOf } from './patched.ts'
@@ -27,11 +28,20 @@ export type LoadOptions = {
   readonly onProgress: (progress: LoadProgress) => void
 }
 
-/** `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. */
-export type LoadResult = { readonly resources: number; readonly present: number; readonly failures: readonly Failure[] }
+/**
+ * `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. `beside`:
+ * what exports leave beside resources.
+ */
+export type LoadResult = {
+  readonly resources: number
+  readonly present: number
+  readonly failures: readonly Failure[]
+  readonly beside: readonly Beside[]
+}
 
 /** Rejects when the server cannot be reached, or is none of FHIR; what it refuses, and what cannot be read, is among the failures. */
-export async function load(sources: readonly Source[], options: LoadOptions): Promise<LoadResult> {
+export async function load(all: readonly Source[], options: LoadOptions): Promise<LoadResult> {
+  const { sources, beside } = withoutBooks(all)
   await checkBase(options.base)
   const run = begin(options)
   let waiting: Waiting = await loadPlain(run, sources)
@@ -42,7 +52,7 @@ export async function load(sources: readonly Source[], options: LoadOptions): Pr
     waiting = await loadReferring(run, waiting)
   }
   for (const places of waiting.values()) for (const failures of places?.values() ?? []) run.failures.push(...failures)
-  return { resources: run.resources, present: run.present, failures: run.failures }
+  return { resources: run.resources, present: run.present, failures: run.failures, beside: [...beside, ...toldBeside(run)] }
 }
 
 const NO_PROGRESS: LoadProgress = { resources: 0, bytes: 0, again: 0 }
@@ -56,6 +66,8 @@ type Run = Pick<LoadOptions, 'onProgress'> & {
   /** The last X-Index-Token of each worker. */
   readonly tokens: Map<number, string>
   readonly failures: Failure[]
+  /** Of each file what it tells, and how often. */
+  readonly beside: Map<string, Map<string, number>>
   /** Place and key of what could not be read or chosen. */
   readonly told: Set<string>
   resources: number
@@ -76,7 +88,18 @@ function begin({ base, authorize, concurrency, onProgress }: LoadOptions): Run {
   }
   const workers = Array.from({ length: concurrency }, workerOf)
   const lookUp = lookUpAt(postTo(base, authorize))
-  return { workers, lookUp, replaced: replacing(lookUp), tokens, failures: [], told: new Set(), resources: 0, present: 0, onProgress }
+  return {
+    workers,
+    lookUp,
+    replaced: replacing(lookUp),
+    tokens,
+    failures: [],
+    beside: new Map(),
+    told: new Set(),
+    resources: 0,
+    present: 0,
+    onProgress,
+  }
 }
 
 /** What still refers to something that is not there, by its place in each file; nothing for all of a file. */
@@ -146,18 +169,32 @@ async function eachChunk(
   isMeant: (entry: LoadEntry, source: Source) => boolean,
   choose: (chunk: Chunk, source: Source) => Promise<readonly LoadEntry[]>,
 ): Promise<void> {
-  const queue = sources.values()
-  const work = async ({ send, memories }: Worker): Promise<void> => {
-    for (const source of queue) {
-      for await (const chunk of chunksOf(source, memories, run.replaced, (entry) => isMeant(entry, source))) {
-        const entries = await choose(chunk, source)
-        const failed = entries.length === 0 ? [] : await send(entries)
-        run.failures.push(...failed)
-        run.resources += entries.length - failed.length
-        run.onProgress({ ...NO_PROGRESS, resources: entries.length })
+  for (const group of oneAfterTheOther(sources)) {
+    const queue = group.values()
+    const work = async ({ send, memories }: Worker): Promise<void> => {
+      for (const source of queue) {
+        for await (const chunk of chunksOf(source, memories, run.replaced, (entry) => isMeant(entry, source), onBeside)) {
+          const entries = await choose(chunk, source)
+          const failed = entries.length === 0 ? [] : await send(entries)
+          run.failures.push(...failed)
+          run.resources += entries.length - failed.length
+          run.onProgress({ ...NO_PROGRESS, resources: entries.length })
+        }
+        run.onProgress({ ...NO_PROGRESS, bytes: source.size })
       }
-      run.onProgress({ ...NO_PROGRESS, bytes: source.size })
     }
+    await Promise.all(run.workers.map(work))
   }
-  await Promise.all(run.workers.map(work))
+
+  function onBeside({ file }: Source, what: string): void {
+    const known = run.beside.get(file) ?? new Map<string, number>()
+    const kept = known.size < MOST_BESIDE || known.has(what) ? what : 'and more'
+    run.beside.set(file, known.set(kept, (known.get(kept) ?? 0) + 1))
+  }
 }
+
+/** Different ones of a file that are told. */
+const MOST_BESIDE = 100
+
+const toldBeside = ({ beside }: Run): readonly Beside[] =>
+  [...beside].flatMap(([file, told]) => [...told].map(([what, times]) => ({ file, what: times === 1 ? what : `${what} (${times} lines)` })))

@@ -6,7 +6,8 @@ import { pipeline } from 'node:stream'
 import { createGunzip, gunzipSync } from 'node:zlib'
 import type { Memory } from './memory.ts'
 
-export type Source = { readonly file: string; readonly size: number }
+/** `exported`: as of when the export is that it is of, ms since 1970. */
+export type Source = { readonly file: string; readonly size: number; readonly exported?: number }
 
 const LOADABLE = /\.(?:json|ndjson|jsonl)(?:\.gz)?$/i
 const LINES = /\.(?:ndjson|jsonl)(?:\.gz)?$/i

@@ -1,0 +1,84 @@
+/**
+ * What an export leaves in its folder beside resources: its manifest, how far it is, what was deleted, what the server told of errors. None of
+ * that is loaded, and it is told. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status
+ */
+import { readFileSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { outcomeIn } from '../exporting/patient-asking.ts'
+import type { Source } from './read-files.ts'
+
+/** A file, and what it is instead of resources. */
+export type Beside = { readonly file: string; readonly what: string }
+
+/** A file of this size is no manifest. */
+const LARGEST = 50_000_000
+
+/** What is to be loaded, and what is not. Error where an export is not finished. */
+export function withoutBooks(all: readonly Source[]): { readonly sources: readonly Source[]; readonly beside: readonly Beside[] } {
+  const books = new Map(all.flatMap((source) => [[source.file, bookOf(source)] as const]).filter(([, book]) => book !== undefined))
+  const times = new Map([...books].flatMap(([file, book]) => (book?.time === undefined ? [] : [[dirname(file), book.time]])))
+  const withTime = (source: Source): Source => {
+    const exported = times.get(dirname(source.file))
+    return exported === undefined ? source : { ...source, exported }
+  }
+  return {
+    sources: all.filter(({ file }) => !books.has(file)).map(withTime),
+    beside: [...books].map(([file, book]) => ({ file, what: book!.what })),
+  }
+}
+
+/** `time`: of a manifest, ms since 1970. */
+type Book = { readonly what: string; readonly time?: number }
+
+/** By its name, lest every file is read, and by what is in it. */
+function bookOf({ file, size }: Source): Book | undefined {
+  const name = basename(file)
+  if (!/^(?:manifest|export-state|.+\.part)\.json$/.test(name) || size > LARGEST) return undefined
+  const found = objectIn(file)
+  if (found === undefined || 'resourceType' in found) return undefined
+  const { transactionTime, output } = found
+  if (typeof transactionTime === 'string' && Array.isArray(output))
+    return { what: 'the manifest of an export', time: Date.parse(transactionTime) || 0 }
+  if (name === 'export-state.json' && hasOnly(found, ['job', 'transactionTime', 'of'])) return { what: 'how far an export is' }
+  if (name.endsWith('.part.json') && hasOnly(found, ['etag', 'length']))
+    throw new Error(`${dirname(file)} holds an export that is not finished: run fhir export again`)
+  return undefined
+}
+
+function objectIn(file: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const found: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    return typeof found === 'object' && found !== null ? (found as Readonly<Record<string, unknown>>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const hasOnly = (found: object, names: readonly string[]): boolean => Object.keys(found).every((name) => names.includes(name))
+
+/** Of a line of an export that holds no resource to load: what it tells. */
+export function besideIn(line: Uint8Array): string | undefined {
+  const text = Buffer.from(line).toString()
+  const [issue] = outcomeIn(text) ?? []
+  if (issue !== undefined) return issue.details?.text ?? issue.diagnostics ?? issue.code ?? 'an OperationOutcome'
+  return isDeletions(text) ? 'deletions, which are left to you' : undefined
+}
+
+function isDeletions(text: string): boolean {
+  try {
+    const { resourceType, entry } = JSON.parse(text) as { readonly resourceType?: string; readonly entry?: readonly Entry[] }
+    return (
+      resourceType === 'Bundle' && entry?.every(({ request, resource }) => request?.method === 'DELETE' && resource === undefined) === true
+    )
+  } catch {
+    return false
+  }
+}
+
+type Entry = { readonly request?: { readonly method?: string }; readonly resource?: unknown }
+
+/** One export after the other, a later one having newer versions of the same. Whatever is of none comes first. */
+export function oneAfterTheOther(sources: readonly Source[]): readonly (readonly Source[])[] {
+  const groups = Map.groupBy(sources, ({ exported = Number.NEGATIVE_INFINITY }) => exported)
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
+}
