@@ -97,6 +97,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   revoke: 'light',
   authorize: 'request',
   search: 'request',
+  meta: 'request',
   create: 'request',
   update: 'request',
   patch: 'request',

@@ -67,6 +67,7 @@ export type HttpFunction =
   | 'capabilities'
   | 'reindex'
   | 'reindex-status'
+  | 'meta'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -112,6 +113,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   capabilities: ['progress', ...ASKED],
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
+  meta: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],
   'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],

@@ -12,6 +12,7 @@ type Column =
   | 'SEARCH'
   | 'BUNDLE'
   | 'OPERATION'
+  | 'QUERY'
   | 'EXPORT'
   | 'JOB'
   | 'FILE'
@@ -35,6 +36,7 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   bundle: 'BUNDLE',
   reindex: 'OPERATION',
   'reindex-status': 'OPERATION',
+  meta: 'QUERY',
   export: 'EXPORT',
   'export-status': 'JOB',
   'export-cancel': 'JOB',
@@ -71,6 +73,7 @@ export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
   bundle: 'known',
   reindex: 'known',
   'reindex-status': 'known',
+  meta: 'known',
   export: 'known',
   'export-status': 'known',
   'export-cancel': 'known',
@@ -110,6 +113,8 @@ const SEARCH: Columns = ['SEARCH']
 const BUNDLE: Columns = ['BUNDLE']
 const AUTH: Columns = ['AUTH']
 const OPERATION: Columns = ['OPERATION']
+/** Operations that look things up. */
+const QUERY: Columns = ['QUERY']
 const EXPORT: Columns = ['EXPORT']
 const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
@@ -151,7 +156,7 @@ const ROWS: readonly Row[] = [
   use('recordAudit',         EVERY                                ),
   use('allowOrigins',        EVERY                                ),
   use('writeResponse',       EVERY                                ),
-  use('levelTime',           READ, PATCH, EXPORT                  ),
+  use('levelTime',           READ, PATCH, QUERY, EXPORT                  ),
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
@@ -160,17 +165,17 @@ const ROWS: readonly Row[] = [
   use('authenticate',        ROUTED                               ),
   use('limitBody',                 WRITE, SEARCH, BUNDLE, EXPORT  ),
   use('limitForm',                                AUTH            ),
-  each('checkType',          READ, WRITE, SEARCH, EXPORT          ),
+  each('checkType',          READ, WRITE, SEARCH, QUERY, EXPORT   ),
   each('parsePreferences',   ROUTED                               ),
   each('parsePreconditions', READ, WRITE                          ),
-  each('checkScope',         READ, WRITE, SEARCH, OPERATION, EXPORT),
+  each('checkScope',         READ, WRITE, SEARCH, OPERATION, QUERY, EXPORT),
   use('parseForm',                        SEARCH                  ),
   use('parseResource',             SAVE,          BUNDLE          ),
   use('parsePatch',                PATCH                          ),
   use('parseKickOff',                             EXPORT          ),
   each('validateResource',         SAVE                           ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
-  use('awaitIndexToken',                  SEARCH, BUNDLE          ),
+  use('awaitIndexToken',                  SEARCH, BUNDLE, QUERY   ),
   use('shapeBody',           SHAPED                               ),
   use('sendFile',                                 FILE            ),
 ]

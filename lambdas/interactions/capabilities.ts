@@ -10,6 +10,7 @@ import { isSearchable } from '../search/criterion.ts'
 import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
+import { BULK_DATA, operationsOf } from './operations.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 import { security } from './security.ts'
 
@@ -51,23 +52,12 @@ const statement = (baseUrl: string, date: string): Resource => ({
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
 })
 
-/** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
-const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'
-
-/** Clients look for the name it is called by, or for that of its definition. */
-const exportAs = (definition: string): Element => ({
-  operation: [...new Set(['export', definition])].map((name) => ({ name, definition: `${BULK_DATA}/OperationDefinition/${definition}` })),
-})
-
-/** By type. */
-const EXPORTS: Readonly<Record<string, Element>> = { Patient: exportAs('patient-export'), Group: exportAs('group-export') }
-
 const rest = (baseUrl: string, resource: readonly Element[], { access }: Choices): Element => ({
   mode: 'server',
   ...(access === 'token' ? { security: security(baseUrl) } : {}),
   resource,
   interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })),
-  ...exportAs('export'),
+  operation: operationsOf('system'),
 })
 
 const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)
@@ -119,5 +109,5 @@ const resourceOf = (type: string, { versioning }: Choices, from: readonly string
   searchParam: parametersOf(type)
     .filter(isSearchable)
     .map(({ code, type: kind, url }) => ({ name: code, definition: url, type: kind })),
-  ...EXPORTS[type],
+  operation: operationsOf(type),
 })

@@ -7,7 +7,7 @@ import { mayRun } from '../export/running-jobs.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import type { ExportPorts } from './export-ports.ts'
 import { forbidden } from './forbidden.ts'
-import { gone, notFound } from './found.ts'
+import { liveHead } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 import { searcherOf } from './searcher.ts'
@@ -27,7 +27,8 @@ export const startExport =
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
     const asked = whatIsAsked(request, level, clock.now())
     checkFilters(asked.filters, searcherOf(request), request.reading)
-    if (level === 'group') await checkGroup(ports, request)
+    // One that is hidden is not found either.
+    if (level === 'group') await liveHead(ports.resources(request, 'r'), keyOf(request))
     const job = jobOf(request, level, asked, clock)
     await begin(exports, job, choices.maxRunningExports)
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job: job.id }
@@ -53,14 +54,6 @@ const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: Fhi
     reading,
     now,
   })
-
-/** FhirError 404 for one that is hidden, too. */
-async function checkGroup({ resources }: KickOffPorts, request: FhirRequest): Promise<void> {
-  const key = keyOf(request)
-  const [head] = await resources(request, 'r').current([key])
-  if (head === undefined) throw notFound(key)
-  if (head.deleted) throw gone(key, 404)
-}
 
 function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Ports['clock']): Job {
   const { tenant, client, access, baseUrl, url = '', id } = request

@@ -1,7 +1,7 @@
 /** Answers that show a stored version, and the errors of versions that are not to be shown. https://hl7.org/fhir/R4/http.html#read */
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { etag, lastModified } from '../fhir/version.ts'
-import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
 import { rawBinary } from './binary.ts'
 import type { FhirRequest, FhirResponse } from './interaction.ts'
 
@@ -10,6 +10,14 @@ export const notFound = ({ type, id }: { readonly type: string; readonly id: str
 
 export const gone = ({ type, id }: ResourceKey, status: 404 | 410): FhirError =>
   fhirError(status, 'deleted', `The resource ${type}/${id} was deleted`)
+
+/** The head of a resource that is there. FhirError 404: it is not, or is not to be seen. */
+export async function liveHead(seen: Pick<ResourceReader, 'current'>, key: ResourceKey): Promise<ResourceVersion> {
+  const [head] = await seen.current([key])
+  if (head === undefined) throw notFound(key)
+  if (head.deleted) throw gone(key, 404)
+  return head
+}
 
 export const versionHeaders = ({ versionId, lastUpdated }: Pick<ResourceVersion, 'versionId' | 'lastUpdated'>): Record<string, string> => ({
   etag: etag(versionId),

@@ -21,6 +21,7 @@ export type InteractionCode =
   | 'capabilities'
   | 'reindex'
   | 'reindex-status'
+  | 'meta'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -51,6 +52,9 @@ export const ROUTES: readonly Route[] = [
   route('GET', '/metadata', 'capabilities'),
   route('GET', '/$reindex-status', 'reindex-status'),
   route('POST', '/$reindex', 'reindex'),
+  route('GET', '/$meta', 'meta'),
+  route('GET', '/{type}/$meta', 'meta'),
+  route('GET', '/{type}/{id}/$meta', 'meta'),
   route('GET', '/$export', 'export'),
   route('POST', '/$export', 'export'),
   route('GET', '/{type}/$export', 'export'),

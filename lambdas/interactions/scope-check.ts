@@ -23,6 +23,7 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   capabilities: [],
   reindex: 'administrator',
   'reindex-status': 'administrator',
+  meta: ['r'],
   export: [],
   'export-status': [],
   'export-cancel': [],
@@ -36,7 +37,7 @@ const WRITES: ReadonlySet<InteractionCode> = new Set<InteractionCode>(['create',
 /** FhirError 403. */
 export function checkScope(request: FhirRequest): void {
   const { interaction, type, access, reading, preferences } = request
-  const needs = NEEDS[interaction]
+  const needs = interaction === 'meta' && request.id === undefined ? (['s'] as const) : NEEDS[interaction]
   const isAdministered = type !== undefined && ADMINISTERED.has(type) && WRITES.has(interaction)
   const isForAdministrators = needs === 'administrator' || isAdministered || preferences.explain !== undefined
   if (isForAdministrators && !access.isAdministrator) throw forAdministrators()

@@ -23,6 +23,7 @@ import { cancelExport } from '../interactions/export-cancel.ts'
 import { exportFile } from '../interactions/export-file.ts'
 import { exportStatus } from '../interactions/export-status.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
+import { meta } from '../interactions/meta.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import { seenThrough } from '../interactions/seen.ts'
@@ -184,6 +185,7 @@ function serveOf(ports: Ports, exports: Exports, endpoints: ServerParts['endpoin
     bundle: bundle(ports, performer(entries, steps, parts.report)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
+    meta: meta(ports),
     ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })

@@ -20,6 +20,7 @@ function readsAbout({ type, id, versions }: Kept, { find }: Population): readonl
   const reads: Read[] = [
     { target: `/${type}/${id}`, expected: read },
     { target: `/${type}/${id}?_summary=true&_pretty=true`, expected: read },
+    { target: `/${type}/${id}/$meta`, expected: read },
     { target: `/${type}/${id}`, headers: { 'if-none-match': '*' }, expected: cached },
     { target: `/${type}/${id}`, headers: { 'if-none-match': `W/"${versions.length}"` }, expected: cached },
     { target: `/${type}/${id}/_history`, expected: guarded((who) => (at(who).versions.some((_, i) => isSeen(who, i)) ? 200 : 404)) },
@@ -48,6 +49,9 @@ const OF_TYPES: readonly Read[] = [
   ),
   { target: '/_history', expected: (who) => (seesAll(who, 's') ? 200 : 403) },
   { target: '/metadata', expected: () => 200 },
+  ...['Patient', 'Observation', 'Binary', 'Organization'].map(
+    (type): Read => ({ target: `/${type}/$meta`, expected: (who) => (inScope(who, type, 's') ? 200 : 403) }),
+  ),
   { target: '/Observation/never.id', expected: (who) => (inScope(who, 'Observation', 'r') ? 404 : 403) },
   { target: '/$reindex-status', expected: (who) => (who.scopes.includes('system/admin') ? 200 : 403) },
 ]

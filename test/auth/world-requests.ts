@@ -46,6 +46,7 @@ export function requestsOf(who: Who, seed: number) {
       `${name}/_history/2`,
       `${name}/_history?_count=1`,
       `${name}?_summary=true`,
+      `${name}/$meta`,
     ])
   }
   const search = (): string =>
@@ -62,6 +63,7 @@ export function requestsOf(who: Who, seed: number) {
       `Encounter?subject:Patient.family=${roll(['Abel', 'Baker'])}`,
       `Patient/${roll(['a.id', 'b.id', 'never.id'])}/${roll(['Observation', '*', 'Encounter', 'Device'])}`,
       `?_tag=${mark()}&_sort=-_lastUpdated`,
+      roll(['$meta', 'Observation/$meta', 'Patient/$meta']),
       `?_type=${roll(['Device,Group', 'Patient,RelatedPerson', 'Binary'])}`,
       `Observation?_skip=${roll([0, 1, 5])}&_count=2`,
       `Observation?${roll(['nonsense=1', '_sort=nonsense', 'date=nonsense', 'subject:Group.member=x', '_cursor=abc'])}`,

@@ -43,6 +43,7 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
   capabilities: answer,
   reindex: answer,
   'reindex-status': answer,
+  meta: answer,
   export: answer,
   'export-status': answer,
   'export-cancel': answer,

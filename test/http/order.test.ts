@@ -50,7 +50,7 @@ const READING = [
   'reindex-status',
   'fallback',
 ] as const
-const SEARCHING = ['search-type', 'search-system'] as const
+const SEARCHING = ['search-type', 'search-system', 'meta'] as const
 const EXPORTING = ['export', 'export-status', 'export-cancel'] as const
 const WRITING = ['create', 'update', 'patch', 'delete'] as const
 
@@ -96,7 +96,7 @@ it('records and describes everything outermost, and checks before it reads a bod
 })
 
 it('evens out how long it takes to say that nothing is there, whatever step says it', () => {
-  for (const code of ['read', 'vread', 'history-instance', 'patch', 'export'] as const)
+  for (const code of ['read', 'vread', 'history-instance', 'patch', 'meta', 'export'] as const)
     expect(stepsOf(code).slice(2, 5)).toEqual(['writeResponse', 'levelTime', 'describeErrors'])
 })
 

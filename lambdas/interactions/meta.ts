@@ -1,0 +1,87 @@
+/**
+ * `$meta`: of a resource its meta, of a type and of everything the profiles, security labels and tags in use, each once, of what may be seen. A
+ * profile that is only named together with its version is told with it. https://hl7.org/fhir/R4/resource-operation-meta.html
+ */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { fhirError } from '../fhir/outcome.ts'
+import type { Element, Resource } from '../fhir/resource.ts'
+import { resourceTypes } from '../fhir/resource-types.ts'
+import { ALWAYS, all, type Matching, not, type Predicate } from '../search/plan.ts'
+import { liveHead } from './found.ts'
+import type { FhirRequest, Interaction, Ports } from './interaction.ts'
+import { keyOf } from './key.ts'
+import { searcherOf } from './searcher.ts'
+import { inSlices } from './slices.ts'
+
+type MetaPorts = Pick<Ports, 'resources' | 'index'>
+
+export const meta =
+  (ports: MetaPorts): Interaction =>
+  async (request) => ({
+    status: 200,
+    body: returned(request.id === undefined ? await metaInUse(ports, request) : await metaOf(ports, request)),
+  })
+
+async function metaOf({ resources }: MetaPorts, request: FhirRequest): Promise<Element> {
+  const { body } = await liveHead(resources(request, 'r'), keyOf(request))
+  return (parseJsonBytes(body) as { readonly meta?: Element }).meta ?? {}
+}
+
+/** Distinct values of one element. */
+const MOST = 10_000
+
+async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<Element> {
+  const { tenant, type } = request
+  const searcher = searcherOf(request)
+  const types = type === undefined ? searcher.within(resourceTypes) : [type]
+  const matching: Matching = { tenant, types, where: ALWAYS, access: searcher.rules(types) }
+  const [canonicals, labels, tags] = await Promise.all(
+    ['_profile', '_security', '_tag'].map(async (field) => {
+      const keys = await index.distinct(matching, field, MOST + 1)
+      if (keys.length > MOST) throw fhirError(403, 'too-costly', `More than ${MOST} values of ${field} are in use: ask for one type`)
+      return keys.toSorted()
+    }),
+  )
+  const profile = await profilesAmong(index, matching, canonicals!)
+  return {
+    ...(profile.length === 0 ? {} : { profile }),
+    ...(labels!.length === 0 ? {} : { security: labels!.map(codingOf) }),
+    ...(tags!.length === 0 ? {} : { tag: tags!.map(codingOf) }),
+  }
+}
+
+/** One with a version stands in the index without it, too: such a one is in use if something has it and none of its versions. */
+async function profilesAmong(index: MetaPorts['index'], matching: Matching, canonicals: readonly string[]): Promise<readonly string[]> {
+  const versions = Map.groupBy(
+    canonicals.filter((canonical) => canonical.includes('|')),
+    (canonical) => canonical.split('|', 1)[0]!,
+  )
+  const isInUse = async (canonical: string): Promise<boolean> => {
+    const known = versions.get(canonical)
+    if (known === undefined) return true
+    const where = all(ofProfiles([canonical]), not(ofProfiles(known)))
+    const { hits } = await index.find({ ...matching, where, order: [], limit: 1, total: 'none' })
+    return hits.length > 0
+  }
+  const areInUse = await Promise.all(await inSlices(canonicals, isInUse))
+  return canonicals.filter((_, i) => areInUse[i])
+}
+
+const ofProfiles = (oneOf: readonly string[]): Predicate => ({ kind: 'key', field: '_profile', oneOf })
+
+/** `system|code`; a part may be missing. */
+function codingOf(key: string): Element {
+  const at = key.indexOf('|')
+  const [system, code] = [key.slice(0, at), key.slice(at + 1)]
+  return { ...(system === '' ? {} : { system }), ...(code === '' ? {} : { code }) }
+}
+
+/** An element is never empty. https://hl7.org/fhir/R4/element.html#Element */
+const NOTHING: Element = {
+  extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'not-applicable' }],
+}
+
+const returned = (meta: Element): Resource => ({
+  resourceType: 'Parameters',
+  parameter: [{ name: 'return', valueMeta: Object.keys(meta).length === 0 ? NOTHING : meta }],
+})

@@ -1,0 +1,23 @@
+/** The operations a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
+import type { Element } from '../fhir/resource.ts'
+
+/** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
+export const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'
+
+const named = (name: string, definition: string): Element => ({ name, definition })
+
+/** Clients look for the name it is called by, or for that of its definition. */
+const exportAs = (definition: string): readonly Element[] =>
+  [...new Set(['export', definition])].map((name) => named(name, `${BULK_DATA}/OperationDefinition/${definition}`))
+
+const EVERYWHERE: readonly Element[] = [named('meta', 'http://hl7.org/fhir/OperationDefinition/Resource-meta')]
+
+/** Of the system, and of some types. */
+const OWN: Readonly<Record<string, readonly Element[]>> = {
+  system: exportAs('export'),
+  Patient: exportAs('patient-export'),
+  Group: exportAs('group-export'),
+}
+
+/** `of`: a type, or `system`. */
+export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE]
