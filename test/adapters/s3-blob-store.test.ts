@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import {
   AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
   CreateBucketCommand,
   CreateMultipartUploadCommand,
   DeleteBucketCommand,
@@ -10,10 +12,13 @@ import {
   ListObjectsV2Command,
   NoSuchUpload,
   S3Client,
+  UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
 import { describe, expect, it } from '@jest/globals'
 import { mockClient } from 'aws-sdk-client-mock'
+import { S3BlobCopier } from '../../lambdas/adapters/s3/blob-copier.ts'
 import { S3BlobStore } from '../../lambdas/adapters/s3/blob-store.ts'
+import { blobCopierContract } from '../contracts/blob-copier.contract.ts'
 import { blobStoreContract } from '../contracts/blob-store.contract.ts'
 
 const endpoint = process.env.S3_ENDPOINT
@@ -24,7 +29,20 @@ if (endpoint === undefined) {
   describe('S3', () => {
     it.skip(`is not tested: ${reason}`, () => {})
   })
-} else blobStoreContract('S3', () => bucketOn(endpoint))
+} else {
+  blobStoreContract('S3', () => bucketOn(endpoint))
+  blobCopierContract('S3', async () => {
+    const [from, to] = [await bucketOn(endpoint), await bucketOn(endpoint)]
+    const copier = () => new S3BlobCopier(from.client, from.name, 5 * 1024 * 1024)
+    return {
+      ...{ blobs: from.store, copiers: [copier(), copier()], each: 5 * 1024 * 1024, bucket: to.name },
+      read: ({ key }) => to.store.get(key),
+      close: async () => {
+        for (const each of [from, to]) await each.close()
+      },
+    }
+  })
+}
 
 async function bucketOn(endpoint: string) {
   const credentials = {
@@ -47,7 +65,7 @@ async function bucketOn(endpoint: string) {
     client.destroy()
   }
   // MinIO lists unfinished uploads of one key alone; by what keys begin with they are looked for below, page by page.
-  return { store: new S3BlobStore(client, Bucket), close, listsUploads: false }
+  return { store: new S3BlobStore(client, Bucket), client, name: Bucket, close, listsUploads: false }
 }
 
 it('An object is kept by who downloads it as the last segment of its key', async () => {
@@ -84,6 +102,42 @@ describe('Unfinished uploads', () => {
       { Bucket: 'b', Key: 'exports/1/a', UploadId: 'u1' },
       { Bucket: 'b', Key: 'exports/1/b', UploadId: 'u2' },
       { Bucket: 'b', Key: 'exports/1/b', UploadId: 'u3' },
+    ])
+  })
+})
+
+describe('A copy into a bucket of others', () => {
+  const GiB = 1024 ** 3
+  const to = { bucket: 'lake', key: 'north/nightly/1/Patient.ndjson' }
+  const place = { Bucket: 'lake', Key: to.key }
+  const blob = (size: number) => ({ key: 'exports/1/files/Patient.ndjson', size, contentType: 'application/fhir+ndjson' })
+
+  it('is one call up to a GiB, and above parts of as many bytes, which cover it', async () => {
+    const client = mockClient(new S3Client({ region: 'us-east-1' }))
+    client
+      .on(CopyObjectCommand)
+      .resolves({})
+      .on(CreateMultipartUploadCommand, { ...place, ContentType: 'application/fhir+ndjson' }, true)
+      .resolves({ UploadId: 'u' })
+      .on(UploadPartCopyCommand)
+      .callsFake(async ({ PartNumber }) => ({ CopyPartResult: { ETag: `t${PartNumber}` } }))
+      .on(CompleteMultipartUploadCommand)
+      .resolves({})
+    const copier = new S3BlobCopier(client as unknown as S3Client, 'own')
+    const source = { CopySource: 'own/exports/1/files/Patient.ndjson' }
+    expect(await copier.copy(blob(GiB), to)).toBeUndefined()
+    expect(client.commandCalls(CopyObjectCommand).map(({ args }) => args[0].input)).toEqual([{ ...place, ...source }])
+    let next = await copier.copy(blob(5 * GiB + 1), to)
+    while (next !== undefined) next = await copier.copy(blob(5 * GiB + 1), to, next)
+    expect(client.commandCalls(CopyObjectCommand)).toHaveLength(1)
+    expect(client.commandCalls(UploadPartCopyCommand).map(({ args }) => args[0].input)).toEqual(
+      Array.from({ length: 6 }, (_, i) => ({
+        ...{ ...place, ...source, UploadId: 'u', PartNumber: i + 1 },
+        CopySourceRange: `bytes=${i * GiB}-${i === 5 ? 5 * GiB : (i + 1) * GiB - 1}`,
+      })),
+    )
+    expect(client.commandCalls(CompleteMultipartUploadCommand).map(({ args }) => args[0].input.MultipartUpload!.Parts)).toEqual([
+      Array.from({ length: 6 }, (_, i) => ({ PartNumber: i + 1, ETag: `t${i + 1}` })),
     ])
   })
 })

@@ -1,6 +1,12 @@
-/** The store of a bucket, with a client of its own. */
+/** The store of a bucket, and who copies out of it, each with a client of its own. */
 import { S3Client } from '@aws-sdk/client-s3'
+import type { BlobCopier } from '../../ports/blob-copier.ts'
 import type { BlobStore } from '../../ports/blob-store.ts'
+import { S3BlobCopier } from './blob-copier.ts'
 import { S3BlobStore } from './blob-store.ts'
 
 export const openS3BlobStore = (bucket: string): BlobStore => new S3BlobStore(new S3Client({ forcePathStyle: true }), bucket)
+
+/** Buckets of others may be in other regions. */
+export const openS3BlobCopier = (from: string): BlobCopier =>
+  new S3BlobCopier(new S3Client({ forcePathStyle: true, followRegionRedirects: true }), from)

@@ -1,0 +1,15 @@
+/** BlobCopier of a bucket of S3, whose client is loaded when it is first needed: few exports go to buckets of others. */
+import type { BlobCopier } from '../../ports/blob-copier.ts'
+
+export function lazyS3BlobCopier(from: string): BlobCopier {
+  let opened: Promise<BlobCopier> | undefined
+  const open = (): Promise<BlobCopier> => {
+    opened ??= import('./open-blob-store.ts').then(({ openS3BlobCopier }) => openS3BlobCopier(from))
+    return opened
+  }
+  return {
+    copy: async (...asked) => (await open()).copy(...asked),
+    put: async (...asked) => (await open()).put(...asked),
+    abandon: async (...asked) => (await open()).abandon(...asked),
+  }
+}
