@@ -21,6 +21,14 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
   },
   'job-rows': (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),
   schedules: (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], SCHEDULES),
+  'old-schedules': (aws) => onState(aws, ['dynamodb:Query', 'dynamodb:BatchWriteItem'], SCHEDULES),
+  copies: (aws) => ({
+    environment: exportFiles(aws),
+    statements: aws.exportTargets.flatMap(({ bucket, prefix, key }) => [
+      allow(['s3:PutObject', 's3:AbortMultipartUpload'], [objectsOf(aws, `${bucket}/${prefix}*`)]),
+      ...(key === undefined ? [] : [allow(['kms:GenerateDataKey', 'kms:Decrypt'], [key], byS3(aws))]),
+    ]),
+  }),
   'export-files': (aws) => ({
     environment: exportFiles(aws),
     statements: [
@@ -40,6 +48,11 @@ export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
     statements: [allow(['kms:Sign'], linkKeys.slice(0, 1))],
   }),
 }
+
+const objectsOf = ({ stateTable }: AwsResources, resource: string): string =>
+  Stack.of(stateTable).formatArn({ service: 's3', region: '', account: '', resource, arnFormat: ArnFormat.NO_RESOURCE_NAME })
+
+const byS3 = ({ stateTable }: AwsResources) => ({ StringEquals: { 'kms:ViaService': `s3.${Stack.of(stateTable).region}.amazonaws.com` } })
 
 const exportFiles = ({ exportBucket }: AwsResources) => ({ FHIR_EXPORT_BUCKET: exportBucket.bucketName })
 const onExportFiles = ({ exportBucket }: AwsResources, actions: string[]) => allow(actions, [exportBucket.arnForObjects('exports/*')])

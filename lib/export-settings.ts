@@ -11,9 +11,14 @@ export type ExportSetting = Omit<ScheduledExport, 'level' | 'tenant'> & {
   readonly schedule: string
   /** Hours: for so long there may be none that is complete and was begun within them. Absent: two intervals of a rate. */
   readonly late?: number
+  /** ARN of the key of KMS that encrypts `bucket`; absent: none of KMS does. */
+  readonly bucketKey?: string
 }
 
-const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late']
+/** A part of a bucket of somebody else. `key`: the ARN of what encrypts it. */
+export type ExportTarget = { readonly bucket: string; readonly prefix: string; readonly key?: string }
+
+const NAMES = ['name', 'schedule', 'client', 'tenant', 'level', 'group', 'types', 'sinceLast', 'late', 'bucket', 'bucketKey']
 /** What the sweep is told of all stands in one event. */
 const MOST = 50
 const UNITS: Readonly<Record<string, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
@@ -41,7 +46,7 @@ function wrongIn(given: unknown, hasTenants: boolean): string | undefined {
   return [...wrongs(given, hasTenants)].find(([isWrong]) => isWrong)?.[1]
 }
 
-function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLast, late }: Given, hasTenants: boolean) {
+function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLast, late, bucket, bucketKey }: Given, hasTenants: boolean) {
   const fits = (value: unknown, pattern: RegExp): boolean => typeof value === 'string' && pattern.test(value)
   const optional = (value: unknown, fitting: boolean): boolean => value !== undefined && !fitting
   yield [!fits(name, /^[A-Za-z0-9-]{1,40}$/), '.name is 1 to 40 of A to Z, a to z, 0 to 9 and -'] as const
@@ -56,11 +61,16 @@ function* wrongs({ name, schedule, client, tenant, level, group, types, sinceLas
   yield [optional(types, areTypes(types)), '.types is a list of resource types'] as const
   yield [optional(sinceLast, typeof sinceLast === 'boolean'), '.sinceLast is true or false'] as const
   yield [optional(late, typeof late === 'number' && late > 0), '.late is a number of hours'] as const
+  yield [optional(bucket, fits(bucket, /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)), '.bucket is the name of a bucket of S3'] as const
+  yield [optional(bucketKey, fits(bucketKey, KEY)), '.bucketKey is the ARN of a key of KMS'] as const
+  yield [bucketKey !== undefined && bucket === undefined, '.bucketKey is for a bucket'] as const
   yield [late === undefined && fits(schedule, CRON), '.late is missing: cron does not say after how many hours one is late'] as const
 }
 
 const RATE = /^rate\((?:1 (?:minute|hour|day)|(?!1 )[1-9]\d{0,4} (?:minutes|hours|days))\)$/
 const CRON = /^cron\([^\s()]+(?: [^\s()]+){5}\)$/
+
+const KEY = /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/
 
 const areTypes = (types: unknown): boolean =>
   Array.isArray(types) && types.length > 0 && types.every((type) => typeof type === 'string' && isResourceType(type))
@@ -70,3 +80,7 @@ export const lateOf = ({ schedule, late }: ExportSetting): number => {
   const [, count, unit] = /^rate\((\d+) (\w+?)s?\)$/.exec(schedule) ?? []
   return late === undefined ? 2 * Number(count) * UNITS[unit!]! : late * UNITS.hour!
 }
+
+/** Where files of a schedule are copied to; undefined: nowhere. `prefix`: what their keys begin with, with a slash at its end. */
+export const targetOf = ({ name, tenant = TENANT, bucket, bucketKey }: ExportSetting): ExportTarget | undefined =>
+  bucket === undefined ? undefined : { bucket, prefix: `${tenant}/${name}/`, ...(bucketKey === undefined ? {} : { key: bucketKey }) }

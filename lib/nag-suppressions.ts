@@ -1,6 +1,7 @@
 /** Findings of cdk-nag that are accepted, where, and why. Whatever is not in here fails a test. https://github.com/cdklabs/cdk-nag */
 import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
+import { type ExportTarget, targetOf } from './export-settings.ts'
 import type { Settings } from './settings.ts'
 
 type Accepted = {
@@ -163,7 +164,7 @@ export function suppressInData(stack: Stack, { search, vpc }: Settings): void {
   accept(stack, [...IN_DATA, ...(vpc === undefined ? WITHOUT_VPC : WITH_VPC), ...('kind' in search && search.size === 'demo' ? DEMO : [])])
 }
 
-export function suppressInService(stack: Stack, data: Parents, { access, vpc, customDomain, search }: Settings): void {
+export function suppressInService(stack: Stack, data: Parents, { access, vpc, customDomain, search, exports }: Settings): void {
   accept(stack, [
     ...IN_SERVICE,
     ...(access === 'token' ? withTokens(stack) : []),
@@ -180,6 +181,11 @@ export function suppressInService(stack: Stack, data: Parents, { access, vpc, cu
       reason: 'Each job has files of its own',
     },
     {
+      rules: exports.flatMap(targetOf).flatMap((target) => (target === undefined ? [] : [partOf(stack, target)])),
+      at: /^ExportSweep\/Role$/,
+      reason: 'Each run of a schedule has a folder of its own',
+    },
+    {
       rules: [`AwsSolutions-IAM5[Resource::${executionsOf(stack)}]`],
       at: /^Export(?:Sweep|Cancel)\/Role$/,
       reason: 'Executions of one state machine, which have no names before they are begun',
@@ -192,6 +198,9 @@ const idIn = (stack: Stack, path: string): string =>
   stack.getLogicalId(path.split('/').reduce<IConstruct>((at, id) => at.node.findChild(id), stack).node.defaultChild as CfnElement)
 
 const executionsOf = (stack: Stack): string => `${told(stack, 'states')}:execution:<${idIn(stack, 'Exporting/Machine')}.Name>:*`
+
+const partOf = ({ partition }: Stack, { bucket, prefix }: ExportTarget): string =>
+  `AwsSolutions-IAM5[Resource::arn:${Token.isUnresolved(partition) ? '<AWS::Partition>' : partition}:s3:::${bucket}/${prefix}*]`
 
 /** Whose parts functions may be granted. */
 type Parents = { readonly bucket: IConstruct; readonly resourceTable: IConstruct; readonly domain?: IConstruct }

@@ -5,6 +5,7 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import type { IBucket } from 'aws-cdk-lib/aws-s3'
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions'
+import type { ExportTarget } from './export-settings.ts'
 
 export type AwsResources = {
   readonly stage: string
@@ -22,6 +23,8 @@ export type AwsResources = {
   /** ARNs, the newest first. */
   readonly linkKeys: readonly string[]
   readonly links?: Links
+  /** Where scheduled exports are copied to. */
+  readonly exportTargets: readonly ExportTarget[]
 }
 
 /** What a link to an export file is made of. */

@@ -10,7 +10,7 @@ import { type ExportSetting, lateOf } from './export-settings.ts'
 
 /** `starter`: begins exports. `sweeper`: looks at what becomes of them. */
 export function scheduleExports(scope: Construct, exports: readonly ExportSetting[], starter: IFunction, sweeper: IFunction): void {
-  for (const { schedule: expression, late, tenant = TENANT, level = 'system', ...rest } of exports) {
+  for (const { schedule: expression, late, bucketKey: _, tenant = TENANT, level = 'system', ...rest } of exports) {
     const schedule: ScheduledExport = { tenant, level, ...rest }
     new Rule(scope, `Export-${rest.name}`, {
       description: `Begins the export ${rest.name}`,
@@ -20,10 +20,15 @@ export function scheduleExports(scope: Construct, exports: readonly ExportSettin
     })
   }
   if (exports.length === 0) return
-  const schedules = exports.map((each): WatchedSchedule => ({ name: each.name, late: lateOf(each) }))
-  new Rule(scope, 'Sweep-schedules', {
-    description: 'Looks at what became of scheduled exports',
-    schedule: Schedule.rate(Duration.minutes(5)),
-    targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep: 'schedules', schedules }), retryAttempts: 0 })],
-  })
+  const schedules = exports.map(
+    (each): WatchedSchedule => ({ name: each.name, late: lateOf(each), ...(each.bucket === undefined ? {} : { bucket: each.bucket }) }),
+  )
+  const sweep = (name: string, description: string, minutes: number): Rule =>
+    new Rule(scope, `Sweep-${name}`, {
+      description,
+      schedule: Schedule.rate(Duration.minutes(minutes)),
+      targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep: name, schedules }), retryAttempts: 0 })],
+    })
+  sweep('schedules', 'Looks at what became of scheduled exports', 5)
+  if (exports.some(({ bucket }) => bucket !== undefined)) sweep('copies', 'Copies files of scheduled exports', 1)
 }

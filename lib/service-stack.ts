@@ -14,6 +14,7 @@ import type { Bundles } from './bundle.ts'
 import { accountOf, type DataStack } from './data-stack.ts'
 import { FhirDistribution } from './distribution.ts'
 import { ExportFiles } from './export-files.ts'
+import { targetOf } from './export-settings.ts'
 import { FhirApi, type Functions, STAGE } from './fhir-api.ts'
 import { FhirFunction, type FhirFunctionProps, httpFunctions } from './fhir-function.ts'
 import { Firewall } from './firewall.ts'
@@ -80,7 +81,8 @@ export class ServiceStack extends Stack {
     const mappings = { indexer: this.#follow(indexer), 'settle-transactions': this.#follow(settler) }
     this.#sweep(settler.function, SWEEPS)
     const exportSweep = this.#function('export-sweep', aws, { environment: { ...told, FHIR_STAGE: settings.stage } })
-    this.#sweep(exportSweep.function, EXPORT_SWEEPS)
+    const set = settings.access === 'token' ? { schedules: settings.exports.map(({ name }) => name) } : {}
+    this.#sweep(exportSweep.function, EXPORT_SWEEPS, { expired: set })
 
     const migration = this.#migration(aws, told, [indexer, settler, step, exportStep, exportSweep])
     const keys = settings.access === 'token' ? this.#signingKeys(aws, told) : undefined
@@ -118,12 +120,13 @@ export class ServiceStack extends Stack {
 
   #aws({ bucket: exportBucket, linkKeys }: ExportFiles): AwsResources {
     const { key, resourceTable, stateTable, bucket, domain } = this.#data
-    const { search } = this.#settings
+    const { search, exports } = this.#settings
     const place =
       'endpoint' in search
         ? { searchEndpoint: search.endpoint, ...(search.domainArn === undefined ? {} : { searchDomainArn: search.domainArn }) }
         : { searchEndpoint: `https://${domain!.domainEndpoint}`, searchDomainArn: domain!.domainArn }
-    const own = { exportBucket, linkKeys: linkKeys.map((each) => each.key.keyArn) }
+    const exportTargets = exports.flatMap((each) => targetOf(each) ?? [])
+    const own = { exportBucket, exportTargets, linkKeys: linkKeys.map((each) => each.key.keyArn) }
     return { stage: this.#settings.stage, key, resourceTable, stateTable, bucket, ...own, ...place }
   }
 
@@ -144,12 +147,13 @@ export class ServiceStack extends Stack {
     return follow(follower, { table, bucket, sort, parallelizationFactor }).eventSourceMappingId
   }
 
-  #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>): void {
+  /** `told`: what else the sweeps of these names are told. */
+  #sweep(sweeper: IFunction, sweeps: Readonly<Record<string, Duration>>, told: Readonly<Record<string, object>> = {}): void {
     for (const [sweep, every] of Object.entries(sweeps)) {
       new Rule(this, `Sweep-${sweep}`, {
         description: `Takes up what was left: ${sweep}`,
         schedule: Schedule.rate(every),
-        targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep }), retryAttempts: 0 })],
+        targets: [new LambdaFunction(sweeper, { event: RuleTargetInput.fromObject({ sweep, ...told[sweep] }), retryAttempts: 0 })],
       })
     }
   }

@@ -229,8 +229,8 @@ function watchesOfSchedules(stage: string, starter: string): readonly Watch[] {
       alarm: {
         name: 'ScheduledExportFailed',
         above: 0,
-        means: 'the last run of a scheduled export failed, or could not be begun',
-        todo: 'The log of export-sweep names it; that of export-schedule says why it was not begun, that of export-step why it failed. The next run goes on from the last that was complete',
+        means: 'the last run of a scheduled export failed, or could not be begun, or its files cannot be copied',
+        todo: 'The log of export-sweep names it; that of export-schedule says why it was not begun, that of export-step why it failed, that of export-sweep why files are not copied, which is tried every minute. The next run goes on from the last that was complete',
       },
     },
     {

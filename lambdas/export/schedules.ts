@@ -2,6 +2,7 @@
  * Exports that are begun on schedules: what is remembered of each, in a row of the shelf `export-schedules` by its name. A run goes on from the
  * last one that is complete, where that asked for the same, for a client that might see the same.
  */
+import type { CopiedParts } from '../ports/blob-copier.ts'
 import type { KeptRows } from '../ports/kept-rows.ts'
 import type { Level } from './asked.ts'
 import { readJob } from './jobs.ts'
@@ -20,13 +21,37 @@ export type ScheduledExport = {
   readonly types?: readonly string[]
   /** Whether only what was changed since the last one is asked for. */
   readonly sinceLast?: boolean
+  /** Of somebody else: files are copied there, and a run is complete when they are (copies.ts). */
+  readonly bucket?: string
 }
 
 /** `called`: its job was not begun yet. `refused`: nor could it be. `stopped`: its job is no more, and nobody saw it end. */
 export type RunState = 'called' | 'refused' | 'begun' | 'complete' | 'error' | 'stopped'
 
-/** `at`: when the schedule called, ms since 1970: for each instant there is one run. `of`: names what was asked for, and what might be seen. */
-export type Run = { readonly at: number; readonly job: string; readonly state: RunState; readonly of?: string }
+/**
+ * `at`: when the schedule called, ms since 1970: for each instant there is one run. `of`: names what was asked for, and what might be seen.
+ * `bucket`: where its files are copied to, `copy`: how far that is.
+ */
+export type Run = {
+  readonly at: number
+  readonly job: string
+  readonly state: RunState
+  readonly of?: string
+  readonly bucket?: string
+  readonly copy?: Copying
+}
+
+/**
+ * `done`: files that are copied. `open`: the next, of which parts are there. `until`: ms since 1970, before which it is somebody's who goes on
+ * with it. `isFailing`: the last attempt broke; others follow.
+ */
+export type Copying = {
+  readonly done: number
+  readonly open?: { readonly key: string; readonly parts: CopiedParts }
+  readonly until?: number
+  readonly isFailing?: boolean
+  readonly isWhole?: boolean
+}
 
 /** `known`: since when, ms since 1970. `runs`: the newest first. `last`: the latest that is complete. */
 export type KeptSchedule = {
@@ -68,16 +93,17 @@ export async function goesOnFrom(rows: KeptRows, name: string, of: string): Prom
 }
 
 /** Notes what became of the jobs that were begun, before they are forgotten. */
-async function settleRuns(rows: KeptRows, name: string): Promise<KeptSchedule | undefined> {
+export async function settleRuns(rows: KeptRows, name: string): Promise<KeptSchedule | undefined> {
   const known = await rows.read<KeptSchedule>(SCHEDULES, name)
   let kept = known
   for (const run of known?.runs ?? []) if (run.state === 'begun') kept = (await settleRun(rows, name, run)) ?? kept
   return kept
 }
 
-async function settleRun(rows: KeptRows, name: string, { at, job: id, of = '' }: Run): Promise<KeptSchedule | undefined> {
+async function settleRun(rows: KeptRows, name: string, run: Run): Promise<KeptSchedule | undefined> {
+  const { at, job: id, of = '' } = run
   const job = await readJob(rows, id)
-  if (job?.state === 'in-progress') return undefined
+  if (job?.state === 'in-progress' || (job?.state === 'complete' && isToBeCopied(run))) return undefined
   const state: RunState = job?.state ?? 'stopped'
   return rows.change<KeptSchedule>(SCHEDULES, name, (kept) => {
     if (kept === undefined) return undefined
@@ -87,21 +113,34 @@ async function settleRun(rows: KeptRows, name: string, { at, job: id, of = '' }:
   })
 }
 
+export const isToBeCopied = ({ bucket, copy }: Run): boolean => bucket !== undefined && copy?.isWhole !== true
+
 /** `late`: ms within which one is complete that was begun. */
-export type WatchedSchedule = { readonly name: string; readonly late: number }
+export type WatchedSchedule = Pick<ScheduledExport, 'name' | 'bucket'> & { readonly late: number }
 
 export type Troubles = { readonly failed: readonly string[]; readonly late: readonly string[] }
 
-/** The names of those whose last run could not be begun or failed, and of those that have been without a complete one for too long. */
+/** The names of those whose last run could not be begun or failed, or whose files cannot be copied, and of those that have been without a complete one for too long. */
 export async function watchSchedules(rows: KeptRows, schedules: readonly WatchedSchedule[], now: number): Promise<Troubles> {
   const failed: string[] = []
   const tooLate: string[] = []
-  for (const { name, late } of schedules) {
+  for (const { name, late, bucket } of schedules) {
     await rows.change<KeptSchedule>(SCHEDULES, name, (kept) => kept ?? { known: now, runs: [] })
     const { known, runs, last } = (await settleRuns(rows, name)) ?? { known: now, runs: [] }
     const state = runs[0]?.state
-    if (state === 'refused' || state === 'error') failed.push(name)
+    const isNotCopied = runs.some((run) => run.state === 'begun' && run.bucket === bucket && run.copy?.isFailing)
+    if (state === 'refused' || state === 'error' || isNotCopied) failed.push(name)
     if (now - Math.max(known, last?.transactionTime ?? 0) > late) tooLate.push(name)
   }
   return { failed, late: tooLate }
+}
+
+/** ms: whoever begins one that is new has noted it since what is set was told. */
+const NEW = 60 * 60 * 1000
+
+/** Those that are set no more; one that is set again later begins anew, with everything. `names`: of those that are; undefined: nobody knows. */
+export async function forgetSchedules({ rows, now }: { rows: KeptRows; now: () => number }, names?: readonly string[]): Promise<void> {
+  if (names === undefined) return
+  for await (const { name, value } of rows.list<KeptSchedule>(SCHEDULES))
+    if (!names.includes(name) && (value.runs[0]?.at ?? value.known) + NEW <= now()) await rows.remove(SCHEDULES, name)
 }

@@ -12,8 +12,8 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
  * keeps those of users anew. grants: what the authorization server remembers. signing: signs tokens. keys: makes and ends the keys that does
  * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. schedules: what is
- * remembered of those that begin on schedules. export-files: writes, reads
- * and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
+ * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
+ * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
  * only removes files. links: signs links to them. link-key: reads the public half of the key that does.
  */
 export type PortName =
@@ -46,6 +46,8 @@ export type ExportPort =
   | 'jobs'
   | 'job-rows'
   | 'schedules'
+  | 'old-schedules'
+  | 'copies'
   | 'export-files'
   | 'removed-files'
   | 'start-exports'
@@ -130,7 +132,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'tend-keys': ['keys'],
   'link-key': ['link-key'],
   'export-step': ['resources', 'index', 'progress', 'job-rows', 'export-files'],
-  'export-sweep': ['job-rows', 'schedules', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
+  'export-sweep': ['job-rows', 'schedules', 'old-schedules', 'copies', 'export-files', 'start-exports', 'stop-exports', 'watch-exports'],
   'export-schedule': ['clients', 'resources', 'progress', 'jobs', 'schedules', 'start-exports', 'audit'],
 }
 
@@ -144,7 +146,7 @@ const OF_TOKENS: ReadonlySet<FunctionName> = new Set([
   'export-schedule',
 ])
 
-const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions', 'schedules'])
+const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions', 'schedules', 'old-schedules', 'copies'])
 
 /** The functions of a stage, and their ports, by whether it asks for tokens. */
 export const functionsOfStage = (access: string): readonly FunctionName[] =>

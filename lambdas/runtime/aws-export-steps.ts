@@ -1,20 +1,25 @@
 /** The steps of exports on AWS, and what takes up what was left of them. */
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../export/additional-resources.ts'
+import { copyExports } from '../export/copies.ts'
 import { allOf, goThrough } from '../export/go-through.ts'
 import { JOBS, type Job } from '../export/job.ts'
-import { type WatchedSchedule, watchSchedules } from '../export/schedules.ts'
+import { forgetSchedules, type WatchedSchedule, watchSchedules } from '../export/schedules.ts'
 import { exportStep, type StepOutput } from '../export/step.ts'
 import type { ExportParts, StepInput } from '../export/steps.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
 import { clock, config, expressions, places, reading, store } from './aws.ts'
-import { exportFiles, exportWorkflow, jobRows } from './aws-exporting.ts'
+import { exportCopier, exportFiles, exportWorkflow, jobRows } from './aws-exporting.ts'
 import { latest } from './aws-index.ts'
 import { metric, report } from './aws-log.ts'
 
 /** ms a step goes on: its function ends after fifteen minutes, and a part or a page may be slow. */
 const BUDGET = 10 * 60_000
 
+/** ms for which copies are begun: the sweep's function ends after five minutes, and a part may be slow. */
+const COPYING = 2 * 60_000
+
 const now = (): number => clock().now()
+const told = (error: unknown): void => report(error, 'export')
 
 /** What was written lately is read once for each step. */
 const parts = (): ExportParts => ({
@@ -34,25 +39,27 @@ const parts = (): ExportParts => ({
   newId: () => clock().newId(),
   budget: BUDGET,
   groupTypes: config().groupExportTypes,
-  report: (error) => report(error, 'export'),
+  report: told,
 })
 
 export const step = async (input: StepInput): Promise<StepOutput> => exportStep(parts())(input)
 
 /**
  * `jobs`: every minute, those without an execution go on, and what is left of cancelled ones is removed. `expired`: every hour, what nobody may
- * have any more is removed. `schedules`: every five minutes, it is told which of those on schedules failed, or are late.
+ * have any more is removed, and schedules are forgotten that are not among those named (absent: none is). `schedules`: every five minutes, it
+ * is told which of those on schedules failed, or are late. `copies`: every minute, their files are copied into buckets of others.
  */
 export type ExportSweep =
-  | { readonly sweep: 'jobs' | 'expired' }
-  | { readonly sweep: 'schedules'; readonly schedules: readonly WatchedSchedule[] }
+  | { readonly sweep: 'jobs' }
+  | { readonly sweep: 'expired'; readonly schedules?: readonly string[] }
+  | { readonly sweep: 'schedules' | 'copies'; readonly schedules: readonly WatchedSchedule[] }
 
 /** One of them that fails keeps no other from being done. */
 export async function sweepExports(asked: ExportSweep): Promise<void> {
   try {
     await goThrough(whatTo(asked), (each) => each())
   } catch (error) {
-    for (const each of allOf(error)) report(each, 'export')
+    for (const each of allOf(error)) told(each)
     throw new Error(`The sweep ${asked.sweep} of exports failed`)
   }
 }
@@ -63,9 +70,11 @@ function whatTo(asked: ExportSweep): readonly (() => Promise<void>)[] {
     case 'jobs':
       return [() => resumeJobs(swept, exportWorkflow()), () => removeStopped(swept), tellAge]
     case 'expired':
-      return [() => removeExpired(swept, config().exportRetentionDays)]
+      return [() => removeExpired(swept, config().exportRetentionDays), () => forgetSchedules(swept, asked.schedules)]
     case 'schedules':
       return [() => tellTroubles(asked.schedules)]
+    case 'copies':
+      return [() => copyExports({ ...swept, copier: exportCopier(), budget: COPYING, report: told }, asked.schedules)]
   }
 }
 
@@ -79,7 +88,7 @@ async function tellAge(): Promise<void> {
 
 async function tellTroubles(schedules: readonly WatchedSchedule[]): Promise<void> {
   const { failed, late } = await watchSchedules(jobRows(), schedules, now())
-  const told = { stage: places().stage, at: now() }
-  metric('ScheduledExportsFailed', 'Count', [failed.length], { ...told, names: failed })
-  metric('ScheduledExportsLate', 'Count', [late.length], { ...told, names: late })
+  const about = { stage: places().stage, at: now() }
+  metric('ScheduledExportsFailed', 'Count', [failed.length], { ...about, names: failed })
+  metric('ScheduledExportsLate', 'Count', [late.length], { ...about, names: late })
 }

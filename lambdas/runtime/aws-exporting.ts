@@ -1,7 +1,9 @@
 /** The cloud home's exports: jobs in the table of state, files in a bucket of their own, work in executions of a state machine. */
 import { DynamoDbKeptRows } from '../adapters/dynamodb/kept-rows.ts'
+import { lazyS3BlobCopier } from '../adapters/s3/lazy-blob-copier.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
 import { StepFunctionsWorkflow } from '../adapters/step-functions/workflow.ts'
+import type { BlobCopier } from '../ports/blob-copier.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { KeptRows } from '../ports/kept-rows.ts'
 import type { Workflow } from '../ports/workflow.ts'
@@ -12,5 +14,8 @@ import { once } from './once.ts'
 export const jobRows: () => KeptRows = /* @__PURE__ */ once(() => new DynamoDbKeptRows(stateTable()))
 
 export const exportFiles: () => BlobStore = /* @__PURE__ */ once(() => lazyS3BlobStore(places().exportBucket))
+
+/** Out of there, into buckets of others. */
+export const exportCopier: () => BlobCopier = /* @__PURE__ */ once(() => lazyS3BlobCopier(places().exportBucket))
 
 export const exportWorkflow: () => Workflow = /* @__PURE__ */ once(() => new StepFunctionsWorkflow(places().exportWorkflow))

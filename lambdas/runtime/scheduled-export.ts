@@ -50,7 +50,7 @@ async function begin(ports: SchedulePorts, schedule: ScheduledExport, { at, job 
     if (client === undefined) throw new Error(`the client "${schedule.client}" is not registered`)
     const token = await tokenOf(ports, schedule, client)
     const of = whatIsAsked(schedule, client, token)
-    await noteRun(rows, schedule.name, at, { of })
+    await noteRun(rows, schedule.name, at, { of, ...(schedule.bucket === undefined ? {} : { bucket: schedule.bucket }) })
     const since = schedule.sinceLast === true ? await goesOnFrom(rows, schedule.name, of) : undefined
     await kickOff(ports, { job, token, ...targetOf(schedule, since) })
   }
@@ -76,9 +76,18 @@ async function tokenOf(ports: SchedulePorts, { tenant }: ScheduledExport, client
   }
 }
 
-/** Who was removed and registered again is another. */
-function whatIsAsked({ level, group, types }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
-  const all = [id, registeredAt, token.tenant, level, group, types?.toSorted(), accessOfToken(token, token.issuer)]
+/** Who was removed and registered again is another; another bucket has nothing yet. */
+function whatIsAsked({ level, group, types, bucket }: ScheduledExport, { id, registeredAt }: Client, token: VerifiedToken): string {
+  const all = [
+    id,
+    registeredAt,
+    token.tenant,
+    level,
+    group,
+    types?.toSorted(),
+    accessOfToken(token, token.issuer),
+    ...(bucket === undefined ? [] : [bucket]),
+  ]
   return createHash('sha256').update(JSON.stringify(all)).digest('base64url')
 }
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { WHOLE_ACCESS } from '../../lambdas/access/access.ts'
 import { JOBS, type Job } from '../../lambdas/export/job.ts'
-import { type KeptSchedule, SCHEDULES, type ScheduledExport, watchSchedules } from '../../lambdas/export/schedules.ts'
+import { forgetSchedules, type KeptSchedule, SCHEDULES, type ScheduledExport, watchSchedules } from '../../lambdas/export/schedules.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
 import { seenThrough } from '../../lambdas/interactions/seen.ts'
 import type { AuditRecord } from '../../lambdas/ports/audit-log.ts'
@@ -15,6 +15,7 @@ import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 const BASE = 'https://fhir.example.org/fhir'
 const NOW = Date.UTC(2031, 0, 1)
 const HOUR = 3_600_000
+const DAY = 24 * HOUR
 const DAILY: ScheduledExport = { name: 'nightly', client: 'etl', tenant: 'north', level: 'system', sinceLast: true }
 
 const ETL: Client = {
@@ -247,6 +248,7 @@ describe('A schedule goes on from the last export that is complete', () => {
     ['the client is another of that name', {}, { registeredAt: 2 }],
     ['other types are asked for', { types: ['Patient'] }, {}],
     ['another level is asked for', { level: 'patient' }, {}],
+    ['another bucket is asked for', { bucket: 'lake' }, {}],
     ['another tenant is asked for', { tenant: 'south' }, { tenants: ['north', 'south'] }],
   ])('but with everything where %s', async (_, schedule, client) => {
     await here.call(3)
@@ -325,4 +327,36 @@ describe('What is said of a schedule', () => {
     here.now += 1
     expect((await here.watch()).late).toEqual(['nightly'])
   })
+})
+
+describe('A schedule that is set no more', () => {
+  const forget = (names?: readonly string[]) => forgetSchedules({ rows: here.rows, now: () => here.now }, names)
+  const kept = async () => (await here.rows.read(SCHEDULES, 'nightly')) !== undefined
+
+  it('is forgotten, and begins with everything when it is set again', async () => {
+    await here.call(3)
+    await here.end(FIRST, 'complete')
+    expect((await here.watch()).failed).toEqual([])
+    here.now += HOUR
+    await forget(['weekly'])
+    expect(await kept()).toBe(false)
+    await here.call(27)
+    expect((await here.jobs()).find(({ id }) => id !== FIRST)!.asked.since).toBeUndefined()
+  })
+
+  it('stays while it is set, where nobody says what is, and for an hour after its last call', async () => {
+    await here.call(3)
+    await forget(['weekly'])
+    here.now += DAY
+    await forget(['weekly', 'nightly'])
+    await forget()
+    expect(await kept()).toBe(true)
+  })
+})
+
+it('A schedule with a bucket says so of its runs, which are complete when somebody has copied them', async () => {
+  await here.call(3, { ...DAILY, bucket: 'lake' })
+  await here.end(FIRST, 'complete')
+  await here.watch()
+  expect((await here.rows.read<KeptSchedule>(SCHEDULES, 'nightly'))!.runs).toMatchObject([{ state: 'begun', bucket: 'lake' }])
 })

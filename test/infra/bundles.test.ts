@@ -54,6 +54,8 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   jobs: ['dynamodb'],
   'job-rows': ['dynamodb'],
   schedules: ['dynamodb'],
+  'old-schedules': ['dynamodb'],
+  copies: ['s3'],
   'export-files': ['s3'],
   'removed-files': ['s3'],
   'start-exports': ['step-functions'],

@@ -18,8 +18,11 @@ const OTHERS = [
   },
 ]
 
+const LAKE_KEY = 'arn:aws:kms:us-east-1:222222222222:key/1b2c'
+
 const SCHEDULED = [
   { name: 'nightly', schedule: 'cron(0 3 * * ? *)', client: 'etl', tenant: 'north', sinceLast: true, late: 30 },
+  { name: 'lake', schedule: 'rate(1 day)', client: 'etl', tenant: 'north', bucket: 'lake', bucketKey: LAKE_KEY },
   { name: 'ward', schedule: 'rate(7 days)', client: 'etl', tenant: 'north', level: 'group', group: 'g-1', types: ['Patient'] },
 ] as const
 
@@ -206,7 +209,7 @@ describe('scheduled exports', () => {
     Object.entries(ofType(second.service, 'AWS::Lambda::Function')).find(([, { Handler }]) => Handler === `${name}.handler`)![0]
 
   it('are begun by rules, which say what is asked for, as whom, and when it was due', () => {
-    expect(begun.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(7 days)'])
+    expect(begun.map(({ ScheduleExpression }) => ScheduleExpression)).toEqual(['cron(0 3 * * ? *)', 'rate(1 day)', 'rate(7 days)'])
     for (const { Targets, State } of begun) {
       expect([State, Targets.length, Targets[0].Arn]).toEqual(['ENABLED', 1, { 'Fn::GetAtt': [idOf('export-schedule'), 'Arn'] }])
       expect(Targets[0].InputTransformer.InputPathsMap).toEqual({ time: '$.time' })
@@ -214,25 +217,54 @@ describe('scheduled exports', () => {
     const told = begun.map(({ Targets }) => JSON.parse(Targets[0].InputTransformer.InputTemplate.replace('<time>', '"<time>"')))
     expect(told).toEqual([
       { schedule: { name: 'nightly', client: 'etl', tenant: 'north', level: 'system', sinceLast: true }, time: '<time>' },
+      { schedule: { name: 'lake', client: 'etl', tenant: 'north', level: 'system', bucket: 'lake' }, time: '<time>' },
       { schedule: { name: 'ward', client: 'etl', tenant: 'north', level: 'group', group: 'g-1', types: ['Patient'] }, time: '<time>' },
     ])
   })
 
-  it('are looked after: the sweep is told of each how late it may be, in milliseconds', () => {
-    const swept = rulesOf(second).flatMap(({ Targets }) => (Targets[0].Input?.includes('schedules') ? [Targets[0]] : []))
-    expect(swept.map(({ Arn, Input }) => [Arn, JSON.parse(Input)])).toEqual([
-      [
-        { 'Fn::GetAtt': [idOf('export-sweep'), 'Arn'] },
-        {
-          sweep: 'schedules',
-          schedules: [
-            { name: 'nightly', late: 30 * 3_600_000 },
-            { name: 'ward', late: 14 * 24 * 3_600_000 },
-          ],
-        },
-      ],
+  const sweptBy = (stacks: typeof second): readonly Tree[] =>
+    rulesOf(stacks).flatMap(({ Targets, ScheduleExpression }) => {
+      const { Arn, Input } = Targets[0]
+      return Arn['Fn::GetAtt'][0].startsWith('ExportSweep') ? [{ ...JSON.parse(Input), every: ScheduleExpression }] : []
+    })
+
+  it('are looked after: the sweep is told of each how late it may be, in milliseconds, and where its files go', () => {
+    const schedules = [
+      { name: 'nightly', late: 30 * 3_600_000 },
+      { name: 'lake', late: 48 * 3_600_000, bucket: 'lake' },
+      { name: 'ward', late: 14 * 24 * 3_600_000 },
+    ]
+    expect(sweptBy(second).toSorted((a, b) => (a.sweep < b.sweep ? -1 : 1))).toEqual([
+      { sweep: 'copies', schedules, every: 'rate(1 minute)' },
+      { sweep: 'expired', schedules: ['nightly', 'lake', 'ward'], every: 'rate(1 hour)' },
+      { sweep: 'jobs', every: 'rate(1 minute)' },
+      { sweep: 'schedules', schedules, every: 'rate(5 minutes)' },
     ])
-    expect(rulesOf(first).some(({ Targets }) => /schedules/.test(Targets[0].Input ?? ''))).toBe(false)
+    expect(sweptBy(first).map(({ sweep, schedules }) => [sweep, schedules])).toEqual([
+      ['jobs', undefined],
+      ['expired', []],
+    ])
+    expect(sweptBy(third).map(({ schedules }) => schedules)).toEqual([undefined, undefined])
+  })
+
+  it('write into the buckets they name, below tenant and name, and read nothing there', () => {
+    const sweeper = (call: { action: string; resource: string; context?: Record<string, string> }) =>
+      allowed(second.service, 'export-sweep', call)
+    const below = 'arn:aws:s3:::lake/north/lake/20310101T030000.000Z/Patient.ndjson'
+    for (const action of ['s3:PutObject', 's3:AbortMultipartUpload']) {
+      expect([action, sweeper({ action, resource: below })]).toEqual([action, true])
+      for (const other of ['arn:aws:s3:::lake/north/nightly/a', 'arn:aws:s3:::lake/south/lake/a', 'arn:aws:s3:::pond/north/lake/a'])
+        expect([action, other, sweeper({ action, resource: other })]).toEqual([action, other, false])
+      const others = functionsOfStage('token').filter((name) => allowed(second.service, name, { action, resource: below }))
+      expect(others).toEqual(['export-sweep'])
+    }
+    for (const action of ['s3:GetObject', 's3:DeleteObject'])
+      expect([action, sweeper({ action, resource: below })]).toEqual([action, false])
+    const byS3 = { context: { 'kms:ViaService': 's3.us-east-1.amazonaws.com' } }
+    expect(sweeper({ action: 'kms:GenerateDataKey', resource: LAKE_KEY, ...byS3 })).toBe(true)
+    expect(sweeper({ action: 'kms:GenerateDataKey', resource: LAKE_KEY })).toBe(false)
+    expect(second.findings).toEqual([])
+    expect(JSON.stringify(first.service)).not.toMatch(/s3:::|"rate\(1 minute\)".*copies/)
   })
 
   it('ring when one failed, could not be begun, or is late', () => {
@@ -260,7 +292,9 @@ describe('scheduled exports', () => {
         .sort()
     for (const action of ['GetItem', 'PutItem'])
       expect([action, may(second, 'token', action), may(third, 'iam', action)]).toEqual([action, ['export-schedule', 'export-sweep'], []])
-    for (const action of ['Query', 'DeleteItem', 'BatchWriteItem']) expect([action, may(second, 'token', action)]).toEqual([action, []])
+    for (const action of ['Query', 'BatchWriteItem'])
+      expect([action, may(second, 'token', action), may(third, 'iam', action)]).toEqual([action, ['export-sweep'], []])
+    expect(may(second, 'token', 'DeleteItem')).toEqual([])
   })
 
   it.each<[string, object, string]>([
@@ -278,7 +312,10 @@ describe('scheduled exports', () => {
     ['exports[0].sinceLast', { sinceLast: 'yes' }, 'is true or false'],
     ['exports[0].late', { late: 0 }, 'is a number of hours'],
     ['exports[0].late', { late: undefined }, 'is missing: cron'],
-    ['exports[0].bucket', { bucket: 'b' }, 'is nothing that can be said'],
+    ['exports[0].bucket', { bucket: 's3://lake' }, 'is the name of a bucket of S3'],
+    ['exports[0].bucketKey', { bucket: 'lake', bucketKey: '1b2c' }, 'is the ARN of a key of KMS'],
+    ['exports[0].bucketKey', { bucketKey: LAKE_KEY }, 'is for a bucket'],
+    ['exports[0].prefix', { prefix: 'a' }, 'is nothing that can be said'],
   ])('do not begin with a wrong %s: %j', (place, wrong, why) => {
     const given = { access: 'token', service: { tenancy: 'on' }, exports: [{ ...SCHEDULED[0], ...wrong }] } as const
     expect(() => settingsOf(given)).toThrow(place)

@@ -7,6 +7,4 @@ import { S3BlobStore } from './blob-store.ts'
 
 export const openS3BlobStore = (bucket: string): BlobStore => new S3BlobStore(new S3Client({ forcePathStyle: true }), bucket)
 
-/** Buckets of others may be in other regions. */
-export const openS3BlobCopier = (from: string): BlobCopier =>
-  new S3BlobCopier(new S3Client({ forcePathStyle: true, followRegionRedirects: true }), from)
+export const openS3BlobCopier = (from: string): BlobCopier => new S3BlobCopier(new S3Client({ forcePathStyle: true }), from)

@@ -1,0 +1,132 @@
+/**
+ * Files of scheduled exports in the buckets of others: what is complete is copied there, the manifest last, so that who sees it sees all. Done in
+ * slices; how far a copy is stands in the row of its schedule after each call, so that it goes on wherever it was left.
+ */
+import { instant } from '../fhir/version.ts'
+import type { BlobCopier } from '../ports/blob-copier.ts'
+import { goThrough } from './go-through.ts'
+import { blobOf, type Job } from './job.ts'
+import { readJob } from './jobs.ts'
+import { manifestOf } from './manifest.ts'
+import {
+  type Copying,
+  isToBeCopied,
+  type KeptSchedule,
+  noteRun,
+  type Run,
+  SCHEDULES,
+  type ScheduledExport,
+  settleRuns,
+} from './schedules.ts'
+import type { ExportParts } from './steps.ts'
+import { NDJSON } from './uploads.ts'
+
+export type CopyParts = Pick<ExportParts, 'rows' | 'now' | 'report'> & {
+  readonly copier: BlobCopier
+  /** ms after which no other file, or part of one, is begun. */
+  readonly budget: number
+}
+
+/** ms for which nobody else goes on with a copy: longer than a process works on it. */
+const LEASE = 6 * 60_000
+
+type CopiedSchedule = Pick<ScheduledExport, 'name' | 'bucket'>
+
+type Copied = { readonly schedule: string; readonly run: Run; readonly job: Job; readonly bucket: string }
+
+/** Where the files of a job are: in the order of time by their names. */
+export const folderOf = ({ tenant, transactionTime }: Pick<Job, 'tenant' | 'transactionTime'>, schedule: string): string =>
+  `${tenant}/${schedule}/${instant(transactionTime).replaceAll(/[-:]/g, '')}/`
+
+/** A call for each in turn, so that none waits for a large one. What breaks is reported, noted, and tried again by the next slice. */
+export async function copyExports(parts: CopyParts, schedules: readonly CopiedSchedule[]): Promise<void> {
+  const waiting: Copied[] = []
+  const find = (): Promise<void> => goThrough(schedules, async (schedule) => void waiting.push(...(await taken(parts, schedule))))
+  await goThrough([find, () => copyAll(parts, waiting)], (each) => each())
+}
+
+async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
+  const ends = parts.now() + parts.budget
+  while (waiting.length > 0 && parts.now() < ends) {
+    const next = waiting.shift()!
+    const copy = await copyNext(parts, next)
+    if (copy !== undefined) waiting.push({ ...next, run: { ...next.run, copy } })
+  }
+  for (const { schedule, run } of waiting) await noteCopy(parts, schedule, run, given(run.copy!))
+}
+
+/** What nobody else works on, the oldest first. */
+async function taken(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule): Promise<readonly Copied[]> {
+  const all: Copied[] = []
+  for (const known of (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []) {
+    if (bucket === undefined || known.bucket !== bucket) continue
+    const job = await readJob(parts.rows, known.job)
+    if (job?.state !== 'complete') await abandon(parts, schedule, known)
+    else if (known.state === 'begun' && isToBeCopied(known)) {
+      const run = await take(parts, schedule, known)
+      if (run !== undefined) all.push({ schedule, run, job, bucket })
+    }
+  }
+  return all
+}
+
+async function take({ rows, now }: CopyParts, schedule: string, { at }: Run): Promise<Run | undefined> {
+  const [from, until] = [now(), now() + LEASE]
+  let own: Run | undefined
+  await rows.change<KeptSchedule>(SCHEDULES, schedule, (kept) => {
+    own = undefined
+    if (kept === undefined) return undefined
+    const runs = kept.runs.map((run): Run => {
+      if (run.at !== at || !isToBeCopied(run) || (run.copy?.until ?? 0) > from) return run
+      own = { ...run, copy: { done: 0, ...run.copy, until } }
+      return own
+    })
+    return own === undefined ? kept : { ...kept, runs }
+  })
+  return own
+}
+
+/** How far it is; undefined: there is nothing more to do now. */
+async function copyNext(parts: CopyParts, copied: Copied): Promise<Copying | undefined> {
+  const { schedule, run } = copied
+  try {
+    const copy = await copyOne(parts, copied)
+    await noteCopy(parts, schedule, run, copy)
+    if (!copy.isWhole) return copy
+    await settleRuns(parts.rows, schedule)
+  } catch (error) {
+    parts.report(error)
+    await noteCopy(parts, schedule, run, { ...given(run.copy!), isFailing: true })
+  }
+  return undefined
+}
+
+async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Copied): Promise<Copying> {
+  const [files, { done, open, until }] = [job.files ?? [], run.copy!]
+  const folder = folderOf(job, schedule)
+  const keys = new Map(files.map(({ name }) => [name, `${folder}${name}.ndjson`]))
+  const file = files[done]
+  if (file === undefined) {
+    const bytes = new TextEncoder().encode(JSON.stringify(manifestOf(job, keys), undefined, 2))
+    await copier.put({ bucket, key: `${folder}manifest.json` }, { bytes, contentType: 'application/json' })
+    return { done, isWhole: true }
+  }
+  const key = keys.get(file.name)!
+  const blob = { key: blobOf(job.id, file.name), size: file.size, contentType: NDJSON }
+  const parts = await copier.copy(blob, { bucket, key }, open?.parts)
+  const of = until === undefined ? {} : { until }
+  return parts === undefined ? { done: done + 1, ...of } : { done, open: { key, parts }, ...of }
+}
+
+/** Of a job that is no more, as one that was cancelled. */
+async function abandon(parts: CopyParts, schedule: string, run: Run): Promise<void> {
+  const { bucket, copy } = run
+  if (bucket === undefined || copy?.open === undefined || (copy.until ?? 0) > parts.now()) return
+  await parts.copier.abandon({ bucket, key: copy.open.key }, copy.open.parts)
+  await noteCopy(parts, schedule, run, { done: copy.done })
+}
+
+/** To whoever comes next. */
+const given = ({ until: _, ...copy }: Copying): Copying => copy
+
+const noteCopy = ({ rows }: CopyParts, schedule: string, { at }: Run, copy: Copying): Promise<void> => noteRun(rows, schedule, at, { copy })

@@ -1,0 +1,205 @@
+/** Files of scheduled exports in the buckets of others: all of them, the manifest last, once, wherever somebody dies. */
+import { beforeEach, describe, expect, it } from '@jest/globals'
+import { copyExports, folderOf } from '../../lambdas/export/copies.ts'
+import { blobOf, JOBS, type Job, type JobFile } from '../../lambdas/export/job.ts'
+import { goesOnFrom, type KeptSchedule, noteRun, runOf, SCHEDULES, watchSchedules } from '../../lambdas/export/schedules.ts'
+import { jobOf } from '../fixtures/exporting.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { MemoryCopier } from '../fixtures/memory/copier.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+
+const NOW = Date.UTC(2031, 0, 1, 3)
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const EACH = 10
+const NIGHTLY = { name: 'nightly', bucket: 'lake', late: 2 * DAY }
+const FOLDER = 'north/nightly/20310101T030000.000Z/'
+
+const SIZES: Readonly<Record<string, number>> = { Condition: 4, Observation: 25, Patient: EACH }
+const fileOf = ([name, size]: readonly [string, number]): JobFile => ({ name, kind: 'output', type: name, count: size, size })
+const textOf = (name: string, size: number): Uint8Array => new TextEncoder().encode(name.repeat(size).slice(0, size))
+
+type Site = ReturnType<typeof site>
+
+function site() {
+  const [rows, blobs] = [new MemoryKeptRows(), new MemoryBlobs()]
+  const here = {
+    ...{ rows, blobs, copier: new MemoryCopier(blobs, EACH, ['lake']), now: NOW, reported: [] as string[] },
+    /** ms each look at the clock takes. */
+    step: 0,
+    parts: () => ({
+      ...{ rows, copier: here.copier, budget: MINUTE, report: (error: unknown) => void here.reported.push(String(error)) },
+      now: () => (here.now += here.step),
+    }),
+    copy: () => copyExports(here.parts(), [NIGHTLY]),
+    /** A run that is complete, with its files. */
+    async run(days: number, bucket: string | null = 'lake'): Promise<Job> {
+      const at = NOW + days * DAY
+      const { job: id } = (await runOf(rows, 'nightly', { at, now: at }))!
+      const job: Job = { ...jobOf(1, { level: 'system' }), id, tenant: 'north', transactionTime: at, state: 'complete', ended: at }
+      const files = Object.entries(SIZES).map(fileOf)
+      await rows.change<Job>(JOBS, id, () => ({ ...job, files }))
+      for (const { name, size } of files)
+        await blobs.put(blobOf(id, name), { bytes: textOf(name, size), contentType: 'application/fhir+ndjson' })
+      await noteRun(rows, 'nightly', at, { of: 'all', state: 'begun', ...(bucket === null ? {} : { bucket }) })
+      return job
+    },
+    runs: async () => (await rows.read<KeptSchedule>(SCHEDULES, 'nightly'))!.runs,
+    states: async () => (await here.runs()).map(({ state }) => state),
+    last: () => goesOnFrom(rows, 'nightly', 'all'),
+    watch: () => watchSchedules(rows, [NIGHTLY], here.now),
+  }
+  return here
+}
+
+let here: Site
+beforeEach(() => {
+  here = site()
+})
+
+const keysThere = (): readonly string[] => [...here.copier.there.keys()]
+function expectWhole(folder = FOLDER): void {
+  for (const [name, size] of Object.entries(SIZES)) {
+    const { bytes, contentType } = here.copier.there.get(`lake/${folder}${name}.ndjson`)!
+    expect([name, Buffer.from(bytes).equals(textOf(name, size)), contentType]).toEqual([name, true, 'application/fhir+ndjson'])
+  }
+  const { bytes, contentType } = here.copier.there.get(`lake/${folder}manifest.json`)!
+  const manifest = JSON.parse(new TextDecoder().decode(bytes))
+  expect([contentType, manifest.output.map(({ url }: { url: string }) => url)]).toEqual([
+    'application/json',
+    Object.keys(SIZES).map((name) => `${folder}${name}.ndjson`),
+  ])
+}
+
+describe('The files of a run that is complete', () => {
+  it('are copied into a folder that tells tenant, schedule and transaction time, the manifest last', async () => {
+    const job = await here.run(0)
+    expect([folderOf(job, 'nightly'), await here.last()]).toEqual([FOLDER, undefined])
+    await here.copy()
+    expectWhole()
+    expect(keysThere().at(-1)).toBe(`lake/${FOLDER}manifest.json`)
+    expect([await here.last(), await here.states()]).toEqual([NOW, ['complete']])
+  })
+
+  it('are copied once, however often somebody looks', async () => {
+    await here.run(0)
+    for (let n = 0; n < 3; n++) await here.copy()
+    // Begun, three parts, joined.
+    expect(here.copier.calls).toEqual([
+      'copy Condition.ndjson',
+      ...Array.from({ length: 5 }, () => 'copy Observation.ndjson'),
+      ...['copy Patient.ndjson', 'put manifest.json'],
+    ])
+  })
+
+  it('are copied in slices, no call of them twice', async () => {
+    await here.run(0)
+    here.step = MINUTE / 2
+    for (let n = 0; n < 20; n++) {
+      const before = here.copier.calls.length
+      await here.copy()
+      expect(here.copier.calls.length - before).toBeLessThanOrEqual(1)
+    }
+    expectWhole()
+    expect(here.copier.calls).toHaveLength(8)
+  })
+
+  it('of several are copied in turn, the oldest first', async () => {
+    for (const days of [0, 1]) await here.run(days)
+    await here.copy()
+    expect(keysThere().filter((key) => key.endsWith('Condition.ndjson'))).toEqual([
+      `lake/${FOLDER}Condition.ndjson`,
+      'lake/north/nightly/20310102T030000.000Z/Condition.ndjson',
+    ])
+    expect([await here.states(), await here.last()]).toEqual([['complete', 'complete'], NOW + DAY])
+  })
+
+  it('are not copied while the job is under way, nor where none was asked for, nor to another bucket than the one that is set', async () => {
+    const { id } = await here.run(0)
+    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'in-progress' }))
+    await here.run(1, null)
+    await here.run(2, 'pond')
+    await here.copy()
+    expect([here.copier.calls, await here.states()]).toEqual([[], ['begun', 'complete', 'begun']])
+  })
+})
+
+describe('A copy whose process ends', () => {
+  it('at any call, before it or after it, is gone on with by a later one, when nobody can be at it any more', async () => {
+    for (let call = 1; call <= 8; call++)
+      for (const isAfter of [false, true]) {
+        here = site()
+        await here.run(0)
+        const { copier } = here
+        let calls = 0
+        const dying =
+          <Args extends readonly unknown[], Result>(act: (...args: Args) => Promise<Result>) =>
+          async (...args: Args): Promise<Result> => {
+            if (++calls !== call || isAfter) {
+              const result = await act.apply(copier, args as never)
+              if (calls !== call) return result
+            }
+            return new Promise(() => undefined)
+          }
+        const dead = { copy: dying(copier.copy), put: dying(copier.put), abandon: copier.abandon }
+        void copyExports({ ...here.parts(), copier: dead }, [NIGHTLY])
+        for (let n = 0; n < 500; n++) await Promise.resolve()
+        expect([call, calls]).toEqual([call, call])
+        const before = copier.calls.length
+        await here.copy()
+        expect([call, copier.calls.length]).toEqual([call, before])
+        here.now += 6 * MINUTE
+        await here.copy()
+        expectWhole()
+        expect([call, await here.last()]).toEqual([call, NOW])
+      }
+  })
+})
+
+describe('A copy that fails', () => {
+  it('is told of, tried again, and leaves the files of the job and where the next goes on', async () => {
+    await here.run(0)
+    here.copier.buckets.clear()
+    await here.copy()
+    expect(here.reported).toEqual(['Error: NoSuchBucket'])
+    expect([await here.watch(), await here.last()]).toEqual([{ failed: ['nightly'], late: [] }, undefined])
+    expect([...(await here.runs())].map(({ state, copy }) => [state, copy])).toEqual([['begun', { done: 0, isFailing: true }]])
+    here.now += 3 * DAY
+    expect((await here.watch()).late).toEqual(['nightly'])
+    here.copier.buckets.add('lake')
+    await here.copy()
+    expectWhole()
+    expect([await here.last(), (await here.watch()).failed]).toEqual([NOW, []])
+    for (const name of Object.keys(SIZES)) expect(await here.blobs.get(blobOf('nightly-20310101T030000Z', name))).toBeDefined()
+  })
+
+  it('keeps no other schedule waiting', async () => {
+    await here.run(0)
+    await here.rows.change<KeptSchedule>(SCHEDULES, 'weekly', () => ({ known: 0, runs: [] }))
+    const { read } = here.rows
+    here.rows.read = ((shelf: string, name: string) =>
+      name === 'weekly' ? Promise.reject(new Error('unreadable')) : read.call(here.rows, shelf, name)) as typeof read
+    await expect(copyExports(here.parts(), [{ name: 'weekly', bucket: 'lake' }, NIGHTLY])).rejects.toThrow('unreadable')
+    expectWhole()
+  })
+
+  it('leaves no parts of a job that is no more', async () => {
+    const { id } = await here.run(0)
+    here.step = MINUTE / 4
+    await here.copy()
+    expect(here.copier.uploads.size).toBe(1)
+    here.step = 0
+    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'stopped' }))
+    for (let n = 0; n < 2; n++) await here.copy()
+    expect([here.copier.uploads.size, here.copier.calls.filter((call) => call.startsWith('abandon')).length]).toEqual([0, 1])
+    expect([await here.states(), await here.last()]).toEqual([['stopped'], undefined])
+    expect(keysThere().filter((key) => key.endsWith('manifest.json'))).toEqual([])
+  })
+
+  it('is not told of any more when another bucket is set, where everything is exported anew', async () => {
+    await here.run(0)
+    here.copier.buckets.clear()
+    await here.copy()
+    expect((await watchSchedules(here.rows, [{ ...NIGHTLY, bucket: 'pond' }], here.now)).failed).toEqual([])
+  })
+})
