@@ -7,6 +7,8 @@ import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted,
 const JOBS = 'exports'
 const CLIENTS = 'export-clients'
 const ROWS = 'exports/*'
+/** Of these, what a kick-off writes. */
+const PATIENTS = 'exports/*/patients'
 /** What is remembered of those that begin on schedules. */
 const SCHEDULES = 'export-schedules'
 
@@ -16,7 +18,11 @@ const NO_LINKS: Links = { origin: '', keyPairId: '', keyId: '' }
 export const EXPORT_GRANTS: Readonly<Record<ExportPort, Grant>> = {
   jobs: (aws) => {
     const { environment, statements } = onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem'], JOBS, CLIENTS)
-    const others = [onState(aws, ['dynamodb:BatchWriteItem'], JOBS), onState(aws, ['dynamodb:Query'], ROWS)]
+    const others = [
+      onState(aws, ['dynamodb:BatchWriteItem'], JOBS),
+      onState(aws, ['dynamodb:Query'], ROWS),
+      onState(aws, ['dynamodb:PutItem', 'dynamodb:GetItem'], PATIENTS),
+    ]
     return { environment, statements: [...statements, ...others.flatMap((other) => other.statements)] }
   },
   'job-rows': (aws) => onState(aws, ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:Query', 'dynamodb:BatchWriteItem'], JOBS, ROWS),

@@ -47,7 +47,7 @@ export const onState = (aws: AwsResources, actions: string[], ...leading: readon
   environment: { FHIR_STATE_TABLE: aws.stateTable.tableName },
   statements: [
     allow(actions, [aws.stateTable.tableArn], {
-      [leading.some((key) => key.endsWith('*')) ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: {
+      [leading.some((key) => key.includes('*')) ? 'ForAllValues:StringLike' : 'ForAllValues:StringEquals']: {
         'dynamodb:LeadingKeys': [...leading],
       },
     }),

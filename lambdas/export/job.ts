@@ -22,7 +22,10 @@ export type Job = {
   readonly level: Level
   /** The id of the Group. */
   readonly group?: string
+  /** Without its patients, where `patients` says how many there are. */
   readonly asked: AskedExport
+  /** How many are named: named-patients.ts. Absent: `asked` has them, as it had in all jobs once. */
+  readonly patients?: number
   /** Of the kick-off: versions are exported that were current then. */
   readonly transactionTime: number
   readonly state: JobState
@@ -54,9 +57,10 @@ export type JobFile = {
 /** The shelf of jobs. */
 export const JOBS = 'exports'
 
-/** Shelves of one job. `files`: by name, the unfinished blob and the number of its last part. */
+/** Shelves of one job. `patients`: whom it names; `files`: by name, the unfinished blob and the number of its last part. */
 export const segmentsOf = (job: string): string => `exports/${job}/segments`
 export const rangesOf = (job: string): string => `exports/${job}/ranges`
+export const patientsOf = (job: string): string => `exports/${job}/patients`
 export const filesOf = (job: string): string => `exports/${job}/files`
 
 /** Everything of a job begins with it. */

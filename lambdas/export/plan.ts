@@ -2,6 +2,7 @@
 import type { ScanRequest } from '../ports/resource-store.ts'
 import { type Job, segmentsOf } from './job.ts'
 import { changeJob, isUnderWay, planned } from './jobs.ts'
+import { namedPatients } from './named-patients.ts'
 import { keepResolved, type Resolved, resolve } from './narrowed.ts'
 import { NOTHING_WRITTEN, type Piece, type Segment } from './segment.ts'
 import type { ExportParts } from './steps.ts'
@@ -14,14 +15,20 @@ const MOST = 1_000
 /** A store on many partitions looks at each of them for a piece, however small that is. */
 const MOST_PIECES = 8
 
-/** The names of the segments that are not written yet; undefined: what was written until the transaction time is not all there yet. */
+/** The names of the segments that are not written yet; undefined: what was written until the transaction time, or what its kick-off writes, is not all there yet. */
 export async function plan(parts: ExportParts, job: Job): Promise<readonly string[] | undefined> {
   if (!(await parts.resources.settled(job.tenant, job.transactionTime))) return undefined
-  const known = job.plan ?? (await makePlan(whileWanted(parts, job), job))
+  const known = job.plan ?? (await planFirst(parts, job))
+  if (known === undefined) return undefined
   const names: string[] = []
   for await (const { name, value } of parts.rows.list<Segment>(segmentsOf(job.id)))
     if (name.startsWith(`${known}-`) && !value.isDone) names.push(name)
   return names
+}
+
+async function planFirst(parts: ExportParts, job: Job): Promise<string | undefined> {
+  const patients = await namedPatients(parts.rows, job, parts.now())
+  return patients && makePlan(whileWanted(parts, job), { ...job, asked: { ...job.asked, patients } })
 }
 
 /** Of plans that are made at the same time the one the job names counts. */

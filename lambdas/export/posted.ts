@@ -2,9 +2,13 @@
 import { fhirError } from '../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../fhir/resource.ts'
 import { MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
+import { MOST_PATIENTS } from './asked.ts'
 
 const TEXT = ['valueString', 'valueCode']
 const INSTANT = ['valueInstant', 'valueDateTime', 'valueString']
+
+/** Each patient is one. */
+const MOST_ENTRIES = MOST_PARAMETERS + MOST_PATIENTS
 
 /** How each may be sent. */
 const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -22,7 +26,7 @@ export function postedPairs(body: Resource): Pairs {
   if (body.resourceType !== 'Parameters') throw wrong('resourceType', 'The body of an export is Parameters')
   const { parameter = [] } = body
   if (!Array.isArray(parameter)) throw wrong('Parameters.parameter', 'Parameters.parameter is an array')
-  if (parameter.length > MOST_PARAMETERS) throw fhirError(400, 'too-costly', `An export takes at most ${MOST_PARAMETERS} parameters`)
+  if (parameter.length > MOST_ENTRIES) throw fhirError(400, 'too-costly', `An export takes at most ${MOST_ENTRIES} parameters`)
   return parameter.map((entry, i) => pairOf(entry, `Parameters.parameter[${i}]`))
 }
 

@@ -1,5 +1,5 @@
 /** Ends everything of a job but the job: its files, finished or not, and what its writers left for each other. May be repeated. */
-import { blobsOf, filesOf, rangesOf, segmentsOf } from './job.ts'
+import { blobsOf, filesOf, patientsOf, rangesOf, segmentsOf } from './job.ts'
 import type { ExportParts } from './steps.ts'
 
 type Parts = Pick<ExportParts, 'rows' | 'blobs'>
@@ -18,5 +18,5 @@ export async function removePassing(parts: Parts, job: string): Promise<void> {
 }
 
 async function removeRows({ rows }: Pick<Parts, 'rows'>, job: string): Promise<void> {
-  for (const shelf of [segmentsOf(job), rangesOf(job), filesOf(job)]) await rows.remove(shelf)
+  for (const shelf of [segmentsOf(job), rangesOf(job), filesOf(job), patientsOf(job)]) await rows.remove(shelf)
 }

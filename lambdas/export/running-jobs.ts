@@ -1,4 +1,4 @@
-/** How many exports of a client run at once: a row with their ids for each client, so that of kick-offs that race none is one too many. */
+/** How many exports of a client run at once: a row with their ids for each client of a tenant, so that of kick-offs that race none is one too many. */
 import { createHash } from 'node:crypto'
 import type { KeptRows } from '../ports/kept-rows.ts'
 import type { Job } from './job.ts'
@@ -9,8 +9,14 @@ const CLIENTS = 'export-clients'
 type Running = { readonly jobs: readonly string[] }
 
 /** False: as many as may run already run. `most`: of the client at once. The job's own row stands already. */
-export async function mayRun(rows: KeptRows, { id, client }: Pick<Job, 'id' | 'client'>, most: number): Promise<boolean> {
-  const name = createHash('sha256').update(client).digest('base64url')
+export async function mayRun(
+  rows: KeptRows,
+  { id, tenant, client }: Pick<Job, 'id' | 'tenant' | 'client'>,
+  most: number,
+): Promise<boolean> {
+  const name = createHash('sha256')
+    .update(JSON.stringify([tenant, client]))
+    .digest('base64url')
   const known = (await rows.read<Running>(CLIENTS, name))?.jobs ?? []
   const ended = new Set<string>()
   for (const each of known) if ((await readJob(rows, each))?.state !== 'in-progress') ended.add(each)

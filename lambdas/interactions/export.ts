@@ -2,6 +2,7 @@
 import { type AskedExport, askedOf, type Level, LONGEST_ASKED, tooLong } from '../export/asked.ts'
 import { checkFilters } from '../export/filters.ts'
 import { executionOf, JOBS, type Job } from '../export/job.ts'
+import { keepPatients } from '../export/named-patients.ts'
 import { postedPairs } from '../export/posted.ts'
 import { mayRun } from '../export/running-jobs.ts'
 import { FhirError, fhirError } from '../fhir/outcome.ts'
@@ -30,7 +31,7 @@ export const startExport =
     // One that is hidden is not found either.
     if (level === 'group') await liveHead(ports.resources(request, 'r'), keyOf(request))
     const job = jobOf(request, level, asked, clock)
-    await begin(exports, job, choices.maxRunningExports)
+    await begin(exports, job, asked.patients, choices.maxRunningExports)
     return { status: 202, headers: { 'content-location': `${request.baseUrl}/export/${job.id}` }, job: job.id }
   }
 
@@ -58,7 +59,8 @@ const whatIsAsked = ({ parameters, resource, posted, preferences, reading }: Fhi
 function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Ports['clock']): Job {
   const { tenant, client, access, baseUrl, url = '', id } = request
   const job: Job = {
-    ...{ id: clock.newId(), tenant, client, access, request: url, baseUrl, level, asked },
+    ...{ id: clock.newId(), tenant, client, access, request: url, baseUrl, level },
+    ...(asked.patients.length === 0 ? { asked } : { asked: { ...asked, patients: [] }, patients: asked.patients.length }),
     ...(level === 'group' && id !== undefined ? { group: id } : {}),
     ...{ transactionTime: clock.now(), state: 'in-progress', attempt: 1 },
   }
@@ -67,12 +69,18 @@ function jobOf(request: FhirRequest, level: Level, asked: AskedExport, clock: Po
 }
 
 /** Once its row stands the job is not lost: one whose workflow could not be started is begun again. A schedule may begin one twice. */
-async function begin({ rows, workflow, report }: KickOffPorts['exports'], job: Job, most: number): Promise<void> {
+async function begin(
+  { rows, workflow, report }: KickOffPorts['exports'],
+  job: Job,
+  patients: readonly string[],
+  most: number,
+): Promise<void> {
   await rows.change<Job>(JOBS, job.id, (known) => known ?? job)
   if (!(await mayRun(rows, job, most))) {
     await rows.remove(JOBS, job.id)
     throw tooMany(most)
   }
+  await keepPatients(rows, job.id, patients)
   await workflow.start(executionOf(job), { job: job.id, attempt: job.attempt }).catch(report)
 }
 

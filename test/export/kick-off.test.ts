@@ -1,5 +1,8 @@
 /** Kick-off of exports: what is refused before there is a job, and the job there is. Specification 4.5, 3.1, 5.5 */
 import { beforeEach, describe, expect, it } from '@jest/globals'
+import { namedPatients } from '../../lambdas/export/named-patients.ts'
+import { removeFiles } from '../../lambdas/export/remove-files.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests } from './requests.ts'
 
 let site: Requests
@@ -64,7 +67,9 @@ describe('A kick-off', () => {
   it('by POST takes what its URL says too, and patients as references and as texts', async () => {
     const body = parameters({ name: 'patient', valueReference: { reference: 'Patient/1' } }, { name: 'patient', valueString: '2' })
     expect((await site.kickOff('/Patient/$export?_type=Patient', { body })).status).toBe(202)
-    expect((await site.jobs())[0]!.asked).toMatchObject({ types: ['Patient'], patients: ['Patient/1', 'Patient/2'] })
+    const [job] = await site.jobs()
+    expect(job).toMatchObject({ asked: { types: ['Patient'] } })
+    expect(await namedPatients(site.rows, job!, NOW)).toEqual(['Patient/1', 'Patient/2'])
   })
 
   it('leniently goes on without what is wrong, and notes it', async () => {
@@ -190,10 +195,38 @@ it('types out of scope are left to be left out', async () => {
 })
 
 it('what asks for more than a row holds is refused', async () => {
-  const entry = (_: unknown, i: number) => ({ name: 'patient', valueString: `Patient/${'p'.repeat(40)}-${i}` })
-  const answer = await site.kickOff('/Patient/$export', { body: parameters(...Array.from({ length: 5_000 }, entry)) })
+  const entry = (_: unknown, i: number) => ({ name: '_typeFilter', valueString: `Observation?code=${'c'.repeat(10_000)}-${i}` })
+  const answer = await site.kickOff('/Patient/$export', { body: parameters(...Array.from({ length: 25 }, entry)) })
   expect([answer.status, textOf(answer)]).toEqual([413, expect.stringContaining('at most 250000 characters')])
   expect(await site.jobs()).toEqual([])
+})
+
+describe('Ten thousand patients', () => {
+  const names = Array.from({ length: 10_000 }, (_, i) => `Patient/${String(i).padStart(64, 'p')}`)
+  const entries = names.map((reference) => ({ name: 'patient', valueReference: { reference } }))
+
+  it('may be named in one kick-off, in rows beside the job, and go with it', async () => {
+    const body = parameters({ name: '_type', valueString: 'Patient' }, ...entries)
+    expect((await site.kickOff('/Patient/$export', { body })).status).toBe(202)
+    const [job] = await site.jobs()
+    expect(job).toMatchObject({ patients: 10_000, asked: { patients: [], types: ['Patient'] } })
+    expect(await namedPatients(site.rows, job!, NOW)).toEqual(names)
+    await removeFiles({ rows: site.rows, blobs: new MemoryBlobs() }, job!.id)
+    expect(await namedPatients(site.rows, job!, NOW)).toBeUndefined()
+  })
+
+  it('and one more are too many', async () => {
+    const body = parameters(...entries, { name: 'patient', valueString: 'one' })
+    const answer = await site.kickOff('/Patient/$export', { body })
+    expect([answer.status, textOf(answer)]).toEqual([400, expect.stringContaining('more than 10000 times')])
+  })
+
+  it('are kept of no kick-off that is refused', async () => {
+    site = requests({ maxRunningExports: 1 })
+    await site.kickOff('/$export')
+    expect((await site.kickOff('/Patient/$export', { body: parameters(...entries) })).status).toBe(429)
+    expect(await namedPatients(site.rows, { ...(await site.jobs())[0]!, id: 'job-2', patients: 1 }, NOW)).toBeUndefined()
+  })
 })
 
 describe('Of one client', () => {
@@ -209,6 +242,13 @@ describe('Of one client', () => {
     await site.ask('DELETE', '/export/job-2')
     expect((await site.kickOff('/$export')).status).toBe(202)
     expect((await site.jobs()).filter(({ state, client }) => state === 'in-progress' && client === 'app')).toHaveLength(2)
+  })
+
+  it('those of another tenant are not counted, and not told of', async () => {
+    site = requests({ maxRunningExports: 1 })
+    expect((await site.kickOff('/$export')).status).toBe(202)
+    expect((await site.kickOff('/$export', { who: { tenant: 'south' } })).status).toBe(202)
+    for (const tenant of ['north', 'south']) expect((await site.kickOff('/$export', { who: { tenant } })).status).toBe(429)
   })
 
   it('of many that race exactly as many run, and nothing is left of the others', async () => {

@@ -58,7 +58,7 @@ export function requests(settings: Partial<Choices> = {}, groups: readonly strin
     audit: { prepare: () => undefined, record: (entry) => void it.audited.push(entry), close: async () => undefined },
     clock: ports.clock,
     origins: '*',
-    maxBody: 1_000_000,
+    maxBody: 2_000_000,
     loopbackOnly: false,
     authenticator: ({ headers }) => JSON.parse(headers.authorization!) as VerifiedToken,
     report: (error) => void it.reported.push(error),

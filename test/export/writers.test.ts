@@ -1,8 +1,10 @@
 /** Steps of an export that wait, are stopped or doubled, or come to what a file can hold. */
 import { describe, expect, it } from '@jest/globals'
 import { ExportFault } from '../../lambdas/export/fault.ts'
-import { filesOf, type Job, rangesOf, segmentsOf } from '../../lambdas/export/job.ts'
+import { filesOf, type Job, patientsOf, rangesOf, segmentsOf } from '../../lambdas/export/job.ts'
 import { begunAgain, changeJob, completed, failed, stopped } from '../../lambdas/export/jobs.ts'
+import { keepPatients } from '../../lambdas/export/named-patients.ts'
+import { narrowedOf } from '../../lambdas/export/narrowed.ts'
 import { newRange, type Range, ROUNDS } from '../../lambdas/export/range.ts'
 import type { Segment } from '../../lambdas/export/segment.ts'
 import { sliceOf } from '../../lambdas/export/slice.ts'
@@ -53,6 +55,23 @@ describe('A plan', () => {
     expect(await plan()).toMatchObject({ segments: [segment] })
     await exportStep(parts)({ action: 'write', job: 'again', attempt: 1, segment })
     expect(await plan()).toMatchObject({ segments: [] })
+  })
+
+  it('waits for the names of patients its kick-off still writes, until that can only have died', async () => {
+    const [old, young] = ['dying', 'naming'].map((id, i) => ({
+      ...jobOf(5, { id, level: 'patient', patients: 2, asked: { types: ['Patient'] } }),
+      transactionTime: Date.now() - (i === 0 ? 120_001 : 1_000),
+    }))
+    for (const job of [old!, young!]) await kickOff(parts, job)
+    const plan = (job: string) => exportStep(parts)({ action: 'plan', job, attempt: 1 })
+    await plan('dying')
+    expect(await jobNow(parts, 'dying')).toMatchObject({ state: 'error', reason: expect.stringContaining('kick-off') })
+    await parts.rows.change(patientsOf('naming'), '0', () => ['Patient/a'])
+    expect(await plan('naming')).toMatchObject({ wait: 1 })
+    await keepPatients(parts.rows, 'naming', ['Patient/a', 'Patient/z'])
+    expect(await plan('naming')).toMatchObject({ wait: 0 })
+    const { patients, told } = await narrowedOf(parts, await jobNow(parts, 'naming'))
+    expect([patients, told]).toEqual([new Set(['Patient/a']), ['Patient/z is not known']])
   })
 
   it.each([

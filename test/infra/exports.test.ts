@@ -159,6 +159,7 @@ describe('of exports', () => {
     expect(rows('Query', 'exports')).toEqual(WORKERS)
     expect(rows('Query', 'exports/job/segments')).toEqual(ALL)
     for (const action of ['PutItem', 'BatchWriteItem']) expect([action, rows(action, 'exports/job/segments')]).toEqual([action, WORKERS])
+    for (const action of ['GetItem', 'PutItem']) expect([action, rows(action, 'exports/job/patients')]).toEqual([action, ALL])
     for (const key of ['exportsx', 'CLIENTS', 'export-clients/x']) expect([key, rows('PutItem', key)]).toEqual([key, []])
   })
 
