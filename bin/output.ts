@@ -15,10 +15,13 @@ export const oneLine = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' 
 /** What somebody should know, and nothing ends for. */
 export const warn = (line: string): void => complain(`fhir: ${line}\n`)
 
-/** What a command ends with, in one line; of what the operating system refused, the place and its code. */
-export function faultIn(error: unknown): string {
+/** What a command ends with, in one line; of what the operating system refused, the place and its code. `folder`: what is written into. */
+export function faultIn(error: unknown, folder?: string): string {
   const { code, syscall, path, message } = error as NodeJS.ErrnoException
-  return code !== undefined && syscall !== undefined && path !== undefined ? `${path} cannot be used (${code}, ${syscall})` : message
+  const isRefused = code !== undefined && syscall !== undefined
+  if (isRefused && path !== undefined) return `${path} cannot be used (${code}, ${syscall})`
+  // Of a file that is open no path is known.
+  return isRefused && folder !== undefined ? `${folder} cannot be written to (${code}, ${syscall})` : message
 }
 
 /** A stream whose failures end nothing: unheard, they would end the process. It is written to again when it can be. */

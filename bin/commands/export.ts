@@ -118,7 +118,7 @@ async function run(options: Options): Promise<void> {
   } catch (error) {
     process.exitCode = ending.signal.aborted ? CODES.interrupted : codeOf(error)
     const left = options.keep ? 'the next run goes on' : 'nothing is left of it'
-    warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : told(error, why))
+    warn(ending.signal.aborted && !(error instanceof ExportFault) ? `Interrupted: ${left}` : told(error, options.to, why))
   }
 }
 
@@ -128,8 +128,8 @@ function codeOf(error: unknown): number {
 }
 
 /** `why`: no token was sent. */
-const told = (error: unknown, why: string | undefined): string =>
-  `${faultIn(error)}${why !== undefined && error instanceof ExportFault && error.kind === 'refused' ? ` (no token was sent: ${why})` : ''}`
+const told = (error: unknown, folder: string, why: string | undefined): string =>
+  `${faultIn(error, folder)}${why !== undefined && error instanceof ExportFault && error.kind === 'refused' ? ` (no token was sent: ${why})` : ''}`
 
 const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Options): Wanted => ({
   base: from,
@@ -171,6 +171,7 @@ function progress() {
   const stream = lenient(process.stderr)
   const bar = stream.isTTY ? new SingleBar({ stream, format: '{bar} {percentage}% | {what}', noTTYOutput: false }) : undefined
   let last = ''
+  let shown = 0
   const show = (percent: number | undefined, what: string): void => {
     if (bar !== undefined) return bar.update(percent ?? 0, { what })
     if (what !== last) complain(`${what}\n`)
@@ -180,7 +181,13 @@ function progress() {
   return {
     onJob: (link: string, isKnown: boolean) => show(undefined, isKnown ? `goes on with ${link}` : link),
     onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : text),
-    onBytes: (bytes: number) => show(100, `${Math.floor(bytes / 1_000_000)} MB`),
+    onBytes(bytes: number) {
+      const megabytes = Math.floor(bytes / 1_000_000)
+      // A log of many gigabytes is to be short.
+      if (bar === undefined && megabytes > 0 && megabytes < shown * 2) return
+      shown = megabytes
+      show(100, `${megabytes} MB`)
+    },
     end: () => bar?.stop(),
   }
 }

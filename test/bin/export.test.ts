@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
+import { faultIn } from '../../bin/output.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { type Answered, bulkServer, rangedFile } from '../runtime/exporting/bulk-server.ts'
@@ -79,4 +80,10 @@ describe('An export that', () => {
     expect(await fhir('export', ...options)).toMatchObject({ code: 2, err: expect.stringContaining(reason) })
     expect(existsSync('x')).toBe(false)
   })
+})
+
+it('A disk that is full is told with the folder', () => {
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC', syscall: 'write' })
+  expect(faultIn(full, 'nightly')).toBe('nightly cannot be written to (ENOSPC, write)')
+  expect(faultIn(Object.assign(full, { path: 'a' }), 'nightly')).toBe('a cannot be used (ENOSPC, write)')
 })

@@ -15,14 +15,16 @@ export type ExportState = {
 
 export const STATE_FILE = 'export-state.json'
 
-/** Error where the file is none of these. */
-export async function stateIn(folder: string): Promise<ExportState> {
+/** undefined: nothing was exported into the folder yet. Error where the file is none of these. */
+export async function stateIn(folder: string): Promise<ExportState | undefined> {
   const path = join(folder, STATE_FILE)
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as ExportState
+    const found: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if (typeof found === 'object' && found !== null && !Array.isArray(found)) return found
+    throw new SyntaxError()
   } catch (error) {
-    if (isMissing(error)) return {}
-    throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'it is no JSON'})`)
+    if (isMissing(error)) return undefined
+    throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'it says nothing of an export'})`)
   }
 }
 

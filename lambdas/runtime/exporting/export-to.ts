@@ -52,12 +52,19 @@ type Run = { readonly options: ExportOptions; readonly before: ExportState; read
 export async function exportTo(options: ExportOptions): Promise<Exported> {
   const { folder, sinceLast } = options
   await makeFolder(folder)
-  const before = await stateIn(folder)
+  const before = (await stateIn(folder)) ?? (await nothingIn(folder))
   const isSame = before.of === askedIn(options.wanted)
   const since = sinceLast && isSame && before.transactionTime !== undefined ? { since: before.transactionTime } : {}
   const run = { options, before, wanted: { ...options.wanted, ...since } }
   const { manifest, link } = await manifestFor(run)
   return ending(run, link, () => take(run, manifest))
+}
+
+/** Error where a file of somebody else would be written over. */
+async function nothingIn(folder: string): Promise<ExportState> {
+  const found = (await readdir(folder)).find((name) => name === MANIFEST || OURS.test(name))
+  if (found === undefined) return {}
+  throw new Error(`${folder} has a ${found} that is of no export of this program: give a folder of its own`)
 }
 
 /** Of the job that is known, where it was asked for the same; else of one that is begun. */

@@ -1,5 +1,5 @@
 /** The client of Bulk Data, against a server that does what a server may do. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { type Exported, type ExportOptions, exportTo } from '../../../lambdas/runtime/exporting/export-to.ts'
@@ -143,6 +143,25 @@ describe('An export', () => {
     expect(existsSync(join(folder, 'Device.ndjson'))).toBe(true)
     await exported(server, folder)
     expect(readdirSync(folder).toSorted()).toEqual(['Patient.ndjson', 'export-state.json', 'manifest.json'])
+  })
+})
+
+describe('A folder', () => {
+  it.each(['Patient.ndjson', 'manifest.json'])('with a %s that is of no export is not touched, and nothing is asked for', async (name) => {
+    const server = await bulkServer({ 'GET /$export': [KICKED] })
+    const folder = newFolder()
+    writeFileSync(join(folder, name), 'mine')
+    await expect(exported(server, folder)).rejects.toThrow(`has a ${name} that is of no export of this program`)
+    expect([server.asked, readFileSync(join(folder, name), 'utf8')]).toEqual([[], 'mine'])
+  })
+
+  it('whose state says nothing is told', async () => {
+    const server = await bulkServer({ 'GET /$export': [KICKED] })
+    for (const text of ['null', '[]', '{']) {
+      const folder = newFolder()
+      writeFileSync(join(folder, 'export-state.json'), text)
+      await expect(exported(server, folder)).rejects.toThrow('export-state.json cannot be read (it says nothing of an export)')
+    }
   })
 })
 
