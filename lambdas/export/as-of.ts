@@ -1,19 +1,56 @@
 /** What was current at an instant, of resources that are named. */
-import type { ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import { Damaged } from '../ports/damaged.ts'
+import type { DamagedVersion, ResourceKey, ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
 
-type Versions = Pick<ResourceReader, 'current' | 'history'>
+type Versions = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
+
+export type VersionAsOf = ResourceVersion | DamagedVersion | undefined
+
+export const isDamaged = (version: VersionAsOf): version is DamagedVersion => version !== undefined && 'damage' in version
 
 /** Of each key, in their order, the version with the highest lastUpdated ≤ asOf; a deletion too, undefined where there was none yet. */
-export async function versionsAsOf(
-  resources: Versions,
-  keys: readonly ResourceKey[],
-  asOf: number,
-): Promise<readonly (ResourceVersion | undefined)[]> {
-  const heads = await resources.current(keys)
-  return Promise.all(heads.map((head) => (head === undefined || head.lastUpdated <= asOf ? head : before(resources, head, asOf))))
+export async function versionsAsOf(resources: Versions, keys: readonly ResourceKey[], asOf: number): Promise<readonly VersionAsOf[]> {
+  const heads = await headsOf(resources, keys)
+  return Promise.all(
+    heads.map((head) => (head === undefined || (!isDamaged(head) && head.lastUpdated <= asOf) ? head : before(resources, head, asOf))),
+  )
 }
 
-async function before(resources: Versions, { tenant, type, id }: ResourceKey, asOf: number): Promise<ResourceVersion | undefined> {
-  const { versions } = await resources.history({ tenant, type, id }, { before: asOf + 1 }, undefined, 1)
-  return versions[0]
+/** One whose number nobody knows is in the way of all that are asked for with it. */
+async function headsOf(resources: Versions, keys: readonly ResourceKey[]): Promise<readonly VersionAsOf[]> {
+  return orDamage(
+    () => resources.heads(keys),
+    async (damage) => {
+      const [key] = keys
+      if (keys.length === 1) return [{ ...key!, versionId: 0, deleted: false, damage }]
+      return Promise.all(keys.map(async (each) => (await headsOf(resources, [each]))[0]))
+    },
+  )
+}
+
+async function before(
+  resources: Versions,
+  { tenant, type, id, versionId }: ResourceVersion | DamagedVersion,
+  asOf: number,
+): Promise<VersionAsOf> {
+  const key = { tenant, type, id }
+  let known = { versionId, deleted: false }
+  return orDamage<VersionAsOf>(
+    async () => {
+      const { versions } = await resources.history(key, { before: asOf + 1, placesOnly: true }, undefined, 1)
+      if (versions[0] === undefined) return undefined
+      known = versions[0]
+      return (await resources.versions([{ ...key, versionId: known.versionId }]))[0]
+    },
+    async (damage) => ({ ...key, versionId: known.versionId, deleted: known.deleted, damage }),
+  )
+}
+
+async function orDamage<Found>(read: () => Promise<Found>, told: (damage: Damaged) => Promise<Found>): Promise<Found> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Damaged && error.part === 'store') return told(error)
+    throw error
+  }
 }

@@ -115,7 +115,7 @@ export async function lookInHistory(of: SliceOf, range: Range, from: number): Pr
   const found = new Found(of, range)
   let after: HistoryPosition | undefined = range.cursor === undefined ? undefined : JSON.parse(range.cursor)
   for (;;) {
-    const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since }, after, PAGE)
+    const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since, placesOnly: true }, after, PAGE)
     const wanted = versions.filter(
       ({ type, lastUpdated, deleted }) => selection.whose.levelTypes.has(type) && (deleted || lastUpdated > transactionTime),
     )
@@ -133,7 +133,7 @@ async function addLatest(of: SliceOf, found: Found, from: number): Promise<boole
   const { parts, job } = of
   if (!(await isAllThere(of, parts.now()))) return false
   for (let after: HistoryPosition | undefined, isMore = true; isMore; ) {
-    const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from }, after, PAGE)
+    const { versions, more } = await parts.resources.history({ tenant: job.tenant }, { since: from, placesOnly: true }, after, PAGE)
     found.addAsked(versions.map(({ type, id }) => `${type}/${id}`))
     after = positionOf(versions.at(-1)) ?? after
     isMore = more

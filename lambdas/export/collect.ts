@@ -1,20 +1,18 @@
 /** Looks at a range (range.ts), slice by slice. Of keys: resolves them as of the transaction time, and writes what belongs to the export. */
-import type { ResourceVersion } from '../ports/resource-store.ts'
-import { versionsAsOf } from './as-of.ts'
+import type { DamagedVersion, ResourceVersion } from '../ports/resource-store.ts'
+import { isDamaged, versionsAsOf } from './as-of.ts'
 import { lookInHistory, lookInIndex } from './candidates.ts'
 import { CHECKPOINT } from './checkpoint.ts'
-import { FileWriter } from './file-writer.ts'
 import { sourceBlob } from './gather.ts'
 import { type Job, passingBlobOf, rangesOf } from './job.ts'
-import { linesOf } from './lines.ts'
-import { Met } from './met.ts'
 import { BUCKETS, type Buckets, keysIn, putKeys } from './met-keys.ts'
+import { Output } from './output.ts'
 import type { Range, Source } from './range.ts'
+import type { Reason } from './reason.ts'
 import { keyNamed } from './resource-name.ts'
 import { selected, selectedAsReferred } from './selection.ts'
 import { type SliceOf, sliceOf } from './slice.ts'
 import type { ExportParts } from './steps.ts'
-import { addLines } from './write.ts'
 
 /** Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer holds. */
 const PAGE = { first: 1, most: 200 }
@@ -40,8 +38,7 @@ type OfKeys = Extract<Range['sought'], { readonly buckets: Buckets }>
 class Collector {
   readonly #of: SliceOf
   readonly #sought: OfKeys
-  readonly #writer: FileWriter
-  readonly #met: Met
+  readonly #output: Output
   #range: Range
   #page = PAGE.first
 
@@ -50,8 +47,7 @@ class Collector {
     this.#of = of
     this.#range = range
     this.#sought = sought
-    this.#writer = new FileWriter(parts, job, range.written)
-    this.#met = new Met(parts, selection, range.met)
+    this.#output = new Output(parts, job, selection, range)
   }
 
   async collect(): Promise<boolean> {
@@ -77,20 +73,33 @@ class Collector {
   }
 
   async #export(names: readonly string[]): Promise<void> {
-    const { parts, job, selection } = this.#of
+    const { parts, job } = this.#of
     const found = await versionsAsOf(
       parts.resources,
       names.map((name) => keyNamed(job.tenant, name)),
       job.transactionTime,
     )
-    const versions = found.filter((version): version is ResourceVersion => version !== undefined)
-    const scanned = await selected(selection, versions)
-    const some = this.#sought.kind === 'candidates' ? scanned : await selectedAsReferred(selection, versions, scanned)
-    addLines(this.#writer, some, linesOf(job))
-    await this.#met.add(some)
-    await this.#writer.flush()
+    const isOfExport = ({ deleted }: DamagedVersion): boolean =>
+      !deleted || (this.#sought.kind === 'candidates' && job.asked.since !== undefined)
+    for (const version of found) if (isDamaged(version) && isOfExport(version)) this.#output.leaveOut(version, 'damaged')
+    const versions = found.filter((version): version is ResourceVersion => version !== undefined && !isDamaged(version))
+    await this.#output.add(await this.#selected(versions))
     const largest = versions.reduce((most, { body }) => Math.max(most, body.length), 1)
     this.#page = Math.max(1, Math.min(2 * this.#page, PAGE.most, Math.floor(MOST_HELD / largest)))
+  }
+
+  /** What nobody can judge may have been exported by the scan: it is not exported here. */
+  async #selected(versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
+    const { selection } = this.#of
+    const left = new Set<ResourceVersion>()
+    const leaveOut = (version: ResourceVersion, reason: Reason): void => {
+      left.add(version)
+      this.#output.leaveOut(version, reason)
+    }
+    const scanned = await selected(selection, versions, leaveOut)
+    if (this.#sought.kind === 'candidates') return scanned
+    const others = versions.filter((version) => !left.has(version))
+    return await selectedAsReferred(selection, others, scanned, leaveOut)
   }
 
   /** Put down at first, so that the next slice has them in the same order. undefined: another writer was faster. */
@@ -108,9 +117,8 @@ class Collector {
 
   /** False where another writer left one since. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
-    const met = await this.#met.checkpoint()
-    return this.#writer.checkpoint(async (written) => {
-      const kept = await this.#of.keep(this.#range, { isDone, written, met })
+    return this.#output.checkpoint(async (done) => {
+      const kept = await this.#of.keep(this.#range, { isDone, ...done })
       this.#range = kept ?? this.#range
       return kept !== undefined
     })

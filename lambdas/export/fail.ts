@@ -7,6 +7,9 @@ import type { ExportParts } from './steps.ts'
 /** Of a workflow that has tried for long. */
 export const BROKEN = 'The export could not be finished: what it reads or writes could not be used for a long time'
 
+/** Of one that cannot tell what it would lack. */
+export const DAMAGED = 'The export could not be finished: what is stored is damaged, and nobody can tell which resources would be missing'
+
 /**
  * First the state, so that writers stop. What they leave all the same is swept. Whose work another attempt goes on with, or has finished, keeps
  * its files.

@@ -42,6 +42,11 @@ export class FileWriter {
     this.#held += line.length + 1
   }
 
+  /** Lines of a file, those of earlier slices too. */
+  countOf(name: string): number {
+    return this.#files.get(name)?.count ?? 0
+  }
+
   /** Writes what is enough for parts, and bounds what is held. */
   async flush(): Promise<void> {
     for (const file of this.#files.values()) if (file.lines.size >= partSize(file.parts.at(-1)?.n ?? 0)) await this.#writePart(file)

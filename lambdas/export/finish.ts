@@ -3,8 +3,10 @@
  * May be repeated after a crash anywhere: a file that is there with its size is finished.
  */
 import { outcome } from '../fhir/outcome.ts'
+import { Damaged } from '../ports/damaged.ts'
 import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from './job.ts'
 import { changeJob, completed } from './jobs.ts'
+import { checkLeftOut, LEFT_OUT } from './left-out.ts'
 import { narrowedOf } from './narrowed.ts'
 import { removePassing } from './remove-files.ts'
 import type { Segment, Tail, WrittenFile } from './segment.ts'
@@ -17,10 +19,14 @@ type Rest = { readonly key: string; readonly range: readonly [from: number, to: 
 
 export async function finish(parts: ExportParts, job: Job): Promise<void> {
   const there = await sizesOf(parts, job)
-  const files = await wholesOf(parts, job)
+  const wholes = await wholesOf(parts, job)
+  const leftOut = await leftOutIn(parts, wholes.get(LEFT_OUT))
+  const files = [...wholes.values()].filter(({ name, count }) => count > 0 && name !== LEFT_OUT)
   for (const file of files) if (there.get(blobOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
-  const errors = await writeErrors(parts, job)
+  const errors = await writeErrors(parts, job, leftOut)
   const all = [...files.map(fileOf), ...errors].sort((a, b) => (a.name < b.name ? -1 : 1))
+  if (leftOut.length > 0)
+    parts.report(new Damaged('store', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
   const ended = await changeJob(parts.rows, job.id, completed(job.attempt, all, parts.now()))
   // Not before: another attempt may still need it.
   if (ended?.state === 'complete') await removePassing(parts, job.id)
@@ -36,7 +42,7 @@ async function sizesOf({ blobs }: ExportParts, { id }: Job): Promise<ReadonlyMap
 }
 
 /** Each file, as all checkpoints together have it. */
-async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<readonly Whole[]> {
+async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<ReadonlyMap<string, Whole>> {
   const files = new Map<string, Whole>()
   for (const shelf of [segmentsOf(id), rangesOf(id)])
     for await (const { name, value } of rows.list<Pick<Segment, 'isDone' | 'written'>>(shelf)) {
@@ -45,7 +51,7 @@ async function wholesOf({ rows }: ExportParts, { id, plan }: Job): Promise<reado
       for (const [file, own] of Object.entries(value.written.files))
         files.set(file, joined(files.get(file), { ...own, name: file, rest: restOf(file, value.written.tails) }))
     }
-  return [...files.values()].filter(({ count }) => count > 0)
+  return files
 }
 
 const restOf = (file: string, tails: readonly Tail[]): readonly Rest[] =>
@@ -61,11 +67,10 @@ async function completeFile(parts: ExportParts, job: Job, { name, parts: written
   const upload = new Upload(parts, job.id, name)
   const all = [...written]
   let [held, bytes]: [Uint8Array[], number] = [[], 0]
-  for (const { key, range } of rest) {
-    const blob = await parts.blobs.get(key, range)
-    if (blob === undefined) throw new Error('What a writer of an export left is gone')
-    held.push(blob.bytes)
-    bytes += blob.bytes.length
+  for (const each of rest) {
+    const more = await bytesOf(parts.blobs, each)
+    held.push(more)
+    bytes += more.length
     if (bytes < partSize(all.length)) continue
     all.push(await upload.write(Buffer.concat(held)))
     ;[held, bytes] = [[], 0]
@@ -76,12 +81,29 @@ async function completeFile(parts: ExportParts, job: Job, { name, parts: written
   await upload.complete(all)
 }
 
+/** The lines of all writers, each once. */
+async function leftOutIn(
+  { blobs }: ExportParts,
+  { rest, count }: Pick<Whole, 'rest' | 'count'> = { rest: [], count: 0 },
+): Promise<readonly string[]> {
+  checkLeftOut(count)
+  const lines = new Set<string>()
+  for (const each of rest) for (const line of (await bytesOf(blobs, each)).toString('utf8').split('\n')) if (line !== '') lines.add(line)
+  return [...lines].sort()
+}
+
+async function bytesOf(blobs: ExportParts['blobs'], { key, range }: Rest): Promise<Buffer> {
+  const blob = await blobs.get(key, range)
+  if (blob === undefined) throw new Error('What a writer of an export left is gone')
+  return Buffer.from(blob.bytes)
+}
+
 /** https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status: what was not done as it was asked for. */
-async function writeErrors(parts: ExportParts, job: Job): Promise<readonly JobFile[]> {
+async function writeErrors(parts: ExportParts, job: Job, leftOut: readonly string[]): Promise<readonly JobFile[]> {
   const { told } = await narrowedOf(parts, job)
-  if (told.length === 0) return []
-  const lines = told.map((text) => `${JSON.stringify(outcome([{ severity: 'warning', code: 'processing', text }]))}\n`)
-  const bytes = new TextEncoder().encode(lines.join(''))
+  const lines = [...told.map((text) => JSON.stringify(outcome([{ severity: 'warning', code: 'processing', text }]))), ...leftOut]
+  if (lines.length === 0) return []
+  const bytes = new TextEncoder().encode(lines.map((line) => `${line}\n`).join(''))
   await parts.blobs.put(blobOf(job.id, 'error'), { bytes, contentType: NDJSON })
-  return [{ name: 'error', kind: 'error', type: 'OperationOutcome', count: told.length, size: bytes.length }]
+  return [{ name: 'error', kind: 'error', type: 'OperationOutcome', count: lines.length, size: bytes.length }]
 }

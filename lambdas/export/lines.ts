@@ -1,10 +1,10 @@
 /** A version as one line of a file. Its bytes go through as they are wherever nothing of it is to change. */
 import { withAbsoluteAttachments } from '../fhir/attachments.ts'
-import { parseJsonBytes, writeJson } from '../fhir/json.ts'
-import type { Resource } from '../fhir/resource.ts'
+import { writeJson } from '../fhir/json.ts'
 import { elementsOnly } from '../fhir/summary.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { AskedElement } from './asked.ts'
+import { resourceOf } from './body.ts'
 
 /** `elements`: as summary.ts has them; none: all. */
 export type Lines = { readonly baseUrl: string; readonly elements: readonly string[] }
@@ -20,11 +20,11 @@ export const linesOf = ({
   elements: asked.elements.map(({ type, element }) => (type === undefined ? '' : `${type}.`) + element.replace('[x]', '')),
 })
 
-/** Without its end. */
+/** Without its end. Damaged where something of it is to change, and it is no JSON. */
 export function lineOf({ body }: ResourceVersion, { baseUrl, elements }: Lines): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
   if (elements.length === 0 && !mayHaveRelativeUrl(bytes)) return onOneLine(bytes)
-  const whole = parseJsonBytes(body) as Resource
+  const whole = resourceOf({ body })
   const absolute = withAbsoluteAttachments(whole, baseUrl)
   const shown = elements.length === 0 ? absolute : elementsOnly(absolute, elements)
   return shown === whole ? onOneLine(bytes) : Buffer.from(writeJson(shown))

@@ -3,12 +3,13 @@
  * https://hl7.org/fhir/R4/group.html, https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters
  */
 import { type Judge, maySee } from '../access/judge.ts'
+import { isWholeType } from '../access/rules.ts'
 import { dateRange } from '../fhir/date-range.ts'
-import { parseJsonBytes } from '../fhir/json.ts'
 import { localReference } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
-import { versionsAsOf } from './as-of.ts'
+import { isDamaged, type VersionAsOf, versionsAsOf } from './as-of.ts'
+import { resourceOf } from './body.ts'
 import { ExportFault } from './fault.ts'
 import type { Job } from './job.ts'
 import { keyNamed } from './resource-name.ts'
@@ -22,7 +23,7 @@ export type Members = {
   readonly passedOver: readonly string[]
 }
 
-type Resources = Pick<ResourceReader, 'current' | 'history'>
+type Resources = Pick<ResourceReader, 'heads' | 'versions' | 'history'>
 type JobOfPatients = Pick<Job, 'tenant' | 'group' | 'asked' | 'transactionTime'>
 
 /** Groups within Groups. */
@@ -71,11 +72,14 @@ async function knownOf(resources: Resources, judge: Judge, { tenant, asked, tran
   return { patients, added: [], passedOver: bounded(unknown) }
 }
 
-const isSeen = async (judge: Judge, version: ResourceVersion | undefined): Promise<boolean> =>
-  version !== undefined && !version.deleted && (await maySee(judge, 'r', version))
+/** Of one that is damaged the data is exported all the same, for who sees all patients. */
+const isSeen = async (judge: Judge, version: VersionAsOf): Promise<boolean> => {
+  if (version === undefined || version.deleted) return false
+  return isDamaged(version) ? isWholeType(judge.access, version.type, 'r', judge.reading) : maySee(judge, 'r', version)
+}
 
 type GroupReader = { readonly resources: Resources; readonly judge: Judge; readonly tenant: string }
-type NamedVersion = readonly [name: string, version: ResourceVersion | undefined]
+type NamedVersion = readonly [name: string, version: VersionAsOf]
 type Found = { readonly patients: Set<string>; readonly passedOver: Set<string> }
 
 /** undefined: there was no such Group that may be seen. Level by level, so that a Group stands no deeper than it must. */
@@ -86,6 +90,7 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
   for (let depth = 0; level.length > 0; depth++) {
     const next = new Set<string>()
     for await (const [name, version] of versionsOf(reader, level, asOf)) {
+      if (isDamaged(version)) throw new ExportFault(DAMAGED)
       if (version !== undefined && (await isSeen(reader.judge, version))) readMembers(reader, version, asOf, { ...found, groups: next })
       else if (depth === 0) return undefined
       else found.passedOver.add(`${name}, a member, is not known`)
@@ -102,6 +107,9 @@ async function readGroups(reader: GroupReader, id: string, asOf: number): Promis
   return found
 }
 
+/** Who is missing nobody can tell. */
+const DAMAGED = 'What is stored of the Group, or of one in it, is damaged: nobody can tell who its members are'
+
 const tooMany = (): ExportFault =>
   new ExportFault(`The Group and those in it have more than ${MOST} members, or are more than ${MOST_GROUPS} Groups: export it by parts`)
 
@@ -116,18 +124,21 @@ async function* versionsOf({ resources, tenant }: GroupReader, names: readonly s
 
 function readMembers(
   { judge }: GroupReader,
-  { type, id, body }: ResourceVersion,
+  version: ResourceVersion,
   asOf: number,
   { patients, groups, passedOver }: Found & { readonly groups: Set<string> },
 ): void {
-  const { member } = parseJsonBytes(body) as { readonly member?: unknown }
+  const { member } = resourceOf(version)
   for (const each of Array.isArray(member) ? member : []) {
     if (!isElement(each) || each.inactive === true || !covers(each.period, asOf, judge.reading.timeZone)) continue
     const reference = isElement(each.entity) ? each.entity.reference : undefined
     const name = typeof reference === 'string' ? localReference(reference, judge.reading.baseUrl) : undefined
     if (name?.startsWith('Patient/')) patients.add(name)
     else if (name?.startsWith('Group/')) groups.add(name)
-    else passedOver.add(`A member of ${type}/${id} is no Patient or Group of this server: ${name?.split('/')[0] ?? 'it is not known here'}`)
+    else
+      passedOver.add(
+        `A member of ${version.type}/${version.id} is no Patient or Group of this server: ${name?.split('/')[0] ?? 'it is not known here'}`,
+      )
   }
 }
 

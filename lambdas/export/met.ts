@@ -36,10 +36,14 @@ export class Met {
     this.#blobs = blobs
   }
 
-  async add(versions: readonly ResourceVersion[]): Promise<void> {
-    if (this.#references === undefined) return
-    for (const version of versions)
-      for (const key of this.#references(version)) if (!this.#named.has(key) && !isExportedAnyway(this.#selection, key)) this.#keys.add(key)
+  /** Held until `flush` or `checkpoint`. Damaged: nothing of it. */
+  add(version: ResourceVersion): void {
+    for (const key of this.#references?.(version) ?? [])
+      if (!this.#named.has(key) && !isExportedAnyway(this.#selection, key)) this.#keys.add(key)
+  }
+
+  /** Bounds what is held. */
+  async flush(): Promise<void> {
     if (this.#keys.size > MOST) await this.#write()
   }
 

@@ -8,9 +8,10 @@ import type { ResourceVersion } from '../ports/resource-store.ts'
 import { remembered } from '../search/remembered.ts'
 import { type AdditionalResource, type AdditionalResources, rulesOf } from './additional-resources.ts'
 import type { Level } from './asked.ts'
+import { plainOf } from './body.ts'
 import { compilePath, type JsonPath } from './json-path.ts'
 
-/** `Type/id` of each, perhaps some twice. */
+/** `Type/id` of each, perhaps some twice. Damaged where it holds no JSON. */
 export type References = (version: ResourceVersion) => readonly string[]
 
 /** Names that are remembered: resources that follow each other refer to the same ones. */
@@ -27,7 +28,7 @@ export function referencesOf(level: Level, rules: AdditionalResources, baseUrl: 
     const text = bytes.toString('latin1')
     const found = patientsIn(text, nameOf)
     const some = byType.get(type)?.filter(({ marks }) => marks.some((mark) => text.includes(mark))) ?? []
-    if (some.length > 0) found.push(...ruledIn(JSON.parse(bytes.toString('utf8')), some, nameOf))
+    if (some.length > 0) found.push(...ruledIn(plainOf(bytes), some, nameOf))
     return found
   }
 }

@@ -1,14 +1,15 @@
 /** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
 import { type Judge, maySee } from '../access/judge.ts'
 import { isWholeTenant } from '../access/rules.ts'
-import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { evaluate } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
+import { resourceOf } from './body.ts'
 import type { Job } from './job.ts'
 import type { Narrowed } from './narrowed.ts'
+import { type Reason, reasonOf } from './reason.ts'
 import { isTheirs, type Whose } from './whose.ts'
 
 export type Selection = {
@@ -19,11 +20,18 @@ export type Selection = {
   readonly whose: Whose
 }
 
+/** Is told of what cannot be judged, which is not exported. */
+type LeaveOut = (version: ResourceVersion, reason: Reason) => void
+
 /** Those of the versions that are exported, in their order. */
-export async function selected(selection: Selection, versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
-  const asked = await those(versions, (version) => isAsked(selection, version))
-  const seen = await those(asked, (version) => mayExport(selection, version))
-  return filtered(selection, seen)
+export async function selected(
+  selection: Selection,
+  versions: readonly ResourceVersion[],
+  leaveOut: LeaveOut,
+): Promise<readonly ResourceVersion[]> {
+  const asked = await those(versions, (version) => isAsked(selection, version), leaveOut)
+  const seen = await those(asked, (version) => mayExport(selection, version), leaveOut)
+  return filtered(selection, seen, leaveOut)
 }
 
 /** Those that are exported for no other reason than that something refers to them: Patients whatever was asked for, others as it was. */
@@ -31,16 +39,19 @@ export async function selectedAsReferred(
   selection: Selection,
   versions: readonly ResourceVersion[],
   exported: readonly ResourceVersion[],
+  leaveOut: LeaveOut,
 ): Promise<readonly ResourceVersion[]> {
   const { types, since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY } = selection.job.asked
   const isWanted = ({ type, lastUpdated }: ResourceVersion): boolean =>
     (types?.includes(type) ?? true) && lastUpdated > since && lastUpdated < until
   const rest = versions.filter((version) => !version.deleted && !exported.includes(version))
-  const seen = await those(rest, (version) => (version.type === 'Patient' || isWanted(version)) && mayExport(selection, version))
+  const wanted = rest.filter((version) => version.type === 'Patient' || isWanted(version))
+  const seen = await those(wanted, (version) => mayExport(selection, version), leaveOut)
   const others = new Set(
     await filtered(
       selection,
       seen.filter(({ type }) => type !== 'Patient'),
+      leaveOut,
     ),
   )
   return seen.filter((version) => version.type === 'Patient' || others.has(version))
@@ -58,13 +69,22 @@ export const isExportedAnyway = ({ types, narrowed: { patients, filters }, job: 
 type Test = (version: ResourceVersion) => boolean | Promise<boolean>
 
 /** Waits only where there is something to wait for: most tests look at keys alone. */
-async function those(versions: readonly ResourceVersion[], test: Test): Promise<readonly ResourceVersion[]> {
+async function those(versions: readonly ResourceVersion[], test: Test, leaveOut: LeaveOut): Promise<readonly ResourceVersion[]> {
   const found: ResourceVersion[] = []
-  for (const version of versions) {
-    const holds = test(version)
-    if (holds === true || (holds !== false && (await holds))) found.push(version)
-  }
+  for (const version of versions)
+    try {
+      const holds = test(version)
+      if (holds === true || (holds !== false && (await holds))) found.push(version)
+    } catch (error) {
+      leaveOut(version, knownReason(error))
+    }
   return found
+}
+
+function knownReason(error: unknown): Reason {
+  const reason = reasonOf(error)
+  if (reason === undefined) throw error
+  return reason
 }
 
 /** By type and time, and whose it is: what is older than `_since` is of those who became members since. */
@@ -96,13 +116,22 @@ function mayReadAndFind(judge: Judge, version: ResourceVersion): boolean | Promi
 }
 
 /** What is deleted is told whatever it was. */
-async function filtered({ narrowed, judge }: Selection, versions: readonly ResourceVersion[]): Promise<readonly ResourceVersion[]> {
+async function filtered(
+  { narrowed, judge }: Selection,
+  versions: readonly ResourceVersion[],
+  leaveOut: LeaveOut,
+): Promise<readonly ResourceVersion[]> {
   const isNarrowed = ({ type, deleted }: ResourceVersion) => !deleted && narrowed.filters.has(type)
   if (!versions.some(isNarrowed)) return versions
   const { reading, expressions } = judge
-  const resources = new Map(versions.filter(isNarrowed).map((version) => [version, parseJsonBytes(version.body) as Resource]))
+  const resources = new Map<ResourceVersion, Resource>()
+  const readable = await those(
+    versions,
+    (version) => !isNarrowed(version) || resources.set(version, resourceOf(version)).size > 0,
+    leaveOut,
+  )
   if (reading.custom !== undefined) await evaluateAhead([...resources.values()], reading, expressions())
-  return versions.filter((version) => {
+  return readable.filter((version) => {
     const resource = resources.get(version)
     return resource === undefined || evaluate(narrowed.filters.get(version.type)!, extract(version, resource, reading))
   })

@@ -1,9 +1,10 @@
 /**
  * A step of the export workflow. Each looks at its job first: one that is not under way, or under way in a later attempt, wants nothing
- * done. A fault that no repetition mends ends the job; anything else is a broken machine: it is told here, and the step is tried again.
+ * done. A fault that no repetition mends, damage too, ends the job; anything else is a broken machine: it is told here, and the step is tried again.
  */
+import { Damaged } from '../ports/damaged.ts'
 import { collectSlice } from './collect.ts'
-import { BROKEN, fail } from './fail.ts'
+import { BROKEN, DAMAGED, fail } from './fail.ts'
 import { ExportFault } from './fault.ts'
 import { finish } from './finish.ts'
 import { gather } from './gather.ts'
@@ -43,10 +44,18 @@ async function performed(parts: ExportParts, job: Job, input: StepInput): Promis
   try {
     return await perform(parts, job, input)
   } catch (error) {
-    if (!(error instanceof ExportFault)) throw error
-    await fail(parts, job, error.reason)
+    const reason = lastingReason(error)
+    if (reason === undefined) throw error
+    if (reason === DAMAGED) parts.report(error)
+    await fail(parts, job, reason)
     return nothing(input)
   }
+}
+
+/** undefined: to try again may help. */
+function lastingReason(error: unknown): string | undefined {
+  if (error instanceof ExportFault) return error.reason
+  return error instanceof Damaged && error.part === 'store' ? DAMAGED : undefined
 }
 
 async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {

@@ -10,7 +10,7 @@ import type { AdditionalResources } from './additional-resources.ts'
 
 export type ExportParts = {
   readonly rows: KeptRows
-  readonly resources: Pick<ResourceReader, 'current' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
+  readonly resources: Pick<ResourceReader, 'current' | 'heads' | 'versions' | 'history' | 'scan' | 'extent'> & SettledVersions
   /** It shows what was committed before it is asked. */
   readonly index: Pick<SearchIndex, 'find' | 'distinct'>
   /** Of export files. */

@@ -17,6 +17,7 @@ export function whileWanted(parts: ExportParts, job: Job): ExportParts {
     ...parts,
     resources: {
       current: wanted((keys) => resources.current(keys)),
+      heads: wanted((keys) => resources.heads(keys)),
       versions: wanted((keys) => resources.versions(keys)),
       history: wanted((...asked) => resources.history(...asked)),
       extent: wanted((...asked) => resources.extent(...asked)),

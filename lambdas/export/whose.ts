@@ -2,10 +2,11 @@
  * Whose data a version is: who has it in a compartment, and, of types that are in none, who it says. Deletions are of whom the version before
  * was. https://hl7.org/fhir/R4/compartmentdefinition-patient.html
  */
-import { parseJsonBytes } from '../fhir/json.ts'
 import { localReference } from '../fhir/references.ts'
-import { isElement, type Resource } from '../fhir/resource.ts'
+import { isElement } from '../fhir/resource.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { isDamaged, type VersionAsOf } from './as-of.ts'
+import { resourceOf } from './body.ts'
 import { keyNamed } from './resource-name.ts'
 
 export type Whose = {
@@ -15,10 +16,10 @@ export type Whose = {
   /** The version before a deletion. */
   readonly before: (deletion: ResourceVersion) => Promise<ResourceVersion | undefined>
   /** As of the time of the export. */
-  readonly asOf: (keys: readonly ResourceKey[]) => Promise<readonly (ResourceVersion | undefined)[]>
+  readonly asOf: (keys: readonly ResourceKey[]) => Promise<readonly VersionAsOf[]>
 }
 
-/** `isOne`: whether a name, `Patient/1`, is that of one of those patients. */
+/** Damaged: nobody can tell. `isOne`: whether a name, `Patient/1`, is that of one of those patients. */
 export function isTheirs(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): boolean | Promise<boolean> {
   const { type, id, compartments } = version
   if (type === 'Patient') return isOne(`Patient/${id}`)
@@ -30,12 +31,14 @@ export function isTheirs(whose: Whose, version: ResourceVersion, isOne: (name: s
 async function saysSo(whose: Whose, version: ResourceVersion, isOne: (name: string) => boolean): Promise<boolean> {
   const shown = version.deleted ? await whose.before(version) : version
   if (shown === undefined || shown.body.length === 0) return false
-  const { patient, target } = parseJsonBytes(shown.body) as Resource
+  const { patient, target } = resourceOf(shown)
   if (version.type === 'Device') return namesIn([patient], whose).some(isOne)
   const names = namesIn(Array.isArray(target) ? target : [], whose).filter((name) => isAbout(whose, name))
   const targets = names.length === 0 ? [] : await whose.asOf(names.map((name) => keyNamed(version.tenant, name)))
-  const there = targets.filter((each): each is ResourceVersion => each !== undefined && (version.deleted || !each.deleted))
-  for (const each of there) if (await isTheirs(whose, each, isOne)) return true
+  const there = targets.filter((each) => each !== undefined && (version.deleted || !each.deleted))
+  for (const each of there) if (isDamaged(each) ? isOne(`${each.type}/${each.id}`) : await isTheirs(whose, each!, isOne)) return true
+  const damaged = there.find((each) => isDamaged(each))
+  if (damaged !== undefined) throw damaged.damage
   return false
 }
 

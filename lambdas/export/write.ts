@@ -1,10 +1,8 @@
 /** Writes a segment of an export, slice by slice: pages of a scan, of them what is selected, into the files of the job. */
-import type { ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
+import type { ScanPage, ScanRequest } from '../ports/resource-store.ts'
 import { CHECKPOINT, keepRow } from './checkpoint.ts'
-import { FileWriter } from './file-writer.ts'
 import { type Job, segmentsOf } from './job.ts'
-import { deletionsLine, type Lines, lineOf, linesOf } from './lines.ts'
-import { Met } from './met.ts'
+import { Output } from './output.ts'
 import type { Piece, Segment } from './segment.ts'
 import { type Selection, selected } from './selection.ts'
 import { selectionOf } from './selection-of.ts'
@@ -19,15 +17,7 @@ export async function writeSlice(parts: ExportParts, job: Job, name: string): Pr
   const segment = await parts.rows.read<Segment>(segmentsOf(job.id), name)
   if (segment === undefined || segment.isDone) return false
   const selection = await selectionOf(parts, job)
-  const met = new Met(parts, selection, segment.met)
-  return new Slice({ parts, job, name, selection, met, watch: new Watch(parts, job) }, segment).write()
-}
-
-/** What is selected, into the files it belongs to. */
-export function addLines(writer: FileWriter, versions: readonly ResourceVersion[], lines: Lines): void {
-  const deletions = versions.filter(({ deleted }) => deleted)
-  for (const version of versions) if (!version.deleted) writer.add(version.type, lineOf(version, lines))
-  if (deletions.length > 0) writer.add('deleted', deletionsLine(deletions))
+  return new Slice({ parts, job, name, selection, watch: new Watch(parts, job) }, segment).write()
 }
 
 type SliceOf = {
@@ -35,14 +25,12 @@ type SliceOf = {
   readonly job: Job
   readonly name: string
   readonly selection: Selection
-  readonly met: Met
   readonly watch: Watch
 }
 
 class Slice {
   readonly #of: SliceOf
-  readonly #lines: Lines
-  readonly #writer: FileWriter
+  readonly #output: Output
   /** As its row is, but for what was done since the last checkpoint. */
   #segment: Segment
   readonly #until: number
@@ -51,8 +39,7 @@ class Slice {
   constructor(of: SliceOf, segment: Segment) {
     const { parts, job } = of
     this.#of = of
-    this.#lines = linesOf(job)
-    this.#writer = new FileWriter(parts, job, segment.written)
+    this.#output = new Output(parts, job, of.selection, segment)
     this.#segment = segment
     this.#until = parts.elapsed() + parts.budget
     this.#nextCheckpoint = parts.elapsed() + CHECKPOINT
@@ -62,9 +49,8 @@ class Slice {
     const { parts, watch } = this.#of
     while (this.#segment.at < this.#segment.pieces.length) {
       const { at } = this.#segment
-      for await (const { versions, cursor } of parts.resources.scan(this.#request())) {
-        await this.#export(versions)
-        this.#goOn(versions.length, cursor)
+      for await (const page of parts.resources.scan(this.#request())) {
+        await this.#export(page)
         if (!(await watch.isWanted())) return false
         if (this.#segment.at === this.#segment.pieces.length) break
         if (parts.elapsed() >= this.#until) {
@@ -85,16 +71,15 @@ class Slice {
     const { pieces, at, cursor } = this.#segment
     const { entries: _, ...piece } = pieces[at]!
     return {
-      ...{ tenant, asOf: transactionTime, ...piece, limit: PAGE, deletions: asked.since !== undefined },
+      ...{ tenant, asOf: transactionTime, ...piece, limit: PAGE, deletions: asked.since !== undefined, tellsDamaged: true },
       ...(cursor === undefined ? {} : { cursor }),
     }
   }
 
-  async #export(versions: readonly ResourceVersion[]): Promise<void> {
-    const some = await selected(this.#of.selection, versions)
-    addLines(this.#writer, some, this.#lines)
-    await this.#of.met.add(some)
-    await this.#writer.flush()
+  async #export({ versions, damaged = [], cursor }: ScanPage): Promise<void> {
+    for (const version of damaged) this.#output.leaveOut(version, 'damaged')
+    await this.#output.add(await selected(this.#of.selection, versions, (...left) => this.#output.leaveOut(...left)))
+    this.#goOn(versions.length + damaged.length, cursor)
   }
 
   /** `cursor`: none where the piece is done. */
@@ -109,11 +94,10 @@ class Slice {
 
   /** False where another writer left a checkpoint since: what this one did is forgotten. */
   async #checkpoint(isDone: boolean): Promise<boolean> {
-    const { parts, job, name, met } = this.#of
+    const { parts, job, name } = this.#of
     this.#nextCheckpoint = parts.elapsed() + CHECKPOINT
-    const metBlobs = await met.checkpoint()
-    return this.#writer.checkpoint(async (written) => {
-      const kept = await keepRow(parts.rows, [segmentsOf(job.id), name], this.#segment, { isDone, written, met: metBlobs })
+    return this.#output.checkpoint(async (done) => {
+      const kept = await keepRow(parts.rows, [segmentsOf(job.id), name], this.#segment, { isDone, ...done })
       this.#segment = kept ?? this.#segment
       return kept !== undefined
     })

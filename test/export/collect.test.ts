@@ -62,9 +62,9 @@ describe('What is large', () => {
     const pages: number[] = []
     const resources: ExportParts['resources'] = {
       ...world.counted(() => {}),
-      current(keys) {
+      heads(keys) {
         if (keys[0]?.type === 'Organization') pages.push(keys.length)
-        return world.store.current(keys)
+        return world.store.heads(keys)
       },
     }
     const { blobs, index } = world

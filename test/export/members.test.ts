@@ -131,10 +131,11 @@ describe('The members of a Group', () => {
     await world.save(1, group('g', ...Array.from({ length: 50_000 }, (_, i) => member(`Patient/${i}`))))
     let reads = 0
     const counted = {
-      current(keys: readonly ResourceKey[]) {
+      heads(keys: readonly ResourceKey[]) {
         reads++
-        return world.store.current(keys)
+        return world.store.heads(keys)
       },
+      versions: world.store.versions,
       history: world.store.history,
     }
     const members = await membersOf(counted, world.judge(), jobOf(2, { group: 'g' }))
@@ -167,11 +168,12 @@ describe('Patients that are asked for by name', () => {
   it('are read a few at once: each may be as large as a body', async () => {
     const patients = Array.from({ length: 45 }, (_, i) => `Patient/${i}`)
     const asked: number[] = []
-    const current = async (keys: readonly ResourceKey[]) => {
+    const heads = async (keys: readonly ResourceKey[]) => {
       asked.push(keys.length)
-      return world.store.current(keys)
+      return world.store.heads(keys)
     }
-    await membersOf({ current, history: world.store.history }, world.judge(), jobOf(3, { level: 'patient', asked: { patients } }))
+    const { versions, history } = world.store
+    await membersOf({ heads, versions, history }, world.judge(), jobOf(3, { level: 'patient', asked: { patients } }))
     expect([asked.reduce((sum, count) => sum + count), Math.max(...asked)]).toEqual([45, 10])
   })
 

@@ -86,6 +86,7 @@ export class RacingWorld {
         index: { find: raced((plan) => index.find(plan)), distinct: raced((...asked) => index.distinct(...asked)) },
         resources: {
           current: raced((keys) => store.current(keys)),
+          heads: raced((keys) => store.heads(keys)),
           versions: raced((keys) => store.versions(keys)),
           history: raced((...asked) => store.history(...asked)),
           extent: raced((...asked) => store.extent(...asked)),

@@ -52,7 +52,11 @@ async function exported(of: Asked, versions: readonly ResourceVersion[] = ALL, b
       asOf: async () => [],
     },
   }
-  return (await selected(selection, versions)).map(({ id, deleted }) => (deleted ? `-${id}` : id))
+  return (await selected(selection, versions, nobody)).map(({ id, deleted }) => (deleted ? `-${id}` : id))
+}
+
+const nobody = (): never => {
+  throw new Error('left out')
 }
 
 const accessBy = (...scopes: readonly string[]): Access =>

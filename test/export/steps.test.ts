@@ -50,6 +50,7 @@ describe('An export of everything', () => {
     const resources: ExportParts['resources'] = {
       current: (...asked) => store.current(...asked),
       versions: (...asked) => store.versions(...asked),
+      heads: (...asked) => store.heads(...asked),
       history: (...asked) => store.history(...asked),
       extent: (...asked) => store.extent(...asked),
       settled: (...asked) => store.settled(...asked),

@@ -153,6 +153,7 @@ async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boole
 export const cutSmall = (store: SqliteResourceStore): ExportParts['resources'] => ({
   current: (...input) => store.current(...input),
   versions: (...input) => store.versions(...input),
+  heads: (...input) => store.heads(...input),
   history: (...input) => store.history(...input),
   settled: (...input) => store.settled(...input),
   scan: (request) => store.scan({ ...request, limit: 7 }),

@@ -75,7 +75,7 @@ describe('A plan', () => {
   })
 
   it.each([
-    ['names', { level: 'patient', asked: { patients: Array.from({ length: 40 }, (_, i) => `Patient/${i}`) } }, 'current'],
+    ['names', { level: 'patient', asked: { patients: Array.from({ length: 40 }, (_, i) => `Patient/${i}`) } }, 'heads'],
     ['types', { level: 'system' }, 'extent'],
   ] as const)('ends within a reading when its job is cancelled, however many %s there are', async (id, fields, name) => {
     await kickOff(parts, jobOf(5, { id, ...fields }))

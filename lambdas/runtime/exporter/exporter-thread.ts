@@ -11,6 +11,7 @@ import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.
 import { exportStep } from '../../export/step.ts'
 import type { ExportParts } from '../../export/steps.ts'
 import { exportWorkflow } from '../../export/workflow.ts'
+import { Damaged } from '../../ports/damaged.ts'
 import type { Reading } from '../../search/reading.ts'
 import { expressionRunner } from '../expressions.ts'
 import { type CallMessage, Calls } from './calls.ts'
@@ -47,6 +48,7 @@ const parts: ExportParts = {
   rows,
   resources: {
     current: (keys) => giving(() => reader.current(keys)),
+    heads: (keys) => giving(() => reader.heads(keys)),
     versions: (keys) => giving(() => reader.versions(keys)),
     history: (...asked) => giving(() => reader.history(...asked)),
     extent: (...asked) => giving(() => reader.extent(...asked)),
@@ -104,10 +106,11 @@ function sameReading(tenant: string, reading: Reading): Reading {
 }
 
 function report(error: unknown): void {
-  if (!isClosing) tell({ kind: 'broke', message: error instanceof Error ? messageOf(error) : String(error) })
+  if (isClosing) return
+  const { name = typeof error, stack = '' } = (error ?? {}) as Partial<Error>
+  const places = stack.split('\n').filter((line) => /^\s+at /.test(line))
+  tell({ kind: 'broke', name, places: places.join('\n'), ...(error instanceof Damaged ? { damage: error.message } : {}) })
 }
-
-const messageOf = ({ message, cause }: Error): string => (cause instanceof Error ? `${message}: ${messageOf(cause)}` : message)
 
 function tell(reply: ExporterReply): void {
   port.postMessage(reply)

@@ -4,6 +4,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import type { AdditionalResources } from '../../export/additional-resources.ts'
+import { Damaged } from '../../ports/damaged.ts'
 import type { SearchIndex } from '../../ports/search-index.ts'
 import type { SettledVersions } from '../../ports/settled-versions.ts'
 import type { Workflow } from '../../ports/workflow.ts'
@@ -29,8 +30,11 @@ export type Answers = {
   readonly readingOf: (tenant: string) => Promise<Reading>
 }
 
-/** What else it tells: what broke in a step. */
-export type ExporterReply = CallMessage | { readonly kind: 'broke'; readonly message: string }
+/** What broke in a step. Messages may quote what was being worked on, and stay in the thread, but for that of damage. */
+export type Broke = { readonly kind: 'broke'; readonly name: string; readonly places: string; readonly damage?: string }
+
+/** What else it tells. */
+export type ExporterReply = CallMessage | Broke
 
 export type ExporterOptions = ExporterData & {
   /** The thread's program. */
@@ -100,7 +104,7 @@ export class Exporter implements Workflow {
     })
     const calls = new Calls((message) => worker.postMessage(message), { ...answers })
     worker.on('message', (reply: ExporterReply) => {
-      if (reply.kind === 'broke') report(new Error(reply.message))
+      if (reply.kind === 'broke') report(errorOf(reply))
       else calls.receive(reply)
     })
     worker.on('error', report)
@@ -117,4 +121,9 @@ export class Exporter implements Workflow {
     setTimeout(() => this.#isClosed || this.#options.onEnded(), this.#pause).unref()
     this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
   }
+}
+
+function errorOf({ name, places, damage }: Broke): Error {
+  const error = damage === undefined ? new Error('a step of an export broke') : new Damaged('store', damage)
+  return Object.defineProperties(error, { name: { value: name }, stack: { value: `${name}\n${places}` } })
 }

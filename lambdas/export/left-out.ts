@@ -1,0 +1,53 @@
+/**
+ * What is left out of an export though it may belong there: nobody can read it, or judge it. It stands once in the file of errors, whoever came to
+ * it, and is named to who sees all of its type. Until the end its lines are a file of each writer's own, which is so small that it is in tails.
+ */
+import { isWholeType, ruleFor } from '../access/rules.ts'
+import { outcome } from '../fhir/outcome.ts'
+import type { ResourceKey } from '../ports/resource-store.ts'
+import { isNever } from '../search/plan.ts'
+import { ExportFault } from './fault.ts'
+import type { FileWriter } from './file-writer.ts'
+import { REASONS, type Reason } from './reason.ts'
+import type { Selection } from './selection.ts'
+
+/** Its name among the files of a writer. */
+export const LEFT_OUT = 'left-out'
+
+/** Of one writer, and of an export. */
+const MOST = 10_000
+
+/** ExportFault: an export that lacks so many is none. */
+export function checkLeftOut(count: number): void {
+  if (count > MOST) throw new ExportFault(`More than ${MOST} resources cannot be exported: most likely what is stored is damaged`)
+}
+
+export class LeftOut {
+  readonly #writer: Pick<FileWriter, 'add' | 'countOf'>
+  readonly #selection: Selection
+  readonly #known = new Set<string>()
+
+  constructor(writer: Pick<FileWriter, 'add' | 'countOf'>, selection: Selection) {
+    this.#writer = writer
+    this.#selection = selection
+  }
+
+  add({ type, id }: ResourceKey, reason: Reason): void {
+    const name = nameFor(this.#selection, type, id)
+    if (name === undefined) return
+    const text = `${name} may be missing: ${REASONS[reason]}`
+    if (this.#known.has(text)) return
+    this.#known.add(text)
+    this.#writer.add(LEFT_OUT, Buffer.from(JSON.stringify(outcome([{ severity: 'error', code: 'incomplete', text }]))))
+    checkLeftOut(this.#writer.countOf(LEFT_OUT))
+  }
+}
+
+/** undefined: of what was not asked for, or is out of scope, nobody is told. */
+function nameFor({ judge, types, job }: Selection, type: string, id: string): string | undefined {
+  if (!(types.has(type) || type === 'Patient' || (job.asked.types?.includes(type) ?? true))) return undefined
+  const { access, reading } = judge
+  if (isWholeType(access, type, 'r', reading) && isWholeType(access, type, 's', reading)) return `${type}/${id}`
+  const rules = [ruleFor(access, type, 'r', reading), ruleFor(access, type, 's', reading)]
+  return rules.some((rule) => rule === undefined || isNever(rule)) ? undefined : `A resource of type ${type}`
+}

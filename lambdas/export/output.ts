@@ -1,0 +1,59 @@
+/** Where one writer of an export puts what it exports: lines into files, what these refer to, and what it had to leave out. */
+import type { DamagedVersion, ResourceVersion } from '../ports/resource-store.ts'
+import { FileWriter } from './file-writer.ts'
+import type { Job } from './job.ts'
+import { LeftOut } from './left-out.ts'
+import { deletionsLine, type Lines, lineOf, linesOf } from './lines.ts'
+import { Met } from './met.ts'
+import { type Reason, reasonOf } from './reason.ts'
+import type { Written } from './segment.ts'
+import type { Selection } from './selection.ts'
+import type { ExportParts } from './steps.ts'
+
+/** Of a checkpoint. `met`: blobs. */
+type Done = { readonly written: Written; readonly met: readonly string[] }
+
+export class Output {
+  readonly #lines: Lines
+  readonly #writer: FileWriter
+  readonly #met: Met
+  readonly #leftOut: LeftOut
+
+  /** Goes on after what a checkpoint says. */
+  constructor(parts: ExportParts, job: Job, selection: Selection, { written, met }: Done) {
+    this.#lines = linesOf(job)
+    this.#writer = new FileWriter(parts, job, written)
+    this.#met = new Met(parts, selection, met)
+    this.#leftOut = new LeftOut(this.#writer, selection)
+  }
+
+  /** What was selected. */
+  async add(versions: readonly ResourceVersion[]): Promise<void> {
+    const deletions = versions.filter(({ deleted }) => deleted)
+    for (const version of versions) if (!version.deleted) this.#addLine(version)
+    if (deletions.length > 0) this.#writer.add('deleted', deletionsLine(deletions))
+    await this.#met.flush()
+    await this.#writer.flush()
+  }
+
+  leaveOut(version: ResourceVersion | DamagedVersion, reason: Reason): void {
+    this.#leftOut.add(version, reason)
+  }
+
+  async checkpoint(keep: (done: Done) => Promise<boolean>): Promise<boolean> {
+    const met = await this.#met.checkpoint()
+    return this.#writer.checkpoint((written) => keep({ written, met }))
+  }
+
+  #addLine(version: ResourceVersion): void {
+    try {
+      const line = lineOf(version, this.#lines)
+      this.#met.add(version)
+      this.#writer.add(version.type, line)
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason === undefined) throw error
+      this.leaveOut(version, reason)
+    }
+  }
+}

@@ -1,0 +1,11 @@
+/** Why a version is left out of an export though it may belong there, for the file of errors. */
+import { FhirError } from '../fhir/outcome.ts'
+import { Damaged } from '../ports/damaged.ts'
+
+export type Reason = 'damaged'
+
+export const REASONS: Readonly<Record<Reason, string>> = { damaged: 'what is stored of it is damaged' }
+
+/** Of what was thrown while one version was judged. undefined: it is about no single version. */
+export const reasonOf = (error: unknown): Reason | undefined =>
+  (error instanceof Damaged && error.part === 'store') || error instanceof FhirError ? 'damaged' : undefined

@@ -1,0 +1,188 @@
+/** Exports of a store of which some is damaged: the rest comes, what may be missing is told once, and nothing of what it held. */
+import { describe, expect, it } from '@jest/globals'
+import { type Access, accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import { LeftOut } from '../../lambdas/export/left-out.ts'
+import type { Selection } from '../../lambdas/export/selection.ts'
+import type { ExportParts } from '../../lambdas/export/steps.ts'
+import { Damaged } from '../../lambdas/ports/damaged.ts'
+import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { observation, patient, ref } from '../fixtures/resources.ts'
+import { patientOf } from '../fixtures/versions.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { Machine } from './machine.ts'
+import { decided } from './racing.ts'
+
+const CANARY = 'Mrs. Canary'
+const BROKEN = `{"resourceType":"Observation","note":"${CANARY}","subject":{"reference":"Patient/a"},"performer":[{"reference":"Organization/`
+
+type Done = {
+  readonly job: Job
+  readonly ids: Readonly<Record<string, readonly string[]>>
+  readonly told: readonly string[]
+  readonly reported: readonly unknown[]
+  readonly calls: number
+}
+
+/** `at`: the call at which the machine fails once; each step is tried again. */
+async function exported(world: ExportWorld, asked: Job, more: Partial<ExportParts> = {}, at = 0): Promise<Done> {
+  const reported: unknown[] = []
+  const machine = new Machine('fails once, unheard', at, async () => undefined)
+  const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index }
+  const parts = partsOf(stores, { report: (error) => reported.push(error), ...more })
+  await kickOff(parts, asked)
+  await run(machine.parts(parts), asked, true)
+  const job = await jobNow(parts, asked.id)
+  const { error = [], ...files } = await linesOfFiles(parts.blobs, job)
+  expect(JSON.stringify([error, reported.map(String)])).not.toContain(CANARY)
+  return {
+    ...{ job, reported, calls: machine.calls },
+    ids: Object.fromEntries(Object.entries(files).map(([name, lines]) => [name, lines.map((line) => JSON.parse(line).id).toSorted()])),
+    told: error.map((line) => JSON.parse(line).issue[0].details.text),
+  }
+}
+
+const damage = (name: string) => `${name} may be missing: what is stored of it is damaged`
+const GROUP = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/a') }, { entity: ref('Patient/b') }] }
+
+/** Some damaged, of each kind; one of it was sound at 5, another since. */
+async function damagedWorld(): Promise<ExportWorld> {
+  const world = await ExportWorld.open()
+  await world.save(1, GROUP, patient('a'), patient('b'), patient('c'), observation('sound', { subject: 'Patient/b' }))
+  await world.save(2, ...['rotten', 'later', 'before'].map((id) => observation(id, { subject: 'Patient/a' })))
+  await world.save(3, observation('gone', { subject: 'Patient/a' }))
+  await world.remove(4, 'Observation/gone')
+  await world.save(9, observation('later', { subject: 'Patient/a' }), observation('before', { subject: 'Patient/a' }))
+  const damaged = [
+    ['Patient/b', 1],
+    ['Observation/rotten', 1],
+    ['Observation/later', 2],
+    ['Observation/before', 1],
+    ['Observation/gone', 1],
+  ] as const
+  for (const [name, version] of damaged) world.damage(name, version, BROKEN)
+  return world
+}
+
+const TOLD = ['Observation/before', 'Observation/rotten', 'Patient/b'].map(damage)
+
+describe('An export of a store of which some resources are damaged', () => {
+  it.each([
+    [
+      'everything',
+      jobOf(5, { level: 'system', asked: { types: ['Group', 'Observation', 'Patient'] } }),
+      { Group: ['g'], Observation: ['later', 'sound'], Patient: ['a', 'c'] },
+      undefined,
+    ],
+    [
+      'all patients',
+      jobOf(5, { level: 'patient', asked: { types: ['Observation', 'Patient'] } }),
+      { Observation: ['later', 'sound'], Patient: ['a', 'c'] },
+      undefined,
+    ],
+    ['a Group', jobOf(5, { group: 'g' }), { Observation: ['later', 'sound'], Patient: ['a'] }, false],
+    ['a Group that is looked up', jobOf(5, { group: 'g' }), { Observation: ['later', 'sound'], Patient: ['a'] }, true],
+  ])('of %s has the others, and tells each once, whichever call fails', async (_, job, ids, isLookedUp) => {
+    const world = await damagedWorld()
+    const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
+    const more = isLookedUp === undefined ? {} : { resources: decided(partsOf(stores), isLookedUp).resources }
+    const { calls } = await exported(world, job, more)
+    for (let call = 0; call <= calls; call += isLookedUp ? 30 : 2) {
+      const done = await exported(world, { ...job, id: `at-${call}` }, more, call)
+      expect([done.job.state, done.ids, done.told]).toEqual(['complete', ids, TOLD])
+      const damages = done.reported.filter((error) => error instanceof Damaged)
+      expect(damages.map(({ message }) => message)).toEqual([`The export at-${call} lacks what its file of errors names: 3 in all`])
+    }
+  })
+
+  it.each(['all patients', 'those of a Group'])('names a Patient that others refer to once: %s', async (of) => {
+    const world = await ExportWorld.open()
+    await world.save(1, GROUP, patient('a'), patient('z'), observation('1', { subject: 'Patient/a', performer: [ref('Patient/z')] }))
+    world.damage('Patient/z', 1, BROKEN)
+    const { ids, told } = await exported(
+      world,
+      of === 'all patients' ? jobOf(5, { level: 'patient', asked: { since: 0 } }) : jobOf(5, { group: 'g' }),
+    )
+    expect([ids.Observation, ids.Patient, told]).toEqual([['1'], ['a'], [damage('Patient/z')]])
+  })
+
+  it('names nothing to who may not see all of the type, and tells nothing of what is out of scope, or not asked for', async () => {
+    const world = await damagedWorld()
+    const access = (...scopes: readonly string[]): Access =>
+      accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' })
+    const toldTo = async (scopes: readonly string[], types?: readonly string[]) =>
+      (await exported(world, jobOf(5, { level: 'system', access: access(...scopes), asked: types === undefined ? {} : { types } }))).told
+    expect(await toldTo(['system/Observation.rs?code=x', 'system/Patient.rs'])).toEqual([
+      damage('A resource of type Observation'),
+      damage('Patient/b'),
+    ])
+    expect(await toldTo(['system/Patient.rs'])).toEqual([damage('Patient/b')])
+    expect(await toldTo(['system/*.rs'], ['Observation'])).toEqual(TOLD.slice(0, 2))
+    expect(await toldTo(['system/Group.rs'])).toEqual([])
+  })
+
+  it.each([{ elements: [{ element: 'status' }] }, { filters: [{ type: 'Observation', query: 'status=final' }] }])(
+    'tells what no checksum told, and is no JSON: %j',
+    async (asked) => {
+      const world = await ExportWorld.open()
+      await world.save(1, observation('1'), observation('2'))
+      world.damage('Observation/2', 1, BROKEN, false)
+      const { ids, told } = await exported(world, jobOf(5, { level: 'system', asked }))
+      expect([ids, told]).toEqual([{ Observation: ['1'] }, [damage('Observation/2')]])
+    },
+  )
+
+  it('tells one whose references cannot be read, and what is about something damaged', async () => {
+    const world = await ExportWorld.open()
+    const provenance = { resourceType: 'Provenance', id: 'of-2', target: [ref('Observation/2')] }
+    await world.save(1, patient('a'), observation('1', { subject: 'Patient/a' }), observation('2', { subject: 'Patient/a' }), provenance)
+    await world.save(1, observation('3', { subject: 'Patient/a' }))
+    world.damage('Observation/2', 1, BROKEN)
+    world.damage('Observation/3', 1, BROKEN, false)
+    const additionalResources = {
+      Observation: [
+        { path: '$.performer[*].reference', allowedForGroupExport: true, allowedForPatientExport: true, resourceTypes: ['Organization'] },
+      ],
+    }
+    const { ids, told } = await exported(world, jobOf(5, { level: 'patient' }), { additionalResources })
+    expect(ids).toEqual({ Observation: ['1'], Patient: ['a'] })
+    expect(told).toEqual([damage('Observation/2'), damage('Observation/3'), damage('Provenance/of-2')])
+  })
+})
+
+describe('An export of a store of which nobody can tell what is damaged', () => {
+  const over = (world: ExportWorld, of: Partial<ExportParts['resources']>) => ({ resources: { ...world.counted(() => undefined), ...of } })
+
+  it('fails, says why, and leaves nothing', async () => {
+    const world = await damagedWorld()
+    const broken = over(world, {
+      async *scan(request) {
+        if (request.type === 'Patient') throw new Damaged('store', 'the store is damaged: it is malformed')
+        yield* world.store.scan(request)
+      },
+    })
+    const { job, reported } = await exported(world, jobOf(5, { level: 'system', asked: { types: ['Patient'] } }), broken)
+    expect(job).toMatchObject({ state: 'error', reason: expect.stringContaining('what is stored is damaged') })
+    expect(reported.map(String)).toEqual(['Damaged: the store is damaged: it is malformed'])
+    for await (const { key } of world.blobs.list('exports/')) expect(key).toBe('none')
+  })
+
+  it('fails where the Group is damaged', async () => {
+    const world = await damagedWorld()
+    world.damage('Group/g', 1, BROKEN)
+    const { job } = await exported(world, jobOf(5, { group: 'g' }))
+    expect(job).toMatchObject({ state: 'error', reason: expect.stringContaining('What is stored of the Group') })
+  })
+
+  it('fails where so much is damaged that it is no export', () => {
+    let count = 0
+    const writer = { add: () => void count++, countOf: () => count }
+    const job = jobOf(5, { level: 'system' })
+    const judge = { access: WHOLE_ACCESS, reading: {} }
+    const left = new LeftOut(writer, { job, judge, types: new Set(['Patient']) } as unknown as Selection)
+    for (let n = 0; n < 10_000; n++) left.add(patientOf(`${n}`), 'damaged')
+    left.add(patientOf('0'), 'damaged')
+    expect(() => left.add(patientOf('10000'), 'damaged')).toThrow('More than 10000 resources cannot be exported')
+  })
+})
