@@ -13,12 +13,16 @@ export type AssemblyOptions = {
 /** Where OpenSearch would be a domain of AWS, for the permissions a function needs there; nothing is sent to it. */
 export const DOMAIN_ARN = ARNS.SearchDomain
 
+/** A schedule whose exports are copied into a bucket that no stack makes. Its rule does not call before a test is over. */
+export const INTO_LAKE = { name: 'into-lake', client: 'tests', types: ['Patient'], sinceLast: true, bucket: 'lake' }
+
 export const localSettings = ({ baseUrl, searchEndpoint }: { readonly baseUrl: string; readonly searchEndpoint: string }) => ({
   access: 'token',
   // That of the stand-in.
   account: '000000000000',
   baseUrl,
   search: { endpoint: searchEndpoint, domainArn: DOMAIN_ARN },
+  exports: [{ ...INTO_LAKE, schedule: 'rate(7 days)' }],
   // Nobody works with older definitions for long here.
   rebuildWait: 1,
 })

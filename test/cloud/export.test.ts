@@ -7,11 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { clientOf, type Tree } from '../api/server.ts'
 import { tokensOf } from '../fixtures/given-tokens.ts'
 import { patient } from '../fixtures/resources.ts'
+import { INTO_LAKE } from './assembly.ts'
 import { type AwsCalls, awsCalls } from './aws-calls.ts'
 import type { Described } from './cloud.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
 import { onCloud } from './deployed.ts'
-import { type Exported, finished, jobIn, kickOff, linesOf, versionsOf, workOn } from './exports.ts'
+import { type Exported, finished, jobIn, kickOff, linesOf, scheduled, versionsOf, workOn } from './exports.ts'
 import { type FunctionHost, functionHost } from './function-host.ts'
 import { type DeployedFunction, deployedFunctions } from './hosted.ts'
 import { register, registryOf } from './registered.ts'
@@ -151,6 +152,27 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
       const { PublicKey } = await aws.json('kms', 'TrentService.GetPublicKey', { KeyId })
       expect(Pem.replace(/-----[\w ]+-----|\n/g, '')).toBe(PublicKey)
     })
+  })
+
+  it('on a schedule with a bucket is copied there whole, and the next goes on from it', async () => {
+    const { name, bucket } = INTO_LAKE
+    await aws.send('s3', 'PUT', `/${bucket}`)
+    const keys = async () =>
+      [...(await aws.send('s3', 'GET', `/${bucket}?list-type=2`)).matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!)
+    const copied = async (key: string) => aws.send('s3', 'GET', `/${bucket}/${key}`)
+    const times = [0, 1].map((hours) => new Date(Date.now() + hours * 3_600_000).toISOString())
+    const first = await finished(client, await scheduled(aws, host, machine, times[0]!))
+    const folder = `default/${name}/${first.manifest.transactionTime.replaceAll(/[-:]/g, '')}/`
+    expect(await keys()).toEqual([`${folder}Patient.ndjson`, `${folder}manifest.json`])
+    const manifest: Tree = JSON.parse(await copied(`${folder}manifest.json`))
+    expect(manifest).toEqual({ ...first.manifest, output: [{ ...first.manifest.output[0], url: `${folder}Patient.ndjson` }] })
+    expect(await copied(manifest.output[0].url)).toBe(await (await fetch(first.manifest.output[0].url)).text())
+    expect((await put('/Patient/a-7', patient('a-7', { active: true }))).status).toBe(200)
+    const { manifest: second } = await finished(client, await scheduled(aws, host, machine, times[1]!))
+    expect(new URL(second.request).searchParams.get('_since')).toBe(manifest.transactionTime)
+    const later = (await keys()).filter((key) => !key.startsWith(folder))
+    expect([later.length, await copied(later[0]!)]).toEqual([2, await (await fetch(second.output[0].url)).text()])
+    expect(versionsOf(await linesOf(second.output))).toEqual(['Patient/a-7/2'])
   })
 
   it('that is cancelled is no more: no poll, no file, and its writers end', async () => {

@@ -1,8 +1,10 @@
 /** An export of a deployed stage as its client sees it: begun, polled, and its files by their links. And the machine that works on it, run here. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { StateMachine } from 'aws-local-stepfunctions'
+import { jobAt } from '../../lambdas/export/schedules.ts'
 import { STEPS } from '../../lambdas/export/workflow.ts'
 import type { Answer, Client, Tree } from '../api/server.ts'
+import { INTO_LAKE } from './assembly.ts'
 import type { AwsCalls } from './aws-calls.ts'
 import { resultOf } from './custom-resource.ts'
 import type { FunctionHost } from './function-host.ts'
@@ -64,4 +66,14 @@ export async function workOn(aws: AwsCalls, stateMachineArn: string, host: Funct
     overrides: { taskResourceLocalHandlers: of(step) as never, retryIntervalOverrides: of(RETRIED_AFTER) as never },
   })
   await execution.result
+}
+
+/** A run of INTO_LAKE, from the call of its rule until its files are copied. The path of its job. */
+export async function scheduled(aws: AwsCalls, host: FunctionHost, machine: string, time: string): Promise<string> {
+  const { name, bucket } = INTO_LAKE
+  resultOf(await host.invoke('export-schedule', { schedule: { ...INTO_LAKE, tenant: 'default', level: 'system' }, time }))
+  const job = jobAt(name, Date.parse(time))
+  await workOn(aws, machine, host, { job, attempt: 1 })
+  resultOf(await host.invoke('export-sweep', { sweep: 'copies', schedules: [{ name, bucket, late: 3_600_000 }] }))
+  return `/export/${job}`
 }

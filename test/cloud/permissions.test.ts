@@ -26,6 +26,8 @@ const NOT_SEEN: readonly RegExp[] = [
   /^kms:(?:DescribeKey|Encrypt|ReEncryptFrom|ReEncryptTo) \S+:key\/Key$/,
   // A large transaction that loses to another while it is written is taken back.
   /DeleteItem \S+:table\/ResourceTable$/,
+  // What is copied in parts has more than a GiB.
+  /^s3:AbortMultipartUpload s3:::lake\//,
   // What needs many at once, or a day: audit records, guards of large transactions, bodies nobody refers to any more.
   ...[/BatchWriteItem \S+ AUDIT#/, /ConditionCheckItem/, /^s3:DeleteObject \S+\/overflow\/\*$/],
 ]

@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
  */
 import { ARNS, type Context, isAllowed, type Call as Needed, type Statement, statementsOf, type Template } from '../infra/iam.ts'
+import { INTO_LAKE } from './assembly.ts'
 import type { Tree } from './aws-calls.ts'
 import type { Call } from './recorder.ts'
 
@@ -21,8 +22,9 @@ const BY_SERVICE: Readonly<Record<Call['service'], (call: Call, tags: Tags) => r
     const needs = itemCalls(operation, input)
     return [...needs, ...needs.flatMap(({ action }) => onBehalf('dynamodb', action !== 'dynamodb:GetItem' && isWrite(action)))]
   },
-  s3: ({ operation, path, status }) => {
+  s3: ({ operation, path, source, status }) => {
     const [, bucket = '', key] = /^\/([^/]+)(?:\/(.+)?)?$/.exec(path) ?? []
+    if (bucket === INTO_LAKE.bucket) return intoLake(`${bucket}/${key}`, source)
     const arn = arnOf(bucket)
     if (operation === 'ListUploads') return [{ action: 's3:ListBucketMultipartUploads', resource: arn }]
     if (key === undefined) return [{ action: 's3:ListBucket', resource: arn }]
@@ -36,6 +38,13 @@ const BY_SERVICE: Readonly<Record<Call['service'], (call: Call, tags: Tags) => r
   es: ({ operation, path }) => [
     { action: `es:ESHttp${operation[0]}${operation.slice(1).toLowerCase()}`, resource: ARNS.SearchDomain + decodeURIComponent(path) },
   ],
+}
+
+/** A bucket of somebody else is encrypted with no key of the stacks. */
+function intoLake(object: string, source: string | undefined): readonly Needed[] {
+  const [from = '', ...key] = source?.split('/') ?? []
+  const read = { action: 's3:GetObject', resource: `${source && arnOf(from)}/${key.join('/')}` }
+  return [{ action: 's3:PutObject', resource: `arn:aws:s3:::${object}` }, ...(source === undefined ? [] : [read, ...onBehalf('s3', false)])]
 }
 
 function machineOrExecution({ stateMachineArn, executionArn }: Tree): string {
@@ -190,7 +199,7 @@ const LEADING = 'dynamodb:LeadingKeys'
 export function shapeOf({ functionName, action, resource, context = {} }: Need): string {
   const place = resource
     .replace(/^arn:aws:/, '')
-    .replace(/((?:overflow|queries|tokens|exports)\/).*/, '$1…')
+    .replace(/((?:overflow|queries|tokens|exports|into-lake)\/).*/, '$1…')
     .replace(/(:execution:\w+:).*/, '$1…')
     .replace(/(:key\/)[\da-f-]{36}/, '$1…')
   const keys = Object.values(context).flatMap((values) =>

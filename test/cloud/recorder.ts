@@ -14,6 +14,8 @@ export type Call = {
   readonly operation: string
   /** Without the query. */
   readonly path: string
+  /** Of S3: what is copied, `bucket/key`. */
+  readonly source?: string
   /** What was sent and answered, of the services that speak JSON. */
   readonly input: Tree
   readonly output: Tree
@@ -110,12 +112,14 @@ function callOf(
 ): Call {
   const [, caller = '', service = ''] = /Credential=([^/]+)\/\d+\/[^/]+\/([^/]+)\//.exec(headers.authorization ?? '') ?? []
   const operation = headers['x-amz-target']?.split('.').at(-1) ?? partsOperation(service, method, url) ?? method
+  const source = headers['x-amz-copy-source']
   const isTree = headers['x-amz-target'] !== undefined
   return {
     caller,
     service: service as Call['service'],
     operation,
     path: url.split('?', 1)[0]!,
+    ...(source === undefined ? {} : { source }),
     input: isTree ? JSON.parse(body.toString() || '{}') : undefined,
     output: isTree ? JSON.parse(answer.toString() || '{}') : undefined,
     status,

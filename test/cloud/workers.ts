@@ -7,9 +7,10 @@ import { StateMachine } from 'aws-local-stepfunctions'
 import { jobAt } from '../../lambdas/export/schedules.ts'
 import { SMALLEST_PART } from '../../lambdas/export/uploads.ts'
 import type { Answer, Client } from '../api/server.ts'
+import { INTO_LAKE } from './assembly.ts'
 import type { AwsCalls, Tree } from './aws-calls.ts'
 import { asCustomResource, resultOf } from './custom-resource.ts'
-import { finished, jobIn, kickOff, RESPOND_ASYNC, workOn } from './exports.ts'
+import { finished, jobIn, kickOff, RESPOND_ASYNC, scheduled, workOn } from './exports.ts'
 import type { Here } from './here.ts'
 import type { Hosted } from './hosted.ts'
 import { NICKNAME } from './nickname.ts'
@@ -81,7 +82,8 @@ async function exportHere(
     await client.delete(job)
   }
   const schedule = { name: 'nightly', client: 'tests', tenant: 'default', level: 'patient', sinceLast: true }
-  const time = new Date().toISOString()
+  // An hour after its last call a schedule is forgotten that is set no more.
+  const time = new Date(Date.now() - 2 * 3_600_000).toISOString()
   resultOf(await host.invoke('export-schedule', { schedule, time }))
   resultOf(await host.invoke('export-sweep', { sweep: 'schedules', schedules: [{ name: schedule.name, late: 3_600_000 }] }))
   await client.delete(`/export/${jobAt(schedule.name, Date.parse(time))}`)
@@ -95,7 +97,13 @@ async function exportHere(
   const { segments } = await planned()
   for (const segment of segments) resultOf(await host.invoke('export-step', { action: 'write', segment, ...input }))
   resultOf(await host.invoke('export-step', { action: 'fail', ...input }))
-  resultOf(await host.invoke('export-sweep', { sweep: 'expired' }))
+  await copyHere(aws, host, machine)
+  resultOf(await host.invoke('export-sweep', { sweep: 'expired', schedules: [INTO_LAKE.name] }))
+}
+
+async function copyHere(aws: AwsCalls, host: Hosted['host'], machine: string): Promise<void> {
+  await aws.send('s3', 'PUT', `/${INTO_LAKE.bucket}`)
+  await scheduled(aws, host, machine, new Date().toISOString())
 }
 
 /** Of one that is too many its row goes at once; the others are cancelled. */
