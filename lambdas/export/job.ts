@@ -31,6 +31,10 @@ export type Job = {
   readonly state: JobState
   /** Rises by one whenever its work is begun again: steps of an older attempt do nothing more. */
   readonly attempt: number
+  /** The attempt whose work has begun, until it is known why that ended. */
+  readonly began?: number
+  /** How often in a row its work died without having come further; `came`: how far that was. */
+  readonly deaths?: { readonly count: number; readonly came: number }
   /** Its segments are named `${plan}-0` …; absent: it is not planned yet. */
   readonly plan?: string
   /** About how many places its writers look at; absent: it is not planned yet. */

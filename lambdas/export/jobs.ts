@@ -41,6 +41,23 @@ export const begunAgain =
   (job) =>
     isUnderWay(job, attempt) ? { ...job, attempt: attempt + 1 } : job
 
+/** A step of the attempt is under way. */
+export const begun =
+  (attempt: number): Change =>
+  (job) =>
+    isUnderWay(job, attempt) && job.began !== attempt ? { ...job, began: attempt } : job
+
+/** What it had begun ended by no fault of its own. */
+export const spared: Change = ({ began, ...job }) => job
+
+/** Its work died, where it had begun: once for each attempt. `came`: how far it was by then. */
+export const died =
+  (attempt: number, came: number): Change =>
+  (job) =>
+    isUnderWay(job, attempt) && job.began === attempt
+      ? { ...spared(job), deaths: { came, count: job.deaths?.came === came ? job.deaths.count + 1 : 1 } }
+      : job
+
 /** Its manifest was handed out: the latest time counts, whoever notes it last. */
 export const retrieved =
   (now: number): Change =>

@@ -9,7 +9,7 @@ import { ExportFault } from './fault.ts'
 import { finish } from './finish.ts'
 import { gather } from './gather.ts'
 import type { Job } from './job.ts'
-import { isUnderWay, readJob } from './jobs.ts'
+import { begun, changeJob, isUnderWay, readJob } from './jobs.ts'
 import { plan } from './plan.ts'
 import { removeFiles, removePassing } from './remove-files.ts'
 import type { ExportParts, Gathered, Planned, Sliced, StepInput } from './steps.ts'
@@ -42,6 +42,7 @@ async function tidy(parts: ExportParts, { id, state }: Job, { action }: StepInpu
 
 async function performed(parts: ExportParts, job: Job, input: StepInput): Promise<StepOutput> {
   try {
+    if (input.action === 'plan' && job.began !== job.attempt) await changeJob(parts.rows, job.id, begun(job.attempt))
     return await perform(parts, job, input)
   } catch (error) {
     const reason = lastingReason(error)

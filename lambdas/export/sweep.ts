@@ -1,5 +1,6 @@
 /** What is done about jobs from time to time: unfinished ones go on, and what nobody may have any more is removed. */
 import type { Workflow } from '../ports/workflow.ts'
+import { noteDeath } from './deaths.ts'
 import { fail } from './fail.ts'
 import { goThrough } from './go-through.ts'
 import { executionOf, JOBS, type Job } from './job.ts'
@@ -20,6 +21,7 @@ const REMEMBERED = 60 * 60 * 1000
 export const resumeJobs = (parts: Parts, workflow: Workflow): Promise<void> =>
   goThrough(parts.rows.list<Job>(JOBS), async ({ value: job }) => {
     if (job.state !== 'in-progress' || (await workflow.isRunning(executionOf(job)))) return
+    await noteDeath(parts, job)
     if (job.attempt >= MOST_ATTEMPTS) await fail(parts, job, 'The export was begun too often, and never finished')
     else await resume(parts, workflow, job)
   })

@@ -1,6 +1,7 @@
 /** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
 import { SqliteKeptRows } from '../adapters/sqlite-rows/kept-rows.ts'
+import { spareOthers } from '../export/deaths.ts'
 import { type Links, signedLinks } from '../export/links.ts'
 import { removeExpired, removeStopped, resumeJobs } from '../export/sweep.ts'
 import { Readings } from '../indexing/reading-now.ts'
@@ -58,8 +59,11 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
       readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),
     },
     report,
-    onEnded: () => void resume(),
+    onDied: (jobs) => again(() => spareOthers(rows, jobs).catch(report))(),
+    onEnded: () => again(resume)(),
   })
+  // What ends now ends by nobody's fault.
+  opened.defer(() => spareOthers(rows, new Set()).catch(report))
   opened.defer(() => exporter.close())
   const parts = { rows, blobs, now: () => clock.now() }
   const resume = async (): Promise<void> => {

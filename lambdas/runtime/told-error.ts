@@ -2,14 +2,18 @@
 import { Damaged } from '../ports/damaged.ts'
 import { isNotFetched } from '../ports/fetch-document.ts'
 
-/** Damage, what others do not give, and what the operating system refuses, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
+/** Damage, what others do not give, what the operating system refuses, and a thread without memory, in one line. Of others where they failed, without the message, which may hold what was being worked on. */
 export function toldOf(error: unknown): string {
   if (error instanceof Damaged || isNotFetched(error)) return error.message
-  if (isOfSystem(error)) return error.message
+  if (isOfSystem(error) || isOutOfMemory(error)) return error.message
   if (!(error instanceof Error)) return typeof error
   const places = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line))
   return `${error.name}\n${places.join('\n')}`
 }
+
+/** Of a thread. https://nodejs.org/api/errors.html#err_worker_out_of_memory */
+export const isOutOfMemory = (error: unknown): error is NodeJS.ErrnoException =>
+  (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
 
 /** With a code, and the path of a file or the address of a socket: nothing of a request is in the name of either. */
 function isOfSystem(error: unknown): error is NodeJS.ErrnoException {

@@ -1,9 +1,10 @@
 /** The life of a job: its states, its plan, its manifest, how long it lasts, and what is done about it from time to time. */
 import { describe, expect, it } from '@jest/globals'
+import { spareOthers } from '../../lambdas/export/deaths.ts'
 import { fail } from '../../lambdas/export/fail.ts'
 import { allOf } from '../../lambdas/export/go-through.ts'
 import type { Job } from '../../lambdas/export/job.ts'
-import { begunAgain, changeJob, completed, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
+import { begun, begunAgain, changeJob, completed, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
 import { filesEnd, manifestEnds } from '../../lambdas/export/lifetimes.ts'
 import { manifestOf } from '../../lambdas/export/manifest.ts'
 import { packed } from '../../lambdas/export/plan.ts'
@@ -166,6 +167,38 @@ describe('From time to time', () => {
     expect((await readJob(stores.rows, 'broken'))?.reason).toContain('begun too often')
     expect(await readJob(stores.rows, 'done')).toMatchObject({ state: 'complete' })
     expect(await keysOf(stores.blobs)).toEqual(['exports/done/files/Patient.ndjson'])
+  })
+
+  it('one whose work dies ten times without coming further is given up, with what it asked for as the reason', async () => {
+    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    await kickOff(stores, job)
+    await put(stores.blobs, 'exports/j/files/Patient.ndjson')
+    const die = async (): Promise<Job> => {
+      const { attempt } = (await readJob(stores.rows, 'j'))!
+      await changeJob(stores.rows, 'j', begun(attempt))
+      workflow.running.clear()
+      await resumeJobs(stores, workflow)
+      return (await readJob(stores.rows, 'j'))!
+    }
+    for (let times = 0; times < 9; times++) expect(await die()).toMatchObject({ state: 'in-progress' })
+    await stores.rows.change('exports/j/segments', 'p-0', () => ({ revision: 0 }))
+    for (let times = 0; times < 9; times++) expect(await die()).toMatchObject({ state: 'in-progress' })
+    await stores.rows.change('exports/j/segments', 'p-0', () => ({ revision: 1 }))
+    for (let times = 0; times < 9; times++) expect(await die()).toMatchObject({ state: 'in-progress', attempt: 20 + times })
+    expect(await die()).toMatchObject({ state: 'error', reason: expect.stringContaining('Ask for less at once') })
+    expect([workflow.running.size, await keysOf(stores.blobs)]).toEqual([0, []])
+  })
+
+  it('one that cannot be begun, or others died of, has not died, however often', async () => {
+    const [stores, workflow] = [storesAt(at(5)), new Executions()]
+    for (const id of ['waiting', 'beside']) await kickOff(stores, { ...job, id })
+    for (let times = 1; times <= 20; times++) {
+      workflow.running.clear()
+      await changeJob(stores.rows, 'beside', begun(times))
+      await spareOthers(stores.rows, new Set(['waiting']))
+      await resumeJobs(stores, workflow)
+    }
+    for (const id of ['waiting', 'beside']) expect(await readJob(stores.rows, id)).toMatchObject({ state: 'in-progress', attempt: 21 })
   })
 
   it('one that fails in an attempt that is over leaves the files to the next', async () => {

@@ -41,6 +41,7 @@ describe('A plan', () => {
     const plan = () => exportStep(changed({ settled }))({ action: 'plan', job: 'early', attempt: 1 })
     expect(await plan()).toEqual({ job: 'early', attempt: 1, wait: 1, segments: [] })
     expect(await jobNow(parts, 'early')).not.toHaveProperty('plan')
+    expect(await jobNow(parts, 'early')).toMatchObject({ began: 1 })
     expect(await plan()).toMatchObject({ wait: 0, segments: [expect.any(String)] })
     expect(asked).toEqual([
       ['t', at(5)],

@@ -9,7 +9,7 @@ import { SqliteKeptRows } from '../../adapters/sqlite-rows/kept-rows.ts'
 import { SqliteResourceReader } from '../../adapters/sqlite-store/resource-reader.ts'
 import { DEFAULT_ADDITIONAL_RESOURCES } from '../../export/additional-resources.ts'
 import { exportStep } from '../../export/step.ts'
-import type { ExportParts } from '../../export/steps.ts'
+import type { ExportParts, StepInput } from '../../export/steps.ts'
 import { exportWorkflow } from '../../export/workflow.ts'
 import { Damaged } from '../../ports/damaged.ts'
 import type { Reading } from '../../search/reading.ts'
@@ -73,12 +73,24 @@ const parts: ExportParts = {
   report,
 }
 
+const step = exportStep(parts)
 const workflow = new InProcessWorkflow({
   definition: exportWorkflow('export-step'),
-  step: exportStep(parts),
+  step: telling,
   writers: WRITERS,
   report,
 })
+
+/** Who is told which job a thread died of. */
+async function telling(input: StepInput): Promise<unknown> {
+  const { job } = input
+  tell({ kind: 'begins', job })
+  try {
+    return await step(input)
+  } finally {
+    tell({ kind: 'ends', job })
+  }
+}
 
 port.on('message', (message: CallMessage) => calls.receive(message))
 

@@ -9,6 +9,7 @@ import type { SearchIndex } from '../../ports/search-index.ts'
 import type { SettledVersions } from '../../ports/settled-versions.ts'
 import type { Workflow } from '../../ports/workflow.ts'
 import type { Reading } from '../../search/reading.ts'
+import { isOutOfMemory } from '../told-error.ts'
 import { type CallMessage, Calls } from './calls.ts'
 
 /** Files of the store and of rows of jobs, the folder of export files; `requests`: how many requests came since the server began. */
@@ -33,16 +34,24 @@ export type Answers = {
 /** What broke in a step. Messages may quote what was being worked on, and stay in the thread, but for that of damage. */
 export type Broke = { readonly kind: 'broke'; readonly name: string; readonly places: string; readonly damage?: string }
 
-/** What else it tells. */
-export type ExporterReply = CallMessage | Broke
+/** What else it tells: which job's steps begin and end, too. */
+export type ExporterReply =
+  | CallMessage
+  | Broke
+  | { readonly kind: 'begins'; readonly job: string }
+  | { readonly kind: 'ends'; readonly job: string }
 
 export type ExporterOptions = ExporterData & {
   /** The thread's program. */
   readonly thread: URL
   readonly answers: Answers
   readonly report: (error: unknown) => void
-  /** A thread ended that was not told to: its executions are no more. */
+  /** A thread died in steps of these jobs. */
+  readonly onDied: (jobs: ReadonlySet<string>) => void
+  /** Some time later: its executions are no more. */
   readonly onEnded: () => void
+  /** MB, in place of what an export takes. */
+  readonly heap?: number
 }
 
 type Thread = { readonly worker: Worker; readonly calls: Calls }
@@ -95,28 +104,32 @@ export class Exporter implements Workflow {
   }
 
   #begin(): Thread {
-    const { thread, answers, report, onEnded, ...data } = this.#options
+    const { thread, answers, report, onDied, onEnded, heap = LARGEST_HEAP, ...data } = this.#options
+    const steps: string[] = []
     const began = performance.now()
     const worker = new Worker(thread, {
       name: 'fhir-export',
       workerData: data satisfies ExporterData,
-      resourceLimits: { maxOldGenerationSizeMb: LARGEST_HEAP },
+      resourceLimits: { maxOldGenerationSizeMb: heap },
     })
     const calls = new Calls((message) => worker.postMessage(message), { ...answers })
     worker.on('message', (reply: ExporterReply) => {
       if (reply.kind === 'broke') report(errorOf(reply))
+      else if (reply.kind === 'begins') steps.push(reply.job)
+      else if (reply.kind === 'ends') steps.splice(steps.indexOf(reply.job), 1)
       else calls.receive(reply)
     })
-    worker.on('error', report)
-    worker.on('exit', () => this.#ended(calls, performance.now() - began))
+    worker.on('error', (error) => report(told(error, heap)))
+    worker.on('exit', () => this.#ended(calls, new Set(steps), performance.now() - began))
     worker.unref()
     return { worker, calls }
   }
 
-  #ended(calls: Calls, lived: number): void {
+  #ended(calls: Calls, jobs: ReadonlySet<string>, lived: number): void {
     this.#thread = undefined
     calls.end(new Error('the thread of exports has ended'))
     if (this.#isClosed) return
+    this.#options.onDied(jobs)
     if (lived > LONG) this.#pause = PAUSE.first
     setTimeout(() => this.#isClosed || this.#options.onEnded(), this.#pause).unref()
     this.#pause = Math.min(2 * this.#pause, PAUSE.longest)
@@ -127,3 +140,11 @@ function errorOf({ name, places, damage }: Broke): Error {
   const error = damage === undefined ? new Error('a step of an export broke') : new Damaged('store', damage)
   return Object.defineProperties(error, { name: { value: name }, stack: { value: `${name}\n${places}` } })
 }
+
+/** The error of one that had too little memory says whose. */
+const told = (error: unknown, heap: number): unknown =>
+  isOutOfMemory(error)
+    ? Object.assign(new Error(`the thread of exports ran out of its ${heap} MB of memory: it goes on from its last checkpoints`), {
+        code: error.code,
+      })
+    : error

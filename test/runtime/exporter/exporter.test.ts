@@ -1,6 +1,13 @@
 /** The thread of exports: there when it is wanted, begun again when it dies. */
 import { describe, expect, it } from '@jest/globals'
+import { begun, changeJob } from '../../../lambdas/export/jobs.ts'
+import { resumeJobs } from '../../../lambdas/export/sweep.ts'
 import { Exporter } from '../../../lambdas/runtime/exporter/exporter.ts'
+import { toldOf } from '../../../lambdas/runtime/told-error.ts'
+import { jobNow, kickOff } from '../../export/exported.ts'
+import { jobOf } from '../../fixtures/exporting.ts'
+import { MemoryBlobs } from '../../fixtures/memory/blobs.ts'
+import { MemoryKeptRows } from '../../fixtures/memory/kept-rows.ts'
 
 /** A thread whose program answers calls by the methods of a text; `asks`: what it calls first. */
 const programOf = (methods: string): URL =>
@@ -19,7 +26,8 @@ const programOf = (methods: string): URL =>
       })`)}`,
   )
 
-function exporterOf(program: URL) {
+function exporterOf(program: URL, heap = 100) {
+  const died: string[][] = []
   const reports: unknown[] = []
   let tellEnded = (): void => undefined
   const ended = new Promise<void>((resolve) => (tellEnded = resolve))
@@ -33,9 +41,11 @@ function exporterOf(program: URL) {
       readingOf: () => Promise.reject(new Error('not asked')),
     },
     report: (error) => reports.push(error),
+    onDied: (jobs) => died.push([...jobs]),
     onEnded: tellEnded,
+    heap,
   })
-  return { exporter, reports, ended }
+  return { exporter, reports, ended, died }
 }
 
 describe('The thread of exports', () => {
@@ -63,6 +73,38 @@ describe('The thread of exports', () => {
     expect(await exporter.isRunning('a-1')).toBe(false)
     await exporter.start('a-2', {})
     expect(await exporter.isRunning('a-2')).toBe(true)
+    await exporter.close()
+  })
+
+  it('that dies tells of which jobs it was at work', async () => {
+    const told = (...of: readonly string[]) => of.map((each) => `parentPort.postMessage(${each});`).join('')
+    const steps = told(...['a', 'b', 'a', 'c'].map((job) => `{ kind: 'begins', job: '${job}' }`), "{ kind: 'ends', job: 'c' }")
+    const { exporter, died, ended } = exporterOf(
+      programOf(`start: () => { ${steps} ${told("{ kind: 'ends', job: 'a' }")} process.exit(1) }`),
+    )
+    await expect(exporter.start('a-1', {})).rejects.toThrow('the thread of exports has ended')
+    await ended
+    expect(died.map((jobs) => jobs.toSorted())).toEqual([['a', 'b']])
+    await exporter.close()
+  })
+
+  it('that runs out of memory again and again is told of, and its job given up', async () => {
+    const filling = `start: (name, { job }) => {
+      parentPort.postMessage({ kind: 'begins', job })
+      const all = []
+      for (;;) all.push(Array.from({ length: 10_000 }, (_, i) => ({ i })))
+    }`
+    const { exporter, died, reports } = exporterOf(programOf(filling), 16)
+    const stores = { rows: new MemoryKeptRows(), blobs: new MemoryBlobs(), now: Date.now }
+    await kickOff(stores, jobOf(1))
+    for (let times = 1; times <= 10; times++) {
+      await changeJob(stores.rows, 'j', begun(times))
+      const resumed = await resumeJobs(stores, exporter).catch((error: Error) => error)
+      if (times < 10) expect(resumed).toMatchObject({ message: 'the thread of exports has ended' })
+    }
+    expect(await jobNow(stores, 'j')).toMatchObject({ state: 'error', reason: expect.stringContaining('needs more memory') })
+    expect(died).toEqual(Array.from({ length: 9 }, () => ['j']))
+    expect(reports.map(toldOf)).toEqual(Array.from({ length: 9 }, () => expect.stringContaining('ran out of its 16 MB')))
     await exporter.close()
   })
 
