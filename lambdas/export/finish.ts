@@ -8,6 +8,7 @@ import { blobOf, blobsOf, type Job, type JobFile, rangesOf, segmentsOf } from '.
 import { changeJob, completed } from './jobs.ts'
 import { checkLeftOut, LEFT_OUT } from './left-out.ts'
 import { narrowedOf } from './narrowed.ts'
+import { REASONS } from './reason.ts'
 import { removePassing } from './remove-files.ts'
 import type { Segment, Tail, WrittenFile } from './segment.ts'
 import type { ExportParts } from './steps.ts'
@@ -25,7 +26,7 @@ export async function finish(parts: ExportParts, job: Job): Promise<void> {
   for (const file of files) if (there.get(blobOf(job.id, file.name)) !== file.size) await completeFile(parts, job, file)
   const errors = await writeErrors(parts, job, leftOut)
   const all = [...files.map(fileOf), ...errors].sort((a, b) => (a.name < b.name ? -1 : 1))
-  if (leftOut.length > 0)
+  if (leftOut.some((line) => line.includes(REASONS.damaged)))
     parts.report(new Damaged('store', `The export ${job.id} lacks what its file of errors names: ${leftOut.length} in all`))
   const ended = await changeJob(parts.rows, job.id, completed(job.attempt, all, parts.now()))
   // Not before: another attempt may still need it.

@@ -19,7 +19,10 @@ const MOST = 10_000
 
 /** ExportFault: an export that lacks so many is none. */
 export function checkLeftOut(count: number): void {
-  if (count > MOST) throw new ExportFault(`More than ${MOST} resources cannot be exported: most likely what is stored is damaged`)
+  if (count > MOST)
+    throw new ExportFault(
+      `More than ${MOST} resources cannot be exported: what is stored of them is damaged, or a _typeFilter cannot be evaluated on them`,
+    )
 }
 
 export class LeftOut {

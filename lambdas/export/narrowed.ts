@@ -1,5 +1,7 @@
 /** What an export is narrowed to, resolved once for all its writers: whose data it is of, and what its filters come to. */
+import type { CustomMapping } from '../search/custom-mapping.ts'
 import { type Predicate, some } from '../search/plan.ts'
+import { fieldsIn, isOf } from './decided.ts'
 import { shareOfFew } from './few-patients.ts'
 import { resolveFilters } from './filters.ts'
 import type { Job } from './job.ts'
@@ -15,6 +17,10 @@ export type Narrowed = {
   readonly added: ReadonlySet<string>
   /** One that is not named is not narrowed. */
   readonly filters: ReadonlyMap<string, Predicate>
+  /** Parameters somebody defined, as they were when it was planned, by which its access is judged; absent: nothing asks for any. */
+  readonly custom?: readonly CustomMapping[]
+  /** Of these, those its filters look at. */
+  readonly ofFilters?: readonly CustomMapping[]
   /** Its patients are few: their data is looked up (candidates.ts), and nothing is scanned. */
   readonly isLookedUp: boolean
   /** What could not be done as it was asked for: of the file of errors. */
@@ -26,6 +32,7 @@ export type Resolved = {
   readonly patients?: readonly string[]
   readonly added: readonly string[]
   readonly filters: Readonly<Record<string, readonly Predicate[]>>
+  readonly custom?: readonly CustomMapping[]
   /** About what part of all patients they are, where their data is looked up. */
   readonly share?: number
   readonly told: readonly string[]
@@ -40,6 +47,7 @@ export async function resolve(parts: ExportParts, job: Job): Promise<Resolved> {
     ...(share === undefined ? {} : { share }),
     added: members?.added ?? [],
     filters: await resolveFilters(parts.index, judge.reading, job),
+    ...(asksForCustom(job) ? { custom: judge.reading.custom ?? [] } : {}),
     told: members?.passedOver ?? [],
   }
 }
@@ -50,8 +58,9 @@ export const keepResolved = ({ blobs }: Pick<ExportParts, 'blobs'>, job: Job, pl
 
 /** Of a job that is planned. */
 export const narrowedOf = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, plan = '' }: Job): Promise<Narrowed> =>
-  plannedOf<Resolved, Narrowed>(blobs, { job, plan }, ({ patients, added, filters, share, told }) => ({
+  plannedOf<Resolved, Narrowed>(blobs, { job, plan }, ({ patients, added, filters, custom, share, told }) => ({
     ...(patients === undefined ? {} : { patients: new Set(patients) }),
+    ...(custom === undefined ? {} : { custom, ofFilters: customIn(filters, custom) }),
     ...{
       told,
       isLookedUp: share !== undefined,
@@ -59,3 +68,11 @@ export const narrowedOf = ({ blobs }: Pick<ExportParts, 'blobs'>, { id: job, pla
       filters: new Map(Object.entries(filters).map(([type, of]) => [type, some(...of)])),
     },
   }))
+
+/** A job is judged by one rule from its plan to its end, whoever changes a parameter meanwhile. */
+const asksForCustom = ({ asked, access }: Job): boolean => asked.filters.length > 0 || access.clauses.some(({ query }) => query !== '')
+
+function customIn(filters: Resolved['filters'], custom: readonly CustomMapping[]): readonly CustomMapping[] {
+  const fields = new Set(Object.values(filters).flatMap((of) => of.flatMap((each) => [...fieldsIn(each)])))
+  return custom.filter(({ field }) => [...fields].some((each) => isOf(each, [field])))
+}

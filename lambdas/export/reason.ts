@@ -2,9 +2,12 @@
 import { FhirError } from '../fhir/outcome.ts'
 import { Damaged } from '../ports/damaged.ts'
 
-export type Reason = 'damaged'
+export type Reason = 'damaged' | 'undecided'
 
-export const REASONS: Readonly<Record<Reason, string>> = { damaged: 'what is stored of it is damaged' }
+export const REASONS: Readonly<Record<Reason, string>> = {
+  damaged: 'what is stored of it is damaged',
+  undecided: 'a search parameter that a _typeFilter looks at fails on it, or takes too long',
+}
 
 /** Of what was thrown while one version was judged. undefined: it is about no single version. */
 export const reasonOf = (error: unknown): Reason | undefined =>

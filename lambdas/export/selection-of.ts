@@ -9,10 +9,12 @@ import { typesOf } from './types-of.ts'
 
 export async function selectionOf(parts: ExportParts, job: Job): Promise<Selection> {
   const [narrowed, judge] = await Promise.all([narrowedOf(parts, job), judgeOf(parts, job)])
+  const { custom } = narrowed
   const { resources } = parts
   const { types, levelTypes } = typesOf(job, parts)
   return {
-    ...{ job, narrowed, judge },
+    ...{ job, narrowed },
+    judge: custom === undefined ? judge : { ...judge, reading: { ...judge.reading, custom } },
     types: new Set(types),
     whose: {
       baseUrl: job.baseUrl,

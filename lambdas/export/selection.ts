@@ -3,10 +3,12 @@ import { type Judge, maySee } from '../access/judge.ts'
 import { isWholeTenant } from '../access/rules.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
-import { evaluate } from '../search/evaluate.ts'
 import { evaluateAhead } from '../search/evaluated-ahead.ts'
 import { extract } from '../search/extract.ts'
+import type { Predicate } from '../search/plan.ts'
+import type { Reading } from '../search/reading.ts'
 import { resourceOf } from './body.ts'
+import { decided } from './decided.ts'
 import type { Job } from './job.ts'
 import type { Narrowed } from './narrowed.ts'
 import { type Reason, reasonOf } from './reason.ts'
@@ -123,16 +125,31 @@ async function filtered(
 ): Promise<readonly ResourceVersion[]> {
   const isNarrowed = ({ type, deleted }: ResourceVersion) => !deleted && narrowed.filters.has(type)
   if (!versions.some(isNarrowed)) return versions
-  const { reading, expressions } = judge
+  const { ofFilters: custom = judge.reading.custom } = narrowed
+  const reading = custom === undefined ? judge.reading : { ...judge.reading, custom }
   const resources = new Map<ResourceVersion, Resource>()
   const readable = await those(
     versions,
     (version) => !isNarrowed(version) || resources.set(version, resourceOf(version)).size > 0,
     leaveOut,
   )
-  if (reading.custom !== undefined) await evaluateAhead([...resources.values()], reading, expressions())
+  if (custom !== undefined) await evaluateAhead([...resources.values()], reading, judge.expressions())
   return readable.filter((version) => {
     const resource = resources.get(version)
-    return resource === undefined || evaluate(narrowed.filters.get(version.type)!, extract(version, resource, reading))
+    const holds = resource === undefined || holdsOn(narrowed.filters.get(version.type)!, version, resource, reading)
+    if (holds === undefined) leaveOut(version, 'undecided')
+    return holds === true
   })
+}
+
+/** undefined: a parameter that decides it fails on the resource, which a search would not find. */
+function holdsOn(filter: Predicate, version: ResourceVersion, resource: Resource, reading: Reading): boolean | undefined {
+  const failed = new Set<string>()
+  const document = extract(version, resource, reading, (code) => failed.add(code))
+  const unknown = (reading.custom ?? []).filter(({ base, code }) => base === version.type && failed.has(code))
+  return decided(
+    filter,
+    document,
+    unknown.map(({ field }) => field),
+  )
 }

@@ -1,0 +1,102 @@
+/** Exports judged by search parameters somebody defined: by one rule from the plan to the end, and what cannot be decided is told. */
+import { describe, expect, it } from '@jest/globals'
+import { accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
+import { decided } from '../../lambdas/export/decided.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
+import { customMappings } from '../../lambdas/search/custom.ts'
+import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
+import type { Predicate } from '../../lambdas/search/plan.ts'
+import { ExportWorld, jobOf, READING } from '../fixtures/exporting.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { patient } from '../fixtures/resources.ts'
+import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+
+const parameter = (code: string, expression: string) =>
+  customMappings({ resourceType: 'SearchParameter', id: code, status: 'active', code, type: 'string', base: ['Patient'], expression }, 't')
+
+/** Interpreted, which fails on who has more than one given name. */
+const ONLY = parameter('only', "Patient.name.given + 'x'").map((each) => ({ ...each, values: [], interpreted: true as const }))
+const FIRST = parameter('first', 'Patient.name.given.first()')
+const named = (id: string, ...given: readonly string[]) => patient(id, { name: [{ given }] })
+
+/** `readings`: parameters that are known, one reading after the other. */
+async function exported(job: Job, ...readings: readonly (readonly CustomMapping[])[]) {
+  const world = await ExportWorld.open()
+  await world.save(1, named('ann', 'Ann'), named('bob', 'Bob'), named('two', 'Ann', 'Bob'), patient('nobody'))
+  let read = 0
+  const readingOf = async () => ({ ...READING, custom: readings[Math.min(read++, readings.length - 1)]! })
+  const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index }
+  const parts = partsOf(stores, { readingOf })
+  await kickOff(parts, job)
+  await run(parts, job)
+  const done = await jobNow(parts, job.id)
+  const { Patient = [], error = [] } = await linesOfFiles(parts.blobs, done)
+  return {
+    ids: Patient.map((line) => JSON.parse(line).id).toSorted(),
+    told: error.map((line) => JSON.parse(line).issue[0].details.text),
+  }
+}
+
+const filtered = (...queries: readonly string[]) =>
+  jobOf(5, { level: 'system', asked: { types: ['Patient'], filters: queries.map((query) => ({ type: 'Patient', query })) } })
+const TWO = 'Patient/two may be missing: a search parameter that a _typeFilter looks at fails on it, or takes too long'
+
+describe('A _typeFilter whose parameter fails on a resource', () => {
+  it.each([
+    ['only=Ann', ['ann'], [TWO]],
+    ['only:missing=true', ['nobody'], [TWO]],
+    ['only=Ann&_id=ann,bob', ['ann'], []],
+    ['first=Ann', ['ann', 'two'], []],
+  ])('%s has the others, and tells that one where it depends on it', async (query, ids, told) => {
+    expect(await exported(filtered(query), [...ONLY, ...FIRST])).toEqual({ ids, told })
+  })
+
+  it('tells nothing where another one holds', async () => {
+    expect(await exported(filtered('only=Bob', '_id=two'), ONLY)).toEqual({ ids: ['bob', 'two'], told: [] })
+  })
+})
+
+describe('A parameter that is changed, or goes, under an export', () => {
+  const scoped = (query: string) =>
+    jobOf(5, {
+      level: 'system',
+      access: accessOf({ scopes: [`system/Patient.rs?${query}`], isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' }),
+      asked: { types: ['Patient'] },
+    })
+
+  it.each([
+    ['a filter', filtered('first=Ann')],
+    ['a scope', scoped('first=Ann')],
+  ])('stays what it was for %s', async (_, job) => {
+    for (const later of [[], parameter('first', 'Patient.name.given.last()')])
+      expect(await exported(job, FIRST, later)).toEqual({ ids: ['ann', 'two'], told: [] })
+  })
+
+  it('denies where it is gone when the export is planned', async () => {
+    expect(await exported(scoped('first=Ann'), [], FIRST)).toEqual({ ids: [], told: [] })
+    expect(await exported({ ...scoped('first=Ann'), access: WHOLE_ACCESS }, [], FIRST)).toMatchObject({ ids: { length: 4 } })
+  })
+})
+
+describe('What depends on values that are not known', () => {
+  const document = { keys: { a: ['1'], 'f:code': [] }, present: [] } as unknown as IndexDocument
+  const [yes, no, open] = [
+    { kind: 'key', field: 'a', oneOf: ['1'] },
+    { kind: 'key', field: 'a', oneOf: ['2'] },
+    { kind: 'key', field: 'f:code', oneOf: ['1'] },
+  ] as const satisfies readonly Predicate[]
+  it.each<[Predicate, boolean | undefined]>([
+    [yes, true],
+    [open, undefined],
+    [{ kind: 'not', of: open }, undefined],
+    [{ kind: 'not', of: no }, true],
+    [{ kind: 'all', of: [open, no] }, false],
+    [{ kind: 'all', of: [yes, open] }, undefined],
+    [{ kind: 'all', of: [yes, yes] }, true],
+    [{ kind: 'some', of: [open, yes] }, true],
+    [{ kind: 'some', of: [open, no] }, undefined],
+    [{ kind: 'some', of: [no, no] }, false],
+    [{ kind: 'present', field: 'f' }, undefined],
+  ])('%j: %p', (where, expected) => expect(decided(where, document, ['f'])).toBe(expected))
+})
