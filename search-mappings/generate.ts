@@ -1,13 +1,14 @@
 /** Generates lambdas/fhir/definitions/*.json and search-mappings/<Type>.json from HL7's definitions: `npm run generate`. */
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { compiler } from '../lambdas/fhir/path/compile.ts'
 import { codeSetsOf } from './generate/code-sets.ts'
 import { compartments } from './generate/compartments.ts'
 import { structures } from './generate/hl7.ts'
 import { invariants } from './generate/invariants.ts'
 import { lines } from './generate/lines.ts'
+import { packages } from './generate/packages.ts'
 import { searchParameters } from './generate/parameters.ts'
 import { shapes } from './generate/shapes.ts'
 import { summaries } from './generate/summaries.ts'
@@ -29,6 +30,7 @@ export function generated(): ReadonlyMap<string, string> {
     ['lambdas/fhir/definitions/invariants.json', lines(invariants(types, fhirpath))],
     ['lambdas/fhir/definitions/summaries.json', lines(summaries(types))],
     ['lambdas/fhir/definitions/compartments.json', lines(compartments(parameters))],
+    ...packages(),
     ...mappings,
     ['search-mappings/all.ts', allModule([...parameters.keys()].sort())],
     ['search-mappings/number.json', lines({ number: numberOf(mappings.map(([, text]) => text).join('')) })],
@@ -46,5 +48,8 @@ const numberOf = (text: string): number => Number.parseInt(createHash('sha256').
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
-  for (const [path, text] of generated()) writeFileSync(join(root, path), text)
+  for (const [path, text] of generated()) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
 }

@@ -71,7 +71,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/indexing',
     'lambdas/ports',
   ],
-  'search-mappings': ['lambdas/fhir', 'node:*'],
+  'search-mappings': ['lambdas/fhir', 'tar-stream', 'node:*'],
   lib: [
     'lambdas/http/client-address.ts',
     'lambdas/interactions/routes.ts',

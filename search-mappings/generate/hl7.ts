@@ -1,6 +1,7 @@
 /** HL7's definitions of R4, as the package hl7.fhir.r4.examples holds them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 export type StructureDefinition = {
   readonly type: string
@@ -102,3 +103,6 @@ export function codeSystem(url: string): CodeSystem | undefined {
 }
 
 let others: ReadonlyMap<string, CodeSystem> | undefined
+
+/** All of a resource type, in the order of their names. */
+export const definitions = (type: string): readonly Resource[] => files(type).map((file) => read<Resource>(file))

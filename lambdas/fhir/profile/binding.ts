@@ -1,0 +1,45 @@
+/** Bindings to value sets. https://hl7.org/fhir/R4/terminologies.html#strength */
+import type { Issue } from '../outcome.ts'
+import { type Element, isElement } from '../resource.ts'
+import { type Check, report } from './checking.ts'
+import type { Binding } from './definition.ts'
+import type { Item } from './items.ts'
+import { type Membership, membership, type Terminology } from './value-set.ts'
+
+type Severity = Issue['severity']
+
+const SEVERITY: Readonly<Record<Binding['strength'], Severity>> = { required: 'error', extensible: 'warning', preferred: 'information' }
+
+export function checkBinding({ strength, valueSet, max }: Binding, item: Item, type: string, check: Check): void {
+  if (valueSet !== undefined) checkMembership(valueSet, SEVERITY[strength], item, type, check)
+  if (max !== undefined) checkMembership(max, 'error', item, type, check)
+}
+
+function checkMembership(canonical: string, severity: Severity, { value, companion }: Item, type: string, check: Check): void {
+  const found = membershipOf(value, canonical, check.library)
+  const rule = `binding ${canonical}`
+  if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${canonical}`, severity)
+  else if (found === 'unknown' && (value !== undefined || companion !== undefined))
+    check.faults.report(
+      'information',
+      'not-supported',
+      rule,
+      `Whether the code is in the value set ${canonical} is not known: it is not loaded, or not listed`,
+    )
+  else if (found === 'none' && severity === 'error' && type === 'CodeableConcept' && isElement(value) && value.extension === undefined)
+    report(check, 'code-invalid', rule, `A coding of the value set ${canonical} is required`, severity)
+}
+
+/** `none`: there is no code. */
+export function membershipOf(value: unknown, canonical: string, terminology: Terminology): Membership | 'none' {
+  if (typeof value === 'string') return membership(canonical, undefined, value, terminology)
+  if (!isElement(value)) return 'none'
+  const codings = 'coding' in value ? elementsIn(value.coding) : [value]
+  const each = codings.flatMap(({ system, code }) =>
+    typeof code !== 'string' ? [] : [membership(canonical, typeof system === 'string' ? system : '', code, terminology)],
+  )
+  if (each.length === 0) return 'none'
+  return each.includes('in') ? 'in' : each.includes('unknown') ? 'unknown' : 'out'
+}
+
+const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

@@ -1,0 +1,73 @@
+/** What goes along on a check of profiles. */
+import type { Issue, IssueCode } from '../outcome.ts'
+import type { Work } from '../path/work.ts'
+import { type Element, isElement } from '../resource.ts'
+import type { ProfileConstraint } from './definition.ts'
+import type { Faults } from './faults.ts'
+import type { Item } from './items.ts'
+import type { Library } from './library.ts'
+import type { Node, Tree } from './node.ts'
+
+export type Check = {
+  readonly library: Library
+  readonly faults: Faults
+  /** The profile that speaks. */
+  readonly profile: Tree
+  /** The resource `#id` is looked up in, and the one that holds all. */
+  readonly owner: Element
+  readonly root: Element
+  readonly work: Work
+  /** Constraints that only fhirpath.js knows, to be evaluated elsewhere. */
+  readonly pending: Pending[]
+  /** What is being checked, against which profiles: a circle of references ends there. */
+  readonly visiting: ReadonlyMap<unknown, ReadonlySet<string>>
+  readonly again: Again
+}
+
+/** The check itself, for those parts of it that begin it anew. */
+export type Again = {
+  /** What is said of one item of an element, and of what it holds. */
+  readonly content: (node: Node, item: Item, type: string, check: Check) => void
+  /** At least one of the profiles has to fit. */
+  readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: Check) => void
+}
+
+/** To be evaluated on the focus, and told where it is false. `expression`: of the element. `by`: the profile. */
+export type Pending = {
+  readonly constraint: ProfileConstraint
+  readonly type: string
+  readonly focus: unknown
+  readonly owner: Element
+  readonly expression: string
+  readonly by: string
+}
+
+export const sayer = ({ profile: { profile } }: Pick<Check, 'profile'>): string =>
+  profile.version === undefined ? profile.url : `${profile.url}|${profile.version}`
+
+export function report(check: Check, code: IssueCode, rule: string, text: string, severity: Issue['severity'] = 'error'): void {
+  check.faults.report(severity, code, rule, `${text} (${sayer(check)})`)
+}
+
+export function notLoaded(canonical: string, { faults }: Check): void {
+  faults.report('information', 'not-supported', `not loaded ${canonical}`, `The profile ${canonical} is not loaded: it was not checked`)
+}
+
+export const nameOf = ({ name, slice, id }: Node): string => (slice === undefined ? (name === '' ? id : name) : `${name}:${slice}`)
+
+export const typeOfItem = ({ value }: Item, type: string): string =>
+  isElement(value) && typeof value.resourceType === 'string' ? value.resourceType : type
+
+export function atItem({ index }: Item, faults: Faults, visit: () => void): void {
+  if (index !== undefined) faults.enter(index)
+  visit()
+  if (index !== undefined) faults.leave()
+}
+
+export function checkCount(node: Node, count: number, check: Check): void {
+  const name = nameOf(node)
+  if (count < node.min)
+    report(check, 'required', `min ${name}`, node.min === 1 ? `${name} is required` : `There must be at least ${node.min} ${name}`)
+  if (count > node.max)
+    report(check, 'structure', `max ${name}`, node.max === 0 ? `${name} is not allowed` : `There may be at most ${node.max} ${name}`)
+}

@@ -1,0 +1,64 @@
+/** A StructureDefinition as checks read it: what it says about elements, and nothing for people. https://hl7.org/fhir/R4/structuredefinition.html */
+
+export type Profile = {
+  readonly url: string
+  readonly version?: string
+  /** What it is about: a resource type, a data type, Extension. */
+  readonly type: string
+  readonly base?: string
+  readonly isRetired?: true
+  /** The elements are a snapshot; else what differs from the base. */
+  readonly isWhole: boolean
+  readonly elements: readonly ProfileElement[]
+  /** Of an extension: where it may stand. */
+  readonly contexts?: readonly Context[]
+  readonly isModifier?: true
+}
+
+export type Context = { readonly type: string; readonly expression: string }
+
+/** One of ElementDefinition. `id`: with the names of slices. https://hl7.org/fhir/R4/elementdefinition.html */
+export type ProfileElement = {
+  readonly id: string
+  readonly min?: number
+  /** Infinity stands as `*`. */
+  readonly max?: number | '*'
+  readonly types?: readonly ProfileType[]
+  readonly fixed?: unknown
+  readonly pattern?: unknown
+  readonly minValue?: unknown
+  readonly maxValue?: unknown
+  readonly maxLength?: number
+  readonly regex?: string
+  readonly binding?: Binding
+  readonly slicing?: Slicing
+  readonly constraints?: readonly ProfileConstraint[]
+  /** The id of the element whose content this has. */
+  readonly content?: string
+}
+
+export type ProfileType = {
+  readonly code: string
+  readonly profiles?: readonly string[]
+  readonly targetProfiles?: readonly string[]
+}
+
+export type Strength = 'required' | 'extensible' | 'preferred'
+
+/** `max`: the value set beyond which nothing is allowed, whatever the strength. */
+export type Binding = { readonly strength: Strength; readonly valueSet?: string; readonly max?: string }
+
+export type Discriminator = { readonly type: 'value' | 'pattern' | 'exists' | 'type' | 'profile'; readonly path: string }
+
+export type Slicing = {
+  readonly discriminators: readonly Discriminator[]
+  readonly rules: 'open' | 'closed' | 'openAtEnd'
+  readonly isOrdered?: true
+}
+
+export type ProfileConstraint = {
+  readonly key: string
+  readonly severity: 'error' | 'warning'
+  readonly human: string
+  readonly expression: string
+}

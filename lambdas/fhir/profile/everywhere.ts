@@ -1,0 +1,129 @@
+/**
+ * What is checked on every element, whatever the profile: what R4 advises on its type, and each extension against its definition.
+ * https://hl7.org/fhir/R4/extensibility.html
+ */
+import { R4 } from '../definitions/r4.ts'
+import { spend } from '../path/work.ts'
+import { type Element, isElement } from '../resource.ts'
+import { isResourceType } from '../resource-types.ts'
+import { type Check, report } from './checking.ts'
+import type { Context } from './definition.ts'
+import { type Item, itemOf } from './items.ts'
+import type { Tree } from './node.ts'
+
+/** Checks an item against a tree. */
+export type Against = (tree: Tree, item: Item, type: string, check: Check) => void
+
+const BASE = 'http://hl7.org/fhir/StructureDefinition/'
+
+/** Where the walk is: the element's FHIR type, and how it came there. */
+type Here = {
+  readonly type: string
+  readonly name?: string
+  readonly above?: Here
+  /** Of an extension: its definition. */
+  readonly definition?: Tree | undefined
+}
+
+export function checkEverywhere(resource: Element, check: Check, against: Against): void {
+  const type = String(resource.resourceType)
+  const advice = check.library.tree(`${BASE}${type}`)
+  if (advice !== undefined) against(advice, itemOf(resource), type, check)
+  visitMembers(resource, { type }, check, against)
+}
+
+function visitMembers(element: Element, here: Here, check: Check, against: Against): void {
+  spend(check.work, 1)
+  for (const key in element) {
+    const name = key.startsWith('_') ? key.slice(1) : key
+    const shape = R4.shapes[here.type]?.elements[name] ?? (name === 'extension' ? EXTENSION : undefined)
+    const value = element[key]
+    if (shape === undefined || typeof value !== 'object' || value === null) continue
+    const below: Here = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: here }
+    check.faults.enter(shape.choice ?? name)
+    if (Array.isArray(value))
+      for (const [index, item] of value.entries()) {
+        check.faults.enter(index)
+        visit(item, key, below, check, against)
+        check.faults.leave()
+      }
+    else visit(value, key, below, check, against)
+    check.faults.leave()
+  }
+}
+
+const EXTENSION = { type: 'Extension', choice: undefined }
+
+/** The names under which an extension may say that it stands on an element: `Patient.contact`, `HumanName`, `Element`. */
+function hostsOf(here: Here): readonly string[] {
+  const { type, above } = here
+  if (above === undefined) return [type, 'Resource', 'Element', ...(PLAIN.has(type) ? [] : ['DomainResource'])]
+  const paths: string[] = []
+  for (let [at, path]: [Here, string] = [here, '']; at.above !== undefined; at = at.above) {
+    path = `.${at.name}${path}`
+    paths.push(`${at.above.type}${path}`)
+  }
+  return [...paths, ...paths.map((path) => path.replace('[x]', '')), type, 'Element']
+}
+
+/** Resources that are no DomainResource. */
+const PLAIN: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
+
+function visit(value: unknown, key: string, here: Here, check: Check, against: Against): void {
+  if (!isElement(value)) return
+  if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
+    checkEverywhere(value, key === 'contained' ? check : { ...check, owner: value }, against)
+    return
+  }
+  if (here.type === 'Extension') {
+    const definition = checkExtension(value, key === 'modifierExtension', here.above!, check, against)
+    visitMembers(value, { ...here, definition }, check, against)
+    return
+  }
+  const isPrimitiveCompanion = key.startsWith('_')
+  const advice = isPrimitiveCompanion || here.type.includes('.') ? undefined : check.library.tree(`${BASE}${here.type}`)
+  if (advice !== undefined) against(advice, itemOf(value), here.type, check)
+  visitMembers(value, here, check, against)
+}
+
+/** The definition, where it is loaded. `host`: what it stands on. */
+function checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check, against: Against): Tree | undefined {
+  const { url } = extension
+  if (typeof url !== 'string') return undefined
+  if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
+  const tree = check.library.tree(url)
+  if (tree === undefined || tree.profile.type !== 'Extension') return unknown(isModifier, check)
+  const { isModifier: modifies = false, contexts = [] } = tree.profile
+  const own = { ...check, profile: tree }
+  if (modifies !== isModifier)
+    report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
+  if (contexts.length > 0 && !isAllowed(contexts, host))
+    report(own, 'structure', 'context', `This extension may stand only on ${contexts.map(({ expression }) => expression).join(', ')}`)
+  against(tree, itemOf(extension), 'Extension', own)
+  return tree
+}
+
+/** What stands within another extension is a part of that one's definition. */
+function checkPart(url: string, { definition }: Here, check: Check): undefined {
+  const parts = [...(definition?.root.children.get('extension')?.slices.values() ?? [])].map(
+    (slice) => slice.children.get('url')?.fixed?.[0],
+  )
+  if (definition !== undefined && parts.length > 0 && !parts.includes(url))
+    report({ ...check, profile: definition }, 'structure', 'part', `The extension has only these parts: ${parts.join(', ')}`)
+}
+
+function unknown(isModifier: boolean, { faults }: Check): undefined {
+  if (isModifier)
+    faults.report('error', 'not-supported', 'extension', 'This modifier extension is not known: it might change what the rest means')
+  else faults.report('information', 'not-supported', 'extension', 'The definition of this extension is not loaded: it was not checked')
+}
+
+/** What is said in FHIRPath, or of a profile's element, is not decided here: it is allowed. */
+function isAllowed(contexts: readonly Context[], host: Here): boolean {
+  const hosts = hostsOf(host)
+  const outer = host.definition?.profile.url
+  return contexts.some(
+    ({ type, expression }) =>
+      type === 'fhirpath' || expression.includes('#') || (type === 'extension' ? expression === outer : hosts.includes(expression)),
+  )
+}

@@ -1,0 +1,140 @@
+/** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
+import { R4 } from '../definitions/r4.ts'
+import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing } from './definition.ts'
+
+export type Node = {
+  /** `Observation.component:systolic.value[x]` */
+  readonly id: string
+  /** Without `[x]`. */
+  readonly name: string
+  readonly slice: string | undefined
+  readonly isChoice: boolean
+  min: number
+  max: number
+  types: readonly ProfileType[] | undefined
+  /** A list of one: null is no value. */
+  fixed: readonly [unknown] | undefined
+  pattern: readonly [unknown] | undefined
+  minValue: unknown
+  maxValue: unknown
+  maxLength: number | undefined
+  regex: string | undefined
+  binding: Binding | undefined
+  slicing: Slicing | undefined
+  content: string | undefined
+  readonly constraints: ProfileConstraint[]
+  readonly slices: Map<string, Node>
+  readonly children: Map<string, Node>
+}
+
+export type Tree = { readonly profile: Profile; readonly root: Node; readonly nodes: ReadonlyMap<string, Node> }
+
+const nodeOf = (id: string, slice?: string): Node => {
+  const last = id.slice(id.lastIndexOf('.') + 1).split(':')[0]!
+  const isChoice = last.endsWith('[x]')
+  return {
+    id,
+    name: isChoice ? last.slice(0, -3) : last,
+    slice,
+    isChoice,
+    min: 0,
+    max: Number.POSITIVE_INFINITY,
+    types: undefined,
+    fixed: undefined,
+    pattern: undefined,
+    minValue: undefined,
+    maxValue: undefined,
+    maxLength: undefined,
+    regex: undefined,
+    binding: undefined,
+    slicing: undefined,
+    content: undefined,
+    constraints: [],
+    slices: new Map(),
+    children: new Map(),
+  }
+}
+
+/** `base`: the tree of what a differential differs from; undefined where that is R4's own type. */
+export function treeOf(profile: Profile, base?: Tree): Tree {
+  const nodes = new Map<string, Node>()
+  const root = profile.isWhole || base === undefined ? placed(profile.type, nodes) : copied(base, nodes)
+  for (const element of profile.elements) say(element, placed(spelledOut(element.id, profile.type), nodes))
+  return { profile, root, nodes }
+}
+
+/** Ids may begin with another name than the type's, and name one form of a choice: `Observation.valueQuantity`. */
+function spelledOut(id: string, type: string): string {
+  const [, ...steps] = stepsOf(id)
+  let [path, spelled] = [type, type]
+  for (const step of steps) {
+    const [name, ...slices] = step.split(':') as [string, ...string[]]
+    const element = R4.shapes[path]?.elements[name]
+    const isForm = element?.choice !== undefined
+    spelled += `.${isForm ? `${element.choice}[x]:${name}` : [name, ...slices].join(':')}`
+    path = element?.type ?? choiceType(path, slices[0]) ?? path
+  }
+  return spelled
+}
+
+const choiceType = (path: string, slice = ''): string | undefined => R4.shapes[path]?.elements[slice]?.type
+
+const stepsOf = (id: string): readonly string[] => id.split('.')
+
+/** The node at an id, made with those above it where it is not there. */
+function placed(id: string, nodes: Map<string, Node>): Node {
+  const known = nodes.get(id)
+  if (known !== undefined) return known
+  const steps = stepsOf(id)
+  const last = steps.at(-1)!
+  const colon = last.indexOf(':')
+  const node = nodeOf(id, colon < 0 ? undefined : last.slice(colon + 1))
+  nodes.set(id, node)
+  if (colon >= 0) {
+    const list = [...steps.slice(0, -1), last.slice(0, colon)].join('.')
+    const { host, name } = hostOf(list, last.slice(colon + 1), nodes)
+    host.slices.set(name, node)
+  } else if (steps.length > 1) {
+    const parent = placed(steps.slice(0, -1).join('.'), nodes)
+    parent.children.set(last, node)
+  }
+  return node
+}
+
+/** A slice `a/b` slices the slice `a` anew, where there is one. */
+function hostOf(list: string, slice: string, nodes: Map<string, Node>): { readonly host: Node; readonly name: string } {
+  const slash = slice.lastIndexOf('/')
+  const above = slash < 0 ? undefined : nodes.get(`${list}:${slice.slice(0, slash)}`)
+  return above === undefined ? { host: placed(list, nodes), name: slice } : { host: above, name: slice.slice(slash + 1) }
+}
+
+function copied(base: Tree, nodes: Map<string, Node>): Node {
+  for (const [id, node] of base.nodes) {
+    const { slices: _, children: __, constraints, ...said } = node
+    Object.assign(placed(id, nodes), said)
+    nodes.get(id)!.constraints.push(...constraints)
+  }
+  return nodes.get(base.root.id)!
+}
+
+function say(element: ProfileElement, node: Node): void {
+  const { min, max, types, minValue, maxValue, maxLength, regex, binding, slicing, constraints, content } = element
+  if (min !== undefined) node.min = min
+  if (max !== undefined) node.max = max === '*' ? Number.POSITIVE_INFINITY : max
+  if (types !== undefined) node.types = types
+  if ('fixed' in element) node.fixed = [element.fixed]
+  if ('pattern' in element) node.pattern = [element.pattern]
+  if (minValue !== undefined) node.minValue = minValue
+  if (maxValue !== undefined) node.maxValue = maxValue
+  if (maxLength !== undefined) node.maxLength = maxLength
+  if (regex !== undefined) node.regex = regex
+  if (binding !== undefined) node.binding = { ...node.binding, ...binding }
+  if (slicing !== undefined) node.slicing = narrowed(node.slicing, slicing)
+  if (content !== undefined) node.content = content
+  for (const constraint of constraints ?? [])
+    if (!node.constraints.some(({ key }) => key === constraint.key)) node.constraints.push(constraint)
+}
+
+/** A slicing that is said again may leave out how items are told apart. */
+const narrowed = (before: Slicing | undefined, slicing: Slicing): Slicing =>
+  before !== undefined && slicing.discriminators.length === 0 ? { ...slicing, discriminators: before.discriminators } : slicing

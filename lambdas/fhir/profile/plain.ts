@@ -1,0 +1,65 @@
+/** Leaves out of a snapshot what R4 itself says of a type: that is checked without profiles. */
+import { R4 } from '../definitions/r4.ts'
+import type { ElementShape } from '../path/definitions.ts'
+import type { Profile, ProfileElement, ProfileType } from './definition.ts'
+import { ownType, withoutVersion } from './library.ts'
+
+export const withoutPlain = (profile: Profile): Profile =>
+  profile.isWhole ? { ...profile, elements: profile.elements.map(beyond).filter((element) => Object.keys(element).length > 1) } : profile
+
+function beyond(element: ProfileElement): ProfileElement {
+  const { id, min, max, types, binding, ...others } = element
+  const isSlice = id.slice(id.lastIndexOf('.') + 1).includes(':')
+  const shapes = shapesAt(id)
+  const [first] = shapes
+  const isMin = first === undefined ? min === 0 : min === (isSlice ? 0 : leastOf(id, first))
+  const isMax = max === (first === undefined || (isSlice && first.list === true) || first.list === true ? '*' : 1)
+  const isTypes = types === undefined || saysNothing(types, shapes)
+  const isBinding =
+    binding?.max === undefined && binding?.strength === 'required' && shapes.some((shape) => isOfSet(shape, binding.valueSet ?? ''))
+  return {
+    id,
+    ...(min === undefined || isMin ? {} : { min }),
+    ...(max === undefined || isMax ? {} : { max }),
+    ...(isTypes ? {} : { types }),
+    ...(binding === undefined || isBinding ? {} : { binding }),
+    ...others,
+  }
+}
+
+const isOfSet = ({ codes }: ElementShape, valueSet: string): boolean =>
+  typeof codes === 'number' && R4.codeSets[codes]!.url === withoutVersion(valueSet)
+
+/** Of the element at an id; of a choice, all of its forms. */
+function shapesAt(id: string): readonly ElementShape[] {
+  const [type = '', ...steps] = id.split('.').map((step) => step.split(':')[0]!)
+  let found: readonly ElementShape[] = [{ type }]
+  for (const step of steps) {
+    const elements = Object.values(found.length === 1 ? (R4.shapes[found[0]!.type]?.elements ?? {}) : {})
+    const named = R4.shapes[found[0]!.type]?.elements[step]
+    found = step.endsWith('[x]') ? elements.filter(({ choice }) => choice === step.slice(0, -3)) : named === undefined ? [] : [named]
+  }
+  return steps.length === 0 ? [] : found
+}
+
+function leastOf(id: string, { min = 0, choice }: ElementShape): number {
+  if (choice === undefined) return min
+  const parent = id.slice(0, id.lastIndexOf('.')).replace(/:[^.]*/g, '')
+  return R4.shapes[parent]?.required?.includes(choice) === true ? 1 : 0
+}
+
+/** Whether any type that R4 allows there is allowed, and nothing more is asked of it. */
+function saysNothing(types: readonly ProfileType[], shapes: readonly ElementShape[]): boolean {
+  if (shapes.length === 0) return types.every(isOpen)
+  if (shapes.length > 1 && types.length < shapes.length) return false
+  return types.every((type) => isOpen(type) || shapes.some((shape) => isTargets(type, shape)))
+}
+
+const isOpen = ({ profiles = [], targetProfiles = [] }: ProfileType): boolean => profiles.length === 0 && targetProfiles.length === 0
+
+function isTargets({ profiles = [], targetProfiles = [] }: ProfileType, { targets }: ElementShape): boolean {
+  const names = targetProfiles.map(ownType)
+  if (profiles.length > 0 || !names.every((name) => name !== undefined)) return false
+  if (names.includes('Resource')) return true
+  return targets !== undefined && names.toSorted().join() === [...R4.targets[targets]!].sort().join()
+}

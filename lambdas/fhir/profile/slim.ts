@@ -1,0 +1,131 @@
+/** StructureDefinition to Profile. https://hl7.org/fhir/R4/structuredefinition.html */
+import { type Element, isElement, type Resource } from '../resource.ts'
+import type {
+  Binding,
+  Context,
+  Discriminator,
+  Profile,
+  ProfileConstraint,
+  ProfileElement,
+  ProfileType,
+  Slicing,
+  Strength,
+} from './definition.ts'
+
+/** Why a StructureDefinition cannot be used. */
+export class Unusable extends Error {}
+
+/** Unusable: it lacks what makes it one. `isKnown`: whether R4 itself has a constraint, which is checked without profiles. */
+export function slim(definition: Resource, isKnown: (key: string) => boolean): Profile {
+  const { url, version, type, baseDefinition, status } = definition
+  if (typeof url !== 'string' || typeof type !== 'string') throw new Unusable('It has no url or type')
+  const whole = elementsOf(definition.snapshot)
+  const elements = whole ?? elementsOf(definition.differential)
+  if (elements === undefined) throw new Unusable('It has neither a snapshot nor a differential')
+  if (whole === undefined && typeof baseDefinition !== 'string') throw new Unusable('It has a differential and no baseDefinition')
+  return {
+    url,
+    ...(typeof version === 'string' ? { version } : {}),
+    type,
+    ...(typeof baseDefinition === 'string' ? { base: baseDefinition } : {}),
+    ...(status === 'retired' ? { isRetired: true as const } : {}),
+    isWhole: whole !== undefined,
+    elements: elements.map((element) => slimElement(element, isKnown)).filter((element) => Object.keys(element).length > 1),
+    ...(type === 'Extension' ? ofExtension(definition, elements) : {}),
+  }
+}
+
+const elementsOf = (part: unknown): readonly Element[] | undefined => {
+  const found = isElement(part) && Array.isArray(part.element) ? part.element.filter(isElement) : []
+  return found.length === 0 ? undefined : found
+}
+
+function ofExtension({ context }: Resource, [root]: readonly Element[]): Pick<Profile, 'contexts' | 'isModifier'> {
+  return {
+    ...listed<Context>(
+      'contexts',
+      elementsIn(context).map(({ type, expression }) => ({ type: String(type), expression: String(expression) })),
+    ),
+    ...(root?.isModifier === true ? { isModifier: true as const } : {}),
+  }
+}
+
+function slimElement(element: Element, isKnown: (key: string) => boolean): ProfileElement {
+  const { path, min, max, maxLength, contentReference } = element
+  const id = typeof element.id === 'string' ? element.id : String(path)
+  const regex = regexOf(element)
+  return {
+    id: id.includes(':') || typeof element.sliceName !== 'string' ? id : `${id}:${element.sliceName}`,
+    ...(typeof min === 'number' ? { min } : {}),
+    ...(typeof max === 'string' ? { max: max === '*' ? max : Number(max) } : {}),
+    ...listed<ProfileType>('types', elementsIn(element.type).map(slimType)),
+    ...ofChoice(element, 'fixed'),
+    ...ofChoice(element, 'pattern'),
+    ...ofChoice(element, 'minValue'),
+    ...ofChoice(element, 'maxValue'),
+    ...(typeof maxLength === 'number' ? { maxLength } : {}),
+    ...(regex === undefined ? {} : { regex }),
+    ...present('binding', bindingOf(element.binding)),
+    ...present('slicing', slicingOf(element.slicing)),
+    ...listed('constraints', constraintsOf(element.constraint, isKnown)),
+    ...(typeof contentReference === 'string' ? { content: contentReference.slice(contentReference.indexOf('#') + 1) } : {}),
+  }
+}
+
+/** `fixedCode` and `fixedUri` alike. */
+function ofChoice(element: Element, name: 'fixed' | 'pattern' | 'minValue' | 'maxValue'): { readonly [name: string]: unknown } {
+  const key = Object.keys(element).find((other) => other.startsWith(name) && /^[A-Z]/.test(other.slice(name.length)))
+  return key === undefined ? {} : { [name]: element[key] }
+}
+
+/** Primitives have FHIRPath's own types in definitions, with what they are in an extension. */
+function slimType(type: Element): ProfileType {
+  const named = elementsIn(type.extension).find(({ url }) => String(url).endsWith('structuredefinition-fhir-type'))
+  const code = String(named?.valueUrl ?? named?.valueUri ?? type.code)
+  return {
+    code: code.startsWith('http://hl7.org/fhirpath/') ? 'string' : code,
+    ...listed('profiles', textsIn(type.profile)),
+    ...listed('targetProfiles', textsIn(type.targetProfile)),
+  }
+}
+
+function regexOf(element: Element): string | undefined {
+  const extensions = [element, ...elementsIn(element.type)].flatMap(({ extension }) => elementsIn(extension))
+  const found = extensions.find(({ url }) => url === 'http://hl7.org/fhir/StructureDefinition/regex')?.valueString
+  return typeof found === 'string' ? found : undefined
+}
+
+function bindingOf(binding: unknown): Binding | undefined {
+  if (!isElement(binding)) return undefined
+  const { strength, valueSet } = binding
+  const max = elementsIn(binding.extension).find(({ url }) => String(url).endsWith('elementdefinition-maxValueSet'))
+  const limit = max?.valueCanonical ?? max?.valueUri
+  if (limit === undefined && (typeof valueSet !== 'string' || strength === 'example')) return undefined
+  return {
+    strength: strength as Strength,
+    ...(typeof valueSet === 'string' ? { valueSet } : {}),
+    ...(typeof limit === 'string' ? { max: limit } : {}),
+  }
+}
+
+function slicingOf(slicing: unknown): Slicing | undefined {
+  if (!isElement(slicing)) return undefined
+  const discriminators = elementsIn(slicing.discriminator).map(({ type, path }) => ({ type, path }) as Discriminator)
+  const rules = slicing.rules === 'closed' || slicing.rules === 'openAtEnd' ? slicing.rules : 'open'
+  return { discriminators, rules, ...(slicing.ordered === true ? { isOrdered: true as const } : {}) }
+}
+
+function constraintsOf(constraints: unknown, isKnown: (key: string) => boolean): readonly ProfileConstraint[] {
+  return elementsIn(constraints).flatMap(({ key, severity, human, expression }) =>
+    typeof expression !== 'string' || isKnown(String(key))
+      ? []
+      : [{ key: String(key), severity: severity === 'warning' ? 'warning' : 'error', human: String(human ?? key), expression } as const],
+  )
+}
+
+const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])
+const textsIn = (list: unknown): readonly string[] => (Array.isArray(list) ? list.filter((text) => typeof text === 'string') : [])
+
+const present = <T>(name: string, value: T | undefined): { readonly [name: string]: T } => (value === undefined ? {} : { [name]: value })
+const listed = <T>(name: string, list: readonly T[]): { readonly [name: string]: readonly T[] } =>
+  list.length === 0 ? {} : { [name]: list }

@@ -1,0 +1,64 @@
+/** How a resource differs from profiles, and from what R4 advises. https://hl7.org/fhir/R4/validation.html */
+import { writeJson } from '../fhir/json.ts'
+import type { Issue } from '../fhir/outcome.ts'
+import { checkProfiles } from '../fhir/profile/check.ts'
+import type { Pending } from '../fhir/profile/checking.ts'
+import { tell } from '../fhir/profile/constraint.ts'
+import type { Faults } from '../fhir/profile/faults.ts'
+import { Known } from '../fhir/profile/known.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { Conformance } from '../ports/conformance.ts'
+import type { Budget, ExpressionRunner } from '../ports/expression-runner.ts'
+
+export type ProfileFindings = {
+  readonly issues: readonly Issue[]
+  /** Those of the profiles that are not loaded. */
+  readonly missing: readonly string[]
+}
+
+/** `profiles`: their canonicals. */
+export type FindInProfiles = (resource: Resource, profiles: readonly string[]) => Promise<ProfileFindings>
+
+type Needed = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
+
+/** Rules that only fhirpath.js knows are few. */
+const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
+
+export function findInProfiles({ conformance, expressions }: Needed): FindInProfiles {
+  const known = new Known(conformance)
+  return async (resource, profiles) => {
+    for (;;) {
+      const trees = profiles.map((canonical) => known.tree(canonical))
+      const { faults, pending } = checkProfiles(
+        resource,
+        trees.filter((tree) => tree !== undefined),
+        known,
+      )
+      // What was not at hand is now, or is not loaded at all.
+      if (await known.load()) continue
+      await evaluatePending(pending, faults, expressions)
+      return { issues: [...faults.found.values()], missing: profiles.filter((_, i) => trees[i] === undefined) }
+    }
+  }
+}
+
+async function evaluatePending(pending: readonly Pending[], faults: Faults, expressions: ExpressionRunner): Promise<void> {
+  const evaluations = pending.map(({ constraint, type, owner, focus }) => ({
+    expression: constraint.expression,
+    type,
+    resource: writeJson(owner),
+    ...(focus === owner ? {} : { focus: writeJson(focus) }),
+  }))
+  const outcomes = await expressions.evaluate(evaluations, BUDGET)
+  for (const [i, outcome] of outcomes.entries()) {
+    const { constraint, by, expression } = pending[i]!
+    if ('failure' in outcome)
+      faults.reportAt(
+        expression,
+        { severity: 'warning', code: 'not-supported', text: `The rule ${constraint.key} could not be evaluated (${by})` },
+        constraint.key,
+      )
+    else if (outcome.values.length === 1 && 'value' in outcome.values[0]! && outcome.values[0].value === false)
+      tell(constraint, by, expression, faults)
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * Definitions by the canonicals that name them, as checks of profiles read them. `url|version` names that version; without one the newest that
+ * is loaded counts, and what is retired only where there is nothing else. undefined: none is loaded under that name. Fails only where the machine does.
+ */
+import type { Profile } from '../fhir/profile/definition.ts'
+import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
+
+export type Conformance = {
+  readonly profile: (canonical: string) => Promise<Profile | undefined>
+  readonly valueSet: (canonical: string) => Promise<ValueSet | undefined>
+  readonly codeSystem: (canonical: string) => Promise<CodeSystem | undefined>
+}

@@ -1,0 +1,85 @@
+/** What R4 says beyond its structure, as a package: profiles, extensions, value sets, and what it advises. */
+import { type Package, packageOf } from '../../lambdas/fhir/profile/package.ts'
+import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import { definitions } from './hl7.ts'
+import { lines } from './lines.ts'
+
+const FOLDER = 'lambdas/fhir/definitions/packages'
+
+export type Keys = {
+  /** Of all constraints of R4's own types. */
+  readonly all: ReadonlySet<string>
+  /** Of those that are checked with the structure. */
+  readonly errors: ReadonlySet<string>
+}
+
+/** Path → text. */
+export function packages(): ReadonlyMap<string, string> {
+  const own = definitions('StructureDefinition')
+  const keys = keysOfR4(own)
+  return new Map([['lambdas/fhir/definitions/constraint-keys.json', lines([...keys.all].sort())], ...filesOf(r4(own, keys))])
+}
+
+export function keysOfR4(own = definitions('StructureDefinition')): Keys {
+  const constraints = own.filter(({ derivation }) => derivation !== 'constraint').flatMap(constraintsOf)
+  return {
+    all: new Set(constraints.map(({ key }) => key)),
+    errors: new Set(constraints.filter(({ severity }) => severity === 'error').map(({ key }) => key)),
+  }
+}
+
+type Constraint = { readonly key: string; readonly severity: string }
+type Snapshot = { readonly element: readonly { readonly constraint?: readonly Constraint[] }[] }
+
+const constraintsOf = ({ snapshot }: Resource): readonly Constraint[] =>
+  ((snapshot as Snapshot | undefined)?.element ?? []).flatMap(({ constraint = [] }) => constraint)
+
+function r4(own: readonly Resource[], keys: Keys): Package {
+  const name = { name: 'hl7.fhir.r4.core', version: '4.0.1' }
+  const isOwn = ({ derivation }: Resource): boolean => derivation !== 'constraint'
+  const codes = [...definitions('ValueSet'), ...definitions('CodeSystem')]
+  const types = packageOf(name, own.filter(isOwn), (key) => keys.errors.has(key)).made
+  const others = packageOf(name, [...own.filter((each) => !isOwn(each)), ...codes], (key) => keys.all.has(key)).made
+  const profiles = Object.fromEntries(
+    [...new Set([...Object.keys(types.profiles), ...Object.keys(others.profiles)])]
+      .map((type) => [type, { ...saying(types.profiles[type] ?? {}), ...others.profiles[type] }] as const)
+      .filter(([, file]) => Object.keys(file).length > 0),
+  )
+  return onlyNamed({ ...others, profiles })
+}
+
+const saying = (file: Package['profiles'][string]): Package['profiles'][string] =>
+  Object.fromEntries(Object.entries(file).filter(([, { elements }]) => elements.length > 0))
+
+/** R4 has a thousand value sets that no binding names, and code systems that none of the others looks into. */
+function onlyNamed(made: Package): Package {
+  const elements = Object.values(made.profiles).flatMap((file) => Object.values(file).flatMap(({ elements }) => elements))
+  const named = new Set(elements.flatMap(({ binding }) => [binding?.valueSet, binding?.max]).map((url) => url?.split('|')[0]))
+  const valueSets: Record<string, ValueSet> = {}
+  const systems = new Set<string>()
+  const add = (url: string): void => {
+    const set = made.valueSets[url]
+    if (set === undefined || url in valueSets) return
+    valueSets[url] = set
+    for (const inclusion of [...set.include, ...(set.exclude ?? [])]) addFrom(inclusion)
+  }
+  const addFrom = ({ system, filters, valueSets: others = [] }: Inclusion): void => {
+    if (system !== undefined && filters !== undefined) systems.add(system)
+    for (const other of others) add(other.split('|')[0]!)
+  }
+  for (const url of named) if (url !== undefined) add(url)
+  const codeSystems = Object.fromEntries(Object.entries(made.codeSystems).filter(([url]) => systems.has(url)))
+  return { ...made, valueSets, codeSystems }
+}
+
+export function filesOf({ name, version, profiles, valueSets, codeSystems }: Package): ReadonlyMap<string, string> {
+  const folder = `${FOLDER}/${name}-${version}`
+  const index = Object.fromEntries(Object.entries(profiles).flatMap(([type, file]) => Object.keys(file).map((url) => [url, type] as const)))
+  return new Map([
+    [`${folder}/index.json`, lines(index)],
+    ...Object.entries(profiles).map(([type, file]) => [`${folder}/${type}.json`, lines(file)] as const),
+    [`${folder}/value-sets.json`, lines(valueSets)],
+    [`${folder}/code-systems.json`, lines(codeSystems)],
+  ])
+}
