@@ -1,5 +1,6 @@
 /** Exports of the embedded home: rows of jobs, files, and the thread that writes them, which is there once something is exported. */
 import { FilesystemBlobStore } from '../adapters/filesystem/blob-store.ts'
+import { NotOurFile } from '../adapters/sqlite-file/open-file.ts'
 import { SqliteKeptRows } from '../adapters/sqlite-rows/kept-rows.ts'
 import { spareOthers } from '../export/deaths.ts'
 import { type Links, signedLinks } from '../export/links.ts'
@@ -38,12 +39,22 @@ const EXPORTS = { rows: 'exports.db', files: 'exports' } as const
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-/** Unfinished jobs of a process that ended go on. Where it fails, nothing stays open. */
+/** Nothing that may be good is thrown away: who runs the server does that. */
+function openRows(file: string): SqliteKeptRows {
+  try {
+    return new SqliteKeptRows(file)
+  } catch (error) {
+    if (!(error instanceof NotOurFile)) throw error
+    throw new NotOurFile(`${error.message}: move it away to go on without the exports there were, nothing else is in it`, { cause: error })
+  }
+}
+
+/** Unfinished jobs of a process that ended go on. NotOurFile where their file is of no use. Where it fails, nothing stays open. */
 export async function openExports({ config, baseUrl, path, stores, key, clock, report }: ExportsParts): Promise<Exports> {
   const { store, searcher, definitions } = stores
   const additionalResources = await additionalResourcesOf(config.exportAdditionalResources)
   await using opened = new AsyncDisposableStack()
-  const rows = new SqliteKeptRows(path(EXPORTS.rows))
+  const rows = openRows(path(EXPORTS.rows))
   opened.defer(() => rows.close())
   const blobs = new FilesystemBlobStore(path(EXPORTS.files))
   const readings = new Readings(readingOf(config, baseUrl), 'searches')

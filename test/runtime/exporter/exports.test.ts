@@ -1,5 +1,5 @@
 /** Exports of the embedded home, from a row to files, on the thread that makes them. */
-import { copyFileSync, existsSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
@@ -124,6 +124,26 @@ describe('An export in the embedded home', () => {
     await takeRestored(folder)
     expect([existsSync(join(folder, 'exports')), existsSync(join(folder, 'exports.db'))]).toEqual([false, false])
   })
+})
+
+it('A file of jobs that is damaged as a whole is named at the start with what to do, which helps, and stays as it is', async () => {
+  const first = await homeOf(undefined, { patients: 1 })
+  const job = systemJob()
+  await kickOff(first.exports, job)
+  await first.close()
+  const file = join(first.folder, 'exports.db')
+  const rubbish = Buffer.alloc(20_000, 'of my bicycle')
+  writeFileSync(file, rubbish)
+  await expect(homeOf(first.folder)).rejects.toThrow(
+    `${file} is damaged, or is no file of this server: move it away to go on without the exports there were`,
+  )
+  expect(readFileSync(file).equals(rubbish)).toBe(true)
+  renameSync(file, `${file}.damaged`)
+  const second = await homeOf(first.folder)
+  await kickOff(second.exports, job)
+  await startJob(second.exports.workflow, job)
+  expect(await exported(second.exports)).toEqual(first.ids)
+  await second.close()
 })
 
 describe('Its settings', () => {
