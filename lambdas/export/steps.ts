@@ -24,6 +24,8 @@ export type ExportParts = {
   readonly newId: () => string
   /** Milliseconds a step may go on: then it leaves a checkpoint, and is called again. */
   readonly budget: number
+  /** Milliseconds for which a plan may read, where its step is ended some time later; absent: as long as it takes. */
+  readonly longestPlan?: number
   /** Setting: the types of exports of groups. */
   readonly groupTypes: readonly string[]
   /** Setting: what is exported because something refers to it. */

@@ -18,6 +18,9 @@ const BUDGET = 10 * 60_000
 /** ms for which copies are begun: the sweep's function ends after five minutes, and a part may be slow. */
 const COPYING = 2 * 60_000
 
+/** ms for which a plan reads: the last reading may be slow. */
+const LONGEST_PLAN = 12 * 60_000
+
 const now = (): number => clock().now()
 const told = (error: unknown): void => report(error, 'export')
 
@@ -38,6 +41,7 @@ const parts = (): ExportParts => ({
   elapsed: () => performance.now(),
   newId: () => clock().newId(),
   budget: BUDGET,
+  longestPlan: LONGEST_PLAN,
   groupTypes: config().groupExportTypes,
   report: told,
 })

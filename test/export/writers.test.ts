@@ -75,6 +75,20 @@ describe('A plan', () => {
     expect([patients, told]).toEqual([new Set(['Patient/a']), ['Patient/z is not known']])
   })
 
+  it('that takes longer than its step lasts fails once, and says what to narrow', async () => {
+    await kickOff(parts, jobOf(5, { id: 'long', level: 'system' }))
+    let [elapsed, readings] = [0, 0]
+    const { extent } = changed({}).resources
+    const counted: typeof extent = (...asked) => {
+      readings++
+      return extent(...asked)
+    }
+    const plan = exportStep(changed({ extent: counted }, { elapsed: () => (elapsed += 10_000), longestPlan: 120_000 }))
+    expect(await plan({ action: 'plan', job: 'long', attempt: 1 })).toMatchObject({ wait: 0, segments: [] })
+    expect(await jobNow(parts, 'long')).toMatchObject({ state: 'error', reason: expect.stringContaining('more than 2 minutes to look up') })
+    expect(readings).toBeLessThan(12)
+  })
+
   it.each([
     ['names', { level: 'patient', asked: { patients: Array.from({ length: 40 }, (_, i) => `Patient/${i}`) } }, 'heads'],
     ['types', { level: 'system' }, 'extent'],
