@@ -246,9 +246,11 @@ it('publishes exports as their guide names them', async () => {
   ])
   const named = (name: string, of: string) => ({ name, definition: `${guide}/OperationDefinition/${of}` })
   const operation = (of: string) => [named('export', of), named(of, of)]
-  expect(rest[0].operation).toEqual([named('export', 'export')])
-  const others = rest[0].resource.flatMap(({ type, operation }: { type: string; operation?: object }) =>
-    operation === undefined ? [] : [[type, operation]],
+  const ofGuide = (operation: readonly { readonly definition: string }[] = []) =>
+    operation.filter(({ definition }) => definition.startsWith(guide))
+  expect(ofGuide(rest[0].operation)).toEqual([named('export', 'export')])
+  const others = rest[0].resource.flatMap(({ type, operation }: { type: string; operation?: { definition: string }[] }) =>
+    ofGuide(operation).length === 0 ? [] : [[type, ofGuide(operation)]],
   )
   expect(others).toEqual([
     ['Group', operation('group-export')],

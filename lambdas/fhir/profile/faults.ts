@@ -1,6 +1,6 @@
 /** What a check of profiles has found: each fault once, however many profiles say it. */
 import type { Issue, IssueCode } from '../outcome.ts'
-import { named } from '../validate/findings.ts'
+import { pathOf } from '../validate/findings.ts'
 
 export class Faults {
   readonly found = new Map<string, Issue>()
@@ -38,10 +38,7 @@ export class Faults {
   }
 
   get expression(): string {
-    return this.#path.reduce<string>(
-      (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${named(step)}`),
-      '',
-    )
+    return pathOf(this.#path)
   }
 
   #keep(key: string, issue: Issue): void {

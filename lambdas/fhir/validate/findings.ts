@@ -20,22 +20,21 @@ export class Findings {
     this.depth--
   }
 
-  /** `below`: an element that is not there. Enough: one more than are listed, which ends the validation. */
-  report(code: IssueCode, text: string, below?: string): void {
-    if (this.issues.length < MOST) return void this.issues.push({ severity: 'error', code, text, expression: this.expression(below) })
+  /** What is missing is told of its parent. Enough: one more than are listed, which ends the validation. */
+  report(code: IssueCode, text: string): void {
+    if (this.issues.length < MOST)
+      return void this.issues.push({ severity: 'error', code, text, expression: pathOf(this.path.slice(0, this.depth)) })
     this.issues.push({ severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` })
     throw new Enough()
   }
-
-  private expression(below?: string): string {
-    const path = this.path.slice(0, this.depth)
-    const steps = below === undefined ? path : [...path, below]
-    return steps.reduce<string>(
-      (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${named(step)}`),
-      '',
-    )
-  }
 }
+
+/** FHIRPath of an element: `Patient.name[0].given`. */
+export const pathOf = (steps: readonly (string | number)[]): string =>
+  steps.reduce<string>(
+    (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${text === '' ? '' : '.'}${named(step)}`),
+    '',
+  )
 
 /** Names that FHIRPath could not read stand in backticks. */
 export const named = (name: string): string => (/^\w{1,64}$/.test(name) ? name : `\`${name.slice(0, 64).replace(/[\\`]/g, '\\$&')}\``)

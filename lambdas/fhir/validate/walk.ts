@@ -100,7 +100,7 @@ export function enterMember(object: Element, key: string, seen: number, shape: L
     findings.leave()
     return undefined
   }
-  findings.enter(member.key)
+  findings.enter(member.choice ?? member.key)
   if (member.choice !== undefined && (seen & member.bit) !== 0 && isSecondChoice(object, key, shape))
     findings.report('structure', `There may be only one ${member.choice}[x]`)
   return member
@@ -135,7 +135,7 @@ function isSecondChoice(object: Element, key: string, { members }: LiveShape): b
 }
 
 function reportMissing({ requiredNames }: LiveShape, seen: number, findings: Findings): void {
-  for (const { bit, name } of requiredNames) if ((seen & bit) === 0) findings.report('required', `${name} is required`, name)
+  for (const { bit, name } of requiredNames) if ((seen & bit) === 0) findings.report('required', `${name} is required`)
 }
 
 export function checkMember(object: Element, value: unknown, member: Member, within: Within): void {
