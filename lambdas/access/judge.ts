@@ -34,6 +34,12 @@ export function maySee(judge: Judge, letter: Letter, version: Judged): boolean |
   return isAlways(rule) || meets(judge, version, rule)
 }
 
+/** Under each of the letters. */
+export function maySeeBy(judge: Judge, letters: readonly Letter[], version: Judged): boolean | Promise<boolean> {
+  const may = letters.map((letter) => maySee(judge, letter, version))
+  return may.some((each) => each instanceof Promise) ? Promise.all(may).then((all) => !all.includes(false)) : !may.includes(false)
+}
+
 /**
  * Under some clause: what it asks for holds, and a clause about patients lets nothing be written that is about nobody, or about another
  * patient too.

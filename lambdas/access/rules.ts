@@ -20,6 +20,14 @@ export function ruleFor(access: Access, type: string, letter: Letter, reading: R
   return rules.get(name)
 }
 
+/** What may be seen under each of the letters. undefined: the type is out of scope under one of them. */
+export function ruleForAll(access: Access, type: string, letters: readonly Letter[], reading: Reading): Predicate | undefined {
+  const rules = letters.map((letter) => ruleFor(access, type, letter, reading))
+  return rules.reduce((both, rule) =>
+    both === undefined || rule === undefined ? undefined : JSON.stringify(both) === JSON.stringify(rule) ? rule : bothOf(both, rule),
+  )
+}
+
 /** Everything of the tenant, whatever type. */
 export const isWholeTenant = ({ clauses }: Access, letter: Letter): boolean =>
   clauses.some(({ type, letters, query, within }) => type === '*' && query === '' && within === undefined && letters.includes(letter))

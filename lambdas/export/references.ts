@@ -2,7 +2,7 @@
  * What an exported resource refers to that is exported with it. Specification 4.5: Patients always, where patients are exported; others by the
  * rules of 2.8. Most resources are not parsed for it: their text tells that they refer to nothing of interest.
  */
-import { localReference } from '../fhir/references.ts'
+import { localReference, referencesWritten } from '../fhir/references.ts'
 import { isElement } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { remembered } from '../search/remembered.ts'
@@ -26,7 +26,9 @@ export function referencesOf(level: Level, rules: AdditionalResources, baseUrl: 
     if (deleted) return []
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
     const text = bytes.toString('latin1')
-    const found = patientsIn(text, nameOf)
+    const found = referencesWritten(text)
+      .map(nameOf)
+      .filter((name) => name.startsWith('Patient/'))
     const some = byType.get(type)?.filter(({ marks }) => marks.some((mark) => text.includes(mark))) ?? []
     if (some.length > 0) found.push(...ruledIn(plainOf(bytes), some, nameOf))
     return found
@@ -51,18 +53,4 @@ function* ruledIn(resource: unknown, rules: readonly Rule[], nameOf: NameOf): It
       const name = typeof text === 'string' ? nameOf(text) : ''
       if (types.has(name.slice(0, name.indexOf('/')))) yield name
     }
-}
-
-/** Bodies are written by this server, which puts no blanks between and escapes nothing needless. */
-const MEMBER = '"reference":"'
-
-/** Wherever a member called `reference` stands: in the text of a string its quotes would have backslashes before them. */
-function patientsIn(text: string, nameOf: NameOf): string[] {
-  const found: string[] = []
-  for (let at = text.indexOf(MEMBER); at !== -1; at = text.indexOf(MEMBER, at + 1)) {
-    const start = at + MEMBER.length
-    const name = nameOf(text.slice(start, text.indexOf('"', start)))
-    if (name.startsWith('Patient/')) found.push(name)
-  }
-  return found
 }

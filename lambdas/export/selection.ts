@@ -1,5 +1,5 @@
 /** Which versions belong to an export: of those of a scan as of its time, or of any that were resolved so. Deletions are judged as what they delete. */
-import { type Judge, maySee } from '../access/judge.ts'
+import { type Judge, maySeeBy } from '../access/judge.ts'
 import { isWholeTenant } from '../access/rules.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
@@ -105,17 +105,12 @@ function isAsked(selection: Selection, version: ResourceVersion): boolean | Prom
 /** A deletion by what it deletes: whoever could see that is told, and nobody else. */
 function mayExport({ judge, whose }: Selection, version: ResourceVersion): boolean | Promise<boolean> {
   const seesAll = isWholeTenant(judge.access, 'r') && isWholeTenant(judge.access, 's')
-  if (!version.deleted || seesAll) return mayReadAndFind(judge, version)
-  return whose.before(version).then((before = version) => mayReadAndFind(judge, before))
+  if (!version.deleted || seesAll) return maySeeBy(judge, READ_AND_FIND, version)
+  return whose.before(version).then((before = version) => maySeeBy(judge, READ_AND_FIND, before))
 }
 
-/** `$export` reads, and finds: it needs both letters. */
-function mayReadAndFind(judge: Judge, version: ResourceVersion): boolean | Promise<boolean> {
-  const mayRead = maySee(judge, 'r', version)
-  if (mayRead === false) return false
-  const maySearch = maySee(judge, 's', version)
-  return mayRead === true ? maySearch : Promise.all([mayRead, maySearch]).then((may) => !may.includes(false))
-}
+/** `$export` reads, and finds. */
+const READ_AND_FIND = ['r', 's'] as const
 
 /** What is deleted is told whatever it was. */
 async function filtered(

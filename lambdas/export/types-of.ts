@@ -1,14 +1,11 @@
 /** The types of an export: those of its level that it was asked for, as far as its client may read and find them. */
 import { type Access, clausesFor } from '../access/access.ts'
-import { patientCompartmentTypes } from '../fhir/compartment.ts'
+import { typesOfPatients } from '../fhir/compartment.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { type AdditionalResources, rulesOf } from './additional-resources.ts'
 import type { Level } from './asked.ts'
 import type { Job } from './job.ts'
 import type { ExportParts } from './steps.ts'
-
-/** Devices say whose they are, and belong to that patient's data, though to no compartment. */
-const OF_PATIENTS: readonly string[] = resourceTypes.filter((type) => patientCompartmentTypes.has(type) || type === 'Device')
 
 export type ExportTypes = {
   readonly types: readonly string[]
@@ -21,7 +18,7 @@ export type ExportTypes = {
 type Settings = Pick<ExportParts, 'groupTypes' | 'additionalResources'>
 
 export function typesOf({ level, asked, access }: Pick<Job, 'level' | 'asked' | 'access'>, settings: Settings): ExportTypes {
-  const all = { system: resourceTypes, patient: OF_PATIENTS, group: settings.groupTypes } satisfies Record<Level, readonly string[]>
+  const all = { system: resourceTypes, patient: typesOfPatients, group: settings.groupTypes } satisfies Record<Level, readonly string[]>
   const ofLevel = all[level].filter((type) => asked.types?.includes(type) ?? true)
   const possible = new Set([...all[level], ...additionalTypes(level, settings.additionalResources)])
   return {

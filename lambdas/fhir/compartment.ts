@@ -2,6 +2,7 @@
 import definitions from './definitions/compartments.json' with { type: 'json' }
 import { relative } from './references.ts'
 import type { Element, Resource } from './resource.ts'
+import { resourceTypes } from './resource-types.ts'
 
 /** By resource type: where references are that put a resource into a compartment, and which kinds of compartment that can be. */
 export type Compartments = Readonly<
@@ -34,6 +35,9 @@ export const patientCompartmentTypes: ReadonlySet<string> = new Set([
     .filter(([, paths]) => paths.some(({ compartments }) => compartments.includes('Patient')))
     .map(([type]) => type),
 ])
+
+/** And Devices, which say whose they are: they belong to that patient's data, though to no compartment. */
+export const typesOfPatients: readonly string[] = resourceTypes.filter((type) => patientCompartmentTypes.has(type) || type === 'Device')
 
 const PATHS = new Map(Object.entries(definitions as Compartments))
 

@@ -1,18 +1,16 @@
 /** FHIR history of a resource, a type or everything. https://hl7.org/fhir/R4/http.html#history */
 import type { BundleEntry, Link } from '../fhir/bundle.ts'
-import { dateRange } from '../fhir/date-range.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { etag, instant } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
-import type { Reading } from '../search/reading.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
-import { lightEnough, queryText } from './page.ts'
+import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION } from './page.ts'
 import type { Seen } from './seen.ts'
 
 type HistoryPorts = Pick<Ports, 'resources' | 'clock' | 'seal' | 'choices'>
@@ -69,8 +67,6 @@ type Asked = {
   readonly shown: readonly (readonly [string, string])[]
 }
 
-const READ_BY_EVERY_INTERACTION = new Set(['_format', '_pretty', '_summary', '_elements'])
-
 function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked {
   let count = pageSize(undefined)
   let window: HistoryWindow = {}
@@ -78,8 +74,9 @@ function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked 
   const shown: (readonly [string, string])[] = []
   for (const [name, value] of parameters) {
     if (name === '_count') count = pageSize(value)
-    else if (name === '_since') window = { ...window, since: dateOf(name, value, reading).low }
-    else if (name === '_at') window = { ...window, before: dateOf(name, value, reading).high, currentAt: dateOf(name, value, reading).low }
+    else if (name === '_since') window = { ...window, since: dateAsked(name, value, reading).low }
+    else if (name === '_at')
+      window = { ...window, before: dateAsked(name, value, reading).high, currentAt: dateAsked(name, value, reading).low }
     else if (name === '_cursor') cursor = value
     else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
       throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
@@ -87,12 +84,6 @@ function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked 
     if (name !== '_cursor') shown.push([name, value])
   }
   return { count: Math.max(count, 1), window, shown, ...(cursor === undefined ? {} : { cursor }) }
-}
-
-function dateOf(name: string, value: string, { timeZone }: Reading): { readonly low: number; readonly high: number } {
-  const range = dateRange(value, timeZone)
-  if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
-  return range
 }
 
 const positionOf = ({ lastUpdated, type, id, versionId }: ResourceVersion): HistoryPosition => ({ lastUpdated, type, id, versionId })

@@ -1,5 +1,8 @@
-/** Pages and their links, for searches and histories alike. */
+/** Pages and their links, for searches, histories and `$everything` alike. */
+import { type DateRange, dateRange } from '../fhir/date-range.ts'
+import { fhirError } from '../fhir/outcome.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
+import type { Reading } from '../search/reading.ts'
 
 /** A page ends early when its resources weigh more than this many bytes. */
 export const HEAVIEST_PAGE = 4_500_000
@@ -12,6 +15,15 @@ export function lightEnough(versions: readonly ResourceVersion[]): readonly Reso
     return i > 0 && weight > HEAVIEST_PAGE
   })
   return end === -1 ? versions : versions.slice(0, end)
+}
+
+export const READ_BY_EVERY_INTERACTION: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
+
+/** Of a parameter that is one. FhirError 400. */
+export function dateAsked(name: string, value: string, { timeZone }: Reading): DateRange {
+  const range = dateRange(value, timeZone)
+  if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
+  return range
 }
 
 /** Parameters as the query of a link. */

@@ -1,6 +1,6 @@
 /** The resources of the store as a request may see them: what its access hides is as if it were not there. */
 import type { Access } from '../access/access.ts'
-import { type Judge, maySee } from '../access/judge.ts'
+import { type Judge, maySeeBy } from '../access/judge.ts'
 import { isWholeType } from '../access/rules.ts'
 import type { Letter } from '../access/scopes.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
@@ -17,29 +17,31 @@ export type Seen = Pick<ResourceReader, 'current' | 'versions'> & {
   readonly history: ResourceReader['history']
 }
 
-export type SeenBy = (request: Looking, letter: Letter) => Seen
+/** What may be seen under each of the letters. */
+export type SeenBy = (request: Looking, ...letters: readonly Letter[]) => Seen
 
 export const seenThrough =
   (resources: Pick<ResourceReader, 'current' | 'versions' | 'history'>, expressions: () => ExpressionRunner): SeenBy =>
-  ({ access, reading }, letter) => {
+  ({ access, reading }, ...letters) => {
     const current = async (key: ResourceKey) => (await resources.current([key]))[0]
-    const eye: Eye = { judge: { access, reading, expressions, current }, letter, resources }
+    const eye: Eye = { judge: { access, reading, expressions, current }, letters, resources }
     return {
       current: async (keys) => shown(eye, await resources.current(keys)),
       versions: async (keys) => shown(eye, await resources.versions(keys)),
       history: (scope, window, after, limit) => {
         const types = scope.type === undefined ? resourceTypes : [scope.type]
-        if (types.every((type) => isWholeType(access, type, letter, reading))) return resources.history(scope, window, after, limit)
+        const isWhole = (type: string): boolean => letters.every((letter) => isWholeType(access, type, letter, reading))
+        if (types.every(isWhole)) return resources.history(scope, window, after, limit)
         if (scope.id !== undefined) return historyOf(eye, scope, window, after, limit)
         throw forbidden('A history of more than one resource is for those who may see all of it')
       },
     }
   }
 
-type Eye = { readonly judge: Judge; readonly letter: Letter; readonly resources: Pick<ResourceReader, 'history'> }
+type Eye = { readonly judge: Judge; readonly letters: readonly Letter[]; readonly resources: Pick<ResourceReader, 'history'> }
 
 async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[]): Promise<readonly (ResourceVersion | undefined)[]> {
-  const judged = versions.map((version) => version !== undefined && maySee(eye.judge, eye.letter, version))
+  const judged = versions.map((version) => version !== undefined && maySeeBy(eye.judge, eye.letters, version))
   const may = judged.some((each) => each instanceof Promise) ? await Promise.all(judged) : judged
   return may.every(Boolean) ? versions : versions.map((version, i) => (may[i] ? version : undefined))
 }

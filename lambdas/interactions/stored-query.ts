@@ -1,4 +1,4 @@
-/** Parameters of searches whose links must not show them: long ones, and those that came in a body. Kept a little longer than a cursor is good. */
+/** What links cannot carry: parameters they must not show, long ones and those that came in a body, and what was gathered for the next page. Kept a little longer than a cursor is good. */
 import { createHash } from 'node:crypto'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -18,9 +18,9 @@ const hashed = (text: string): string => createHash('sha256').update(text).diges
 /** The mark of the tenant in the key of a blob. */
 export const ownerOf = (key: string): string => key.split('/').at(-2) ?? ''
 
-/** The key under which they are kept. The same parameters of one caller have the same key all day. */
-export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client }: Owner, pairs: Pairs): Promise<string> {
-  const text = JSON.stringify([tenant, client, pairs])
+/** `kept`: as JSON. The key under which it is kept: the same of one caller has the same key all day. */
+export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client }: Owner, kept: unknown): Promise<string> {
+  const text = JSON.stringify([tenant, client, kept])
   const key = keyOf(clock.now(), tenant, text)
   if ((await blobs.get(QUERIES + key)) === undefined)
     await blobs.put(QUERIES + key, { bytes: new TextEncoder().encode(text), contentType: 'application/json' })
@@ -28,11 +28,11 @@ export async function keepQuery(blobs: BlobStore, clock: Clock, { tenant, client
 }
 
 /** undefined: not kept any more, or another caller's. */
-export async function keptQuery(blobs: BlobStore, caller: Owner, key: string): Promise<Pairs | undefined> {
+export async function keptQuery<Kept = Pairs>(blobs: BlobStore, caller: Owner, key: string): Promise<Kept | undefined> {
   const blob = await blobs.get(QUERIES + key)
   if (blob === undefined) return undefined
-  const [tenant, client, pairs] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, string, Pairs]
-  return tenant === caller.tenant && client === caller.client ? pairs : undefined
+  const [tenant, client, kept] = JSON.parse(new TextDecoder().decode(blob.bytes)) as [string, string, Kept]
+  return tenant === caller.tenant && client === caller.client ? kept : undefined
 }
 
 /** Removes what no cursor refers to any more. */

@@ -1,0 +1,42 @@
+/** Parameters of an operation by POST, as those of a URL. Specification 2.4; https://hl7.org/fhir/R4/operations.html#request */
+import { fhirError } from '../fhir/outcome.ts'
+import { type Element, isElement, type Resource } from '../fhir/resource.ts'
+import type { Pairs } from './pairs.ts'
+
+export const TEXT = ['valueString', 'valueCode']
+export const INSTANT = ['valueInstant', 'valueDateTime', 'valueString']
+
+/** `to`: what they are of; `most`: entries; `kinds`: the parameters there are, with how each may be sent. */
+export type Posted = { readonly to: string; readonly most: number; readonly kinds: ReadonlyMap<string, readonly string[]> }
+
+/** FhirError 400 that names the entry; a parameter that is none of these is left to who reads them. */
+export function pairsPosted(body: Resource, { to, most, kinds }: Posted): Pairs {
+  if (body.resourceType !== 'Parameters') throw wrong('resourceType', `The body of ${to} is Parameters`)
+  const { parameter = [] } = body
+  if (!Array.isArray(parameter)) throw wrong('Parameters.parameter', 'Parameters.parameter is an array')
+  if (parameter.length > most) throw fhirError(400, 'too-costly', `${to[0]!.toUpperCase()}${to.slice(1)} takes at most ${most} parameters`)
+  return parameter.map((entry, i) => pairOf(entry, `Parameters.parameter[${i}]`, kinds))
+}
+
+function pairOf(entry: unknown, place: string, kindsOf: Posted['kinds']): Pairs[number] {
+  if (!isElement(entry) || typeof entry.name !== 'string' || entry.name === '') throw wrong(`${place}.name`, 'A parameter has a name')
+  const { name } = entry
+  const kinds = kindsOf.get(name)
+  const given = Object.keys(entry).filter((key) => /^(?:value[A-Z]|resource$|part$)/.test(key))
+  if (kinds === undefined) return [name, '']
+  if (given.length === 0) throw wrong(place, `${name} has no value: it is sent as ${kinds[0]}`)
+  if (given.length > 1) throw wrong(place, `${name} has more than one value: one entry is sent for each`)
+  const kind = given[0]!
+  if (!kinds.includes(kind)) throw wrong(`${place}.value`, `${name} is sent as ${kinds.join(' or ')}, not as ${kind.slice(0, 64)}`)
+  const text = textOf(entry[kind], kind)
+  if (text === undefined) throw wrong(`${place}.value`, `${name} is empty, or no ${kind}`)
+  return [name, text]
+}
+
+function textOf(value: unknown, kind: string): string | undefined {
+  if (kind === 'valueInteger') return typeof value === 'number' ? String(value) : undefined
+  const text = kind === 'valueReference' && isElement(value) ? (value as Element).reference : value
+  return typeof text === 'string' && text !== '' ? text : undefined
+}
+
+const wrong = (place: string, text: string): Error => fhirError(400, 'value', text.slice(0, 300), place)
