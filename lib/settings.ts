@@ -104,6 +104,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   delete: 'request',
   bundle: 'request',
   reindex: 'light',
+  validate: 'request',
   indexer: 'worker',
   'settle-transactions': 'request',
   'rebuild-step': 'worker',

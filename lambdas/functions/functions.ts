@@ -70,6 +70,7 @@ export type HttpFunction =
   | 'reindex'
   | 'reindex-status'
   | 'meta'
+  | 'validate'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -116,6 +117,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
+  validate: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],
   'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],

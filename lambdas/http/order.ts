@@ -13,6 +13,7 @@ type Column =
   | 'BUNDLE'
   | 'OPERATION'
   | 'QUERY'
+  | 'INPUT'
   | 'EXPORT'
   | 'JOB'
   | 'FILE'
@@ -37,6 +38,7 @@ const COLUMN: Readonly<Record<Code, Column>> = {
   reindex: 'OPERATION',
   'reindex-status': 'OPERATION',
   meta: 'QUERY',
+  validate: 'INPUT',
   export: 'EXPORT',
   'export-status': 'JOB',
   'export-cancel': 'JOB',
@@ -74,6 +76,7 @@ export const ADMISSION: Readonly<Record<Code, 'known' | 'anybody'>> = {
   reindex: 'known',
   'reindex-status': 'known',
   meta: 'known',
+  validate: 'known',
   export: 'known',
   'export-status': 'known',
   'export-cancel': 'known',
@@ -115,6 +118,8 @@ const AUTH: Columns = ['AUTH']
 const OPERATION: Columns = ['OPERATION']
 /** Operations that look things up. */
 const QUERY: Columns = ['QUERY']
+/** Operations that are sent what they work on. */
+const INPUT: Columns = ['INPUT']
 const EXPORT: Columns = ['EXPORT']
 const FILE: Columns = ['FILE']
 const FALLBACK: Columns = ['FALLBACK']
@@ -138,6 +143,7 @@ export type StepName =
   | 'parseResource'
   | 'parsePatch'
   | 'parseKickOff'
+  | 'parseInput'
   | 'validateResource'
   | 'parsePreconditions'
   | 'shapeBody'
@@ -156,23 +162,24 @@ const ROWS: readonly Row[] = [
   use('recordAudit',         EVERY                                ),
   use('allowOrigins',        EVERY                                ),
   use('writeResponse',       EVERY                                ),
-  use('levelTime',           READ, PATCH, QUERY, EXPORT                  ),
+  use('levelTime',           READ, PATCH, QUERY, INPUT, EXPORT    ),
   use('describeErrors',      EVERY                                ),
   use('checkHost',           EVERY                                ),
   use('refuse',                                           FALLBACK),
   use('negotiateFormat',     SHAPED                               ),
   // Who asks, before anything of what was sent is read.
   use('authenticate',        ROUTED                               ),
-  use('limitBody',                 WRITE, SEARCH, BUNDLE, EXPORT  ),
+  use('limitBody',                 WRITE, SEARCH, BUNDLE, INPUT, EXPORT),
   use('limitForm',                                AUTH            ),
-  each('checkType',          READ, WRITE, SEARCH, QUERY, EXPORT   ),
+  each('checkType',          READ, WRITE, SEARCH, QUERY, INPUT, EXPORT),
   each('parsePreferences',   ROUTED                               ),
-  each('parsePreconditions', READ, WRITE                          ),
-  each('checkScope',         READ, WRITE, SEARCH, OPERATION, QUERY, EXPORT),
+  each('parsePreconditions', READ, WRITE,                INPUT    ),
+  each('checkScope',         READ, WRITE, SEARCH, OPERATION, QUERY, INPUT, EXPORT),
   use('parseForm',                        SEARCH                  ),
   use('parseResource',             SAVE,          BUNDLE          ),
   use('parsePatch',                PATCH                          ),
   use('parseKickOff',                             EXPORT          ),
+  use('parseInput',                               INPUT           ),
   each('validateResource',         SAVE                           ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
   use('awaitIndexToken',                  SEARCH, BUNDLE, QUERY   ),

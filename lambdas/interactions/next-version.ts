@@ -6,11 +6,11 @@ import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ResourceKey, ResourceVersion, VersionKey, Write } from '../ports/resource-store.ts'
-import { checkDefinition, definedByR4 } from '../search/custom.ts'
+import { checkDefinition } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
-import { longStrings } from '../search/long-strings.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
+import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 import { type Answer, andThen, type Change, type Target } from './writing.ts'
 import { type Head, type JudgePorts, mustWrite, shownTo } from './written-head.ts'
 
@@ -64,7 +64,7 @@ function following(clock: Clock, request: FhirRequest, { key, guard }: Target, h
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
-    response: { ...saved(request, write, created, warningsOf(stamped, body)), written: [versionKeyOf(write)] },
+    response: { ...saved(request, write, created, warningsOf(stamped, body, request)), written: [versionKeyOf(write)] },
   }
 }
 
@@ -81,6 +81,12 @@ export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
   const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [versionKeyOf(write)] }
   return { kind: 'change', write, guards: [], response }
 }
+
+/** No string is longer than the body it stands in. */
+const warningsOf = (resource: Resource, body: Uint8Array, { reading }: FhirRequest): readonly Issue[] => [
+  ...(body.length <= LONGEST ? [] : longStringWarnings(resource, reading)),
+  ...definitionWarnings(resource),
+]
 
 const versionKeyOf = ({ tenant, type, id, expected }: Write): VersionKey => ({ tenant, type, id, versionId: expected + 1 })
 
@@ -112,26 +118,6 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
       return { ...response, body: write.body }
   }
 }
-
-/** https://hl7.org/fhir/R4/operationoutcome.html: a string that search will pass over is stored, with a warning. */
-const warningsOf = (resource: Resource, body: Uint8Array): readonly Issue[] => [
-  ...(body.length <= LONGEST ? [] : longStrings(resource)).map(
-    (expression): Issue => ({
-      severity: 'warning',
-      code: 'value',
-      expression,
-      text: `The string is longer than ${LONGEST} characters: it is stored, but search does not find it`,
-    }),
-  ),
-  ...(resource.resourceType === 'SearchParameter' ? definedByR4(resource) : []).map(
-    (type): Issue => ({
-      severity: 'warning',
-      code: 'business-rule',
-      expression: 'SearchParameter.code',
-      text: `${type} has a search parameter of this code already, which stays what it is`,
-    }),
-  ),
-]
 
 /** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
 export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: Head | undefined): void {

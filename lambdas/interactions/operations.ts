@@ -10,7 +10,10 @@ const named = (name: string, definition: string): Element => ({ name, definition
 const exportAs = (definition: string): readonly Element[] =>
   [...new Set(['export', definition])].map((name) => named(name, `${BULK_DATA}/OperationDefinition/${definition}`))
 
-const EVERYWHERE: readonly Element[] = [named('meta', 'http://hl7.org/fhir/OperationDefinition/Resource-meta')]
+const ofResource = (name: string): Element => named(name, `http://hl7.org/fhir/OperationDefinition/Resource-${name}`)
+
+const EVERYWHERE: readonly Element[] = [ofResource('meta')]
+const OF_TYPES: readonly Element[] = [ofResource('validate')]
 
 /** Of the system, and of some types. */
 const OWN: Readonly<Record<string, readonly Element[]>> = {
@@ -20,4 +23,4 @@ const OWN: Readonly<Record<string, readonly Element[]>> = {
 }
 
 /** `of`: a type, or `system`. */
-export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE]
+export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE, ...(of === 'system' ? [] : OF_TYPES)]

@@ -22,6 +22,7 @@ export type InteractionCode =
   | 'reindex'
   | 'reindex-status'
   | 'meta'
+  | 'validate'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -55,6 +56,9 @@ export const ROUTES: readonly Route[] = [
   route('GET', '/$meta', 'meta'),
   route('GET', '/{type}/$meta', 'meta'),
   route('GET', '/{type}/{id}/$meta', 'meta'),
+  route('POST', '/{type}/$validate', 'validate'),
+  route('GET', '/{type}/{id}/$validate', 'validate'),
+  route('POST', '/{type}/{id}/$validate', 'validate'),
   route('GET', '/$export', 'export'),
   route('POST', '/$export', 'export'),
   route('GET', '/{type}/$export', 'export'),

@@ -24,6 +24,7 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   reindex: 'administrator',
   'reindex-status': 'administrator',
   meta: ['r'],
+  validate: [],
   export: [],
   'export-status': [],
   'export-cancel': [],

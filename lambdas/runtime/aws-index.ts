@@ -56,13 +56,14 @@ export const bodyStepParts = (): BodyStepParts => ({
   },
 })
 
-/** What writing interactions need. */
-export const writePorts = () => ({
+/** What writing interactions need, but what they write with. */
+export const checkPorts = () => ({
   resources: resources(),
   heads: (keys: Parameters<ResourceReader['heads']>[0]) => store().heads(keys),
-  writer: store(),
   latest,
   clock: clock(),
   expressions: expressions(),
   choices: config(),
 })
+
+export const writePorts = () => ({ ...checkPorts(), writer: store() })

@@ -7,6 +7,7 @@ import { performer } from '../http/perform.ts'
 import { authorizingSteps } from '../http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../http/pipelines/downloading.ts'
 import { exportingSteps } from '../http/pipelines/exporting.ts'
+import { operatingSteps } from '../http/pipelines/operating.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
@@ -25,8 +26,11 @@ import { exportStatus } from '../interactions/export-status.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { meta } from '../interactions/meta.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
+import { NO_WRITER } from '../interactions/rehearsal.ts'
 import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import { seenThrough } from '../interactions/seen.ts'
+import { validate } from '../interactions/validate.ts'
+import { validated } from '../interactions/validated.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type KnownTenants, TENANT } from '../ports/known-tenants.ts'
@@ -108,14 +112,16 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & { readon
   const reading = readingOf(config, baseUrl)
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
-  const ports: Ports = {
+  const { writer, checker } = writersOf(stores, config, baseUrl)
+  const ports: HomePorts = {
     ...stores,
     clock,
     progress,
     reindex: reindexOf(stores),
     resources: seenThrough(stores.store, () => stores.expressions),
     heads: (keys) => stores.store.heads(keys),
-    writer: stampedWriter(writerOf(stores, config, baseUrl), clock),
+    writer: stampedWriter(writer, clock),
+    checker,
     index: stores.searcher,
     latest: () => decidedIndex(stores.searcher, progress),
     seal,
@@ -169,16 +175,21 @@ const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => 
   },
 })
 
-function writerOf({ store, searcher, expressions }: Stores, { referentialIntegrity }: Config, baseUrl: string): RequestWriter {
-  const writer = pacedWriter(store, () => searcher.lag())
-  return referentialIntegrity
-    ? integrityWriter({ writer, resources: seenThrough(store, () => expressions), index: searcher, baseUrl })
-    : writer
+type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter }
+
+/** What writes, and what looks at the same and keeps nothing. */
+function writersOf({ store, searcher, expressions }: Stores, { referentialIntegrity }: Config, baseUrl: string): Writers {
+  const paced = pacedWriter(store, () => searcher.lag())
+  if (!referentialIntegrity) return { writer: paced, checker: NO_WRITER }
+  const parts = { resources: seenThrough(store, () => expressions), index: searcher, baseUrl }
+  return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }
 }
 
-function serveOf(ports: Ports, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
+type HomePorts = Ports & Pick<Writers, 'checker'>
+
+function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
-  const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...exporting }
+  const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const entries = entryInteractions(ports)
   const interactions = {
     ...entries,
@@ -186,6 +197,7 @@ function serveOf(ports: Ports, exports: Exports, endpoints: ServerParts['endpoin
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
     meta: meta(ports),
+    validate: validate({ ...ports, validated: validated() }),
     ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })

@@ -2,14 +2,15 @@
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { extractorsOf } from './extract.ts'
 import { LONGEST } from './fold.ts'
+import type { Reading } from './reading.ts'
 import { stringsOf } from './types/string.ts'
 
 /** FHIRPath of each, `Patient.name[0].family`. Empty, quickly, for a resource without a long string. */
-export function longStrings(resource: Resource): readonly string[] {
+export function longStrings(resource: Resource, custom?: Reading['custom']): readonly string[] {
   if (!hasLongString(resource)) return []
   const places = longTextsIn(resource, resource.resourceType)
   const searchable = new Set(
-    extractorsOf(resource.resourceType).flatMap(({ parameter }) =>
+    extractorsOf(resource.resourceType, custom).flatMap(({ parameter }) =>
       parameter.type === 'string' || parameter.type === 'token' || parameter.type === 'uri'
         ? parameter.values(resource).flatMap(({ type, value }) => [...stringsOf(type, value), ...textsBelow(value)])
         : [],

@@ -1,6 +1,6 @@
 /** The protocol: formats, limits, errors, CORS, bad input. Specification 2.5, 7; never a 500, never a partial write. @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { patient } from '../fixtures/resources.ts'
+import { patient, type Tree } from '../fixtures/resources.ts'
 import { isElsewhere, issues, itOfEmbedded, newId, withServer } from './server.ts'
 
 const { base, get, put, post, send } = withServer({ FHIR_MAX_BODY_BYTES: '100000' })
@@ -256,4 +256,12 @@ it('publishes exports as their guide names them', async () => {
     ['Group', operation('group-export')],
     ['Patient', operation('patient-export')],
   ])
+})
+
+it('publishes the operations of FHIR on every type by their canonicals', async () => {
+  const [{ operation, resource }] = (await get('/metadata')).body.rest
+  const ofFhir = (all: readonly Tree[]) =>
+    all.flatMap(({ definition }) => /hl7.org\/fhir\/OperationDefinition\/(.*)/.exec(definition)?.[1] ?? [])
+  expect(ofFhir(operation)).toEqual(['Resource-meta'])
+  for (const each of resource) expect([each.type, ofFhir(each.operation)]).toEqual([each.type, ['Resource-meta', 'Resource-validate']])
 })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { dateRange } from '../../lambdas/fhir/date-range.ts'
 import { observation, patient, ref } from '../fixtures/resources.ts'
-import { type Tree, withServer } from './server.ts'
+import { issues, type Tree, withServer } from './server.ts'
 
 const transaction = (...entry: readonly object[]) => ({ resourceType: 'Bundle', type: 'transaction', entry })
 const putEntry = (resource: { resourceType: string; id: string }) => ({
@@ -199,6 +199,20 @@ describe('referentialIntegrity', () => {
     const refused = await post('/', transaction(deleteEntry(`Patient/${p}`), deleteEntry(`Observation/${first}`)))
     expect([refused.status, refused.body.issue[0].expression]).toEqual([409, ['Bundle.entry[0]']])
     expect((await get(`/Observation/${first}`)).status).toBe(200)
+  })
+
+  it('is looked at by $validate as a create, an update and a deletion', async () => {
+    const [p, o] = [randomUUID(), randomUUID()]
+    await put(`/Patient/${p}`, patient(p))
+    await put(`/Observation/${o}`, observation(o, { subject: `Patient/${p}` }))
+    const faults = async (path: string, body: Tree) => issues(await post(path, body))
+    const lost = observation(o, { subject: 'Patient/nobody' })
+    for (const path of ['Observation/$validate?mode=update', `Observation/${o}/$validate?mode=update`])
+      expect(await faults(`/${path}`, lost)).toEqual(['error business-rule Observation.subject.reference'])
+    expect(await faults('/Observation/$validate?mode=create', { ...lost, id: randomUUID() })).toHaveLength(1)
+    expect(await faults(`/Patient/${p}/$validate?mode=delete`, '')).toEqual(['error conflict'])
+    expect(await faults(`/Observation/${o}/$validate?mode=delete`, '')).toEqual(['information informational'])
+    expect([(await get(`/Patient/${p}`)).status, (await get(`/Observation/${o}`)).body.meta.versionId]).toEqual([200, '1'])
   })
 
   it('of a reference and a deletion that race, one loses', async () => {

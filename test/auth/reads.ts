@@ -21,6 +21,7 @@ function readsAbout({ type, id, versions }: Kept, { find }: Population): readonl
     { target: `/${type}/${id}`, expected: read },
     { target: `/${type}/${id}?_summary=true&_pretty=true`, expected: read },
     { target: `/${type}/${id}/$meta`, expected: read },
+    { target: `/${type}/${id}/$validate`, expected: read },
     { target: `/${type}/${id}`, headers: { 'if-none-match': '*' }, expected: cached },
     { target: `/${type}/${id}`, headers: { 'if-none-match': `W/"${versions.length}"` }, expected: cached },
     { target: `/${type}/${id}/_history`, expected: guarded((who) => (at(who).versions.some((_, i) => isSeen(who, i)) ? 200 : 404)) },

@@ -47,6 +47,7 @@ export function requestsOf(who: Who, seed: number) {
       `${name}/_history?_count=1`,
       `${name}?_summary=true`,
       `${name}/$meta`,
+      `${name}/$validate`,
     ])
   }
   const search = (): string =>
@@ -103,6 +104,9 @@ export function requestsOf(who: Who, seed: number) {
         },
       ],
       () => ['PUT', `Observation?_tag=${mark()}`, { body: body(id) }],
+      () => ['POST', `Observation/$validate?mode=${roll(['create', 'update'])}`, { body: body(id) }],
+      () => ['POST', `Observation/$validate?mode=create`, { body: body(id), headers: { 'if-none-exist': `_tag=${mark()}` } }],
+      () => ['POST', `${visible()}/$validate?mode=delete`],
       () => [
         'PATCH',
         `Observation?_tag=${mark()}`,

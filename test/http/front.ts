@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from '../../lambdas/http/exchange.ts'
 import { type NodeServerSettings, nodeServer } from '../../lambdas/http/node-server.ts'
 import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
+import { operatingSteps } from '../../lambdas/http/pipelines/operating.ts'
 import type { BodyStepParts } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
@@ -44,6 +45,7 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
   reindex: answer,
   'reindex-status': answer,
   meta: answer,
+  validate: answer,
   export: answer,
   'export-status': answer,
   'export-cancel': answer,
@@ -78,7 +80,13 @@ export async function startFront(
       tokensOf: () => [],
     },
   }
-  const steps = { ...writingSteps(parts), ...searchingSteps(parts), ...exportingSteps(parts), ...downloadingSteps(parts) }
+  const steps = {
+    ...writingSteps(parts),
+    ...searchingSteps(parts),
+    ...exportingSteps(parts),
+    ...downloadingSteps(parts),
+    ...operatingSteps(parts),
+  }
   const site = { baseUrl, reading: () => ({}) as never }
   const serve = around(server({ interactions: allAnsweredBy(answer), steps, site }))
   const http = nodeServer(serve, {

@@ -6,6 +6,7 @@ import { pipeline } from '../../lambdas/http/pipeline.ts'
 import { authorizingSteps } from '../../lambdas/http/pipelines/authorizing.ts'
 import { downloadingSteps } from '../../lambdas/http/pipelines/downloading.ts'
 import { exportingSteps } from '../../lambdas/http/pipelines/exporting.ts'
+import { operatingSteps } from '../../lambdas/http/pipelines/operating.ts'
 import { readingSteps } from '../../lambdas/http/pipelines/reading.ts'
 import { searchingSteps } from '../../lambdas/http/pipelines/searching.ts'
 import { writingSteps } from '../../lambdas/http/pipelines/writing.ts'
@@ -34,6 +35,7 @@ const BOUND = {
   authorizing: authorizingSteps(parts),
   downloading: downloadingSteps(parts),
   exporting: exportingSteps(parts),
+  operating: operatingSteps(parts),
   reading: readingSteps(parts),
   searching,
   writing,
@@ -52,6 +54,7 @@ const READING = [
 ] as const
 const SEARCHING = ['search-type', 'search-system', 'meta'] as const
 const EXPORTING = ['export', 'export-status', 'export-cancel'] as const
+const OPERATING = ['validate'] as const
 const WRITING = ['create', 'update', 'patch', 'delete'] as const
 
 describe('each pipeline', () => {
@@ -60,6 +63,7 @@ describe('each pipeline', () => {
     ...SEARCHING.map((code) => [code, 'searching'] as const),
     ...WRITING.map((code) => [code, 'writing'] as const),
     ...EXPORTING.map((code) => [code, 'exporting'] as const),
+    ...OPERATING.map((code) => [code, 'operating'] as const),
     ['export-file', 'downloading'] as const,
     ['bundle', 'writing and searching'] as const,
     ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
@@ -96,12 +100,21 @@ it('records and describes everything outermost, and checks before it reads a bod
 })
 
 it('evens out how long it takes to say that nothing is there, whatever step says it', () => {
-  for (const code of ['read', 'vread', 'history-instance', 'patch', 'meta', 'export'] as const)
+  for (const code of ['read', 'vread', 'history-instance', 'patch', 'meta', 'validate', 'export'] as const)
     expect(stepsOf(code).slice(2, 5)).toEqual(['writeResponse', 'levelTime', 'describeErrors'])
 })
 
 it('knows who asks before anything of what was sent is read', () => {
-  const reading = ['limitBody', 'parseForm', 'parseResource', 'parsePatch', 'parseKickOff', 'awaitIndexToken', 'parsePreferences']
+  const reading = [
+    'limitBody',
+    'parseForm',
+    'parseResource',
+    'parsePatch',
+    'parseKickOff',
+    'parseInput',
+    'awaitIndexToken',
+    'parsePreferences',
+  ]
   for (const code of new Set(ROUTES.map(({ interaction }) => interaction))) {
     const steps: readonly string[] = stepsOf(code)
     expect([code, steps.includes('authenticate')]).toEqual([code, true])

@@ -146,7 +146,7 @@ describe('a function that starts', () => {
       const after = "{ handler: typeof loaded.handler, files: Object.keys(require.cache).map((file) => file.split('/').at(-1)) }"
       const files = [
         `${name}.js`,
-        // The steps of writing validate, which takes the definitions of R4.
+        // Those validate, which takes the definitions of R4.
         ...(VALIDATING.has(name) ? ['definitions.js'] : []),
         ...(access === 'token' && isVerifying(name) ? ['jwt-verifier.js'] : []),
       ]
@@ -249,7 +249,7 @@ describe('a function that starts', () => {
 
 const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FUNCTIONS[name].includes('verification')
 
-const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle'])
+const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate'])
 
 /** Of a read's bytes to those of the bare client. */
 const MOST = 2.05

@@ -1,0 +1,14 @@
+/** $validate: what is wrong with a resource, and whether it could be written. */
+import { operatingSteps } from '../http/pipelines/operating.ts'
+import { NO_WRITER } from '../interactions/rehearsal.ts'
+import { validate } from '../interactions/validate.ts'
+import { validated } from '../interactions/validated.ts'
+import { config, reading } from '../runtime/aws.ts'
+import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+import { checkPorts } from '../runtime/aws-index.ts'
+
+export const handler = httpHandler({
+  interactions: { validate: validate({ ...checkPorts(), checker: NO_WRITER, validated: validated() }) },
+  steps: operatingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
+  reading: reading(),
+})

@@ -1,0 +1,67 @@
+/** Parameters that an operation is sent. Specification 2.4; https://hl7.org/fhir/R4/parameters.html */
+import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
+import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
+import { findingsOf } from './findings-of.ts'
+
+/** How each may be sent: `resource`, or forms of value[x]. */
+export type Forms = Readonly<Record<string, readonly string[]>>
+
+/** What was sent of a parameter: a resource, or a text. `place`: FHIRPath of it. */
+export type Input<Value = Resource | string> = { readonly value: Value; readonly place: string }
+
+export type Inputs = ReadonlyMap<string, Input>
+
+/**
+ * By name. FhirError 400 with its place: a fault of the Parameters themselves, a parameter that is not one of these, twice, or in another
+ * form. What a resource in them holds is not looked at.
+ */
+export async function inputsOf(body: Resource, forms: Forms): Promise<Inputs> {
+  const parameter: readonly unknown[] = Array.isArray(body.parameter) ? body.parameter : []
+  const issues = await findingsOf({ ...body, ...(Array.isArray(body.parameter) ? { parameter: parameter.map(withoutResource) } : {}) })
+  if (issues.length > 0) throw new FhirError(400, issues)
+  const inputs = new Map<string, Input>()
+  for (const [i, entry] of parameter.entries()) {
+    const { name, input } = inputOf(entry as Element, `Parameters.parameter[${i}]`, forms)
+    if (inputs.has(name)) throw fhirError(400, 'duplicate', `The parameter ${name} is sent twice`, input.place)
+    inputs.set(name, input)
+  }
+  return inputs
+}
+
+/** A stand-in, which has nothing to be found. */
+const ANY_RESOURCE: Resource = { resourceType: 'Parameters' }
+
+const withoutResource = (entry: unknown): unknown =>
+  isElement(entry) && isElement(entry.resource) ? { ...entry, resource: ANY_RESOURCE } : entry
+
+function inputOf(entry: Element, place: string, forms: Forms): { readonly name: string; readonly input: Input } {
+  const name = entry.name as string
+  const wanted = Object.hasOwn(forms, name) ? forms[name]! : undefined
+  if (wanted === undefined) {
+    const known = Object.keys(forms).join(', ')
+    throw fhirError(400, 'not-supported', `${name.slice(0, 64)} is not a parameter of this operation, which are ${known}`, place)
+  }
+  const form = wanted.find((each) => entry[each] !== undefined)
+  if (form === undefined) throw fhirError(400, 'invalid', `The parameter ${name} is sent as ${wanted.join(' or ')}`, place)
+  const value = entry[form] as Resource | string
+  if (form === 'resource') checkResource(value, `${place}.resource`)
+  return { name, input: { value, place: form === 'resource' ? `${place}.resource` : `${place}.value` } }
+}
+
+function checkResource(value: unknown, place: string): void {
+  if (isResource(value) && isResourceType(value.resourceType)) return
+  throw fhirError(400, 'structure', 'This is not a resource: an object with a resourceType of R4', place)
+}
+
+/** FhirError 400 where it was not sent. */
+export function required(inputs: Inputs, name: string): Input {
+  const input = inputs.get(name)
+  if (input === undefined) throw fhirError(400, 'required', `The parameter ${name} is missing`, 'Parameters.parameter')
+  return input
+}
+
+/** The outcome of a check: what was found, or that nothing was. */
+export const orNoIssues = (issues: readonly Issue[]): readonly Issue[] => (issues.length > 0 ? issues : [NO_ISSUES])
+
+const NO_ISSUES: Issue = { severity: 'information', code: 'informational', text: 'No issues' }

@@ -1,0 +1,125 @@
+/** `$validate` of a type and of a resource that is there; nothing is written. https://hl7.org/fhir/R4/resource-operation-validate.html */
+import { parseJsonBytes } from '../fhir/json.ts'
+import { fhirError, type Issue, outcome } from '../fhir/outcome.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { gone, notFound } from './found.ts'
+import { type Input, inputsOf, orNoIssues } from './input-parameters.ts'
+import type { FhirRequest, Interaction, Ports } from './interaction.ts'
+import { keyOf, typeOf } from './key.ts'
+import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './rehearsal.ts'
+import { bodyOf } from './resource-body.ts'
+import { checkScope } from './scope-check.ts'
+import type { Validate } from './validated.ts'
+
+export type ValidatePorts = RehearsalPorts & Pick<Ports, 'resources'> & { readonly validated: Validate }
+
+/** 200 with at least one issue whenever something was looked at. */
+export const validate =
+  (ports: ValidatePorts): Interaction =>
+  async (request) => {
+    const asked = await askedOf(request)
+    checkAllowed(request, asked)
+    const issues = asked.mode === 'delete' ? await ofDeletion(ports, request, asked) : await ofContent(ports, request, asked)
+    return { status: 200, body: outcome(orNoIssues(issues)) }
+  }
+
+type Mode = RehearsedCode | 'profile'
+const MODES: readonly Mode[] = ['create', 'update', 'delete', 'profile']
+
+/** Without a resource what is stored is looked at. */
+type Asked = { readonly mode?: Mode; readonly profiles: readonly string[]; readonly resource?: Resource }
+
+async function askedOf(request: FhirRequest): Promise<Asked> {
+  const sent = request.resource
+  const inputs = sent !== undefined && isInput(sent, request) ? await inputsOf(sent, FORMS) : undefined
+  const given = inputs === undefined ? sent : (inputs.get('resource')?.value as Resource | undefined)
+  const mode = oneOf(request, 'mode', inputs?.get('mode'))
+  if (mode !== undefined && !MODES.includes(mode as Mode))
+    throw fhirError(400, 'value', `The mode is one of ${MODES.join(', ')}`, inputs?.get('mode')?.place)
+  const profile = oneOf(request, 'profile', inputs?.get('profile'))
+  const asked = {
+    profiles: profile === undefined ? [] : [profile],
+    ...(mode === undefined ? {} : { mode: mode as Mode }),
+    ...(given === undefined ? {} : { resource: bodyOf({ ...request, resource: given }) }),
+  }
+  checkMode(request, asked)
+  return asked
+}
+
+const FORMS = {
+  resource: ['resource'],
+  mode: ['valueCode', 'valueString'],
+  profile: ['valueUri', 'valueCanonical', 'valueString'],
+} as const
+
+/** Parameters that are themselves to be validated have other names in them. */
+const isInput = ({ resourceType, parameter }: Resource, { type }: FhirRequest): boolean =>
+  resourceType === 'Parameters' &&
+  (type !== 'Parameters' ||
+    (Array.isArray(parameter) && parameter.length > 0 && parameter.every((each) => Object.hasOwn(FORMS, String(each?.name)))))
+
+/** In the URL, in the body, or the same in both. */
+function oneOf({ parameters }: FhirRequest, name: string, input: Input | undefined): string | undefined {
+  const inUrl = parameters.flatMap(([key, value]) => (key === name ? [value] : []))
+  const all = [...new Set([...inUrl, ...(input === undefined ? [] : [String(input.value)])])]
+  if (all.length > 1) throw fhirError(400, 'duplicate', `There is more than one ${name}`)
+  return all[0]
+}
+
+function checkMode({ type, id }: FhirRequest, { mode, profiles, resource }: Asked): void {
+  const known = id ?? (mode === 'delete' ? resource?.id : undefined)
+  if (mode === 'delete' && known === undefined)
+    throw fhirError(400, 'required', `mode=delete is about a resource that is there: ${type}/[id]/$validate`)
+  if (mode === 'profile' && (id === undefined || resource !== undefined))
+    throw fhirError(400, 'invalid', `mode=profile is about a resource that is there, and not sent: ${type}/[id]/$validate`)
+  if (mode === 'profile' && profiles.length === 0) throw fhirError(400, 'required', 'mode=profile needs a profile')
+  if (mode !== 'delete' && id === undefined && resource === undefined)
+    throw fhirError(400, 'required', 'There is nothing to validate: send a resource, or Parameters with one')
+}
+
+/** What it would be as a write: the letter of that. What is there is read, or named at least. */
+function checkAllowed(request: FhirRequest, { mode, resource }: Asked): void {
+  const isWrite = mode !== undefined && mode !== 'profile'
+  if (isWrite) checkScope({ ...request, interaction: mode, id: request.id ?? resource?.id ?? '' })
+  const isRead = resource === undefined && mode !== 'delete'
+  if (isRead || (!isWrite && request.id !== undefined)) checkScope({ ...request, interaction: 'read' })
+}
+
+async function ofContent(ports: ValidatePorts, request: FhirRequest, asked: Asked): Promise<readonly Issue[]> {
+  const { tenant, reading } = request
+  const { mode, profiles } = asked
+  const resource = asked.resource ?? (await stored(ports, request))
+  const found = await ports.validated(resource, { tenant, profiles, reading })
+  const others = idFaults(request, resource, mode)
+  if (others.length > 0 || mode === undefined || mode === 'profile' || mode === 'delete') return [...found, ...others]
+  const isValid = !found.some(({ severity }) => severity === 'error')
+  const id = mode === 'update' ? { id: resource.id as string } : {}
+  const refusals = await refusalsOf(ports, { ...request, ...id, resource }, mode, isValid)
+  return [...found, ...refusals.filter((issue) => !found.some((known) => isSame(known, issue)))]
+}
+
+/** Of what the write looks at too: an id that is none. */
+const isSame = (a: Issue, b: Issue): boolean => a.code === b.code && a.expression !== undefined && a.expression === b.expression
+
+/** An update is about the resource its body names, where the URL names none. */
+function idFaults({ type, id }: FhirRequest, resource: Resource, mode: Mode | undefined): readonly Issue[] {
+  const error = { severity: 'error', expression: `${type}.id` } as const
+  if (resource.id === undefined && mode === 'update')
+    return [{ ...error, code: 'required', text: 'An update carries the id of the URL in its body' }]
+  if (id === undefined || resource.id === undefined || resource.id === id) return []
+  return [{ ...error, code: 'invalid', text: 'The id of the body is not the id of the URL' }]
+}
+
+async function stored({ resources }: ValidatePorts, request: FhirRequest): Promise<Resource> {
+  const key = keyOf(request)
+  const [head] = await resources(request, 'r').current([key])
+  if (head === undefined) throw notFound(key)
+  if (head.deleted) throw gone(key, 404)
+  return parseJsonBytes(head.body) as Resource
+}
+
+/** What is sent besides is not looked at. */
+async function ofDeletion(ports: ValidatePorts, request: FhirRequest, { resource }: Asked): Promise<readonly Issue[]> {
+  const key = keyOf({ ...request, type: typeOf(request), id: request.id ?? (resource?.id as string) })
+  return refusalsOf(ports, { ...request, id: key.id }, 'delete', true)
+}

@@ -1,0 +1,25 @@
+/** What is told of a resource that is stored all the same. */
+import type { Issue } from '../fhir/outcome.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { definedByR4 } from '../search/custom.ts'
+import { LONGEST } from '../search/fold.ts'
+import { longStrings } from '../search/long-strings.ts'
+import type { Reading } from '../search/reading.ts'
+
+/** One for each string that search will pass over. Specification 2.5, 4.2, 8. */
+export const longStringWarnings = (resource: Resource, { custom }: Reading): readonly Issue[] =>
+  longStrings(resource, custom).map((expression) => ({
+    severity: 'warning',
+    code: 'value',
+    expression,
+    text: `The string is longer than ${LONGEST} characters: it is stored, but search does not find it`,
+  }))
+
+/** What a search parameter defines in vain. */
+export const definitionWarnings = (resource: Resource): readonly Issue[] =>
+  (resource.resourceType === 'SearchParameter' ? definedByR4(resource) : []).map((type) => ({
+    severity: 'warning',
+    code: 'business-rule',
+    expression: 'SearchParameter.code',
+    text: `${type} has a search parameter of this code already, which stays what it is`,
+  }))

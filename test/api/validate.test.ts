@@ -1,0 +1,191 @@
+/** FHIR $validate of a type and of a resource that is there, in every form. https://hl7.org/fhir/R4/resource-operation-validate.html @cloud */
+import { describe, expect, it } from '@jest/globals'
+import { observation, patient } from '../fixtures/resources.ts'
+import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
+
+const { get, put, post, delete: remove } = withServer()
+
+const NOTHING = ['information informational']
+const found = (answer: Answer): readonly unknown[] => [answer.status, issues(answer)]
+const input = (...parameter: readonly Tree[]): Tree => ({ resourceType: 'Parameters', parameter })
+const sent = (resource: Tree): Tree => ({ name: 'resource', resource })
+const wrong = (id: string): Tree => patient(id, { gender: 'none', birthDate: 'yesterday' })
+const FAULTS = ['error code-invalid Patient.gender', 'error value Patient.birthDate']
+const PROFILE = 'http://example.org/StructureDefinition/unheard-of'
+const BASE = 'http://hl7.org/fhir/StructureDefinition'
+
+async function stored(more: Tree = {}): Promise<string> {
+  const id = newId()
+  expect((await put(`/Patient/${id}`, patient(id, more))).status).toBe(201)
+  return id
+}
+
+describe('what is sent', () => {
+  it.each([
+    ['alone', (resource: Tree) => resource],
+    ['in Parameters', (resource: Tree) => input(sent(resource))],
+  ])('%s, is told all that is wrong with it, with 200 either way', async (_, as) => {
+    const id = newId()
+    for (const path of ['/Patient/$validate', `/Patient/${id}/$validate`]) {
+      expect(found(await post(path, as(patient(id))))).toEqual([200, NOTHING])
+      expect(found(await post(path, as(wrong(id))))).toEqual([200, FAULTS])
+    }
+    expect((await get(`/Patient/${id}`)).status).toBe(404)
+  })
+  it('needs no id of its own, but no other than the URL either', async () => {
+    const { id: _, ...nameless } = patient('x')
+    expect(found(await post('/Patient/$validate', nameless))).toEqual([200, NOTHING])
+    expect(found(await post('/Patient/one/$validate', nameless))).toEqual([200, NOTHING])
+    expect(found(await post('/Patient/one/$validate', patient('two')))).toEqual([200, ['error invalid Patient.id']])
+  })
+  it('of another type, or of none, is 400, as is nothing', async () => {
+    expect(found(await post('/Patient/$validate', observation('x')))).toEqual([400, ['error invalid resourceType']])
+    expect(found(await post('/Patient/$validate', input(sent(observation('x')))))).toEqual([400, ['error invalid resourceType']])
+    expect(found(await post('/Patient/$validate', { id: 'x' }))).toEqual([400, ['error structure resourceType']])
+    expect(found(await post('/Patient/$validate', input(sent({ resourceType: 'Patienz' }))))).toEqual([
+      400,
+      ['error structure Parameters.parameter[0].resource'],
+    ])
+    expect(found(await post('/Patient/$validate', ''))).toEqual([400, ['error required']])
+    expect((await post('/Patient/$validate', 'text', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await post('/Binary/$validate', 'text', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await post('/Patienz/$validate', patient('x'))).status).toBe(404)
+    expect((await get('/Patient/$validate')).status).toBe(405)
+  })
+  it('as Parameters is looked at without its resource, whose faults are its own', async () => {
+    const twice = input(sent(patient('x')), sent(patient('x')))
+    expect(found(await post('/Patient/$validate', twice))).toEqual([400, ['error duplicate Parameters.parameter[1].resource']])
+    expect(found(await post('/Patient/$validate', { ...input(sent(wrong('x'))), odd: 1 }))).toEqual([
+      400,
+      ['error structure Parameters.odd'],
+    ])
+    expect(found(await post('/Patient/$validate', input({ name: 'profil', valueUri: BASE })))).toEqual([
+      400,
+      ['error not-supported Parameters.parameter[0]'],
+    ])
+    expect(found(await post('/Patient/$validate', input({ name: 'profile', valueInteger: 1 })))).toEqual([
+      400,
+      ['error invalid Parameters.parameter[0]'],
+    ])
+  })
+  it('may be Parameters itself', async () => {
+    const own = input({ name: 'a', valueString: 'x' }, { name: 'a' })
+    expect(found(await post('/Parameters/$validate', own))).toEqual([200, ['error invariant Parameters.parameter[1]']])
+    expect(found(await post('/Parameters/$validate', input(sent(own))))).toEqual([200, ['error invariant Parameters.parameter[1]']])
+  })
+  it('has a warning for each string that search will not find', async () => {
+    const long = 'x'.repeat(8_001)
+    const name = [{ family: long, given: ['short', long] }]
+    expect(found(await post('/Patient/$validate', patient('x', { name })))).toEqual([
+      200,
+      ['warning value Patient.name[0].family', 'warning value Patient.name[0].given[1]'],
+    ])
+  })
+})
+
+describe('what is stored', () => {
+  it.each([
+    ['GET', (path: string) => get(path)],
+    ['POST without a body', (path: string) => post(path, '')],
+  ])('is looked at by %s', async (_, ask) => {
+    const meta = { profile: [PROFILE] }
+    expect(found(await ask(`/Patient/${await stored()}/$validate`))).toEqual([200, NOTHING])
+    expect(found(await ask(`/Patient/${await stored({ meta })}/$validate`))).toEqual([200, ['warning not-found Patient.meta.profile[0]']])
+    expect(found(await ask('/Patient/never/$validate'))).toEqual([404, ['error not-found']])
+    const gone = await stored()
+    await remove(`/Patient/${gone}`)
+    expect(found(await ask(`/Patient/${gone}/$validate`))).toEqual([404, ['error deleted']])
+  })
+})
+
+describe('a profile', () => {
+  const ways: readonly (readonly [string, (canonical: string, resource: Tree) => Promise<Answer>])[] = [
+    ['the URL', (canonical, resource) => post(`/Patient/$validate?profile=${encodeURIComponent(canonical)}`, resource)],
+    ['the body', (canonical, resource) => post('/Patient/$validate', input(sent(resource), { name: 'profile', valueUri: canonical }))],
+  ]
+  it.each(ways)('in %s that is not loaded is 422; those of R4 are', async (_, ask) => {
+    expect(found(await ask(PROFILE, patient('x')))).toEqual([422, ['error not-found']])
+    expect(found(await ask(`${BASE}/Patient|4.0.1`, patient('x')))).toEqual([200, NOTHING])
+    expect(found(await ask(`${BASE}/DomainResource`, wrong('x')))).toEqual([200, FAULTS])
+    expect(found(await ask(`${BASE}/Patient|3.0.2`, patient('x')))).toEqual([422, ['error not-found']])
+    expect(found(await ask(`${BASE}/Observation`, patient('x')))).toEqual([200, ['error structure Patient']])
+  })
+  it('that the resource names and nobody knows is a warning, beside what is wrong', async () => {
+    const meta = { profile: [`${BASE}/Patient`, PROFILE] }
+    expect(found(await post('/Patient/$validate', { ...wrong('x'), meta }))).toEqual([
+      200,
+      [...FAULTS, 'warning not-found Patient.meta.profile[1]'],
+    ])
+  })
+  it('that is named twice is one, or none', async () => {
+    const twice = (canonical: string) => post(`/Patient/$validate?profile=${BASE}/Patient`, input(sent(patient('x')), { name: 'profile', valueUri: canonical })) // biome-ignore format: one
+    expect(found(await twice(`${BASE}/Patient`))).toEqual([200, NOTHING])
+    expect(found(await twice(PROFILE))).toEqual([400, ['error duplicate']])
+  })
+})
+
+describe('as a write', () => {
+  const mode = (name: string) => ({ name: 'mode', valueCode: name })
+
+  it('is one of four modes', async () => {
+    expect(found(await post('/Patient/$validate?mode=destroy', patient('x')))).toEqual([400, ['error value']])
+    expect(found(await post('/Patient/$validate', input(mode('destroy'), sent(patient('x')))))).toEqual([
+      400,
+      ['error value Parameters.parameter[0].value'],
+    ])
+  })
+  it('a create needs an id that is free, and writes nothing', async () => {
+    const { id: _, ...nameless } = patient('x')
+    const id = await stored()
+    expect(found(await post('/Patient/$validate?mode=create', nameless))).toEqual([200, ['error required Patient.id']])
+    expect(found(await post('/Patient/$validate?mode=create', patient(id)))).toEqual([200, ['error conflict']])
+    expect(found(await post('/Patient/$validate', input(mode('create'), sent(wrong(id)))))).toEqual([200, [...FAULTS, 'error conflict']])
+    expect(found(await post('/Patient/$validate?mode=create', patient('bad id')))).toEqual([200, ['error value Patient.id']])
+    const fresh = newId()
+    expect(found(await post('/Patient/$validate?mode=create', wrong(fresh)))).toEqual([200, FAULTS])
+    expect(found(await post('/Patient/$validate?mode=create', patient(fresh)))).toEqual([200, NOTHING])
+    expect((await get(`/Patient/${fresh}`)).status).toBe(404)
+    expect((await get(`/Patient/${id}/_history`)).body.entry).toHaveLength(1)
+  })
+  it('an update is about the id of the URL, or of the body, and follows the version of If-Match', async () => {
+    const id = await stored()
+    const { id: _, ...nameless } = patient('x')
+    const changed = patient(id, { active: true })
+    expect(found(await post(`/Patient/${id}/$validate?mode=update`, changed, { 'if-match': 'W/"1"' }))).toEqual([200, NOTHING])
+    expect(found(await post(`/Patient/${id}/$validate?mode=update`, changed, { 'if-match': 'W/"2"' }))).toEqual([200, ['error conflict']])
+    expect(found(await post('/Patient/$validate?mode=update', changed, { 'if-match': 'W/"2"' }))).toEqual([200, ['error conflict']])
+    expect(found(await post(`/Patient/${id}/$validate?mode=update`, nameless))).toEqual([200, ['error required Patient.id']])
+    expect(found(await post(`/Patient/${id}/$validate?mode=update`, patient('two')))).toEqual([200, ['error invalid Patient.id']])
+    expect(found(await post(`/Patient/${newId()}/$validate?mode=update`, ''))).toEqual([404, ['error not-found']])
+    expect(found(await get(`/Patient/${id}/$validate?mode=update`))).toEqual([200, NOTHING])
+    expect((await get(`/Patient/${id}`)).body.active).toBeUndefined()
+    expect((await get(`/Patient/${id}`)).headers.get('etag')).toBe('W/"1"')
+  })
+  it('looks for what a reference means, and says where it is not', async () => {
+    const resource = observation(newId(), { subject: 'Patient?identifier=nobody-has-this' })
+    expect(found(await post('/Observation/$validate?mode=create', resource))).toEqual([
+      200,
+      ['error not-found Observation.subject.reference'],
+    ])
+  })
+  it('a deletion follows the version of If-Match too, and what is sent besides does not matter', async () => {
+    const id = await stored()
+    const path = `/Patient/${id}/$validate?mode=delete`
+    expect(found(await get(path))).toEqual([200, NOTHING])
+    expect(found(await post(path, wrong(id)))).toEqual([200, NOTHING])
+    expect(found(await post(path, '', { 'if-match': 'W/"7"' }))).toEqual([200, ['error conflict']])
+    expect(found(await post('/Patient/$validate', input(mode('delete'))))).toEqual([400, ['error required']])
+    expect((await get(`/Patient/${id}`)).status).toBe(200)
+  })
+  it('mode=profile is about what is stored, and a profile', async () => {
+    const id = await stored()
+    const about = (canonical: string) => get(`/Patient/${id}/$validate?mode=profile&profile=${canonical}`)
+    expect(found(await about(`${BASE}/Patient`))).toEqual([200, NOTHING])
+    expect(found(await about(PROFILE))).toEqual([422, ['error not-found']])
+    expect(found(await get(`/Patient/${id}/$validate?mode=profile`))).toEqual([400, ['error required']])
+    expect(found(await post(`/Patient/${id}/$validate?mode=profile&profile=${BASE}/Patient`, patient(id)))).toEqual([
+      400,
+      ['error invalid'],
+    ])
+  })
+})

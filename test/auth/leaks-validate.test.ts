@@ -1,0 +1,74 @@
+/**
+ * $validate with a mode, by everybody: it says of a write what the oracle says would come of it, nothing of what is hidden, and leaves everything
+ * as it is.
+ */
+import { afterAll, beforeAll, expect, it } from '@jest/globals'
+import { LeakCheck } from './leak-check.ts'
+import { Population, TENANTS } from './population.ts'
+import { type Answer, openSite, type Sent, type Site } from './site.ts'
+import { nameOfWho, WHOS } from './whos.ts'
+import { type Asked, CELLS, type Kind, RULES, type Written } from './writes.ts'
+import { askedAbout, prepare, wrongInTheEnd } from './written.ts'
+
+const FULL = process.env.FHIR_TEST_FULL === '1'
+const EACH = FULL ? 4 : 1
+const WHO = FULL ? WHOS : WHOS.filter((_, i) => i % 2 === 0)
+
+/** What is written the same way; their letters are those of the mode. */
+const MODES: Readonly<Partial<Record<Kind, string>>> = {
+  create: 'create',
+  'create if there is none': 'create',
+  update: 'update',
+  'update if it is that': 'update',
+  'update if there is none': 'update',
+  delete: 'delete',
+}
+const KINDS = CELLS.filter(({ kind }) => MODES[kind] !== undefined)
+
+let site: Site
+let population: Population
+let asked: readonly Asked[]
+
+beforeAll(async () => {
+  site = await openSite()
+  population = new Population()
+  asked = WHO.flatMap((who, i) =>
+    Array.from({ length: EACH }, (_, j) => askedAbout(population, who, KINDS[((i * EACH + j) * 397) % KINDS.length]!, `${i}-${j}`)),
+  )
+  await prepare({ ask: site.ask, population }, asked)
+})
+afterAll(() => site.close())
+
+/** 412, 409 and the like are issues: it is no error to ask. */
+function wrongOf(each: Asked, answer: Answer, sent: Sent): string | undefined {
+  const { status } = RULES[each.cell.kind].outcome(each)
+  const isRefused = answer.body.issue.some(({ severity }: { severity: string }) => severity === 'error')
+  const expected = status === 403 ? [403, true] : [200, status >= 400]
+  const leaks = new LeakCheck(population).leaksIn(answer, each.who, `${JSON.stringify(sent)} ${each.id}`)
+  if (answer.status === expected[0] && isRefused === expected[1] && leaks.length === 0) return undefined
+  return `${nameOfWho(each.who)}: ${JSON.stringify(each.cell)}: ${answer.status}, not ${expected}; ${leaks}; ${answer.text.slice(0, 300)}`
+}
+
+it(
+  'says what would come of it',
+  async () => {
+    const wrong: string[] = []
+    const met = new Map<string, number>()
+    for (const each of asked) {
+      const { url, resource, headers = {} } = RULES[each.cell.kind].sent(each) as Written
+      const sent = { headers, ...(resource === undefined ? {} : { body: resource }) }
+      const answer = await site.ask(each.who, 'POST', `/${url}/$validate?mode=${MODES[each.cell.kind]}`, sent)
+      const line = wrongOf(each, answer, sent)
+      if (line !== undefined) wrong.push(line)
+      const kind = `${answer.status} ${answer.body.issue[0].code}`
+      met.set(kind, (met.get(kind) ?? 0) + 1)
+    }
+    expect(wrong.slice(0, 15)).toEqual([])
+    for (const kind of ['200 informational', '200 conflict', '403 forbidden']) expect(met.get(kind)).toBeGreaterThan(5)
+  },
+  5 * 60_000,
+)
+
+it.each(TENANTS)('and writes nothing in %s', async (tenant) => {
+  expect(await wrongInTheEnd({ ask: site.ask, population }, tenant)).toEqual([])
+})
