@@ -60,12 +60,13 @@ async function taken(parts: CopyParts, { name: schedule, bucket }: CopiedSchedul
   const all: Copied[] = []
   for (const known of (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []) {
     if (bucket === undefined || known.bucket !== bucket) continue
-    const job = await readJob(parts.rows, known.job)
-    if (job?.state !== 'complete') await abandon(parts, schedule, known)
-    else if (known.state === 'begun' && isToBeCopied(known)) {
-      const run = await take(parts, schedule, known)
-      if (run !== undefined) all.push({ schedule, run, job, bucket })
+    if (known.state !== 'begun') {
+      await abandon(parts, schedule, known)
+      continue
     }
+    const job = await readJob(parts.rows, known.job)
+    const run = job?.state === 'complete' ? await take(parts, schedule, known) : undefined
+    if (run !== undefined) all.push({ schedule, run, job: job!, bucket })
   }
   return all
 }
@@ -118,7 +119,7 @@ async function copyOne({ copier }: CopyParts, { schedule, run, job, bucket }: Co
   return parts === undefined ? { done: done + 1, ...of } : { done, open: { key, parts }, ...of }
 }
 
-/** Of a job that is no more, as one that was cancelled. */
+/** Parts of a run whose job came to nothing, as one that was cancelled. */
 async function abandon(parts: CopyParts, schedule: string, run: Run): Promise<void> {
   const { bucket, copy } = run
   if (bucket === undefined || copy?.open === undefined || (copy.until ?? 0) > parts.now()) return

@@ -84,6 +84,14 @@ describe('The files of a run that is complete', () => {
   it('are copied once, however often somebody looks', async () => {
     await here.run(0)
     for (let n = 0; n < 3; n++) await here.copy()
+    const { read } = here.rows
+    let reads = 0
+    here.rows.read = ((shelf: string, name: string) => {
+      reads++
+      return read.call(here.rows, shelf, name)
+    }) as typeof read
+    await here.copy()
+    expect(reads).toBe(1)
     // Begun, three parts, joined.
     expect(here.copier.calls).toEqual([
       'copy Condition.ndjson',
