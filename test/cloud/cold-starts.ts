@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Credentials } from '../fixtures/given-tokens.ts'
+import { INTO_LAKE } from './assembly.ts'
 import { startFunction } from './function-host.ts'
 import type { Hosted } from './hosted.ts'
 
@@ -39,6 +40,12 @@ const EVENTS: Readonly<Record<string, Event>> = {
   capabilities: http('GET', '/metadata'),
   fallback: http('OPTIONS', '/{type}', { type: 'Patient' }),
   indexer: { Records: [] },
+  export: { ...http('GET', '/$export'), multiValueHeaders: { accept: ['application/fhir+json'], prefer: ['respond-async'] } },
+  'export-status': http('GET', '/export/{id}', { id: 'nobodys' }),
+  'export-cancel': http('DELETE', '/export/{id}', { id: 'nobodys' }),
+  'export-schedule': { schedule: { ...INTO_LAKE, tenant: 'default', level: 'system' }, time: '2031-01-01T03:00:00Z' },
+  'export-step': { action: 'plan', job: 'nobodys', attempt: 1 },
+  'export-sweep': { sweep: 'schedules', schedules: [] },
 }
 
 /** `token` has KMS sign; what `revoke` is told of is none. */
