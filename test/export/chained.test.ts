@@ -13,7 +13,7 @@ const index = new SqliteSearchIndex(':memory:')
 atEnd(() => index.close())
 
 it('a copy that follows exports is the store', async () => {
-  const ward = await Ward.open(3)
+  await using ward = await Ward.open(3)
   const parts = partsOf({ rows: new MemoryKeptRows(), blobs: new MemoryBlobs(), index, resources: cutSmall(ward.store) })
   const copy = new Map<string, string>()
   let since: number | undefined

@@ -1,11 +1,12 @@
 /** A store whose resources change all the time, and an oracle that reads what an export has to hold from the history of the store. */
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resource-store.ts'
 import type { Job } from '../../lambdas/export/job.ts'
 import type { ExportParts } from '../../lambdas/export/steps.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
-import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { newFolder } from '../fixtures/at-end.ts'
 import { observation, patient, type Tree } from '../fixtures/resources.ts'
 import { at, deletionOf, keyOf, writeOf } from '../fixtures/versions.ts'
 
@@ -24,20 +25,26 @@ export class Ward {
   readonly store: SqliteResourceStore
   /** Seconds: each commit has its own. */
   now = 0
+  readonly #folder: string
   readonly #random: (below: number) => number
   #last: Promise<void> = Promise.resolve()
 
-  private constructor(store: SqliteResourceStore, random: (below: number) => number) {
+  private constructor(store: SqliteResourceStore, folder: string, random: (below: number) => number) {
     this.store = store
+    this.#folder = folder
     this.#random = random
   }
 
   static async open(seed: number): Promise<Ward> {
-    const store = await SqliteResourceStore.open({ file: join(newFolder(), 'store.db') })
-    atEnd(() => store.close())
-    const ward = new Ward(store, randomOf(seed))
+    const folder = newFolder()
+    const ward = new Ward(await SqliteResourceStore.open({ file: join(folder, 'store.db') }), folder, randomOf(seed))
     for (const name of ward.#names()) await ward.#commit([name], () => false)
     return ward
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.store.close()
+    rmSync(this.#folder, { recursive: true })
   }
 
   /** Somebody creates, updates, deletes or brings back one resource, or five at once; observations and devices change patients. */
