@@ -105,6 +105,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   bundle: 'request',
   reindex: 'light',
   validate: 'request',
+  'apply-fhirpath': 'request',
   indexer: 'worker',
   'settle-transactions': 'request',
   'rebuild-step': 'worker',

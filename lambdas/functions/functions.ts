@@ -71,6 +71,7 @@ export type HttpFunction =
   | 'reindex-status'
   | 'meta'
   | 'validate'
+  | 'apply-fhirpath'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -118,6 +119,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
   validate: [...SEARCHING, ...ASKED],
+  'apply-fhirpath': ['progress', ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],
   'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],

@@ -10,7 +10,7 @@ import { isSearchable } from '../search/criterion.ts'
 import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
-import { BULK_DATA, operationsOf } from './operations.ts'
+import { applyFhirPath, BULK_DATA, operationsOf } from './operations.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 import { security } from './security.ts'
 
@@ -57,7 +57,7 @@ const rest = (baseUrl: string, resource: readonly Element[], { access }: Choices
   ...(access === 'token' ? { security: security(baseUrl) } : {}),
   resource,
   interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })),
-  operation: operationsOf('system'),
+  operation: [...operationsOf('system'), applyFhirPath(baseUrl)],
 })
 
 const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)

@@ -22,5 +22,8 @@ const OWN: Readonly<Record<string, readonly Element[]>> = {
   Group: exportAs('group-export'),
 }
 
+/** Specification 4.4: an operation of this server. */
+export const applyFhirPath = (baseUrl: string): Element => named('apply-fhirpath', `${baseUrl}/OperationDefinition/apply-fhirpath`)
+
 /** `of`: a type, or `system`. */
 export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE, ...(of === 'system' ? [] : OF_TYPES)]

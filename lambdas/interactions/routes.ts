@@ -23,6 +23,7 @@ export type InteractionCode =
   | 'reindex-status'
   | 'meta'
   | 'validate'
+  | 'apply-fhirpath'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -56,6 +57,7 @@ export const ROUTES: readonly Route[] = [
   route('GET', '/$meta', 'meta'),
   route('GET', '/{type}/$meta', 'meta'),
   route('GET', '/{type}/{id}/$meta', 'meta'),
+  route('POST', '/$apply-fhirpath', 'apply-fhirpath'),
   route('POST', '/{type}/$validate', 'validate'),
   route('GET', '/{type}/{id}/$validate', 'validate'),
   route('POST', '/{type}/{id}/$validate', 'validate'),

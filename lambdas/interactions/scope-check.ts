@@ -25,6 +25,7 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   'reindex-status': 'administrator',
   meta: ['r'],
   validate: [],
+  'apply-fhirpath': [],
   export: [],
   'export-status': [],
   'export-cancel': [],

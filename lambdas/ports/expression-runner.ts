@@ -14,6 +14,8 @@ export type Evaluation = {
   readonly type: string
   readonly resource: string
   readonly focus?: string
+  /** For who sent the resource: primitives of it are told by the way to them too, and `resolve()` leads nowhere outside of it. */
+  readonly isShown?: boolean
 }
 
 /**

@@ -3,8 +3,7 @@
  * all others with it; and it can be ended in the middle of anything.
  */
 import type { Group } from '../adapters/in-process/expression-runner.ts'
-import { type Evaluation as Evaluate, interpreted, loadInterpreter, reasonOf } from '../fhir/path/interpreter.ts'
-import type { TypedValue } from '../fhir/path/steps.ts'
+import { type Evaluation as Evaluate, type InterpretedValue, interpreted, loadInterpreter, reasonOf } from '../fhir/path/interpreter.ts'
 import { eachWithin, type Outcome } from '../fhir/path/within.ts'
 import { CHARACTERS, spend, TooCostly } from '../fhir/path/work.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
@@ -17,17 +16,17 @@ const MOST_KNOWN = 500
 
 const known = new Map<string, Evaluate>()
 
-function evaluationOf({ expression, type }: Evaluation): Evaluate {
-  const name = `${type} ${expression}`
-  const found = known.get(name) ?? prepared(expression, type)
+function evaluationOf({ expression, type, isShown = false }: Evaluation): Evaluate {
+  const name = `${isShown} ${type} ${expression}`
+  const found = known.get(name) ?? prepared(expression, type, isShown)
   if (known.size >= MOST_KNOWN) known.clear()
   known.set(name, found)
   return found
 }
 
-function prepared(expression: string, type: string): Evaluate {
+function prepared(expression: string, type: string, isShown: boolean): Evaluate {
   try {
-    return interpreted(expression, type)
+    return interpreted(expression, type, { isShown })
   } catch (error) {
     const reason = error instanceof RangeError ? new Error('it is nested too deep') : error
     return () => {
@@ -79,8 +78,11 @@ function valuesOf(evaluate: Evaluate, focus: unknown, resource: Resource): reado
   })
 }
 
-function foundOf({ type, value, system }: TypedValue, places: Places): FoundValue {
+function foundOf({ type, value, system, place: at }: InterpretedValue, places: Places): FoundValue {
   const named = system === undefined ? { type } : { type, system }
+  const owner = at === undefined ? undefined : places.of(at.owner)
+  if (owner !== undefined && at !== undefined)
+    return { ...named, from: owner.from, at: [...owner.at, at.key, ...(at.index === undefined ? [] : [at.index])] }
   if (typeof value !== 'object' || value === null) return { ...named, value }
   const place = places.of(value)
   return place === undefined ? { ...named, value: JSON.parse(JSON.stringify(value)) } : { ...named, ...place }

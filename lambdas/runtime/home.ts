@@ -16,6 +16,7 @@ import { LOOPBACK } from '../http/steps/check-host.ts'
 import type { TokenParts } from '../http/steps/index-token.ts'
 import { statusOf } from '../indexing/index-state.ts'
 import { Readings } from '../indexing/reading-now.ts'
+import { applyFhirPath } from '../interactions/apply-fhirpath.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
@@ -198,6 +199,7 @@ function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['end
     'reindex-status': reindexStatus(ports),
     meta: meta(ports),
     validate: validate({ ...ports, validated: validated() }),
+    'apply-fhirpath': applyFhirPath({ ...ports, validated: validated() }),
     ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })

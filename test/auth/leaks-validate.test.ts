@@ -69,6 +69,18 @@ it(
   5 * 60_000,
 )
 
+it('and an expression sees what is sent with it, whoever sends it, and nothing else', async () => {
+  for (const who of WHO.filter((_, i) => i % 7 === 0)) {
+    const resource = { resourceType: 'Observation', status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/b.id' } }
+    const parameter = [
+      { name: 'fhirPath', valueString: 'subject | subject.resolve()' },
+      { name: 'resource', resource },
+    ]
+    const { status, body } = await site.ask(who, 'POST', '/$apply-fhirpath', { body: { resourceType: 'Parameters', parameter } })
+    expect([status, body.parameter[0].valueString]).toEqual([200, '[{"reference":"Patient/b.id"}]'])
+  }
+})
+
 it.each(TENANTS)('and writes nothing in %s', async (tenant) => {
   expect(await wrongInTheEnd({ ask: site.ask, population }, tenant)).toEqual([])
 })

@@ -8,6 +8,13 @@ import { isHidden } from './worlds.ts'
 export type Request = readonly [method: string, target: string, sent?: Sent]
 
 const to = (reference: string) => ({ reference })
+const applied = (fhirPath: string, resource: Json): Json => ({
+  resourceType: 'Parameters',
+  parameter: [
+    { name: 'fhirPath', valueString: fhirPath },
+    { name: 'resource', resource },
+  ],
+})
 const tag = (code: string) => ({ tag: [{ system: 'urn:marks', code }] })
 
 /** Requests about what there is, what is hidden and what never was. `own`: of what the client may do without meeting what is hidden. */
@@ -107,6 +114,7 @@ export function requestsOf(who: Who, seed: number) {
       () => ['POST', `Observation/$validate?mode=${roll(['create', 'update'])}`, { body: body(id) }],
       () => ['POST', `Observation/$validate?mode=create`, { body: body(id), headers: { 'if-none-exist': `_tag=${mark()}` } }],
       () => ['POST', `${visible()}/$validate?mode=delete`],
+      () => ['POST', '$apply-fhirpath', { body: applied(roll(['subject.resolve()', 'descendants()', 'focus.reference']), body(id)) }],
       () => [
         'PATCH',
         `Observation?_tag=${mark()}`,

@@ -46,6 +46,7 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
   'reindex-status': answer,
   meta: answer,
   validate: answer,
+  'apply-fhirpath': answer,
   export: answer,
   'export-status': answer,
   'export-cancel': answer,

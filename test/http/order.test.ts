@@ -54,7 +54,7 @@ const READING = [
 ] as const
 const SEARCHING = ['search-type', 'search-system', 'meta'] as const
 const EXPORTING = ['export', 'export-status', 'export-cancel'] as const
-const OPERATING = ['validate'] as const
+const OPERATING = ['validate', 'apply-fhirpath'] as const
 const WRITING = ['create', 'update', 'patch', 'delete'] as const
 
 describe('each pipeline', () => {

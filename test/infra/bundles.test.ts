@@ -249,7 +249,7 @@ describe('a function that starts', () => {
 
 const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FUNCTIONS[name].includes('verification')
 
-const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate'])
+const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate', 'apply-fhirpath'])
 
 /** Of a read's bytes to those of the bare client. */
 const MOST = 2.05

@@ -4,7 +4,8 @@
  */
 import { R4 } from '../definitions/r4.ts'
 import { isDecimal } from '../json.ts'
-import type { Element } from '../resource.ts'
+import { RELATIVE } from '../references.ts'
+import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { asNumber } from './compare.ts'
 import { type MembersOf, membersIn } from './members.ts'
@@ -13,7 +14,15 @@ import type { TypedValue } from './steps.ts'
 import { CHARACTERS, MOST_WORK, spend } from './work.ts'
 
 /** The values of an expression at an element; `resource`: what %resource stands for. TooCostly where they come to more than a million. */
-export type Evaluation = (focus: unknown, resource: Element) => readonly TypedValue[]
+export type Evaluation = (focus: unknown, resource: Element) => readonly InterpretedValue[]
+
+/** `place`: of a primitive of the resource, where it is shown. */
+export type InterpretedValue = TypedValue & { readonly place?: Place }
+/** In an element, under a key, or as an item of what stands there. */
+export type Place = { readonly owner: object; readonly key: string; readonly index?: number }
+
+/** `isShown`: see ports/expression-runner.ts. */
+export type Showing = { readonly isShown?: boolean }
 
 type Engine = Awaited<ReturnType<typeof engineOf>>
 
@@ -40,29 +49,32 @@ export function reasonOf(error: unknown): string {
 }
 
 /** An expression on a FHIR type, or the path of a backbone element. After loadInterpreter. Throws what is wrong with it. */
-export function interpreted(expression: string, type: string): Evaluation {
+export function interpreted(expression: string, type: string, { isShown = false }: Showing = {}): Evaluation {
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
   let current: unknown
   const resolve = {
-    fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, current)),
+    fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, current, isShown)),
     arity: { 0: [] },
     internalStructures: true,
   }
   const options = { ...OPTIONS, userInvocationTable: { resolve } }
+  const canonicals = canonicalsIn(expression)
   const evaluate = compile(isResourceType(type) ? expression : { base: type, expression }, model as never, options as never) as Compiled
   return (focus, resource) => {
     const originals = new Map<unknown, unknown>()
     const copy = copied(focus, originals)
     current = focus === resource ? copy : copied(resource, originals)
-    const found = evaluate(copy, { resource: current })
+    const found = evaluate(copy, { ...canonicals, resource: current })
     const names = types(found)
     const work = { left: MOST_WORK }
     return found.flatMap((item, i) => {
       const value = plain(util.valData(item), originals)
       // What was made of texts may be longer than any: nobody could look through it.
       spend(work, typeof value === 'string' ? value.length / CHARACTERS : 1)
-      return value === undefined ? [] : [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item) }]
+      const place = isShown ? placeOf(item, originals) : undefined
+      if (value === undefined && place === undefined) return []
+      return [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item), ...(place === undefined ? {} : { place }) }]
     })
   }
 }
@@ -72,6 +84,8 @@ type Node = {
   readonly data: unknown
   readonly path?: string | null
   readonly propName?: string
+  readonly index?: number | null
+  readonly fhirNodeDataType?: string | null
   readonly parentResNode?: Node | null
   readonly ctx: unknown
   readonly constructor: { readonly makeResNode: (...parts: readonly unknown[]) => Node }
@@ -80,13 +94,40 @@ type Compiled = (focus: unknown, environment: Readonly<Record<string, unknown>>)
 
 const OPTIONS = { async: false, resolveInternalTypes: false, traceFn: () => undefined }
 
-/** Contained resources are at hand; of others the type is all that is known. */
-function resolved({ data, ctx, constructor: nodes }: Node, resource: unknown): readonly Node[] {
+/** Contained resources are at hand; of others the type is all that is known, which is nothing to be shown. */
+function resolved({ data, ctx, constructor: nodes }: Node, resource: unknown, isShown: boolean): readonly Node[] {
   const text = typeof data === 'string' ? data : (data as Element | null)?.reference
-  const { contained = [] } = resource as { readonly contained?: readonly Element[] }
-  const resourceType = targetType(data, resource)
-  const found = contained.find(({ id }) => text === `#${String(id)}`) ?? (resourceType === undefined ? undefined : { resourceType })
+  const resourceType = isShown ? undefined : targetType(data, resource)
+  const found = inside(resource, text, isShown) ?? (resourceType === undefined ? undefined : { resourceType })
   return found === undefined ? [] : [nodes.makeResNode(ctx, found, null, null, null, null)]
+}
+
+function inside(resource: unknown, text: unknown, withEntries: boolean): unknown {
+  const { contained, entry } = resource as Element
+  const all = (items: unknown): readonly Element[] => (Array.isArray(items) ? items.filter(isElement) : [])
+  const found = all(contained).find(({ id }) => text === `#${String(id)}`)
+  if (found !== undefined || !withEntries || typeof text !== 'string') return found
+  return all(entry).find(({ fullUrl }) => fullUrl === text || (RELATIVE.test(text) && String(fullUrl).endsWith(`/${text}`)))?.resource
+}
+
+/** Of a primitive that is an element of the resource. */
+function placeOf(item: unknown, originals: ReadonlyMap<unknown, unknown>): Place | undefined {
+  const { propName, parentResNode, index, fhirNodeDataType: type, data } = (item ?? {}) as Partial<Node>
+  const owner = originals.get(parentResNode?.data)
+  if (!isElement(owner) || typeof propName !== 'string' || originals.has(data)) return undefined
+  const choice = `${propName}${(type ?? '').charAt(0).toUpperCase()}${(type ?? '').slice(1)}`
+  const has = (key: string): boolean => Object.hasOwn(owner, key) || Object.hasOwn(owner, `_${key}`)
+  const key = [propName, choice].find(has)
+  return key === undefined ? undefined : { owner, key, ...(typeof index === 'number' ? { index } : {}) }
+}
+
+/** What HL7 gives names for expressions to use. https://hl7.org/fhir/R4/fhirpath.html#vars */
+function canonicalsIn(expression: string): Readonly<Record<string, string>> {
+  const named = [...expression.matchAll(/%[`'"](vs|ext)-([\w.-]+)[`'"]/g)].map(([, kind, name]) => [
+    `${kind}-${name}`,
+    `http://hl7.org/fhir/${kind === 'vs' ? 'ValueSet' : 'StructureDefinition'}/${name}`,
+  ])
+  return { sct: 'http://snomed.info/sct', loinc: 'http://loinc.org', ...Object.fromEntries(named) }
 }
 
 /** fhirpath.js writes into what it evaluates, and knows no preserved decimals. */

@@ -1,0 +1,12 @@
+/** $apply-fhirpath: what an expression finds in a resource that is sent with it. */
+import { operatingSteps } from '../http/pipelines/operating.ts'
+import { applyFhirPath } from '../interactions/apply-fhirpath.ts'
+import { validated } from '../interactions/validated.ts'
+import { config, expressions, reading } from '../runtime/aws.ts'
+import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
+
+export const handler = httpHandler({
+  interactions: { 'apply-fhirpath': applyFhirPath({ expressions: expressions(), validated: validated() }) },
+  steps: operatingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
+  reading: reading(),
+})

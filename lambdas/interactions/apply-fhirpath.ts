@@ -1,0 +1,104 @@
+/** `POST [base]/$apply-fhirpath`: what a FHIRPath expression finds in a resource, which is validated besides. Specification 4.4 */
+import { writeJson } from '../fhir/json.ts'
+import { type FhirError, fhirError, outcome } from '../fhir/outcome.ts'
+import type { Element, Resource } from '../fhir/resource.ts'
+import type { Budget, Evaluated, FoundValue } from '../ports/expression-runner.ts'
+import { Overloaded } from '../ports/overloaded.ts'
+import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
+import { type Input, inputsOf, orNoIssues, required } from './input-parameters.ts'
+import type { Interaction, Ports } from './interaction.ts'
+import { bodyOf } from './resource-body.ts'
+import { othersPass } from './slices.ts'
+import type { Validate } from './validated.ts'
+
+export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Validate }
+
+/** FhirError 400 for what is sent, 422 for an expression that is wrong, fails on the resource, or costs too much. */
+export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
+  const evaluate = atMost(MOST_WAITING, async (expression: Input<string>, resource: Resource): Promise<readonly FoundValue[]> => {
+    const { value, place } = expression
+    if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
+    // Decimals keep their text, as it stands in the tree.
+    const evaluation = { expression: value, type: resource.resourceType, resource: JSON.stringify(resource), isShown: true }
+    const [outcome] = await expressions.evaluate([evaluation], BUDGET)
+    return valuesOf(outcome!, expression)
+  })
+  return async (request) => {
+    const { tenant, reading } = request
+    const body = bodyOf({ ...request, type: 'Parameters' })
+    const inputs = await inputsOf(body, FORMS)
+    const expression = required(inputs, 'fhirPath') as Input<string>
+    const resource = required(inputs, 'resource').value as Resource
+    const { found, json } = await shownOf(await evaluate(expression, resource), resource, expression)
+    const issues = await validated(resource, { tenant, profiles: [], reading })
+    const parameter = [{ name: 'outcome', valueString: json }, ...found, { name: 'validation', resource: outcome(orNoIssues(issues)) }]
+    return { status: 200, body: { resourceType: 'Parameters', parameter } }
+  }
+}
+
+const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
+
+/** Characters. */
+const LONGEST = 10_000
+/** ms of processor time. */
+const BUDGET: Budget = { each: 300, all: 300, overruns: 1 }
+/** Expressions at once: what is searched by is evaluated between them. */
+const MOST_WAITING = 8
+/** Characters of an answer, where each item stands twice, once in a string of at most a million; and of what stands around each. */
+const MOST_SHOWN = 2_000_000
+const AROUND = 150
+
+/** Overloaded where so many are under way. */
+function atMost<Args extends readonly unknown[], T>(most: number, task: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
+  let underWay = 0
+  return async (...args) => {
+    if (underWay >= most) throw new Overloaded('too many expressions are waiting to be evaluated')
+    underWay++
+    try {
+      return await task(...args)
+    } finally {
+      underWay--
+    }
+  }
+}
+
+function valuesOf(outcome: Evaluated, { value, place }: Input<string>): readonly FoundValue[] {
+  if ('values' in outcome) return outcome.values
+  if (outcome.failure === 'too-costly') throw tooCostly(`takes more than ${BUDGET.each} ms, or more memory than there is for it`, place)
+  throw fhirError(422, 'invalid', wrongIn(value, outcome.reason), place)
+}
+
+const tooCostly = (what: string, place: string): FhirError => fhirError(422, 'too-costly', `The expression ${what}`, place)
+
+/** Where it is wrong, as far as that is known: fhirpath.js tells it of what it cannot read, and names the functions it does not have. */
+function wrongIn(expression: string, reason: string): string {
+  const [, line, column, message] = /^line: (\d+); column: (\d+); message: (.*)$/s.exec(reason) ?? []
+  if (message !== undefined) return `The expression is no FHIRPath: ${message} (line ${line}, column ${column})`
+  const [, name] = /^Not implemented: (\w+)$/.exec(reason) ?? []
+  const before = name === undefined ? undefined : new RegExp(`^(.*?)\\b${name}\\s*\\(`, 's').exec(expression)?.[1]
+  if (before === undefined) return `The expression cannot be evaluated on this resource: ${reason}`
+  const lines = before.split('\n')
+  return `The expression is no FHIRPath: there is no function ${name} (line ${lines.length}, column ${lines.at(-1)!.length})`
+}
+
+type Shown = { readonly found: readonly Element[]; readonly json: string }
+
+/** `json`: `true` or `false` for one boolean, else of all that was found. */
+async function shownOf(values: readonly FoundValue[], resource: Resource, { place }: Input): Promise<Shown> {
+  const items: Item[] = []
+  const texts: string[] = []
+  let left = MOST_SHOWN
+  for (const value of values) {
+    const pause = othersPass()
+    if (pause !== undefined) await pause
+    const item = itemOf(value, resource)
+    const text = writeJson(item.value ?? null)
+    left -= 2 * text.length + (item.path?.length ?? 0) + AROUND
+    if (left < 0) throw tooCostly('finds more than an answer can hold', place)
+    items.push(item)
+    texts.push(text)
+  }
+  const [first] = items
+  const json = items.length === 1 && typeof first?.value === 'boolean' ? texts[0]! : `[${texts.join(',')}]`
+  return { json, found: items.map((item, i) => resultOf(item, texts[i]!)) }
+}

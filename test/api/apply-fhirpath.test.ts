@@ -1,0 +1,194 @@
+/** Specification 4.4: $apply-fhirpath, what an expression finds in a resource that is sent. @cloud */
+import { describe, expect, it } from '@jest/globals'
+import { observation, patient } from '../fixtures/resources.ts'
+import { type Answer, issues, type Tree, withServer } from './server.ts'
+
+const { post, get } = withServer()
+
+const input = (fhirPath: string, resource: Tree): Tree => ({
+  resourceType: 'Parameters',
+  parameter: [
+    { name: 'fhirPath', valueString: fhirPath },
+    { name: 'resource', resource },
+  ],
+})
+/** Decimals keep their text only where the body is one. */
+const sent = (fhirPath: string, resource: string): string => JSON.stringify(input(fhirPath, 'RESOURCE')).replace('"RESOURCE"', resource)
+const apply = (fhirPath: string, resource: Tree | string): Promise<Answer> =>
+  post('/$apply-fhirpath', typeof resource === 'string' ? sent(fhirPath, resource) : input(fhirPath, resource), {
+    'content-type': 'application/json',
+  })
+
+const partsOf = ({ part }: Tree): Tree =>
+  Object.assign({}, ...part.map(({ name, ...value }: Tree) => ({ [name]: Object.values(value)[0] })))
+const named = ({ body }: Answer, name: string): readonly Tree[] => body.parameter.filter((each: Tree) => each.name === name)
+const outcomeOf = (answer: Answer): string => named(answer, 'outcome')[0].valueString
+const results = (answer: Answer): readonly Tree[] => named(answer, 'result').map(partsOf)
+const validationOf = (answer: Answer): readonly string[] => issues({ ...answer, body: named(answer, 'validation')[0].resource })
+const refused = (answer: Answer): readonly unknown[] => [answer.status, issues(answer)]
+
+const PERSON = patient('p', {
+  active: true,
+  name: [{ family: 'Chalmers', given: ['Peter', 'James'] }, { given: ['Jim'] }],
+  birthDate: '1974-12-25',
+  _birthDate: {
+    extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/patient-birthTime', valueDateTime: '1974-12-25T14:35:45-05:00' }],
+  },
+  contact: [{ name: { family: 'du Marché' } }],
+})
+const WEIGHT =
+  '{"resourceType":"Observation","id":"o","status":"final","code":{"text":"x"},"subject":{"reference":"Patient/p"},' +
+  '"contained":[{"resourceType":"Practitioner","id":"c"}],"performer":[{"reference":"#c"}],' +
+  '"valueQuantity":{"value":1.10,"unit":"kg","system":"http://unitsofmeasure.org","code":"kg"}}'
+
+describe('the outcome', () => {
+  it.each([
+    ['Patient.name.given', '["Peter","James","Jim"]'],
+    ['active', 'true'],
+    ['Patient.name.exists() and birthDate > today()', 'false'],
+    ['active | false', '[true,false]'],
+    ['Patient.name.count()', '[3]'.replace('3', '2')],
+    ['Patient.photo', '[]'],
+    ['{}', '[]'],
+    ["name.where(family = 'Chalmers').given.first() & '!'", '["Peter!"]'],
+    ['Patient.name[1]', '[{"given":["Jim"]}]'],
+    ['%sct', '["http://snomed.info/sct"]'],
+    ['%`vs-administrative-gender`', '["http://hl7.org/fhir/ValueSet/administrative-gender"]'],
+  ])('of %s is %s', async (expression, expected) => {
+    const answer = await apply(expression, PERSON)
+    expect([answer.status, outcomeOf(answer), validationOf(answer)]).toEqual([200, expected, ['information informational']])
+  })
+  it('keeps the text of decimals', async () => {
+    const all = await apply('Observation.value | Observation.value.value', WEIGHT)
+    expect(outcomeOf(all)).toBe('[{"value":1.10,"unit":"kg","system":"http://unitsofmeasure.org","code":"kg"},1.10]')
+    expect(all.text).toContain('"valueQuantity":{"value":1.10,')
+    expect(all.text).toContain('"valueDecimal":1.10}')
+  })
+})
+
+describe('the results', () => {
+  it.each([
+    ['active', [{ type: 'boolean', path: 'Patient.active', value: true }]],
+    ['name.given.last()', [{ type: 'string', path: 'Patient.name[1].given[0]', value: 'Jim' }]],
+    ['name.first()', [{ type: 'HumanName', path: 'Patient.name[0]', value: PERSON.name[0] }]],
+    ['contact', [{ type: 'Patient.contact', path: 'Patient.contact[0]', json: JSON.stringify(PERSON.contact[0]) }]],
+    ['contact.name.family', [{ type: 'string', path: 'Patient.contact[0].name.family', value: 'du Marché' }]],
+    ['$this', [{ type: 'Patient', path: 'Patient', resource: PERSON }]],
+    ['1 + 1', [{ type: 'integer', value: 2 }]],
+    ['1.5 * 2.5', [{ type: 'decimal', value: 3.75 }]],
+    ['@2014-01-25', [{ type: 'date', value: '2014-01-25' }]],
+    ['@2014-01-25T14:30:14.559Z', [{ type: 'dateTime', value: '2014-01-25T14:30:14.559Z' }]],
+    ['@T14:30:00', [{ type: 'time', value: '14:30:00' }]],
+    ['@T14', [{ type: 'time', json: '"14"' }]],
+    ["''", [{ type: 'string', json: '""' }]],
+    ['4 days', [{ type: 'Quantity', value: { value: 4, unit: 'days' } }]],
+    ["5.5 'mg'", [{ type: 'Quantity', value: { value: 5.5, unit: 'mg', system: 'http://unitsofmeasure.org', code: 'mg' } }]],
+    [
+      "birthDate.extension('http://hl7.org/fhir/StructureDefinition/patient-birthTime').value",
+      [{ type: 'dateTime', path: 'Patient.birthDate.extension[0].value', value: '1974-12-25T14:35:45-05:00' }],
+    ],
+  ])('of %s have type, path and value', async (expression, expected) => {
+    expect(results(await apply(expression, PERSON))).toEqual(expected)
+  })
+  it('have the path of a choice by its name, and of primitives what stands beside them', async () => {
+    expect(results(await apply('Observation.value.ofType(Quantity).unit', WEIGHT))).toEqual([
+      { type: 'string', path: 'Observation.value.unit', value: 'kg' },
+    ])
+    const [born] = named(await apply('birthDate', PERSON), 'result')
+    expect(born.part[2]).toEqual({ name: 'value', valueDate: '1974-12-25', _valueDate: PERSON._birthDate })
+    const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }]
+    const unknown = await apply('birthDate', patient('p', { _birthDate: { extension } }))
+    expect([outcomeOf(unknown), named(unknown, 'result')[0].part[2]]).toEqual(['[null]', { name: 'value', _valueDate: { extension } }])
+  })
+  it('have paths that find them again', async () => {
+    const all = results(await apply('Observation.descendants()', WEIGHT))
+    expect(all.length).toBeGreaterThan(12)
+    for (const { path, ...value } of all) expect([path, results(await apply(path, WEIGHT))]).toEqual([path, [{ path, ...value }]])
+  })
+})
+
+describe('nothing outside of the resource', () => {
+  it('is what references lead to', async () => {
+    expect(outcomeOf(await apply('subject.resolve()', WEIGHT))).toBe('[]')
+    expect(results(await apply('performer.resolve()', WEIGHT))).toEqual([
+      { type: 'Practitioner', path: 'Observation.contained[0]', resource: { resourceType: 'Practitioner', id: 'c' } },
+    ])
+    const entry = [{ fullUrl: 'urn:uuid:1', resource: patient('p') }, { resource: observation('o', { subject: 'urn:uuid:1' }) }]
+    const bundle = { resourceType: 'Bundle', type: 'collection', entry }
+    expect(outcomeOf(await apply('entry.resource.subject.resolve().id', bundle))).toBe('["p"]')
+  })
+  it.each([
+    "code.memberOf('http://hl7.org/fhir/ValueSet/observation-codes')",
+    "%terminologies.expand('http://hl7.org/fhir/ValueSet/observation-codes')",
+  ])('is reached by %s', async (expression) => {
+    expect(refused(await apply(expression, WEIGHT))).toEqual([422, ['error invalid Parameters.parameter[0].value']])
+  })
+})
+
+describe('an expression', () => {
+  it.each([
+    ['name.where(', 'line 1, column 11'],
+    ['name.\n given.', 'line 2, column 7'],
+    ['name.given.unheardOf()', 'no function unheardOf (line 1, column 11)'],
+    ['name.given.single()', 'cannot be evaluated'],
+    ['%unheardOf', 'unheardOf'],
+  ])('that is wrong is 422 and says where: %j', async (expression, expected) => {
+    const answer = await apply(expression, PERSON)
+    expect([...refused(answer), answer.body.issue[0].details.text]).toEqual([
+      422,
+      ['error invalid Parameters.parameter[0].value'],
+      expect.stringContaining(expected),
+    ])
+  })
+  it.each([
+    ['explodes in memory', `Patient.name${'.select($this.combine($this))'.repeat(30)}`],
+    ['never ends', '(1).repeat($this + 1)'],
+    ['matches in too many ways', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab'.matches('^(a+)+$')"],
+    ['is too long', `true${' and true'.repeat(2_000)}`],
+  ])('that %s is 422 too-costly, and others are answered', async (_, expression) => {
+    const [answer, other, metadata] = await Promise.all([apply(expression, PERSON), apply('1', PERSON), get('/Patient?_count=0')])
+    expect(refused(answer)).toEqual([422, ['error too-costly Parameters.parameter[0].value']])
+    expect([outcomeOf(other), metadata.status]).toEqual(['[1]', 200])
+  })
+})
+
+it('that finds more than an answer can hold is too costly, and says so', async () => {
+  const answer = await apply('name.family.combine(name.family)', patient('p', { family: 'x'.repeat(600_000) }))
+  expect([...refused(answer), answer.body.issue[0].details.text]).toEqual([
+    422,
+    ['error too-costly Parameters.parameter[0].value'],
+    'The expression finds more than an answer can hold',
+  ])
+  expect(outcomeOf(await apply('name.family.length()', patient('p', { family: 'x'.repeat(600_000) })))).toBe('[600000]')
+})
+
+describe('the resource', () => {
+  it('is looked at, and what is wrong with it stands in no way', async () => {
+    const answer = await apply('Patient.gender', patient('p', { gender: 'none', meta: { profile: ['http://example.org/unheard-of'] } }))
+    expect([answer.status, outcomeOf(answer), validationOf(answer)]).toEqual([
+      200,
+      '["none"]',
+      ['error code-invalid Patient.gender', 'warning not-found Patient.meta.profile[0]'],
+    ])
+  })
+  it.each([
+    ['missing', [{ name: 'fhirPath', valueString: '1' }], 'error required Parameters.parameter'],
+    ['alone', [{ name: 'resource', resource: PERSON }], 'error required Parameters.parameter'],
+    ['no resource', [{ name: 'resource', valueString: 'Patient' }], 'error invalid Parameters.parameter[0]'],
+    ['of no type of R4', [{ name: 'resource', resource: { resourceType: 'Patienz' } }], 'error structure Parameters.parameter[0].resource'],
+    ['without a type', [{ name: 'resource', resource: { id: 'x' } }], 'error structure Parameters.parameter[0].resource'],
+    ['twice', [0, 1].map(() => ({ name: 'resource', resource: PERSON })), 'error duplicate Parameters.parameter[1].resource'],
+    ['beside another', [{ name: 'resources', resource: PERSON }], 'error not-supported Parameters.parameter[0]'],
+    ['beside an expression of another form', [{ name: 'fhirPath', valueCode: '1' }], 'error invalid Parameters.parameter[0]'],
+  ])('that is %s is 400', async (_, parameter, expected) => {
+    expect(refused(await post('/$apply-fhirpath', { resourceType: 'Parameters', parameter }))).toEqual([400, [expected]])
+  })
+  it('comes in Parameters, as JSON', async () => {
+    expect(refused(await post('/$apply-fhirpath', PERSON))).toEqual([400, ['error invalid resourceType']])
+    expect(refused(await post('/$apply-fhirpath', ''))).toEqual([400, ['error required']])
+    expect(refused(await post('/$apply-fhirpath', '[]'))).toEqual([400, ['error structure resourceType']])
+    expect(refused(await post('/$apply-fhirpath', { ...input('1', PERSON), odd: 1 }))).toEqual([400, ['error structure Parameters.odd']])
+    expect((await post('/$apply-fhirpath', 'x', { 'content-type': 'text/plain' })).status).toBe(415)
+    expect((await get('/$apply-fhirpath')).status).toBe(405)
+  })
+})
