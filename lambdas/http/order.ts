@@ -150,6 +150,7 @@ export type StepName =
   | 'parsePreconditions'
   | 'shapeBody'
   | 'sendFile'
+  | 'tellWarnings'
   | 'tellIndexToken'
   | 'awaitIndexToken'
 
@@ -183,6 +184,7 @@ const ROWS: readonly Row[] = [
   use('parseKickOff',                             EXPORT          ),
   use('parseInput',                               INPUT           ),
   each('validateResource',         SAVE                           ),
+  use('tellWarnings',              SAVE, PATCH                    ),
   use('tellIndexToken',            WRITE,         BUNDLE          ),
   use('awaitIndexToken',                  SEARCH, BUNDLE, QUERY   ),
   use('shapeBody',           SHAPED                               ),

@@ -81,7 +81,7 @@ function withId(resource: Resource, method: unknown, fullUrl: unknown): Resource
 
 /** The answer to one entry; `body`: of the answer, pages written. Bodies of writes are left out unless the client asked for them: it has just sent them. */
 export function responseEntry(
-  { status, headers = {} }: FhirResponse,
+  { status, headers = {}, warnings }: FhirResponse,
   body: BundleEntry['resource'],
   { method }: EntryRequest,
   { preferences }: FhirRequest,
@@ -94,7 +94,7 @@ export function responseEntry(
     ...(location === undefined ? {} : { location }),
     ...(etag === undefined ? {} : { etag }),
     ...(lastModified === undefined ? {} : { lastModified: instantOf(lastModified) }),
-    ...(isOutcome ? { outcome: body } : {}),
+    ...(warnings !== undefined ? { outcome: warnings.outcome } : isOutcome ? { outcome: body } : {}),
   }
   const shown = (reads || preferences.return === 'representation') && !isOutcome ? bytesOf(body) : undefined
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }

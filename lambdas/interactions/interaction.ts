@@ -86,6 +86,8 @@ export type FhirResponse = {
   readonly body?: Resource | BundlePage | Uint8Array
   /** The versions the request made. */
   readonly written?: readonly VersionKey[]
+  /** Of what was written: beside the body in a Bundle; elsewhere in its place, where the client asked for that, or must know. */
+  readonly warnings?: Warnings
   /** The export it began, or is about. */
   readonly job?: string
   /** Instead of a body. */
@@ -93,6 +95,9 @@ export type FhirResponse = {
   /** Whose it is, where a link says so instead of a token. */
   readonly by?: Pick<Caller, 'tenant' | 'client'>
 }
+
+/** `outcome`: an OperationOutcome. */
+export type Warnings = { readonly outcome: Resource; readonly mustBeKnown: boolean }
 
 /** Bytes that are read as they are sent. `name`: what a client may keep it as, without quotes; `written`: when it was finished, ms since 1970; `tag`: names its content, within quotes a strong ETag. */
 export type StoredFile = {

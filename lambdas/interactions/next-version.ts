@@ -1,7 +1,7 @@
 /** The version a write adds to a resource, and the answer to the client. https://hl7.org/fhir/R4/http.html#create, #update */
 import { compartmentsOf } from '../fhir/compartment.ts'
 import { writeJson } from '../fhir/json.ts'
-import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
+import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -64,7 +64,7 @@ function following(clock: Clock, request: FhirRequest, { key, guard }: Target, h
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
-    response: { ...saved(request, write, created, warningsOf(stamped, body, request)), written: [versionKeyOf(write)] },
+    response: { ...saved(request, write, created), ...warningsOf(stamped, body, request), written: [versionKeyOf(write)] },
   }
 }
 
@@ -82,30 +82,30 @@ export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
   return { kind: 'change', write, guards: [], response }
 }
 
-/** No string is longer than the body it stands in. */
-const warningsOf = (resource: Resource, body: Uint8Array, { reading }: FhirRequest): readonly Issue[] => [
-  ...(body.length <= LONGEST ? [] : longStringWarnings(resource, reading)),
-  ...definitionWarnings(resource),
-]
+/** No string is longer than the body it stands in. That one will not be found has to be known. Specification 4.2, 7 */
+function warningsOf(resource: Resource, body: Uint8Array, { reading }: FhirRequest): Pick<FhirResponse, 'warnings'> {
+  const long = body.length <= LONGEST ? [] : longStringWarnings(resource, reading)
+  const issues = [...long, ...definitionWarnings(resource)]
+  return issues.length === 0 ? {} : { warnings: { outcome: outcome(issues), mustBeKnown: long.length > 0 } }
+}
 
 const versionKeyOf = ({ tenant, type, id, expected }: Write): VersionKey => ({ tenant, type, id, versionId: expected + 1 })
 
 /** The resource as it is already: If-None-Exist found it. */
 export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse =>
-  saved(request, { ...version, expected: version.versionId - 1 }, false, [])
+  saved(request, { ...version, expected: version.versionId - 1 }, false)
 
 /** The update, or the patch, changed nothing. */
 export const leftAsItIs = (request: FhirRequest, head: ResourceVersion, ports: JudgePorts): Awaitable<Answer> =>
   andThen(toPatcher(request, head, unchanged(request, head), ports), (response) => ({ kind: 'answer', response, key: head }))
 
-function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boolean, warnings: readonly Issue[]): FhirResponse {
+function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boolean): FhirResponse {
   const { type, id, lastUpdated } = write
   const versionId = write.expected + 1
   const response = {
     status: created ? 201 : 200,
     headers: { ...versionHeaders({ versionId, lastUpdated }), location: locationOf(baseUrl, { type, id, versionId }) },
   }
-  if (warnings.length > 0) return { ...response, body: outcome(warnings) }
   switch (preferences.return) {
     case 'minimal':
       return response

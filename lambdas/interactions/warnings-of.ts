@@ -7,8 +7,8 @@ import { longStrings } from '../search/long-strings.ts'
 import type { Reading } from '../search/reading.ts'
 
 /** One for each string that search will pass over. Specification 2.5, 4.2, 8. */
-export const longStringWarnings = (resource: Resource, { custom }: Reading): readonly Issue[] =>
-  longStrings(resource, custom).map((expression) => ({
+export const longStringWarnings = (resource: Resource, reading: Reading): readonly Issue[] =>
+  longStrings(resource, reading).map((expression) => ({
     severity: 'warning',
     code: 'value',
     expression,

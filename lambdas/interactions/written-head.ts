@@ -70,6 +70,6 @@ export const shownTo = (
 
 async function readable(request: FhirRequest, version: ResourceVersion, response: FhirResponse, ports: JudgePorts): Promise<FhirResponse> {
   if (await maySee(judgeOf(request, ports), 'r', version)) return response
-  const { body: _, ...rest } = response
+  const { body: _, warnings: __, ...rest } = response
   return rest
 }

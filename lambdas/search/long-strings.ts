@@ -1,25 +1,21 @@
 /** Strings of a resource that are searchable by type, but too long to be found. Section 8 of the specification: a warning on write. */
+import { followed } from '../fhir/path/followed.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
-import { extractorsOf } from './extract.ts'
+import { extract } from './extract.ts'
 import { LONGEST } from './fold.ts'
 import type { Reading } from './reading.ts'
-import { stringsOf } from './types/string.ts'
 
 /** FHIRPath of each, `Patient.name[0].family`. Empty, quickly, for a resource without a long string. */
-export function longStrings(resource: Resource, custom?: Reading['custom']): readonly string[] {
+export function longStrings(resource: Resource, reading: Reading = {}): readonly string[] {
   if (!hasLongString(resource)) return []
-  const places = longTextsIn(resource, resource.resourceType)
-  const searchable = new Set(
-    extractorsOf(resource.resourceType, custom).flatMap(({ parameter }) =>
-      parameter.type === 'string' || parameter.type === 'token' || parameter.type === 'uri'
-        ? parameter.values(resource).flatMap(({ type, value }) => [...stringsOf(type, value), ...textsBelow(value)])
-        : [],
-    ),
-  )
-  return places.filter(({ text }) => searchable.has(text)).map(({ path }) => path)
+  const places: Place[] = []
+  const short = shortened(resource, [], places) as Resource
+  const { keys, tuples } = extract({ ...VERSION, type: resource.resourceType }, short, reading)
+  const found = new Set(JSON.stringify([keys, tuples]).match(/long-string-\d+-/g))
+  return places.filter((_, i) => found.has(nameOf(i))).map((at) => followed(resource, at).path)
 }
 
-type LongText = { readonly path: string; readonly text: string }
+type Place = readonly (string | number)[]
 
 function hasLongString(tree: unknown): boolean {
   if (typeof tree === 'string') return tree.length > LONGEST
@@ -29,15 +25,15 @@ function hasLongString(tree: unknown): boolean {
   return false
 }
 
-function longTextsIn(tree: unknown, path: string): readonly LongText[] {
-  if (typeof tree === 'string') return tree.length > LONGEST ? [{ path, text: tree }] : []
-  if (Array.isArray(tree)) return tree.flatMap((item, i) => longTextsIn(item, `${path}[${i}]`))
-  return isElement(tree) ? Object.entries(tree).flatMap(([name, value]) => longTextsIn(value, `${path}.${name}`)) : []
+/** With short strings in the place of long ones, which tell where they stood: they are in an index, or not, as those would be. */
+function shortened(tree: unknown, at: Place, places: Place[]): unknown {
+  if (typeof tree === 'string') return tree.length > LONGEST ? nameOf(places.push(at) - 1) : tree
+  if (Array.isArray(tree)) return tree.map((item, i) => shortened(item, [...at, i], places))
+  if (!isElement(tree)) return tree
+  return Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, shortened(value, [...at, name], places)]))
 }
 
-/** What a coded value or identifier is found by. */
-function textsBelow(tree: unknown): readonly string[] {
-  if (typeof tree === 'string') return [tree]
-  if (Array.isArray(tree)) return tree.flatMap(textsBelow)
-  return isElement(tree) ? ['coding', 'text', 'display', 'code', 'system', 'value'].flatMap((name) => textsBelow(tree[name])) : []
-}
+/** Nothing that a search folds. */
+const nameOf = (place: number): string => `long-string-${place}-`
+
+const VERSION = { tenant: '', id: '', versionId: 0, lastUpdated: 0, deleted: false, compartments: [], body: new Uint8Array() }

@@ -93,6 +93,7 @@ it('records and describes everything outermost, and checks before it reads a bod
     'checkScope',
     'parseResource',
     'validateResource',
+    'tellWarnings',
     'tellIndexToken',
     'shapeBody',
   ])

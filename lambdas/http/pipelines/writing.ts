@@ -4,6 +4,7 @@ import { tellIndexToken } from '../steps/index-token.ts'
 import { limitBody } from '../steps/limit-body.ts'
 import { parsePatch } from '../steps/parse-patch.ts'
 import { parseResource } from '../steps/parse-resource.ts'
+import { tellWarnings } from '../steps/tell-warnings.ts'
 import { validateResource } from '../steps/validate-resource.ts'
 import { type BodyStepParts, readingSteps } from './reading.ts'
 
@@ -13,5 +14,6 @@ export const writingSteps = (parts: BodyStepParts): Steps => ({
   parseResource: parseResource(() => parts.clock.newId()),
   parsePatch,
   validateResource,
+  tellWarnings,
   tellIndexToken: tellIndexToken(parts.tokens, parts.report),
 })

@@ -1,0 +1,43 @@
+/** What stands somewhere in a resource, with the FHIRPath that selects it, as far as R4's definitions tell. */
+import { R4 } from '../definitions/r4.ts'
+import { type Element, isElement, isResource, type Resource } from '../resource.ts'
+import { isResourceType } from '../resource-types.ts'
+import { named } from '../validate/findings.ts'
+import type { ElementShape } from './definitions.ts'
+
+/** `type`: undefined where R4 knows no such element. `companion`: id and extensions of a primitive. A choice has its name in the path. */
+export type Followed = { readonly value: unknown; readonly path: string; readonly type?: string; readonly companion?: Element }
+
+/** `at`: keys and indexes from the resource on. */
+export function followed(resource: Resource, at: readonly (string | number)[]): Followed {
+  let [value, companion, path, type]: [unknown, unknown, string, string | undefined] = [
+    resource,
+    undefined,
+    resource.resourceType,
+    undefined,
+  ]
+  for (const step of at) {
+    const owner = typeOf(value, type)
+    companion = typeof step === 'number' ? memberOf(companion, step) : memberOf(value, `_${step}`)
+    value = memberOf(value, step)
+    if (typeof step === 'number') path = `${path}[${step}]`
+    else {
+      const isBeside = step.startsWith('_')
+      const key = isBeside ? step.slice(1) : step
+      const shape: ElementShape | undefined = owner === undefined ? undefined : R4.shapes[owner]?.elements[key]
+      path = `${path}.${named(shape?.choice ?? key)}`
+      type = isBeside ? 'Element' : shape?.type
+    }
+  }
+  const own = typeOf(value, type)
+  return { value, path, ...(own === undefined ? {} : { type: own }), ...(isElement(companion) ? { companion } : {}) }
+}
+
+/** A resource says itself of what type it is. */
+function typeOf(value: unknown, type: string | undefined): string | undefined {
+  if (isResource(value) && isResourceType(value.resourceType)) return value.resourceType
+  return type === 'Resource' ? undefined : type
+}
+
+const memberOf = (tree: unknown, step: string | number): unknown =>
+  typeof tree === 'object' && tree !== null ? (tree as Readonly<Record<string | number, unknown>>)[step] : undefined

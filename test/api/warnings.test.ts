@@ -1,0 +1,71 @@
+/** Warnings of what is stored all the same: of long strings always told, of others to who asks. Specification 2.5, 4.2, 7, 8 @cloud */
+import { describe, expect, it } from '@jest/globals'
+import { patient } from '../fixtures/resources.ts'
+import { issues, newId, type Tree, withServer } from './server.ts'
+
+const { get, put, post, patch } = withServer()
+
+const LONG = 'x'.repeat(8_001)
+const name = [{ family: LONG, given: ['a', LONG] }]
+const WARNINGS = ['warning value Patient.name[0].family', 'warning value Patient.name[0].given[1]']
+const PREFERENCES = ['minimal', 'representation', 'OperationOutcome'] as const
+const bundle = (type: string, ...entry: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type, entry })
+const entry = (method: string, url: string, resource: Tree): Tree => ({ request: { method, url }, resource })
+const patchOf = (operations: readonly Tree[]): Tree => ({
+  ...{ resourceType: 'Binary', contentType: 'application/json-patch+json' },
+  data: Buffer.from(JSON.stringify(operations)).toString('base64'),
+})
+
+describe('a string that search will not find is told', () => {
+  it.each(PREFERENCES)('for each element, by each kind of write, with return=%s', async (preference) => {
+    const headers = { prefer: `return=${preference}` }
+    const [one, two] = [newId(), newId()]
+    const add = [{ op: 'add', path: '/name', value: name }]
+    const answers = [
+      await post('/Patient', patient(one, { name }), headers),
+      await put(`/Patient/${two}`, patient(two), headers).then(() => put(`/Patient/${two}`, patient(two, { name }), headers)),
+      await patch(`/Patient/${two}`, add, headers),
+      await put(`/Patient?_id=${two}`, patient(two, { name }), headers),
+    ]
+    expect(answers.map((answer) => [answer.status, issues(answer)])).toEqual([201, 200, 200, 200].map((status) => [status, WARNINGS]))
+  })
+  it.each(['batch', 'transaction'])('beside what was written, by each entry of a %s', async (type) => {
+    const [one, two, three] = [newId(), newId(), newId()]
+    await put(`/Patient/${two}`, patient(two))
+    const entries = [
+      entry('POST', 'Patient', patient(one, { name })),
+      entry('PUT', `Patient/${three}`, patient(three)),
+      entry('PATCH', `Patient/${two}`, patchOf([{ op: 'add', path: '/name', value: name }])),
+    ]
+    const { body } = await post('/', bundle(type, ...entries), { prefer: 'return=representation' })
+    const outcomes = body.entry.map(({ response }: Tree) => (response.outcome?.issue ?? []).map(({ expression }: Tree) => expression[0]))
+    const places = ['Patient.name[0].family', 'Patient.name[0].given[1]']
+    expect(outcomes).toEqual([places, [], places])
+    expect(body.entry.map(({ resource }: Tree) => resource?.name?.[0].family)).toEqual([LONG, undefined, LONG])
+    expect(body.entry.map(({ response }: Tree) => response.status)).toEqual(['201 Created', '201 Created', '200 OK'])
+  })
+})
+
+describe('what a search parameter defines in vain is told', () => {
+  const parameter = (id: string): Tree => ({
+    ...{ resourceType: 'SearchParameter', id, url: `urn:${id}`, name: 'own', status: 'active', description: 'x' },
+    ...{ code: 'family', base: ['Patient'], type: 'string', expression: 'Patient.name.given' },
+  })
+  const TOLD = ['warning business-rule SearchParameter.code']
+  it('to who asks for it, and else the body is as ever', async () => {
+    const id = newId()
+    const types: unknown[] = []
+    for (const preference of PREFERENCES) {
+      const answer = await put(`/SearchParameter/${id}`, parameter(id), { prefer: `return=${preference}` })
+      types.push(answer.body?.resourceType)
+      if (preference === 'OperationOutcome') expect(issues(answer)).toEqual(TOLD)
+    }
+    expect(types).toEqual([undefined, 'SearchParameter', 'OperationOutcome'])
+  })
+  it('in a Bundle, and by $validate', async () => {
+    const id = newId()
+    const { body } = await post('/', bundle('batch', entry('PUT', `SearchParameter/${id}`, parameter(id))))
+    expect(body.entry[0].response.outcome.issue[0]).toMatchObject({ severity: 'warning', expression: ['SearchParameter.code'] })
+    expect(issues(await get(`/SearchParameter/${id}/$validate`))).toEqual(TOLD)
+  })
+})
