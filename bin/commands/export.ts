@@ -129,7 +129,7 @@ function codeOf(error: unknown): number {
 
 /** `why`: no token was sent. */
 const told = (error: unknown, folder: string, why: string | undefined): string =>
-  `${faultIn(error, folder)}${why !== undefined && error instanceof ExportFault && error.kind === 'refused' ? ` (no token was sent: ${why})` : ''}`
+  `${oneLine(faultIn(error, folder))}${why !== undefined && error instanceof ExportFault && error.kind === 'refused' ? ` (no token was sent: ${why})` : ''}`
 
 const wantedOf = ({ from, group, patients, type, since, until, elements, typeFilter, patient }: Options): Wanted => ({
   base: from,
@@ -180,7 +180,7 @@ function progress() {
   bar?.start(100, 0, { what: '' })
   return {
     onJob: (link: string, isKnown: boolean) => show(undefined, isKnown ? `goes on with ${link}` : link),
-    onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : text),
+    onProgress: (text: string) => show(Number(/\d+(?:\.\d+)?(?=\s*%)/.exec(text)?.[0] ?? 0), text === '' ? 'in progress' : oneLine(text)),
     onBytes(bytes: number) {
       const megabytes = Math.floor(bytes / 1_000_000)
       // A log of many gigabytes is to be short.

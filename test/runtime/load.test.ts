@@ -207,6 +207,16 @@ describe('load of what was exported', () => {
     ])
   })
 
+  it('loads what stands behind an outcome that means nothing', async () => {
+    const { resources, failures } = await loaded({
+      'Basic.ndjson':
+        ['{}', '"x"', '[null]'].map((issue) => `{"resourceType":"OperationOutcome","issue":${issue}}\n`).join('') + basic('a'),
+      'manifest.json': manifestAt('2026-11-22T10:00:00Z'),
+    })
+    expect(resources).toBe(1)
+    expect(failures.map(({ reason }) => reason)).toEqual(Array(3).fill('the OperationOutcome has no id'))
+  })
+
   it('loads one export after the other, by their times', async () => {
     const { seen } = await loaded({
       'a/Basic.ndjson': `${basic('later')}\n`,

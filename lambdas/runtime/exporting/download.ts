@@ -7,7 +7,7 @@ import type { ReadableStream } from 'node:stream/web'
 import { isMissing, replaceDurably } from '../../adapters/filesystem/durable-file.ts'
 import { ExportFault } from './export-fault.ts'
 import type { ExportedFile } from './manifest.ts'
-import { type Asking, Passing, pathOf, patiently, reasonIn } from './patient-asking.ts'
+import { type Asking, Passing, pathOf, patiently, reasonIn, textOf } from './patient-asking.ts'
 
 /** `lines`: of which none is empty. */
 export type Downloaded = { readonly bytes: number; readonly lines: number }
@@ -21,7 +21,8 @@ export const wholeOf = (path: string): string => `${path}.part.json`
 /** `onBytes`: told of each that comes, and less than nothing where it begins anew. ExportFault where the file is not what was promised. */
 export async function download(file: ExportedFile, path: string, asking: Asking, onBytes: (bytes: number) => void): Promise<Downloaded> {
   for (let again = true; ; again = false) {
-    await patiently(file.url, asking, () => fetchRest(file.url, path, asking, onBytes))
+    const coming = { onBytes, isFarther: rising() }
+    await patiently(file.url, asking, () => fetchRest(file.url, path, asking, coming))
     const { length } = await known(path)
     const found = await measure(partOf(path))
     const fault = faultOf(found, file.count, length)
@@ -37,8 +38,21 @@ function faultOf({ bytes, lines }: Downloaded, count: number | undefined, length
   return count === undefined || lines === count ? undefined : `has ${lines} lines, and not ${count} as the manifest says`
 }
 
+/** `isFarther`: whether nobody came so far before. */
+type Coming = { readonly onBytes: (bytes: number) => void; readonly isFarther: (bytes: number) => boolean }
+
+function rising(): (value: number) => boolean {
+  let highest = 0
+  return (value) => {
+    const isHigher = value > highest
+    highest = Math.max(highest, value)
+    return isHigher
+  }
+}
+
 /** What is not there yet. */
-async function fetchRest(url: string, path: string, asking: Asking, onBytes: (bytes: number) => void): Promise<Passing | undefined> {
+async function fetchRest(url: string, path: string, asking: Asking, coming: Coming): Promise<Passing | undefined> {
+  const { onBytes } = coming
   const { etag, length } = await known(path)
   const there = await sizeOf(partOf(path))
   if (there > 0 && there === length) return undefined
@@ -51,13 +65,13 @@ async function fetchRest(url: string, path: string, asking: Asking, onBytes: (by
   // A server that cannot go on there hands out all of it the next time.
   if (isRest && !goesOn && response.status !== 200) return beginAnew(path, there, onBytes, response)
   if (!goesOn && response.status !== 200)
-    throw new ExportFault('refused', `${pathOf(url)} answers ${response.status}${reasonIn(await response.text())}`)
+    throw new ExportFault('refused', `${pathOf(url)} answers ${response.status}${reasonIn(await textOf(response, url))}`)
   if (!goesOn) {
     onBytes(-there)
     await rm(partOf(path), { force: true })
     await replaceDurably(wholeOf(path), (file) => file.writeFile(JSON.stringify(wholeIn(response.headers))))
   }
-  return take(response, { part: partOf(path), goesOn, signal: asking.signal, onBytes })
+  return take(response, { ...coming, part: partOf(path), from: goesOn ? there : 0, signal: asking.signal })
 }
 
 async function beginAnew(path: string, there: number, onBytes: (bytes: number) => void, response: Response): Promise<Passing> {
@@ -67,14 +81,10 @@ async function beginAnew(path: string, there: number, onBytes: (bytes: number) =
   return new Passing(`answers ${response.status}`)
 }
 
-type Taking = {
-  readonly part: string
-  readonly goesOn: boolean
-  readonly signal: AbortSignal
-  readonly onBytes: (bytes: number) => void
-}
+/** `from`: how much of it is there. */
+type Taking = Coming & { readonly part: string; readonly from: number; readonly signal: AbortSignal }
 
-async function take(response: Response, { part, goesOn, signal, onBytes }: Taking): Promise<Passing | undefined> {
+async function take(response: Response, { part, from, signal, onBytes, isFarther }: Taking): Promise<Passing | undefined> {
   let taken = 0
   async function* counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const chunk of chunks) {
@@ -84,7 +94,7 @@ async function take(response: Response, { part, goesOn, signal, onBytes }: Takin
     }
   }
   const body = response.body === null ? Readable.from([]) : Readable.fromWeb(response.body as ReadableStream)
-  const to = createWriteStream(part, { flags: goesOn ? 'a' : 'w', mode: 0o600, flush: true })
+  const to = createWriteStream(part, { flags: from > 0 ? 'a' : 'w', mode: 0o600, flush: true })
   try {
     await pipeline(body, counted, to)
     return undefined
@@ -93,7 +103,7 @@ async function take(response: Response, { part, goesOn, signal, onBytes }: Takin
     // What the disk refuses does not pass.
     if (OF_DISK.includes(syscall)) throw new ExportFault('mismatch', `${part} cannot be written (${code})`, { cause: error })
     signal.throwIfAborted()
-    return new Passing('breaks off', undefined, taken > 0)
+    return new Passing('breaks off', undefined, isFarther(from + taken))
   }
 }
 

@@ -1,7 +1,8 @@
 /** What an export is asked for, as any server of Bulk Data takes it. https://hl7.org/fhir/uv/bulkdata/STU2/export.html#query-parameters */
 
 import { ExportFault } from './export-fault.ts'
-import { type Asking, ask, reasonIn } from './patient-asking.ts'
+import { linkFrom } from './link-from.ts'
+import { type Asking, ask, pathOf, reasonIn } from './patient-asking.ts'
 
 /** Instants and lists of names are texts as FHIR has them. */
 export type Wanted = {
@@ -37,8 +38,10 @@ export async function kickOff(wanted: Wanted, asking: Asking): Promise<string> {
     },
     { ...asking, patience: { ...asking.patience, unheard: UNHEARD } },
   )
-  const link = answer.headers.get('content-location')
-  if (answer.status === 202 && link !== null && URL.canParse(link, url)) return new URL(link, url).href
+  const link = linkFrom(answer.headers.get('content-location'), url)
+  if (answer.status === 202 && link !== undefined) return link
+  if (answer.status === 202)
+    throw new ExportFault('failed', `${pathOf(url)} begins an export and leads to no job: the header Content-Location`)
   throw new ExportFault('refused', `The export is refused: ${answer.status}${reasonIn(answer.text)}`)
 }
 

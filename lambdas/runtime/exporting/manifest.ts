@@ -1,5 +1,6 @@
 /** What a job that is done hands out. Specification 2.7; https://hl7.org/fhir/uv/bulkdata/STU2/export.html#response---complete-status */
 import { ExportFault } from './export-fault.ts'
+import { linkFrom } from './link-from.ts'
 
 /** `name`: what it is called here, of one folder unique. `count`: lines. */
 export type ExportedFile = { readonly name: string; readonly kind: Kind; readonly url: string; readonly count?: number }
@@ -13,6 +14,9 @@ export type Manifest = {
   readonly whole: object
 }
 
+/** https://hl7.org/fhir/R4/datatypes.html#instant */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
+
 const KINDS = ['output', 'deleted', 'error'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -22,7 +26,8 @@ type Item = { readonly type?: unknown; readonly url?: unknown; readonly count?: 
 export function manifestOf(text: string, job: string): Manifest {
   const whole = objectIn(text) as Readonly<Record<string, unknown>> | undefined
   const { transactionTime, requiresAccessToken } = whole ?? {}
-  if (whole === undefined || typeof transactionTime !== 'string' || Number.isNaN(Date.parse(transactionTime)))
+  // It becomes a folder: a date as JavaScript reads it may hold anything.
+  if (whole === undefined || typeof transactionTime !== 'string' || !INSTANT.test(transactionTime))
     throw new ExportFault('failed', `${job} answers with no manifest: it has no transactionTime`)
   const taken = new Map<string, number>()
   const files = KINDS.flatMap((kind) => itemsOf(whole[kind]).map((item) => fileOf(kind, item, taken, job)))
@@ -31,13 +36,15 @@ export function manifestOf(text: string, job: string): Manifest {
 
 /** Of one type there may be several: `Patient.ndjson`, `Patient-2.ndjson`. */
 function fileOf(kind: Kind, { type, url, count }: Item, taken: Map<string, number>, job: string): ExportedFile {
-  if (typeof url !== 'string' || !URL.canParse(url, job)) throw new ExportFault('failed', `${job} answers with a file without a URL`)
+  const link = linkFrom(url, job)
+  if (link === undefined)
+    throw new ExportFault('failed', `${job} answers with a file that has no URL of https, or of http where it has that itself`)
   // What a server says becomes no path.
   const stem = kind === 'output' ? (/^[A-Za-z]{1,64}$/.exec(String(type))?.[0] ?? 'unknown') : kind
   const number = (taken.get(stem) ?? 0) + 1
   taken.set(stem, number)
   const name = number === 1 ? `${stem}.ndjson` : `${stem}-${number}.ndjson`
-  return { name, kind, url: new URL(url, job).href, ...(Number.isSafeInteger(count) ? { count: count as number } : {}) }
+  return { name, kind, url: link, ...(Number.isSafeInteger(count) ? { count: count as number } : {}) }
 }
 
 const itemsOf = (value: unknown): readonly Item[] => (Array.isArray(value) ? value.filter((item) => typeof item === 'object' && item) : [])

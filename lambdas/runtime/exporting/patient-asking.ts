@@ -1,5 +1,6 @@
 /** Asks a server of Bulk Data, and again where what it answers passes: it is busy, somebody restarts it, a network fails. */
 import { setTimeout } from 'node:timers/promises'
+import { isElement } from '../../fhir/resource.ts'
 import type { Authorize } from '../load/post.ts'
 import { TokenRefused } from '../load/token-endpoint.ts'
 import { ExportFault } from './export-fault.ts'
@@ -34,12 +35,27 @@ export function ask(url: string, request: Request, asking: Asking): Promise<Told
   return patiently(url, asking, async () => {
     const headers = { ...request.headers, ...(await asking.authorize?.()) }
     const response = await fetch(url, { ...request, headers, signal: asking.signal })
-    const told = { status: response.status, headers: response.headers, text: await response.text() }
+    const told = { status: response.status, headers: response.headers, text: await textOf(response, url) }
     return isPassing(told) ? new Passing(`answers ${told.status}${reasonIn(told.text)}`, told.headers) : told
   })
 }
 
-/** Of an attempt: it is worth another one. `progressed`: it brought something, so that it counts as the first. */
+/** Bytes of an answer that is no file. */
+const MOST_TEXT = 64_000_000
+
+/** ExportFault where it goes on and on. */
+export async function textOf({ body }: Response, url: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > MOST_TEXT) throw new ExportFault('failed', `${pathOf(url)} answers with more than ${MOST_TEXT / 1_000_000} MB`)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Of an attempt: it is worth another one. `progressed`: it brought what none before had, so that it counts as the first. */
 export class Passing {
   readonly reason: string
   readonly wait: number
@@ -93,8 +109,9 @@ type Issue = {
 /** undefined: it is no OperationOutcome. */
 export function outcomeIn(text: string): readonly Issue[] | undefined {
   try {
-    const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: readonly Issue[] } | null
-    return found?.resourceType === 'OperationOutcome' ? (found.issue ?? []) : undefined
+    const found = JSON.parse(text) as { readonly resourceType?: string; readonly issue?: unknown } | null
+    if (found?.resourceType !== 'OperationOutcome') return undefined
+    return Array.isArray(found.issue) ? found.issue.filter(isElement) : []
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { type Exported, type ExportOptions, exportTo } from '../../../lambdas/runtime/exporting/export-to.ts'
 import type { Wanted } from '../../../lambdas/runtime/exporting/kick-off.ts'
+import { linkFrom } from '../../../lambdas/runtime/exporting/link-from.ts'
 import { newFolder } from '../../fixtures/at-end.ts'
 import { type Answered, type BulkServer, bulkServer, rangedFile } from './bulk-server.ts'
 
@@ -143,6 +144,71 @@ describe('An export', () => {
     expect(existsSync(join(folder, 'Device.ndjson'))).toBe(true)
     await exported(server, folder)
     expect(readdirSync(folder).toSorted()).toEqual(['Patient.ndjson', 'export-state.json', 'manifest.json'])
+  })
+})
+
+describe('A server that means ill, or well', () => {
+  it.each(['2020-01-01 (/../../../x)', '../../x 2020', '2020', 'now'])('names no folder by its time %s', async (time) => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith(PATIENT_FILE, time)],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+    })
+    const folder = newFolder()
+    await expect(exported(server, join(folder, 'a/b'), { sinceLast: true })).rejects.toThrow('it has no transactionTime')
+    expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(['a', 'a/b', 'a/b/export-state.json'])
+  })
+
+  it.each(['file:///etc/passwd', 'data:,{}', 'ftp://x/y', 'http://', 7])('leads to no file at %s', async (url) => {
+    const server = await bulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [doneWith({ output: [{ type: 'Patient', url }] })] })
+    expect(await faultOf(exported(server, newFolder()))).toBe('failed')
+    expect(server.asked).toHaveLength(2)
+  })
+
+  it.each(['file:///etc/passwd', ''])('leads to no job at "%s"', async (link) => {
+    const server = await bulkServer({
+      'GET /$export': [{ status: 202, ...(link === '' ? {} : { headers: { 'content-location': link } }) }],
+    })
+    await expect(exported(server, newFolder())).rejects.toThrow('leads to no job')
+  })
+
+  it('that sends the same beginning again and again is given up', async () => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith(PATIENT_FILE)],
+      'GET /files/Patient.ndjson': () => ({ status: 200, body: PATIENTS, breakAfter: 40 }),
+    })
+    expect(await faultOf(exported(server, newFolder()))).toBe('unreachable')
+    // What the first attempt brought was new.
+    expect(server.times('GET', '/files/Patient.ndjson')).toBe(4)
+  })
+
+  it('whose answer has no end is not heard to the end', async () => {
+    const server = await bulkServer({ 'GET /$export': [KICKED], 'GET /export/1': [{ status: 200, body: ' '.repeat(64_000_001) }] })
+    await expect(exported(server, newFolder())).rejects.toThrow('answers with more than 64 MB')
+  })
+
+  it.each([{}, 'x', [null, 7], [{ details: null }]])('may tell of errors what means nothing: %j', async (issue) => {
+    const server = await bulkServer({
+      'GET /$export': [KICKED],
+      'GET /export/1': [doneWith({ ...PATIENT_FILE, error: [{ type: 'OperationOutcome', url: '{base}/files/error' }] })],
+      'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
+      'GET /files/error': rangedFile(`${JSON.stringify({ resourceType: 'OperationOutcome', issue })}\n`, '"e"'),
+    })
+    expect(await exported(server, newFolder())).toMatchObject({ files: [{ lines: 2 }, { lines: 1 }] })
+  })
+})
+
+describe('A link', () => {
+  it.each([
+    ['https://a/b', 'http://x/', 'https://a/b'],
+    ['c?d=e', 'https://x/b', 'https://x/c?d=e'],
+    ['http://a/b', 'http://x/', 'http://a/b'],
+    ['http://a/b', 'https://a/', undefined],
+    ['file:///a', 'https://x/', undefined],
+    [undefined, 'https://x/', undefined],
+  ])('%s told by %s leads to %s', (link, from, to) => {
+    expect(linkFrom(link, from)).toBe(to)
   })
 })
 
