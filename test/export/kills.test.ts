@@ -1,7 +1,6 @@
 /** Machines break at every call an export makes, others write all the while, and the files hold what was current at the time of the export. */
 import { describe, expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
-import type { Job } from '../../lambdas/export/job.ts'
 import { resumeJobs } from '../../lambdas/export/sweep.ts'
 import type { Workflow } from '../../lambdas/ports/workflow.ts'
 import { atEnd } from '../fixtures/at-end.ts'
@@ -10,9 +9,9 @@ import { firstSeed, timesOf } from '../fixtures/long-runs.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { at } from '../fixtures/versions.ts'
-import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
+import { jobNow, kickOff, partsOf, run } from './exported.ts'
 import { type Fault, Machine } from './machine.ts'
-import { cutSmall, type Expected, expectedOf, randomOf, WARD_TYPES, Ward } from './ward.ts'
+import { cutSmall, expectedOf, heldIn, randomOf, WARD_TYPES, Ward } from './ward.ts'
 
 const index = new SqliteSearchIndex(':memory:')
 atEnd(() => index.close())
@@ -61,21 +60,13 @@ async function tried({ level, hasSince = false, fault, at: call, seed }: Trial):
   }
   broken.goOn()
   await ended
-  expect(await heldIn(blobs, await jobNow(whole, job.id))).toEqual(await expectedOf(ward, job))
+  const done = await jobNow(whole, job.id)
+  expect(done.state).toBe('complete')
+  expect(await heldIn(blobs, done)).toEqual(await expectedOf(ward, job))
   const uploads = [...blobs.uploads.values()]
   expect(uploads.flatMap(({ again }) => again)).toEqual([])
   if (fault === undefined) expect(uploads.map(({ isOpen }) => isOpen)).toEqual([false])
   return broken.calls
-}
-
-async function heldIn(blobs: MemoryBlobs, job: Job): Promise<Expected> {
-  expect(job.state).toBe('complete')
-  const { deleted = [], ...lines } = await linesOfFiles(blobs, job)
-  const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
-  return {
-    lines: Object.fromEntries(Object.entries(lines).map(([name, each]) => [name, each.toSorted()])),
-    deleted: entries.map(({ request }) => request.url).sort(),
-  }
 }
 
 describe.each(['system', 'patient'] as const)('An export at the level %s', (level) => {

@@ -5,6 +5,38 @@
 import type { ExportParts } from '../../lambdas/export/steps.ts'
 import type { BlobParts } from '../../lambdas/ports/blob-store.ts'
 
+type Stores = Pick<ExportParts, 'rows' | 'blobs' | 'resources'>
+export type Watching = <Output>(call: () => Promise<Output>) => Promise<Output>
+
+/** Each call to the stores, and each step through what they list, is made by `watching`. */
+export function watched<Parts extends Stores>(parts: Parts, watching: Watching): Parts {
+  const blobs = watchedPort(parts.blobs, watching, {
+    openParts: async (...input) => watchedPort<BlobParts>(await parts.blobs.openParts(...input), watching),
+  })
+  return { ...parts, rows: watchedPort(parts.rows, watching), blobs, resources: watchedPort(parts.resources, watching) }
+}
+
+const watchedPort = <Port extends object>(port: Port, watching: Watching, own: Partial<Port> = {}): Port =>
+  new Proxy(port, {
+    get: (_, name) => {
+      const member = own[name as keyof Port] ?? port[name as keyof Port]
+      if (typeof member !== 'function') return member
+      return (...input: unknown[]) => {
+        if (name === 'scan' || name === 'list') return each(() => member.apply(port, input) as AsyncIterable<unknown>, watching)
+        return watching(() => member.apply(port, input) as Promise<unknown>)
+      }
+    },
+  })
+
+async function* each(open: () => AsyncIterable<unknown>, watching: Watching): AsyncGenerator<unknown> {
+  const items = open()[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await watching(() => items.next())
+    if (next.done === true) return
+    yield next.value
+  }
+}
+
 export type Fault = 'dies before' | 'dies after' | 'hangs' | 'fails once' | 'fails once, unheard'
 
 export class Machine {
@@ -31,33 +63,8 @@ export class Machine {
     this.goOn = hung.resolve
   }
 
-  parts<Parts extends Pick<ExportParts, 'rows' | 'blobs' | 'resources'>>(parts: Parts): Parts {
-    const blobs = this.#watched(parts.blobs, {
-      openParts: async (...input) => this.#watched<BlobParts>(await parts.blobs.openParts(...input), {}),
-    })
-    return { ...parts, rows: this.#watched(parts.rows, {}), blobs, resources: this.#watched(parts.resources, {}) }
-  }
-
-  #watched<Port extends object>(port: Port, own: Partial<Port>): Port {
-    return new Proxy(port, {
-      get: (_, name) => {
-        const member = own[name as keyof Port] ?? port[name as keyof Port]
-        if (typeof member !== 'function') return member
-        return (...input: unknown[]) => {
-          if (name === 'scan' || name === 'list') return this.#each(() => member.apply(port, input) as AsyncIterable<unknown>)
-          return this.#call(() => member.apply(port, input) as Promise<unknown>)
-        }
-      },
-    })
-  }
-
-  async *#each(open: () => AsyncIterable<unknown>): AsyncGenerator<unknown> {
-    const items = open()[Symbol.asyncIterator]()
-    for (;;) {
-      const next = await this.#call(() => items.next())
-      if (next.done === true) return
-      yield next.value
-    }
+  parts<Parts extends Stores>(parts: Parts): Parts {
+    return watched(parts, (call) => this.#call(call))
   }
 
   async #call<Output>(call: () => Promise<Output>): Promise<Output> {

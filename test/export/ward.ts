@@ -5,10 +5,12 @@ import { SqliteResourceStore } from '../../lambdas/adapters/sqlite-store/resourc
 import type { Job } from '../../lambdas/export/job.ts'
 import type { ExportParts } from '../../lambdas/export/steps.ts'
 import { compartmentsOf } from '../../lambdas/fhir/compartment.ts'
+import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
 import type { ResourceVersion, Write } from '../../lambdas/ports/resource-store.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { observation, patient, type Tree } from '../fixtures/resources.ts'
 import { at, deletionOf, keyOf, writeOf } from '../fixtures/versions.ts'
+import { linesOfFiles } from './exported.ts'
 
 const OF_PATIENTS = ['Patient', 'Observation', 'Device']
 export const WARD_TYPES = { system: [...OF_PATIENTS, 'Organization'], patient: OF_PATIENTS }
@@ -154,6 +156,16 @@ async function isOfSomebody(ward: Ward, version: ResourceVersion): Promise<boole
   const [shown] = version.deleted ? await ward.store.versions([{ ...version, versionId: version.versionId - 1 }]) : [version]
   const resource = JSON.parse(text(shown!)) as Tree
   return [resource.subject, resource.patient].some((reference) => reference?.reference.startsWith('Patient/') === true)
+}
+
+/** The same of the files of a job, as they are. */
+export async function heldIn(blobs: Pick<BlobStore, 'get'>, job: Job): Promise<Expected> {
+  const { deleted = [], ...lines } = await linesOfFiles(blobs, job)
+  const entries = deleted.flatMap((line) => JSON.parse(line).entry as readonly { readonly request: { readonly url: string } }[])
+  return {
+    lines: Object.fromEntries(Object.entries(lines).map(([name, each]) => [name, each.toSorted()])),
+    deleted: entries.map(({ request }) => request.url).sort(),
+  }
 }
 
 /** As if there were many more places, so that there are many segments, and pages are short. */

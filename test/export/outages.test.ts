@@ -1,0 +1,185 @@
+/** Exports whose stores fail for long, or whose executions end: by the state machine itself, on a clock that only waits move. */
+import { describe, expect, it } from '@jest/globals'
+import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
+import { BROKEN } from '../../lambdas/export/fail.ts'
+import type { Job } from '../../lambdas/export/job.ts'
+import { exportStep } from '../../lambdas/export/step.ts'
+import type { ExportParts, StepInput } from '../../lambdas/export/steps.ts'
+import { resumeJobs, startJob } from '../../lambdas/export/sweep.ts'
+import { exportWorkflow } from '../../lambdas/export/workflow.ts'
+import { atEnd } from '../fixtures/at-end.ts'
+import { jobOf } from '../fixtures/exporting.ts'
+import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
+import { at } from '../fixtures/versions.ts'
+import { Waits } from '../fixtures/waits.ts'
+import { jobNow, kickOff, partsOf } from './exported.ts'
+import { watched } from './machine.ts'
+import { cutSmall, expectedOf, heldIn, Ward } from './ward.ts'
+
+const MINUTE = 60_000
+const WRITERS = 40
+
+const nobody = async (): Promise<never> => {
+  throw new Error('the index is not asked')
+}
+
+/** A job whose plan has a segment for nearly each version, and whose references are in as many ranges as there may be. */
+class Trial {
+  readonly blobs = new MemoryBlobs()
+  readonly waits = new Waits()
+  readonly ward: Ward
+  readonly job: Job
+  readonly parts: ExportParts
+
+  private constructor(ward: Ward, budget: number) {
+    this.ward = ward
+    this.job = jobOf(ward.now, { id: 'j', level: 'patient', asked: { since: at(1) } })
+    const resources: ExportParts['resources'] = {
+      ...cutSmall(ward.store),
+      extent: async (request, every) => {
+        const { entries, cuts } = await ward.store.extent(request, 1)
+        return { entries: entries * every, cuts }
+      },
+    }
+    const stores = { rows: new MemoryKeptRows(), blobs: withManyMet(this.blobs), resources, index: { find: nobody, distinct: nobody } }
+    let time = 0
+    this.parts = partsOf(stores, { budget, elapsed: () => (time += 10) })
+  }
+
+  /** `budget`: 0: each step does as little as there is. */
+  static async open({ budget = 1_000_000 } = {}): Promise<Trial> {
+    const ward = await Ward.open(1)
+    atEnd(() => ward[Symbol.asyncDispose]())
+    for (let i = 0; i < 20; i++) await ward.change()
+    const trial = new Trial(ward, budget)
+    await kickOff(trial.parts, trial.job)
+    return trial
+  }
+
+  workflow(step: (input: StepInput) => Promise<unknown>): InProcessWorkflow {
+    const { busy, pause } = this.waits
+    const definition = exportWorkflow('step')
+    const report = () => undefined
+    return new InProcessWorkflow({ definition, writers: WRITERS, waits: 0, pause, report, step: (input) => busy(() => step(input)) })
+  }
+
+  now(): Promise<Job> {
+    return jobNow(this.parts, this.job.id)
+  }
+
+  /** Complete, nothing is lost, nothing is there twice, and no part of a file was written over another. */
+  async expectRight(): Promise<void> {
+    const done = await this.now()
+    expect(done.state).toBe('complete')
+    expect(await heldIn(this.blobs, done)).toEqual(await expectedOf(this.ward, this.job))
+    const uploads = [...this.blobs.uploads.values()]
+    expect([uploads.flatMap(({ again }) => again), uploads.filter(({ isOpen }) => isOpen)]).toEqual([[], []])
+  }
+
+  async expectNothingLeft(): Promise<void> {
+    for await (const { key } of this.blobs.list('')) expect(key).toBeUndefined()
+    for await (const key of this.blobs.unfinished('')) expect(key).toBeUndefined()
+  }
+}
+
+/** A key met counts as a million. */
+function withManyMet(blobs: MemoryBlobs): MemoryBlobs {
+  const list: MemoryBlobs['list'] = async function* (prefix) {
+    for await (const each of blobs.list(prefix)) yield prefix.endsWith('/met/') ? { ...each, size: each.size * 1_000_000 } : each
+  }
+  return new Proxy(blobs, {
+    get: (_, name) => {
+      const member = name === 'list' ? list : blobs[name as keyof MemoryBlobs]
+      return typeof member === 'function' ? member.bind(blobs) : member
+    },
+  })
+}
+
+type Outage = {
+  /** It begins in the midst of these, with a call of many to the stores. */
+  readonly action: 'write' | 'collect'
+  readonly call: number
+  readonly minutes: number
+  readonly of: readonly ('rows' | 'blobs' | 'resources')[]
+}
+const EVERY = ['rows', 'blobs', 'resources'] as const
+
+/** `writers`: whose steps failed, of the action. */
+async function through({ action, call: first, minutes, of }: Outage) {
+  const trial = await Trial.open()
+  const { parts, waits, job } = trial
+  let [calls, failures, isOfAction, from] = [0, 0, false, Number.POSITIVE_INFINITY]
+  const writers = new Set<string>()
+  const failing = watched(parts, async (call) => {
+    if (isOfAction && ++calls === first) from = waits.now
+    if (waits.now < from || waits.now >= from + minutes * MINUTE) return call()
+    failures++
+    throw new Error('down')
+  })
+  const perform = exportStep({ ...parts, ...Object.fromEntries(of.map((name) => [name, failing[name]])) })
+  const workflow = trial.workflow((input) => {
+    isOfAction ||= input.action === action
+    return perform(input).catch((error) => {
+      writers.add('segment' in input ? input.segment : 'range' in input ? input.range : input.action)
+      throw error
+    })
+  })
+  await startJob(workflow, job)
+  await waits.pass(workflow.idle())
+  return { trial, workflow, failures, writers: writers.size, began: from }
+}
+
+describe('An export whose stores fail', () => {
+  it.each(['write', 'collect'] as const)('all of them, for half an hour, in the midst of what 40 writers %s, is right', async (action) => {
+    const { trial, writers, failures, began } = await through({ action, call: 250, minutes: 30, of: EVERY })
+    expect(writers).toBeGreaterThanOrEqual(WRITERS)
+    expect([failures > 10 * WRITERS, trial.waits.now >= began + 30 * MINUTE]).toEqual([true, true])
+    expect((await trial.now()).attempt).toBe(1)
+    await trial.expectRight()
+  })
+
+  it.each([
+    ['write', 50],
+    ['collect', 3],
+  ] as const)('that of resources, for ten hours, in the midst of %s, says so and leaves nothing', async (action, call) => {
+    const { trial, began } = await through({ action, call, minutes: 600, of: ['resources'] })
+    const failed = await trial.now()
+    expect([failed.state, failed.reason, failed.files, failed.attempt]).toEqual(['error', BROKEN, undefined, 1])
+    expect(trial.waits.now).toBeLessThan(began + 600 * MINUTE)
+    await trial.expectNothingLeft()
+  })
+
+  it('all of them, for ten hours, when nobody can even note it, is begun again and is right', async () => {
+    const { trial, workflow, began } = await through({ action: 'write', call: 250, minutes: 600, of: EVERY })
+    const { parts, waits } = trial
+    expect([(await trial.now()).state, await workflow.isRunning('j-1')]).toEqual(['in-progress', false])
+    expect(waits.now).toBeLessThan(began + 600 * MINUTE)
+    waits.now = began + 600 * MINUTE
+    await resumeJobs(parts, workflow)
+    await waits.pass(workflow.idle())
+    expect((await trial.now()).attempt).toBe(2)
+    await trial.expectRight()
+  })
+})
+
+/** The service ends those of 25,000 events. https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html */
+describe('An export whose executions end, again and again, while their steps go on', () => {
+  it('is begun again each time by the sweep, and is right', async () => {
+    const trial = await Trial.open({ budget: 0 })
+    const { parts, job } = trial
+    const perform = exportStep(parts)
+    let steps = 0
+    const workflow = trial.workflow(async (input) => {
+      if (++steps % 60 === 0) {
+        await workflow.stop(`j-${input.attempt}`)
+        await resumeJobs(parts, workflow)
+      }
+      return perform(input)
+    })
+    await startJob(workflow, job)
+    await trial.waits.pass(workflow.idle())
+    expect((await trial.now()).attempt).toBeGreaterThan(3)
+    await trial.expectRight()
+  })
+})
