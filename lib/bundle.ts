@@ -3,8 +3,8 @@
  * in there, also the AWS SDK. CommonJS, because it starts faster than ES modules. https://esbuild.github.io/api/
  */
 import { createHash } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import type { AdditionalResources } from '../lambdas/export/additional-resources.ts'
 import { FUNCTIONS, type FunctionName } from '../lambdas/functions/functions.ts'
@@ -37,6 +37,8 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
 }
 
 const ROOT = join(import.meta.dirname, '..')
+/** A folder for each package of definitions. */
+const PACKAGES = 'lambdas/fhir/definitions/packages'
 
 /** `to`: gets the folders, and the source maps in `maps`. `additional`: a setting. */
 export async function bundle(to: string, additional?: AdditionalResources): Promise<Bundles> {
@@ -52,7 +54,9 @@ export async function bundle(to: string, additional?: AdditionalResources): Prom
   const built = new Map(outputFiles.map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]))
   mkdirSync(join(to, 'maps'), { recursive: true })
   for (const [name, contents] of built) if (name.endsWith('.map')) writeFileSync(join(to, 'maps', name), contents)
-  return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, metafile)])) as Bundles
+  const packages = packageFiles()
+  const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
+  return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, metafile, besides(name))])) as Bundles
 }
 
 /** How every bundle is made; also for tests that make one to compare with. */
@@ -71,15 +75,29 @@ export const OPTIONS = {
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
-  plugins: [later(), programs(), credentialsOfTheEnvironment(), transportOnly()],
+  plugins: [later(), programs(), packages(), credentialsOfTheEnvironment(), transportOnly()],
 } satisfies BuildOptions
 
 /** Rules of a stage in the place of the default. */
 export const optionsWith = (additional: AdditionalResources | undefined) =>
   additional === undefined ? OPTIONS : { ...OPTIONS, plugins: [...OPTIONS.plugins, additionalResources(additional)] }
 
-function written(folder: string, handler: string, built: ReadonlyMap<string, Uint8Array>, { outputs }: Metafile): Bundle {
-  const files = new Map<string, Uint8Array>()
+/** Read when something in them is asked for. */
+function packageFiles(): ReadonlyMap<string, Uint8Array> {
+  const folder = join(ROOT, PACKAGES)
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.json'))
+  return new Map(paths.sort().map((path) => [join('packages', path), readFileSync(join(folder, path))]))
+}
+
+/** `besides`: files that no import names. */
+function written(
+  folder: string,
+  handler: string,
+  built: ReadonlyMap<string, Uint8Array>,
+  { outputs }: Metafile,
+  besides: ReadonlyMap<string, Uint8Array>,
+): Bundle {
+  const files = new Map(besides)
   const add = (name: string): void => {
     if (files.has(name)) return
     files.set(name, built.get(name)!)
@@ -89,8 +107,10 @@ function written(folder: string, handler: string, built: ReadonlyMap<string, Uin
   add(handler)
   // Whatever stands above the folder, these files are CommonJS.
   files.set('package.json', new TextEncoder().encode('{"type":"commonjs"}'))
-  mkdirSync(folder, { recursive: true })
-  for (const [name, contents] of files) writeFileSync(join(folder, name), contents)
+  for (const [name, contents] of files) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), contents)
+  }
   return { folder, hash: hashOf(files) }
 }
 
@@ -125,6 +145,13 @@ function later(): Plugin {
 function programs(): Plugin {
   return replacing('programs', /^\.\/expression-program\.ts$/, /./, [
     "export const EXPRESSION_PROGRAM = require.resolve('./expression-process.js')",
+  ])
+}
+
+function packages(): Plugin {
+  return replacing('packages', /^\.\/packages\.ts$/, /./, [
+    "import { join } from 'node:path'",
+    `export const PACKAGES = ${JSON.stringify(readdirSync(join(ROOT, PACKAGES)))}.map((name) => join(__dirname, 'packages', name))`,
   ])
 }
 

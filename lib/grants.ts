@@ -42,6 +42,8 @@ const STAGE_TAG = 'fhir-stage'
 
 const GRANTS: Readonly<Record<PortName, Grant>> = {
   ...EXPORT_GRANTS,
+  // Its files lie beside the code.
+  conformance: () => ({ environment: {}, statements: [] }),
   resources: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [onTable(aws, READ_ITEMS), onIndex(aws), onObjects(aws, ['s3:GetObject'], [OVERFLOW]), onBucket(aws), decrypts(aws)],

@@ -2,11 +2,13 @@
 import { operatingSteps } from '../http/pipelines/operating.ts'
 import { applyFhirPath } from '../interactions/apply-fhirpath.ts'
 import { validated } from '../interactions/validated.ts'
-import { config, expressions, reading } from '../runtime/aws.ts'
+import { config, conformance, expressions, reading } from '../runtime/aws.ts'
 import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
 
+const parts = { expressions: expressions(), conformance: conformance() }
+
 export const handler = httpHandler({
-  interactions: { 'apply-fhirpath': applyFhirPath({ expressions: expressions(), validated: validated() }) },
+  interactions: { 'apply-fhirpath': applyFhirPath({ ...parts, validated: validated(parts) }) },
   steps: operatingSteps({ ...stepParts(), maxBody: config().maxBodyBytes }),
   reading: reading(),
 })

@@ -14,7 +14,8 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * with. jobs: reads and writes the jobs of exports, and how far they are. job-rows: also what their writers keep. schedules: what is
  * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
  * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
- * only removes files. links: signs links to them. link-key: reads the public half of the key that does.
+ * only removes files. links: signs links to them. link-key: reads the public half of the key that does. conformance: reads the definitions that lie
+ * beside its code.
  */
 export type PortName =
   | 'resources'
@@ -39,6 +40,7 @@ export type PortName =
   | 'grants'
   | 'signing'
   | 'keys'
+  | 'conformance'
   | ExportPort
 
 /** Of exports. */
@@ -118,8 +120,8 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
-  validate: [...SEARCHING, ...ASKED],
-  'apply-fhirpath': ['progress', ...ASKED],
+  validate: [...SEARCHING, 'conformance', ...ASKED],
+  'apply-fhirpath': ['progress', 'conformance', ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],
   'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],

@@ -19,12 +19,12 @@ export type ProfileFindings = {
 /** `profiles`: their canonicals. */
 export type FindInProfiles = (resource: Resource, profiles: readonly string[]) => Promise<ProfileFindings>
 
-type Needed = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
+export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
 
 /** Rules that only fhirpath.js knows are few. */
 const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
-export function findInProfiles({ conformance, expressions }: Needed): FindInProfiles {
+export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
   const known = new Known(conformance)
   return async (resource, profiles) => {
     for (;;) {

@@ -7,6 +7,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Reading } from '../search/reading.ts'
 import { findingsOf } from './findings-of.ts'
+import { type FindInProfiles, findInProfiles, type ProfileParts } from './profile-findings.ts'
 import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
@@ -15,42 +16,71 @@ export type Validating = { readonly tenant: string; readonly profiles: readonly 
 /** FhirError 422 for a profile in `profiles` that is not loaded. One that the resource names is a warning then. */
 export type Validate = (resource: Resource, asked: Validating) => Promise<readonly Issue[]>
 
-export const validated =
-  (): Validate =>
-  async (resource, { profiles, reading }) => {
-    const unknown = profiles.find((canonical) => baseTypeOf(canonical) === undefined)
-    if (unknown !== undefined) throw fhirError(422, 'not-found', `The profile ${unknown.slice(0, SHOWN)} is not loaded`)
+export function validated(parts: ProfileParts): Validate {
+  const findIn = findInProfiles(parts)
+  return async (resource, { profiles, reading }) => {
+    for (const canonical of profiles) await mustBeLoaded(canonical, parts)
     const found = await findingsOf(resource)
-    const { resourceType } = resource
+    const named = namedBy(resource)
+    const canonicals = [...new Set([...profiles, ...named.map(({ canonical }) => canonical)])]
+    const types = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
     return [
       ...found,
-      ...profiles.flatMap((canonical) => findingsAbout(canonical, resourceType, resourceType)),
-      ...namedBy(resource).flatMap(({ canonical, place }) => findingsAbout(canonical, resourceType, place)),
+      ...types.flatMap(({ canonical, place }) => notOfType(canonical, resource.resourceType, place)),
+      ...(isShapeless(found) ? [] : await inProfiles(findIn, resource, canonicals, named)),
       // What has not the structure of its type may have texts anywhere.
       ...(found.length > 0 ? [] : longStringWarnings(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarnings(resource)),
     ]
   }
+}
+
+async function mustBeLoaded(canonical: string, { conformance }: ProfileParts): Promise<void> {
+  if (baseTypeOf(canonical) === undefined && (await conformance.profile(canonical)) === undefined)
+    throw fhirError(422, 'not-found', `The profile ${canonical.slice(0, SHOWN)} is not loaded`)
+}
+
+/** Where an object is expected there may be anything: profiles have nothing to say of it. */
+const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
+
+type Named = { readonly canonical: string; readonly place: string }
+
+async function inProfiles(
+  findIn: FindInProfiles,
+  resource: Resource,
+  canonicals: readonly string[],
+  named: readonly Named[],
+): Promise<readonly Issue[]> {
+  const { issues, missing } = await findIn(
+    resource,
+    canonicals.filter((canonical) => baseTypeOf(canonical) === undefined),
+  )
+  const notLoaded = named.filter(({ canonical }) => missing.includes(canonical))
+  return [
+    ...issues,
+    ...notLoaded.map(({ canonical, place }): Issue => {
+      const text = `The profile ${canonical.slice(0, SHOWN)} is not loaded: the resource was not checked against it`
+      return { severity: 'warning', code: 'not-found', expression: place, text }
+    }),
+  ]
+}
 
 /** Characters of a canonical that are said again. */
 const SHOWN = 300
 /** Profiles of one resource that are looked at. */
 const MOST_NAMED = 100
 
-function namedBy({ resourceType, meta }: Resource): readonly { readonly canonical: string; readonly place: string }[] {
+function namedBy({ resourceType, meta }: Resource): readonly Named[] {
   const profile: readonly unknown[] = Array.isArray(meta?.profile) ? meta.profile.slice(0, MOST_NAMED) : []
   return profile.flatMap((canonical, i) =>
     typeof canonical === 'string' ? [{ canonical, place: `${resourceType}.meta.profile[${i}]` }] : [],
   )
 }
 
-function findingsAbout(canonical: string, type: string, expression: string): readonly Issue[] {
+/** A type of R4 that is named as a profile. */
+function notOfType(canonical: string, type: string, expression: string): readonly Issue[] {
   const base = baseTypeOf(canonical)
-  if (base === undefined) {
-    const text = `The profile ${canonical.slice(0, SHOWN)} is not loaded: the resource was not checked against it`
-    return [{ severity: 'warning', code: 'not-found', expression, text }]
-  }
-  if (base === type || isAbove(base, type)) return []
+  if (base === undefined || base === type || isAbove(base, type)) return []
   return [{ severity: 'error', code: 'structure', expression, text: `The profile ${canonical} is about ${base}, and this is a ${type}` }]
 }
 

@@ -8,6 +8,7 @@ import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
 import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
 import { DynamoDbResourceStore } from '../adapters/dynamodb/resource-store.ts'
 import { readSecretKey } from '../adapters/dynamodb/secret-key.ts'
+import { FilesystemPackages } from '../adapters/filesystem/packages.ts'
 import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
@@ -22,6 +23,7 @@ import { report } from './aws-log.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
 import { expressionRunner } from './expressions.ts'
 import { once } from './once.ts'
+import { PACKAGES } from './packages.ts'
 import { readingOf } from './reading-of.ts'
 
 export const config = /* @__PURE__ */ once(() => readConfig())
@@ -72,6 +74,9 @@ export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
   const runner = once(() => expressionRunner())
   return { evaluate: (...asked) => runner().evaluate(...asked) }
 })
+
+/** Files beside the code. */
+export const conformance = /* @__PURE__ */ once(() => new FilesystemPackages(PACKAGES))
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

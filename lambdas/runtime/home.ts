@@ -1,5 +1,6 @@
 import type { FilesystemAuditLog } from '../adapters/filesystem/audit-log.ts'
 import type { DataFolder } from '../adapters/filesystem/data-folder.ts'
+import { FilesystemPackages } from '../adapters/filesystem/packages.ts'
 import type { WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
 import type { Site } from '../http/exchange.ts'
@@ -42,6 +43,7 @@ import type { Config } from './config.ts'
 import { decidable } from './decidable.ts'
 import { type Exports, openExports } from './exports.ts'
 import { pacedWriter } from './paced-writer.ts'
+import { PACKAGES } from './packages.ts'
 import { patientFinder } from './patient-finder.ts'
 import { readingOf } from './reading-of.ts'
 import { stampedWriter } from './stamped-writer.ts'
@@ -188,18 +190,21 @@ function writersOf({ store, searcher, expressions }: Stores, { referentialIntegr
 
 type HomePorts = Ports & Pick<Writers, 'checker'>
 
+const conformance = new FilesystemPackages(PACKAGES)
+
 function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const entries = entryInteractions(ports)
+  const profiled = validated({ ...ports, conformance })
   const interactions = {
     ...entries,
     bundle: bundle(ports, performer(entries, steps, parts.report)),
     reindex: startReindex(ports),
     'reindex-status': reindexStatus(ports),
     meta: meta(ports),
-    validate: validate({ ...ports, validated: validated() }),
-    'apply-fhirpath': applyFhirPath({ ...ports, validated: validated() }),
+    validate: validate({ ...ports, validated: profiled }),
+    'apply-fhirpath': applyFhirPath({ ...ports, validated: profiled }),
     ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })

@@ -1,9 +1,14 @@
 /** FHIR $validate of a type and of a resource that is there, in every form. https://hl7.org/fhir/R4/resource-operation-validate.html @cloud */
 import { describe, expect, it } from '@jest/globals'
-import { observation, patient } from '../fixtures/resources.ts'
+import * as resources from '../fixtures/resources.ts'
 import { type Answer, issues, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post, delete: remove } = withServer()
+
+/** Without it R4 advises to have one. */
+const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
+const patient = (id: string, more: Tree = {}): Tree => ({ ...resources.patient(id, more), text })
+const observation = (id: string, more: Tree = {}): Tree => ({ ...resources.observation(id, more), text })
 
 const NOTHING = ['information informational']
 const found = (answer: Answer): readonly unknown[] => [answer.status, issues(answer)]

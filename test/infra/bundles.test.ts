@@ -63,6 +63,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   'watch-exports': ['step-functions'],
   links: ['cloudfront'],
   'link-key': ['kms'],
+  conformance: ['filesystem'],
 }
 
 describe('the code of a function', () => {
@@ -81,7 +82,8 @@ describe('the code of a function', () => {
     const { files } = readJson('fhir-local-service.assets.json')
     const { source } = Object.values<Tree>(files).find(({ destinations }) => JSON.stringify(destinations).includes(Code.S3Key))
     expect(Handler).toBe(`${name}.handler`)
-    expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json'].sort())
+    const packages = FUNCTIONS[name].includes('conformance') ? ['packages'] : []
+    expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json', ...packages].sort())
   })
 
   it('carries what the stage says comes along in exports, in the place of the default', async () => {

@@ -20,7 +20,7 @@ function checkMembership(canonical: string, severity: Severity, { value, compani
   const rule = `binding ${canonical}`
   if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${canonical}`, severity)
   else if (found === 'unknown' && (value !== undefined || companion !== undefined))
-    check.faults.report(
+    check.faults.reportOnce(
       'information',
       'not-supported',
       rule,

@@ -37,6 +37,11 @@ export class Faults {
     this.#keep(`${expression} ${rule}`, { ...issue, expression })
   }
 
+  /** Told where it is first met, and nowhere else. */
+  reportOnce(severity: Issue['severity'], code: IssueCode, rule: string, text: string): void {
+    this.#keep(rule, { severity, code, text, expression: this.expression })
+  }
+
   get expression(): string {
     return pathOf(this.#path)
   }

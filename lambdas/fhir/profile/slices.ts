@@ -13,14 +13,11 @@ export function checkSlices(node: Node, items: readonly Item[], type: string, ch
   const slices = [...node.slices.values()].filter(({ slice }) => slice !== DEFAULT)
   const owners = items.map((item) => slices.findIndex((slice) => belongs(item, slice, slicing, item.type ?? typeOfItem(item, type), check)))
   checkRest(node, slicing, items, owners, type, check)
-  for (const [i, slice] of slices.entries())
-    checkSlice(
-      slice,
-      items.filter((_, at) => owners[at] === i),
-      type,
-      items.length > 0,
-      check,
-    )
+  const listed = { isListed: items.length > 0, leastOfList: node.min }
+  for (const [i, slice] of slices.entries()) {
+    const own = items.filter((_, at) => owners[at] === i)
+    checkSlice(slice, own, type, listed, check)
+  }
   checkOrder(node, slicing, items, owners, check)
 }
 
@@ -34,11 +31,14 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
   rules: 'open',
 })
 
-/** `isListed`: there are items at all, so that a finding can name their list. */
-function checkSlice(slice: Node, items: readonly Item[], type: string, isListed: boolean, check: Check): void {
+/** Whether there are items at all, so that a finding can name their list; how many there must be, of any slice. */
+type Listed = { readonly isListed: boolean; readonly leastOfList: number }
+
+function checkSlice(slice: Node, items: readonly Item[], type: string, { isListed, leastOfList }: Listed, check: Check): void {
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  checkCount(slice, items.length, check)
+  // A list that is missing was told itself.
+  if (isListed || leastOfList === 0) checkCount(slice, items.length, check)
   if (!isListed) faults.enter(slice.name)
   for (const item of items) atItem(item, faults, () => check.again.content(slice, item, item.type ?? typeOfItem(item, type), check))
   faults.leave()
@@ -49,7 +49,7 @@ function checkSlice(slice: Node, items: readonly Item[], type: string, isListed:
 function checkRest(node: Node, { rules }: Slicing, items: readonly Item[], owners: readonly number[], type: string, check: Check): void {
   const rest = items.filter((_, at) => owners[at] === -1)
   const byDefault = node.slices.get(DEFAULT)
-  if (byDefault !== undefined) return checkSlice(byDefault, rest, type, items.length > 0, check)
+  if (byDefault !== undefined) return checkSlice(byDefault, rest, type, { isListed: items.length > 0, leastOfList: node.min }, check)
   if (rules !== 'closed') return
   check.faults.enter(node.name)
   for (const item of rest)

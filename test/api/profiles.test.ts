@@ -1,0 +1,50 @@
+/** $validate against profiles: US Core's, those a resource names, and none that is loaded. https://hl7.org/fhir/R4/profiling.html @cloud */
+import { describe, expect, it } from '@jest/globals'
+import { EXAMPLES, example, US_CORE } from '../fixtures/us-core/findings.ts'
+import { type Answer, type Tree, withServer } from './server.ts'
+
+const { post } = withServer()
+
+const errors = ({ body }: Answer): readonly string[] =>
+  body.issue.flatMap(({ severity, details, expression = [] }: Tree) => (severity === 'error' ? [`${expression[0]} ${details.text}`] : []))
+const validated = (resource: Tree, query = '') => post(`/${resource.resourceType}/$validate${query}`, resource)
+const LAB = `${US_CORE}us-core-observation-lab|6.1.0`
+
+describe('a resource that names profiles of US Core', () => {
+  it.each(EXAMPLES.filter((_, i) => i % 9 === 0).map((resource) => [`${resource.resourceType}/${resource.id}`, resource] as const))(
+    'is as they say: %s',
+    async (_, resource) => {
+      const answer = await validated(resource)
+      expect([answer.status, errors(answer)]).toEqual([200, []])
+    },
+  )
+
+  it('and differs from them is told how, by the slice, the rule and the profile with its version', async () => {
+    const { category: _, valueQuantity: __, ...rest } = example('Observation/serum-sodium') as Tree
+    expect(errors(await validated({ ...rest, category: [{ text: 'x' }] }))).toEqual([
+      `Observation If there is no component or hasMember element then either a value[x] or a data absent reason must be present (us-core-2, ${LAB})`,
+      `Observation.category category:us-core is required (${LAB})`,
+    ])
+  })
+})
+
+describe('a profile that is asked for', () => {
+  it('counts as if it were named', async () => {
+    const { meta: _, category: __, ...rest } = example('Observation/serum-sodium') as Tree
+    expect(errors(await validated(rest))).toEqual([])
+    for (const canonical of [`${US_CORE}us-core-observation-lab`, LAB])
+      expect(errors(await validated(rest, `?profile=${encodeURIComponent(canonical)}`))).toEqual([
+        `Observation category is required (${LAB})`,
+      ])
+  })
+
+  it('and is not loaded, or not in that version, is 422; one that is named so is a warning', async () => {
+    const patient = example('Patient/example') as Tree
+    for (const canonical of [`${US_CORE}us-core-patient|5.0.0`, 'http://example.org/unheard-of']) {
+      expect((await validated(patient, `?profile=${encodeURIComponent(canonical)}`)).status).toBe(422)
+      const { body, status } = await validated({ ...patient, meta: { profile: [canonical] } })
+      const told = body.issue.filter(({ code }: Tree) => code === 'not-found')
+      expect([status, told]).toEqual([200, [expect.objectContaining({ severity: 'warning', expression: ['Patient.meta.profile[0]'] })]])
+    }
+  })
+})
