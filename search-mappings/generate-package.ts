@@ -4,13 +4,14 @@ import { dirname, join } from 'node:path'
 import { packageOf } from '../lambdas/fhir/profile/package.ts'
 import { archived } from './generate/archive.ts'
 import { filesOf, keysOfR4 } from './generate/packages.ts'
+import { searchesOf } from './generate/searches.ts'
 
 const root = join(import.meta.dirname, '..')
 const archive = await archived(process.argv[2]!)
 const { all } = keysOfR4()
 const { made, leftOut } = packageOf(archive, archive.definitions, (key) => all.has(key))
 if (leftOut.length > 0) throw new Error(JSON.stringify(leftOut))
-for (const [path, text] of filesOf(made)) {
+for (const [path, text] of [...filesOf(made), ...searchesOf(archive)]) {
   mkdirSync(dirname(join(root, path)), { recursive: true })
   writeFileSync(join(root, path), text)
 }

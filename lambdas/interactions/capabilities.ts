@@ -1,5 +1,5 @@
 /**
- * FHIR capabilities, made from the route table, the R4 types and the parameter registry: it cannot claim what is not there.
+ * FHIR capabilities, made from the route table, the R4 types, the parameter registry and the packages: it cannot claim what is not there.
  * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
 
@@ -13,6 +13,7 @@ import type { Choices, Interaction, Ports } from './interaction.ts'
 import { applyFhirPath, BULK_DATA, operationsOf } from './operations.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 import { security } from './security.ts'
+import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core.ts'
 
 export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
   const started = instant(clock.now())
@@ -46,8 +47,8 @@ const statement = (baseUrl: string, date: string): Resource => ({
   software: { name: 'FHIR R4 server' },
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
-  instantiates: [`${BULK_DATA}/CapabilityStatement/bulk-data`],
-  implementationGuide: [`${BULK_DATA}/ImplementationGuide/hl7.fhir.uv.bulkdata`],
+  instantiates: [`${BULK_DATA}/CapabilityStatement/bulk-data`, `${US_CORE}/CapabilityStatement/us-core-server`],
+  implementationGuide: [`${BULK_DATA}/ImplementationGuide/hl7.fhir.uv.bulkdata`, `${US_CORE}/ImplementationGuide/hl7.fhir.us.core`],
   format: ['application/fhir+json', 'json'],
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
 })
@@ -93,8 +94,13 @@ function referring(): ReadonlyMap<string, readonly string[]> {
   return found
 }
 
+/** An array is never empty. https://hl7.org/fhir/R4/json.html */
+const some = (name: string, values: readonly unknown[]): Element => (values.length === 0 ? {} : { [name]: values })
+
 const resourceOf = (type: string, { versioning }: Choices, from: readonly string[]): Element => ({
+  ...some('extension', combinationsOf(type)),
   type,
+  ...some('supportedProfile', profilesOf(type)),
   interaction: TYPE.filter((code) => isRouted(code) && (versioning || code !== 'vread')).map((code) => ({ code })),
   versioning: versioning ? 'versioned-update' : 'no-version',
   readHistory: versioning,
@@ -104,7 +110,7 @@ const resourceOf = (type: string, { versioning }: Choices, from: readonly string
   conditionalUpdate: true,
   conditionalDelete: 'single',
   referencePolicy: ['literal', 'local'],
-  searchInclude: ['*', ...referencesOf(type).map(({ code }) => `${type}:${code}`)],
+  searchInclude: [...new Set(['*', ...referencesOf(type).map(({ code }) => `${type}:${code}`), ...includesOf(type)])],
   searchRevInclude: ['*', ...from],
   searchParam: parametersOf(type)
     .filter(isSearchable)

@@ -8,7 +8,7 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 export type Archive = { readonly name: string; readonly version: string; readonly definitions: readonly Resource[] }
 
-const DEFINITION = /^package\/(?:StructureDefinition|ValueSet|CodeSystem)-[^/]+\.json$/
+const DEFINITION = /^package\/(?:StructureDefinition|ValueSet|CodeSystem|SearchParameter|CapabilityStatement)-[^/]+\.json$/
 
 export async function archived(file: string): Promise<Archive> {
   const texts = new Map<string, string>()

@@ -5,7 +5,7 @@ import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { definitions } from './hl7.ts'
 import { lines } from './lines.ts'
 
-const FOLDER = 'lambdas/fhir/definitions/packages'
+export const FOLDER = 'lambdas/fhir/definitions/packages'
 
 export type Keys = {
   /** Of all constraints of R4's own types. */

@@ -1,5 +1,5 @@
 /** Search parameters with their expressions compiled, by resource type. https://hl7.org/fhir/R4/searchparameter.html */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withoutCompanions } from '../../lambdas/fhir/path/branch.ts'
 import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
@@ -15,7 +15,7 @@ const CORRECTED: Readonly<Record<string, string>> = {
 
 /** `Resource` holds the parameters of every type. A parameter without an expression, or whose expression fits nothing, is left out. */
 export function searchParameters(resourceTypes: readonly string[], fhirpath: Compiler): ReadonlyMap<string, readonly Mapping[]> {
-  const all = searchParameterResources()
+  const all = [...searchParameterResources(), ...parametersOfPackages()]
   const byUrl = new Map(all.map((parameter) => [parameter.url, parameter]))
   return new Map(
     ['Resource', ...resourceTypes].map((type) => {
@@ -27,6 +27,14 @@ export function searchParameters(resourceTypes: readonly string[], fhirpath: Com
       return [type, mappings.sort((a, b) => (a.code < b.code ? -1 : 1))]
     }),
   )
+}
+
+/** What packages that are committed add to R4: generate-package.ts makes the files. */
+function parametersOfPackages(): readonly SearchParameterResource[] {
+  const folder = join(import.meta.dirname, '../packages')
+  return readdirSync(folder)
+    .sort()
+    .flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as readonly SearchParameterResource[])
 }
 
 /** Code → expression, where HL7's cannot be used as it is. */

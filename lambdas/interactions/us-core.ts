@@ -1,0 +1,39 @@
+/** What a CapabilityStatement says of US Core: of what its package asks of servers, that which this server answers. https://hl7.org/fhir/us/core/STU6.1/ */
+import profiles from '../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/index.json' with { type: 'json' }
+import searches from '../fhir/definitions/packages/hl7.fhir.us.core-6.1.0/searches.json' with { type: 'json' }
+import type { Element } from '../fhir/resource.ts'
+import { isSearchable } from '../search/criterion.ts'
+import { searchParameter } from '../search/parameters.ts'
+
+export const US_CORE = 'http://hl7.org/fhir/us/core'
+
+type Searches = { readonly include?: readonly string[]; readonly combinations?: readonly (readonly string[])[] }
+
+const searchesOf = (type: string): Searches => (searches as unknown as Readonly<Record<string, Searches>>)[type] ?? {}
+
+/** The profiles of a type, in the order of their canonicals. */
+export const profilesOf = (type: string): readonly string[] =>
+  Object.entries(profiles)
+    .flatMap(([canonical, about]) => (about === type ? [canonical] : []))
+    .toSorted()
+
+/** `Type:parameter` and `Type:parameter:Type`, as an _include names them. */
+export const includesOf = (type: string): readonly string[] =>
+  (searchesOf(type).include ?? []).filter((include) => {
+    const [source = '', code = '', target] = include.split(':')
+    const parameter = searchParameter(source, code)
+    return parameter?.type === 'reference' && (target === undefined || parameter.targets.includes(target))
+  })
+
+const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
+
+/** Extensions: the parameters of a type that are searched by together. https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html */
+export const combinationsOf = (type: string): readonly Element[] =>
+  (searchesOf(type).combinations ?? [])
+    .filter((codes) => codes.every((code) => isKnown(type, code)))
+    .map((codes) => ({ url: COMBINATION, extension: codes.map((valueString) => ({ url: 'required', valueString })) }))
+
+function isKnown(type: string, code: string): boolean {
+  const parameter = searchParameter(type, code)
+  return parameter !== undefined && isSearchable(parameter)
+}

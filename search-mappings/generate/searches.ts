@@ -1,0 +1,57 @@
+/** What a package says of searches: parameters that R4 does not have, and what its CapabilityStatement for servers asks of them. */
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import type { Archive } from './archive.ts'
+import { type SearchParameterResource, searchParameterResources } from './hl7.ts'
+import { lines } from './lines.ts'
+import { FOLDER } from './packages.ts'
+
+/** By resource type: what may be followed, and the parameters that are searched by together. */
+type Searches = Readonly<Record<string, { readonly include?: readonly string[]; readonly combinations?: readonly (readonly string[])[] }>>
+
+/** Path → text. */
+export const searchesOf = ({ name, version, definitions }: Archive): ReadonlyMap<string, string> =>
+  new Map([
+    [`search-mappings/packages/${name}-${version}.json`, lines(addedBy(definitions))],
+    [`${FOLDER}/${name}-${version}/searches.json`, lines(askedBy(definitions))],
+  ])
+
+const ofType = <Definition>(definitions: readonly Resource[], type: string): readonly Definition[] =>
+  definitions.filter(({ resourceType }) => resourceType === type) as readonly unknown[] as readonly Definition[]
+
+/** A parameter that R4 has under the same code stays R4's. */
+function addedBy(definitions: readonly Resource[]): readonly SearchParameterResource[] {
+  const known = new Set(searchParameterResources().flatMap(({ base = [], code }) => base.map((type) => `${type} ${code}`)))
+  const isKnown = (type: string, code: string): boolean => known.has(`${type} ${code}`) || known.has(`Resource ${code}`)
+  return ofType<SearchParameterResource>(definitions, 'SearchParameter').flatMap(
+    ({ id, url, code, type, base = [], expression, target }) => {
+      const own = base.filter((each) => !isKnown(each, code))
+      return own.length === 0 ? [] : [{ id, url, code, type, base: own, expression, ...(target === undefined ? {} : { target }) }]
+    },
+  )
+}
+
+type Extension = { readonly url: string; readonly valueString?: string; readonly extension?: readonly Extension[] }
+type Asked = { readonly type: string; readonly searchInclude?: readonly string[]; readonly extension?: readonly Extension[] }
+type Statement = { readonly id: string; readonly rest: readonly { readonly mode: string; readonly resource: readonly Asked[] }[] }
+
+/** https://hl7.org/fhir/R4/extension-capabilitystatement-search-parameter-combination.html */
+const COMBINATION = 'http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination'
+
+function askedBy(definitions: readonly Resource[]): Searches {
+  const ofServers = ofType<Statement>(definitions, 'CapabilityStatement').flatMap(({ rest }) =>
+    rest.filter(({ mode }) => mode === 'server'),
+  )
+  const asked = ofServers
+    .flatMap(({ resource }) => resource)
+    .map(({ type, searchInclude, extension = [] }) => {
+      const combinations = extension.filter(({ url }) => url === COMBINATION).map(parametersIn)
+      return [
+        type,
+        { ...(searchInclude === undefined ? {} : { include: searchInclude }), ...(combinations.length === 0 ? {} : { combinations }) },
+      ] as const
+    })
+  return Object.fromEntries(asked.filter(([, searches]) => Object.keys(searches).length > 0))
+}
+
+const parametersIn = ({ extension = [] }: Extension): readonly string[] =>
+  extension.flatMap(({ url, valueString }) => (url === 'required' && valueString !== undefined ? [valueString] : []))
