@@ -1,7 +1,7 @@
 /** `POST [base]/$apply-fhirpath`: what a FHIRPath expression finds in a resource, which is validated besides. Specification 4.4 */
 import { writeJson } from '../fhir/json.ts'
 import { type FhirError, fhirError, outcome } from '../fhir/outcome.ts'
-import type { Element, Resource } from '../fhir/resource.ts'
+import { type Element, isElement, type Resource } from '../fhir/resource.ts'
 import type { Budget, Evaluated, FoundValue } from '../ports/expression-runner.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
@@ -72,13 +72,13 @@ const tooCostly = (what: string, place: string): FhirError => fhirError(422, 'to
 
 /** Where it is wrong, as far as that is known: fhirpath.js tells it of what it cannot read, and names the functions it does not have. */
 function wrongIn(expression: string, reason: string): string {
-  const [, line, column, message] = /^line: (\d+); column: (\d+); message: (.*)$/s.exec(reason) ?? []
-  if (message !== undefined) return `The expression is no FHIRPath: ${message} (line ${line}, column ${column})`
+  const [, line, offset, message] = /^line: (\d+); column: (\d+); message: (.*)/.exec(reason) ?? []
+  if (message !== undefined) return `The expression is no FHIRPath: ${message} (line ${line}, column ${Number(offset) + 1})`
   const [, name] = /^Not implemented: (\w+)$/.exec(reason) ?? []
   const before = name === undefined ? undefined : new RegExp(`^(.*?)\\b${name}\\s*\\(`, 's').exec(expression)?.[1]
   if (before === undefined) return `The expression cannot be evaluated on this resource: ${reason}`
   const lines = before.split('\n')
-  return `The expression is no FHIRPath: there is no function ${name} (line ${lines.length}, column ${lines.at(-1)!.length})`
+  return `The expression is no FHIRPath: there is no function ${name} (line ${lines.length}, column ${lines.at(-1)!.length + 1})`
 }
 
 type Shown = { readonly found: readonly Element[]; readonly json: string }
@@ -92,6 +92,7 @@ async function shownOf(values: readonly FoundValue[], resource: Resource, { plac
     const pause = othersPass()
     if (pause !== undefined) await pause
     const item = itemOf(value, resource)
+    if (isBeyondNumbers(item)) throw fhirError(422, 'invalid', 'The expression has a number that is too large', place)
     const text = writeJson(item.value ?? null)
     left -= 2 * text.length + (item.path?.length ?? 0) + AROUND
     if (left < 0) throw tooCostly('finds more than an answer can hold', place)
@@ -102,3 +103,7 @@ async function shownOf(values: readonly FoundValue[], resource: Resource, { plac
   const json = items.length === 1 && typeof first?.value === 'boolean' ? texts[0]! : `[${texts.join(',')}]`
   return { json, found: items.map((item, i) => resultOf(item, texts[i]!)) }
 }
+
+/** A number, or that of a quantity, for which JSON has none. */
+const isBeyondNumbers = ({ value, path }: Item): boolean =>
+  typeof value === 'number' ? !Number.isFinite(value) : path === undefined && isElement(value) && value.value === null

@@ -129,11 +129,13 @@ describe('nothing outside of the resource', () => {
 
 describe('an expression', () => {
   it.each([
-    ['name.where(', 'line 1, column 11'],
-    ['name.\n given.', 'line 2, column 7'],
-    ['name.given.unheardOf()', 'no function unheardOf (line 1, column 11)'],
+    ['name.where(', 'line 1, column 12'],
+    ['name.\n given.', 'line 2, column 8'],
+    ['name.given.unheardOf()', 'no function unheardOf (line 1, column 12)'],
     ['name.given.single()', 'cannot be evaluated'],
     ['%unheardOf', 'unheardOf'],
+    [`${'('.repeat(4_000)}1${')'.repeat(4_000)}`, 'nested too deep'],
+    ['10.power(308) * 10.power(308)', 'a number that is too large'],
   ])('that is wrong is 422 and says where: %j', async (expression, expected) => {
     const answer = await apply(expression, PERSON)
     expect([...refused(answer), answer.body.issue[0].details.text]).toEqual([
