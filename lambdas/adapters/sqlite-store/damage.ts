@@ -1,34 +1,40 @@
 /** What tells a damaged store from a sound one: SQLite's own errors, a checksum per version, and rows that are missing. */
 import { crc32 } from 'node:zlib'
 import { Damaged } from '../../ports/damaged.ts'
+import { Unavailable } from '../../ports/unavailable.ts'
+
+/** The disk failed to read: for a moment or for good, nobody can tell from it. */
+const UNREAD = 266
 
 /** https://www.sqlite.org/rescode.html. A disk that cannot be written damages nothing: what failed is not in the log. */
 const CODES: Readonly<Record<number, string>> = {
-  266: 'the disk does not read it',
   522: 'the disk reads less than was written',
   11: 'it is malformed',
   26: 'it is not a database any more',
 }
 
-/** What SQLite says of a file that it cannot read or make sense of; undefined where it is about something else. */
+const codeOf = (error: unknown): number => (error as { readonly errcode?: number }).errcode ?? 0
+
+/** What SQLite says of a file that it cannot make sense of; undefined where it is about something else. */
 function reasonOf(error: unknown): string | undefined {
-  const { errcode = 0 } = error as { readonly errcode?: number }
+  const errcode = codeOf(error)
   // What is more than 255 says more of the code in the lowest byte.
   return CODES[errcode] ?? CODES[errcode & 0xff]
 }
 
-/** Of any file of SQLite's. */
-export const isDamaged = (error: unknown): boolean => reasonOf(error) !== undefined
+/** Of a file that can be made again: what the disk does not read is not kept either. */
+export const isDamaged = (error: unknown): boolean => codeOf(error) === UNREAD || reasonOf(error) !== undefined
 
-/** Damaged for such an error of the store's file; the error itself otherwise. */
+/** Damaged for such an error of the store's file, Unavailable where the disk did not read it; the error itself otherwise. */
 export function damageOf(error: unknown): unknown {
+  if (codeOf(error) === UNREAD) return new Unavailable('the disk does not read the store', { cause: error })
   const reason = reasonOf(error)
   return reason === undefined ? error : damaged(reason, error)
 }
 
 export const damaged = (reason: string, cause?: unknown): Damaged => new Damaged('store', `the store is damaged: ${reason}`, { cause })
 
-/** Reads, and tells damage from other errors. */
+/** Reads, and tells damage, and a disk that may yet read, from other errors. */
 export function reading<T>(read: () => T): T {
   try {
     return read()
