@@ -98,6 +98,7 @@ export const KINDS: Readonly<Record<FunctionName, FunctionKind>> = {
   authorize: 'request',
   search: 'request',
   meta: 'request',
+  everything: 'request',
   create: 'request',
   update: 'request',
   patch: 'request',

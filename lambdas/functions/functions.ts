@@ -74,6 +74,7 @@ export type HttpFunction =
   | 'meta'
   | 'validate'
   | 'apply-fhirpath'
+  | 'everything'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -122,6 +123,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   meta: [...SEARCHING, ...ASKED],
   validate: [...SEARCHING, 'conformance', ...ASKED],
   'apply-fhirpath': ['progress', 'conformance', ...ASKED],
+  everything: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],
   'export-cancel': ['jobs', 'stop-exports', 'removed-files', ...ASKED],

@@ -1,13 +1,16 @@
 /** $meta of a resource, of a type, of everything. */
+import { operatingSteps } from '../http/pipelines/operating.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
 import { meta } from '../interactions/meta.ts'
 import { reading, resources, seal } from '../runtime/aws.ts'
 import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index } from '../runtime/aws-index.ts'
 
+const parts = bodyStepParts()
+
 export const handler = httpHandler({
   interactions: { meta: meta({ resources: resources(), index: index() }) },
-  steps: searchingSteps(bodyStepParts()),
+  steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
   reading: reading(),
   seal: seal(),
 })

@@ -18,7 +18,7 @@ const OF_TYPES: readonly Element[] = [ofResource('validate')]
 /** Of the system, and of some types. */
 const OWN: Readonly<Record<string, readonly Element[]>> = {
   system: exportAs('export'),
-  Patient: exportAs('patient-export'),
+  Patient: [named('everything', 'http://hl7.org/fhir/OperationDefinition/Patient-everything'), ...exportAs('patient-export')],
   Group: exportAs('group-export'),
 }
 

@@ -24,6 +24,7 @@ export type InteractionCode =
   | 'meta'
   | 'validate'
   | 'apply-fhirpath'
+  | 'everything'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -61,6 +62,10 @@ export const ROUTES: readonly Route[] = [
   route('POST', '/{type}/$validate', 'validate'),
   route('GET', '/{type}/{id}/$validate', 'validate'),
   route('POST', '/{type}/{id}/$validate', 'validate'),
+  route('GET', '/{type}/$everything', 'everything'),
+  route('POST', '/{type}/$everything', 'everything'),
+  route('GET', '/{type}/{id}/$everything', 'everything'),
+  route('POST', '/{type}/{id}/$everything', 'everything'),
   route('GET', '/$export', 'export'),
   route('POST', '/$export', 'export'),
   route('GET', '/{type}/$export', 'export'),

@@ -26,6 +26,7 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   meta: ['r'],
   validate: [],
   'apply-fhirpath': [],
+  everything: ['r', 's'],
   export: [],
   'export-status': [],
   'export-cancel': [],

@@ -21,6 +21,7 @@ import { applyFhirPath } from '../interactions/apply-fhirpath.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
+import { everything } from '../interactions/everything.ts'
 import { startExport } from '../interactions/export.ts'
 import { cancelExport } from '../interactions/export-cancel.ts'
 import { exportFile } from '../interactions/export-file.ts'
@@ -205,6 +206,7 @@ function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['end
     meta: meta(ports),
     validate: validate({ ...ports, validated: profiled }),
     'apply-fhirpath': applyFhirPath({ ...ports, validated: profiled }),
+    everything: everything(ports),
     ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })

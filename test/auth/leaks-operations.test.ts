@@ -1,8 +1,10 @@
 /** Operations that look things up, asked by everybody: what they tell is what the oracle finds on plain JSON, and nothing of what is hidden. */
 import { expect, it } from '@jest/globals'
-import { headOf, inScope, type Json, tagsOf } from './oracle.ts'
+import { headOf, inScope, isLive, type Json, type Kept, sees, tagsOf, type Who } from './oracle.ts'
 import { withPopulated } from './populated.ts'
-import { View } from './searches.ts'
+import type { Population } from './population.ts'
+import { nameOf, refersTo, View } from './searches.ts'
+import { BASE } from './site.ts'
 import { nameOfWho, sampled, WHOS } from './whos.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
@@ -36,3 +38,73 @@ it('$meta tells everybody the tags of what they may find, each once', async () =
 
 /** Of the scopes that are asked with, where they name a type. */
 const TYPES = ['Observation', 'Encounter', 'Condition', 'Group', 'Device', 'Binary', 'Medication']
+
+const PATIENTS = ['a.id', 'b.id', 'linked.id', 'gone.id', 'never.id'] as const
+const REFERRED = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication', 'Provenance']
+const QUERIES = ['', '?_count=1', '?_count=3&start=2020', '?_type=Observation,Practitioner', '?_type=Organization'] as const
+
+/** Who may find more than they may read, or read more than they may find. */
+const LOPSIDED: readonly Who[] = [
+  'system/Patient.rs system/Observation.s system/Observation.r?_tag=even system/Condition.r system/Encounter.s',
+  'system/Patient.r system/Patient.s?_tag=even system/Observation.rs system/Organization.rs',
+  'system/Patient.rs system/Practitioner.s system/Practitioner.r?_tag=even system/Organization.r system/Organization.s?_tag=odd',
+  'patient/*.r patient/Patient.rs patient/Observation.s?category=laboratory patient/Device.s',
+].map((scopes, i) => ({ tenant: 'north', client: `lopsided-${i}`, scopes, ...(scopes.startsWith('patient') ? { patient: 'a.id' } : {}) }))
+
+/** What may be read and found of what belongs to the patient, and of what that refers to, in turn. */
+function everythingOf(who: Who, { find, all }: Population, id: string, query: string): readonly string[] {
+  const isSeen = (kept: Kept | undefined): kept is Kept =>
+    isLive(kept) && sees(who, 'r', kept, headOf(kept)!, find) && sees(who, 's', kept, headOf(kept)!, find)
+  const patient = `Patient/${id}`
+  const isOwn = (kept: Kept): boolean => {
+    const { json, about } = headOf(kept)!
+    if (kept.type === 'Device') return json?.patient?.reference === patient
+    if (kept.type === 'Group') return json?.member?.some(({ entity }: Json) => entity.reference === patient)
+    return kept.type !== 'Binary' && about.includes(patient)
+  }
+  const found = all(who.tenant).filter((kept) => isSeen(kept) && isOwn(kept))
+  const names = new Set(found.map(({ type, id }) => `${type}/${id}`))
+  for (const name of names)
+    for (const other of refersTo(headOf(find(who.tenant, name))!.json))
+      if (REFERRED.includes(other.split('/')[0]!) && isSeen(find(who.tenant, other))) names.add(other)
+  const types = /_type=([\w,]+)/.exec(query)?.[1]?.split(',')
+  return [...names].filter((name) => types?.includes(name.split('/')[0]!) ?? true).sort()
+}
+
+it('$everything shows everybody what they may read and find of a patient, each once; one that is hidden is as one that never was', async () => {
+  const { population, ask, check } = world()
+  const { find } = population
+  const wrong: string[] = []
+  let told = 0
+  for (const [i, who] of [...sampled(WHOS, FULL ? 1 : 6, 1), ...LOPSIDED, ...LOPSIDED].entries())
+    for (const [j, id] of PATIENTS.entries()) {
+      const query = QUERIES[(i + j) % QUERIES.length]!
+      const target = `/Patient/${id}/$everything${query}`
+      const kept = find(who.tenant, `Patient/${id}`)
+      const head = headOf(kept)
+      const isSeen = kept !== undefined && (['r', 's'] as const).every((letter) => sees(who, letter, kept, head!, find))
+      const isAllowed = inScope(who, 'Patient', 'r') && inScope(who, 'Patient', 's')
+      const expected = !isAllowed ? 403 : isSeen && head?.json !== undefined ? 200 : 404
+      const found: string[] = []
+      let status = 0
+      for (let next: string | undefined = target; next !== undefined; ) {
+        const answer: Json = await ask(who, 'GET', next)
+        status = answer.status
+        const leaks = check.leaksIn(answer, who, next)
+        if (leaks.length > 0) wrong.push(`${nameOfWho(who)} ${next}: ${leaks}`)
+        found.push(...(answer.body?.entry ?? []).map(({ resource }: Json) => nameOf(resource)))
+        next = answer.body?.link?.find(({ relation }: Json) => relation === 'next')?.url.slice(BASE.length)
+        if (status === 404 && !isSeen) {
+          const never = await ask(who, 'GET', target.replace(id, 'other-never.id'))
+          if (never.text.replaceAll('other-never.id', id) !== answer.text)
+            wrong.push(`${nameOfWho(who)} ${target} is not as what never was`)
+        }
+      }
+      told += found.length
+      const shown = status === 200 ? everythingOf(who, population, id, query) : []
+      if (status !== expected || found.sort().join() !== shown.join())
+        wrong.push(`${nameOfWho(who)} ${target}: ${status}, not ${expected}: ${found} is not ${shown}`)
+    }
+  expect(wrong.slice(0, 10)).toEqual([])
+  expect(told).toBeGreaterThan(200)
+})

@@ -29,7 +29,7 @@ const nameIn = (reference: string): string => reference.replace(`${BASE}/`, '').
 export const nameOf = ({ resourceType, id }: Json): string => `${resourceType}/${id}`
 
 /** The names its elements refer to; of some only. */
-function refersTo(json: Json, elements: readonly string[] = Object.keys(json)): readonly string[] {
+export function refersTo(json: Json, elements: readonly string[] = Object.keys(json)): readonly string[] {
   const found: string[] = []
   const visit = (tree: Json): void => {
     if (Array.isArray(tree)) for (const each of tree) visit(each)

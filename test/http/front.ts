@@ -47,6 +47,7 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
   meta: answer,
   validate: answer,
   'apply-fhirpath': answer,
+  everything: answer,
   export: answer,
   'export-status': answer,
   'export-cancel': answer,

@@ -1,0 +1,16 @@
+/** $everything of a patient. */
+import { operatingSteps } from '../http/pipelines/operating.ts'
+import { searchingSteps } from '../http/pipelines/searching.ts'
+import { everything } from '../interactions/everything.ts'
+import { blobs, clock, reading, resources, seal } from '../runtime/aws.ts'
+import { httpHandler } from '../runtime/aws-handler.ts'
+import { bodyStepParts, index } from '../runtime/aws-index.ts'
+
+const parts = bodyStepParts()
+
+export const handler = httpHandler({
+  interactions: { everything: everything({ resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs() }) },
+  steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
+  reading: reading(),
+  seal: seal(),
+})

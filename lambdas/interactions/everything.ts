@@ -1,0 +1,143 @@
+/**
+ * `$everything` of a patient: the Patient, what belongs to it, and what that refers to, each once over all pages.
+ * https://hl7.org/fhir/R4/patient-operation-everything.html
+ */
+import type { BundleEntry } from '../fhir/bundle.ts'
+import { type FhirError, fhirError } from '../fhir/outcome.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { type AskedEverything, everythingAsked, linksTo, type Place } from './everything-asked.ts'
+import { liveHead } from './found.ts'
+import { Gathering, liveVersions, Work } from './gathering.ts'
+import type { FhirRequest, Interaction } from './interaction.ts'
+import { keyOf, nameOf } from './key.ts'
+import { HEAVIEST_PAGE } from './page.ts'
+import { HANDFUL, ownVersions, type PatientRecord, type RecordPorts, recordOf } from './patient-record.ts'
+
+export const everything =
+  (ports: RecordPorts): Interaction =>
+  async (request) => {
+    checkLevel(request)
+    const asked = everythingAsked(ports, request)
+    const patient = await liveHead(ports.resources(request, 'r', 's'), keyOf(request))
+    const record = recordOf(ports, request, asked, patient)
+    const page = new Page(request.baseUrl, asked)
+    const next = await filled(page, record, asked.place ?? begun(page, record))
+    const isWhole = asked.place === undefined && next === undefined
+    return {
+      status: 200,
+      body: {
+        kind: 'bundle',
+        type: 'searchset',
+        ...(isWhole ? { total: page.matches } : {}),
+        link: linksTo(ports, request, asked, next),
+        entries: page.entries,
+      },
+    }
+  }
+
+function checkLevel({ type, id }: FhirRequest): void {
+  if (type !== 'Patient') throw fhirError(404, 'not-supported', `There is no $everything of ${type}: only of a Patient`)
+  if (id === undefined) throw ofAllPatients()
+}
+
+const ofAllPatients = (): FhirError =>
+  fhirError(403, 'too-costly', 'Everything of all patients is for an export: GET Patient/$export, with Prefer: respond-async')
+
+/** Bytes of an entry beside its resource, about. */
+const ENTRY = 200
+
+/** It fills. */
+class Page {
+  readonly entries: BundleEntry[] = []
+  matches = 0
+  readonly #baseUrl: string
+  readonly #count: number
+  #bytes = 0
+
+  constructor(baseUrl: string, { count = Number.POSITIVE_INFINITY }: AskedEverything) {
+    this.#baseUrl = baseUrl
+    this.#count = count
+  }
+
+  /** Entries that it may still take. */
+  get room(): number {
+    return this.#count - this.entries.length
+  }
+
+  /** False: there is no room for it. The first always has. */
+  add(version: ResourceVersion, mode: 'match' | 'include'): boolean {
+    const bytes = this.#bytes + version.body.length + ENTRY
+    if (this.entries.length > 0 && (this.room <= 0 || bytes > HEAVIEST_PAGE)) return false
+    this.#bytes = bytes
+    if (mode === 'match') this.matches++
+    this.entries.push({ fullUrl: `${this.#baseUrl}/${nameOf(version)}`, resource: version.body, more: { search: { mode } } })
+    return true
+  }
+}
+
+function begun(page: Page, record: PatientRecord): Place {
+  if (record.isShown(record.patient)) page.add(record.patient, 'match')
+  return { in: 'own' }
+}
+
+/** Where the next page begins; undefined: this is the last. */
+async function filled(page: Page, record: PatientRecord, place: Place): Promise<Place | undefined> {
+  const work = new Work()
+  let gathering: Gathering | undefined
+  if (place.in === 'own') {
+    gathering = new Gathering(record)
+    const next = await filledWithOwn(page, record, place, work, place.after === undefined ? gathering : undefined)
+    if (next !== undefined) return next
+    if (record.referred.size === 0) return undefined
+  } else gathering = await Gathering.resumed(record, place.kept)
+  if (place.in !== 'referred' && !(await gathering.goOn(work))) return { in: 'gathering', kept: await gathering.keep() }
+  return filledWithReferred(page, record, gathering, place.in === 'referred' ? place.after : undefined, work)
+}
+
+/** `gathering`: is told of all there is, from the first. */
+async function filledWithOwn(
+  page: Page,
+  record: PatientRecord,
+  { after }: Extract<Place, { in: 'own' }>,
+  work: Work,
+  gathering: Gathering | undefined,
+): Promise<Place | undefined> {
+  let last = after
+  for await (const versions of ownVersions(record, after, page.room + 1)) {
+    for (const version of versions) {
+      if (record.isShown(version) && !page.add(version, 'match')) return { in: 'own', ...(last === undefined ? {} : { after: last }) }
+      last = { type: version.type, id: version.id }
+    }
+    await gathering?.addOwn(versions)
+    if (work.spend(versions.length) && last !== undefined) return { in: 'own', after: last }
+  }
+  await gathering?.addOwn([])
+  return undefined
+}
+
+async function filledWithReferred(
+  page: Page,
+  record: PatientRecord,
+  gathering: Gathering,
+  after: string | undefined,
+  work: Work,
+): Promise<Place | undefined> {
+  const { names } = gathering
+  let last = after
+  const nextFrom = async (): Promise<Place> => ({
+    in: 'referred',
+    kept: await gathering.keep(),
+    ...(last === undefined ? {} : { after: last }),
+  })
+  for (let at = after === undefined ? 0 : names.indexOf(after) + 1; at < names.length; at += HANDFUL) {
+    const some = names.slice(at, at + HANDFUL)
+    for (const version of await liveVersions(record, some)) {
+      if (record.isShown(version) && !page.add(version, 'include')) return nextFrom()
+      last = nameOf(version)
+    }
+    // None of them may be there.
+    last = some.at(-1)
+    if (work.spend(some.length) && at + HANDFUL < names.length) return nextFrom()
+  }
+  return undefined
+}

@@ -1,0 +1,150 @@
+/**
+ * Looks for what a patient's data refers to, and what that refers to in turn; and for provenance of the patient's data, which refers to it. What
+ * it found so far is kept between two pages: each begins where the one before ended, and none comes twice.
+ */
+import { fhirError } from '../fhir/outcome.ts'
+import { localReference, referencesWritten } from '../fhir/references.ts'
+import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { all, not, type Position } from '../search/plan.ts'
+import { nameOf } from './key.ts'
+import { HANDFUL, ownVersions, type PatientRecord, REFERRED } from './patient-record.ts'
+import { othersPass } from './slices.ts'
+import { keepQuery, keptQuery } from './stored-query.ts'
+
+/** Names that are gathered, of one patient. */
+const MOST = 200_000
+/** Versions that are read for one page. */
+const MOST_READ = 10_000
+
+/** `own`: the last one whose references are known; `all`: they all are. `followed`: of so many names what they refer to is known. */
+type Kept = {
+  readonly names: readonly string[]
+  readonly own: { readonly type: string; readonly id: string } | 'all' | null
+  readonly followed: number
+}
+
+const BEGUN: Kept = { names: [], own: null, followed: 0 }
+
+export class Work {
+  #left = MOST_READ
+
+  /** Whether it is used up. */
+  spend(versions: number): boolean {
+    this.#left -= versions
+    return this.#left <= 0
+  }
+}
+
+export class Gathering {
+  readonly #record: PatientRecord
+  readonly #names: string[]
+  readonly #known: Set<string>
+  #own: Kept['own']
+  #followed: number
+
+  constructor(record: PatientRecord, { names, own, followed }: Kept = BEGUN) {
+    this.#record = record
+    this.#names = [...names]
+    this.#known = new Set(names)
+    this.#own = own
+    this.#followed = followed
+    if (own === null) this.#meet([record.patient])
+  }
+
+  /** FhirError 410: it is no longer kept. */
+  static async resumed(record: PatientRecord, key: string): Promise<Gathering> {
+    const kept = await keptQuery<Kept>(record.ports.blobs, record.request, key)
+    if (kept === undefined)
+      throw fhirError(410, 'not-found', 'What the paging link goes on with is no longer kept: start again from the first page')
+    return new Gathering(record, kept)
+  }
+
+  /** The key under which it is kept. */
+  keep(): Promise<string> {
+    const kept: Kept = { names: this.#names, own: this.#own, followed: this.#followed }
+    return keepQuery(this.#record.ports.blobs, this.#record.ports.clock, this.#record.request, kept)
+  }
+
+  /** In the order they are shown. */
+  get names(): readonly string[] {
+    const byType = Map.groupBy(this.#names.toSorted(), (name) => name.slice(0, name.indexOf('/')))
+    return REFERRED.flatMap((type) => byType.get(type) ?? [])
+  }
+
+  /** What belongs to the patient, in its order; without any: that was all of it. */
+  async addOwn(versions: readonly ResourceVersion[]): Promise<void> {
+    const last = versions.at(-1)
+    if (last === undefined) this.#own = 'all'
+    else {
+      this.#meet(versions)
+      await this.#meetProvenanceOf(versions)
+      this.#own = { type: last.type, id: last.id }
+    }
+  }
+
+  /** Goes on as long as there is work to be had. False: there is more to do. */
+  async goOn(work: Work): Promise<boolean> {
+    if (this.#own !== 'all') {
+      for await (const versions of ownVersions(this.#record, this.#own ?? undefined, Number.POSITIVE_INFINITY)) {
+        await this.addOwn(versions)
+        if (work.spend(versions.length)) return false
+      }
+      this.#own = 'all'
+    }
+    while (this.#followed < this.#names.length) {
+      await othersPass()
+      const some = this.#names.slice(this.#followed, this.#followed + HANDFUL)
+      this.#meet(await liveVersions(this.#record, some))
+      this.#followed += some.length
+      if (work.spend(some.length)) return false
+    }
+    return true
+  }
+
+  #meet(versions: readonly ResourceVersion[]): void {
+    const { referred, request } = this.#record
+    for (const { body } of versions)
+      for (const text of referencesWritten(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'))) {
+        const name = localReference(text, request.reading.baseUrl)
+        if (name !== undefined && referred.has(name.slice(0, name.indexOf('/')))) this.#add(name)
+      }
+  }
+
+  /** That of the compartment belongs to the patient itself. */
+  async #meetProvenanceOf(targets: readonly ResourceVersion[]): Promise<void> {
+    const { ports, request, patient, referred } = this.#record
+    const rule = referred.get('Provenance')
+    if (rule === undefined) return
+    const where = all({ kind: 'key', field: 'target', oneOf: targets.map(nameOf) }, not({ kind: 'compartment', oneOf: [nameOf(patient)] }))
+    const plan = { tenant: request.tenant, types: ['Provenance'], where, access: { Provenance: rule }, order: [], limit: 1_000 }
+    for (let after: Position | undefined, isMore = true; isMore; ) {
+      const { hits, more } = await ports.index.find({ ...plan, total: 'none', ...(after === undefined ? {} : { after }) })
+      for (const hit of hits) this.#add(nameOf(hit))
+      after = hits.at(-1)?.position
+      isMore = more
+    }
+  }
+
+  #add(name: string): void {
+    if (this.#known.has(name)) return
+    this.#known.add(name)
+    this.#names.push(name)
+    if (this.#names.length > MOST)
+      throw fhirError(403, 'too-costly', `The patient's data refers to more than ${MOST} resources: ask for fewer types, or for an $export`)
+  }
+}
+
+/** Those that are there, and may be read and found. What belongs to the patient is not told as referred to. */
+export async function liveVersions(
+  { ports, request, patient }: PatientRecord,
+  names: readonly string[],
+): Promise<readonly ResourceVersion[]> {
+  const keys = names.map((name): ResourceKey => {
+    const [type = '', id = ''] = name.split('/')
+    return { tenant: request.tenant, type, id }
+  })
+  const heads = await ports.resources(request, 'r', 's').current(keys)
+  return heads.filter(
+    (head): head is ResourceVersion => head !== undefined && !head.deleted && !head.compartments.includes(nameOf(patient)),
+  )
+}

@@ -1,0 +1,102 @@
+/** What belongs to a patient, of what may be read and found: the compartment, and the devices that say whose they are. */
+import { ruleForAll } from '../access/rules.ts'
+import { typesOfPatients } from '../fhir/compartment.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { during } from '../search/clinical-dates.ts'
+import { ALWAYS, all, isNever, type Matching, not, type Predicate } from '../search/plan.ts'
+import type { AskedEverything, Place } from './everything-asked.ts'
+import type { FhirRequest } from './interaction.ts'
+import { type SearchPorts, versionsOf } from './search-entries.ts'
+import { othersPass } from './slices.ts'
+
+/** What comes along because something refers to it, in the order it is shown. */
+export const REFERRED: readonly string[] = ['Practitioner', 'PractitionerRole', 'Organization', 'Location', 'Medication', 'Provenance']
+
+export type RecordPorts = Pick<SearchPorts, 'resources' | 'index' | 'blobs' | 'clock' | 'seal'>
+
+export type PatientRecord = {
+  readonly ports: RecordPorts
+  readonly request: FhirRequest
+  readonly patient: ResourceVersion
+  /** What belongs to the patient, other than the Patient. */
+  readonly own: Matching
+  /** The types of REFERRED that are looked for, each with what of it may be read and found; none: nothing is. */
+  readonly referred: ReadonlyMap<string, Predicate>
+  readonly isShown: (version: ResourceVersion) => boolean
+}
+
+export function recordOf(ports: RecordPorts, request: FhirRequest, asked: AskedEverything, patient: ResourceVersion): PatientRecord {
+  const { types, since = Number.NEGATIVE_INFINITY } = asked
+  const isAsked = (type: string): boolean => types?.has(type) ?? true
+  const rules = (some: readonly string[]): ReadonlyMap<string, Predicate> =>
+    new Map(
+      some.flatMap((type) => {
+        const rule = ruleForAll(request.access, type, ['r', 's'], request.reading)
+        return rule === undefined || isNever(rule) ? [] : [[type, rule] as const]
+      }),
+    )
+  // One is told by way of others: a Practitioner by a PractitionerRole.
+  const referred = rules(REFERRED.some(isAsked) ? REFERRED : [])
+  const isSought = [...referred.keys()].some(isAsked)
+  const walked = rules(isSought ? typesOfPatients : typesOfPatients.filter(isAsked))
+  return {
+    ...{ ports, request, patient, referred: isSought ? referred : new Map() },
+    own: matchingOf(request, walked, asked, isSought ? ALWAYS : changedAfter(asked.since)),
+    isShown: ({ type, lastUpdated }) => isAsked(type) && lastUpdated > since,
+  }
+}
+
+function matchingOf(
+  { tenant, id = '' }: FhirRequest,
+  rules: ReadonlyMap<string, Predicate>,
+  { window }: AskedEverything,
+  where: Predicate,
+): Matching {
+  const ofType = (type: string, rule: Predicate): Predicate =>
+    all(...[ownOf(type, id), during(type, window), rule].filter((p) => p !== ALWAYS))
+  return {
+    tenant,
+    types: [...rules.keys()],
+    where,
+    access: Object.fromEntries([...rules].map(([type, rule]) => [type, ofType(type, rule)])),
+  }
+}
+
+/** Another Patient may belong to this one: it is linked to it. */
+function ownOf(type: string, id: string): Predicate {
+  const oneOf = [`Patient/${id}`]
+  if (type === 'Device') return { kind: 'key', field: 'patient', oneOf }
+  const inCompartment: Predicate = { kind: 'compartment', oneOf }
+  return type === 'Patient' ? all(inCompartment, not({ kind: 'key', field: '_id:code', oneOf: [id] })) : inCompartment
+}
+
+const changedAfter = (since: number | undefined): Predicate =>
+  since === undefined
+    ? ALWAYS
+    : { kind: 'span', field: '_lastUpdated', relation: 'intersects', low: since + 1, high: Number.POSITIVE_INFINITY }
+
+/** Versions that are held at once: they may be large. */
+export const HANDFUL = 50
+/** Hits of one search. */
+const MOST_HITS = 1_000
+
+type Own = Extract<Place, { in: 'own' }>['after']
+
+/** In the order of type, then id, after this one. `wanted`: about how many of them are used. */
+export async function* ownVersions(
+  { ports, request, own }: PatientRecord,
+  after: Own,
+  wanted: number,
+): AsyncIterable<readonly ResourceVersion[]> {
+  const plan = { ...own, order: [], limit: Math.min(Math.max(wanted, HANDFUL), MOST_HITS), total: 'none' as const }
+  for (let from = after, isMore = own.types.length > 0; isMore; ) {
+    const { hits, more } = await ports.index.find({ ...plan, ...(from === undefined ? {} : { after: { ...from, values: [] } }) })
+    for (let at = 0; at < hits.length; at += HANDFUL) {
+      await othersPass()
+      yield await versionsOf(ports, request, hits.slice(at, at + HANDFUL))
+    }
+    const last = hits.at(-1)
+    from = last && { type: last.type, id: last.id }
+    isMore = more
+  }
+}

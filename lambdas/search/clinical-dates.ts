@@ -1,0 +1,75 @@
+/** When what a resource tells of was so: of each type that belongs to patients one date. https://hl7.org/fhir/R4/patient-operation-everything.html */
+import { ALWAYS, not, type Predicate, some } from './plan.ts'
+
+/** The codes of search parameters. A type that is not here has no date of care that is searched by: when something was recorded is none. */
+export const CLINICAL_DATES: Readonly<Record<string, string>> = {
+  Account: 'period',
+  AdverseEvent: 'date',
+  AllergyIntolerance: 'date',
+  Appointment: 'date',
+  Basic: 'created',
+  CarePlan: 'date',
+  CareTeam: 'date',
+  ChargeItem: 'occurrence',
+  Claim: 'created',
+  ClaimResponse: 'created',
+  ClinicalImpression: 'date',
+  Communication: 'sent',
+  CommunicationRequest: 'occurrence',
+  Composition: 'date',
+  Condition: 'onset-date',
+  Consent: 'date',
+  CoverageEligibilityRequest: 'created',
+  CoverageEligibilityResponse: 'created',
+  DetectedIssue: 'identified',
+  DeviceRequest: 'event-date',
+  DiagnosticReport: 'date',
+  DocumentManifest: 'created',
+  DocumentReference: 'date',
+  Encounter: 'date',
+  EpisodeOfCare: 'date',
+  ExplanationOfBenefit: 'created',
+  FamilyMemberHistory: 'date',
+  Flag: 'date',
+  Goal: 'start-date',
+  ImagingStudy: 'started',
+  Immunization: 'date',
+  ImmunizationEvaluation: 'date',
+  ImmunizationRecommendation: 'date',
+  Invoice: 'date',
+  List: 'date',
+  MeasureReport: 'date',
+  Media: 'created',
+  MedicationAdministration: 'effective-time',
+  MedicationDispense: 'whenhandedover',
+  MedicationRequest: 'authoredon',
+  MedicationStatement: 'effective',
+  NutritionOrder: 'datetime',
+  Observation: 'date',
+  Procedure: 'date',
+  QuestionnaireResponse: 'authored',
+  RequestGroup: 'authored',
+  ResearchSubject: 'date',
+  RiskAssessment: 'date',
+  Schedule: 'date',
+  ServiceRequest: 'occurrence',
+  Specimen: 'collected',
+  SupplyRequest: 'date',
+  VisionPrescription: 'datewritten',
+}
+
+/** Milliseconds since 1970; `high` is not part of it. Absent: open. */
+export type Window = { readonly low?: number; readonly high?: number }
+
+/** Resources of the type whose clinical date has a point in common with the window, and those without one: each has one interval at the most. */
+export function during(type: string, { low, high }: Window): Predicate {
+  const field = CLINICAL_DATES[type]
+  if (field === undefined || (low === undefined && high === undefined)) return ALWAYS
+  const within = (low: number, high: number): Predicate => ({ kind: 'span', field, relation: 'within', low, high })
+  return not(
+    some(
+      ...(low === undefined ? [] : [within(Number.NEGATIVE_INFINITY, low)]),
+      ...(high === undefined ? [] : [within(high, Number.POSITIVE_INFINITY)]),
+    ),
+  )
+}
