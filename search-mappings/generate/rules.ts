@@ -1,0 +1,21 @@
+/** Rules of ours beyond those of a package: search-mappings/rules. https://hl7.org/fhir/R4/elementdefinition.html */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ProfileElement } from '../../lambdas/fhir/profile/definition.ts'
+import type { Package } from '../../lambdas/fhir/profile/package.ts'
+
+/** Canonical of a profile → elements that are said after its own. */
+type Rules = Readonly<Record<string, readonly ProfileElement[]>>
+
+/** Fails where the package does not have a profile that a rule is for. */
+export function withRules(made: Package): Package {
+  const file = join(import.meta.dirname, `../rules/${made.name}-${made.version}.json`)
+  const rules: Rules = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}
+  const known = new Set(Object.values(made.profiles).flatMap((profiles) => Object.keys(profiles)))
+  for (const canonical of Object.keys(rules)) if (!known.has(canonical)) throw new Error(`${canonical} is not in ${made.name}`)
+  const laidOver = (profiles: Package['profiles'][string]): Package['profiles'][string] =>
+    Object.fromEntries(
+      Object.entries(profiles).map(([url, profile]) => [url, { ...profile, elements: [...profile.elements, ...(rules[url] ?? [])] }]),
+    )
+  return { ...made, profiles: Object.fromEntries(Object.entries(made.profiles).map(([type, file]) => [type, laidOver(file)])) }
+}

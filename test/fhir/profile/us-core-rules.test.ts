@@ -1,0 +1,95 @@
+/** What is asked beyond US Core's own rules: a lab result's unit in UCUM, and when a procedure was performed. Specification 2.2, 2.3 */
+import { expect, it } from '@jest/globals'
+import { FilesystemPackages } from '../../../lambdas/adapters/filesystem/packages.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { findInProfiles } from '../../../lambdas/interactions/profile-findings.ts'
+import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
+import { PACKAGES } from '../../../lambdas/runtime/packages.ts'
+import { EXAMPLES } from '../../fixtures/us-core/examples.ts'
+import { example, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
+
+/** What would have to leave the process. */
+const sent: Evaluation[] = []
+const expressions: ExpressionRunner = {
+  async evaluate(evaluations) {
+    sent.push(...evaluations)
+    return evaluations.map(() => ({ ms: 0, values: [] }))
+  },
+}
+const find = findInProfiles({ conformance: new FilesystemPackages(PACKAGES), expressions })
+
+/** `severity expression key` of those about these rules, and about us-core-7. */
+async function told(resource: Resource, profile: string): Promise<readonly string[]> {
+  const { issues } = await find(resource, [`${US_CORE}${profile}`])
+  return issues.flatMap(({ severity, expression, text }) => {
+    const key = /\((beyond-us-core-\d|us-core-7), /.exec(text)?.[1]
+    return key === undefined ? [] : [`${severity} ${expression} ${key}`]
+  })
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what a test changes has any shape
+type Tree = Record<string, any>
+
+const UCUM = 'http://unitsofmeasure.org'
+const component = (value: object) => ({ code: { text: 'x' }, ...value })
+const VALUE = 'warning Observation.value beyond-us-core-1'
+
+it.each<readonly [string, Tree, readonly string[]]>([
+  ['a code of UCUM', { valueQuantity: { value: 1, unit: 'mmol', system: UCUM, code: 'mmol' } }, []],
+  ['a comparator beside it', { valueQuantity: { value: 1, comparator: '<', system: UCUM, code: '1' } }, []],
+  ['a unit alone', { valueQuantity: { value: 1, unit: 'mmol' } }, [VALUE]],
+  ['a system without a code', { valueQuantity: { value: 1, system: UCUM } }, [VALUE]],
+  ['a code without a system', { valueQuantity: { value: 1, code: 'mmol' } }, [VALUE]],
+  ['a code of another system', { valueQuantity: { value: 1, system: 'http://snomed.info/sct', code: '258718000' } }, [VALUE]],
+  ['a value of 0', { valueQuantity: { value: 0 } }, [VALUE]],
+  ['no number', { valueQuantity: { extension: [{ url: 'http://x.y', valueString: 'z' }] } }, []],
+  ['a text', { valueString: '5 mmol' }, []],
+  ['a code', { valueCodeableConcept: { text: 'x' } }, []],
+  ['a ratio', { valueRatio: { numerator: { value: 1 }, denominator: { value: 2 } } }, []],
+  ['a range', { valueRange: { low: { value: 1 } } }, []],
+  ['an integer', { valueInteger: 5 }, []],
+  ['a component with it', { component: [component({ valueQuantity: { value: 1, system: UCUM, code: 'g' } })] }, []],
+  [
+    'the second component without it',
+    { component: [component({ valueString: 'x' }), component({ valueQuantity: { value: 1, unit: 'g' } })] },
+    ['warning Observation.component[1].value beyond-us-core-1'],
+  ],
+])('a lab result with %s', async (_, value, expected) => {
+  const resource: Tree = example('Observation/serum-sodium')
+  delete resource.valueQuantity
+  expect(await told({ ...resource, ...value } as Resource, 'us-core-observation-lab')).toEqual(expected)
+})
+
+it('another observation may have a unit of any kind', async () => {
+  const resource = { ...example('Observation/serum-sodium'), valueQuantity: { value: 1, unit: 'mmol' } }
+  expect(await told(resource, 'us-core-observation-clinical-result')).toEqual([])
+})
+
+const MISSING = 'error Procedure us-core-7'
+const UNTOLD = 'warning Procedure beyond-us-core-2'
+const STATUSES = ['preparation', 'in-progress', 'not-done', 'on-hold', 'stopped', 'completed', 'entered-in-error', 'unknown']
+
+it.each(STATUSES)('a procedure that is %s always has a finding when it is not told when it was', async (status) => {
+  const { performedDateTime, performedPeriod, ...untold } = example('Procedure/rehab')
+  expect([performedDateTime, performedPeriod].filter((each) => each !== undefined)).toHaveLength(1)
+  const expected = status === 'completed' || status === 'in-progress' ? MISSING : UNTOLD
+  expect(await told({ ...untold, status } as Resource, 'us-core-procedure')).toEqual([expected])
+  for (const performed of [{ performedDateTime: '2020-01-01' }, { performedString: 'x' }, { performedAge: { value: 1 } }])
+    expect(await told({ ...untold, ...performed, status } as Resource, 'us-core-procedure')).toEqual([])
+})
+
+it('of the examples of US Core, those have such a finding whose unit has no code', async () => {
+  const isLab = (resource: Resource): boolean => profilesOf(resource).includes(`${US_CORE}us-core-observation-lab`)
+  const isWithout = ({ valueQuantity }: Tree): boolean => valueQuantity !== undefined && valueQuantity.code === undefined
+  const wanted = EXAMPLES.filter((resource) => isLab(resource) && isWithout(resource)).map(({ id }) => id)
+  expect(wanted).toContain('serum-sodium')
+  const found: unknown[] = []
+  for (const resource of EXAMPLES)
+    for (const profile of profilesOf(resource))
+      if ((await told(resource, profile.slice(US_CORE.length))).length > 0) found.push(resource.id)
+  expect(found).toEqual(wanted)
+})
+
+it('none of it leaves the process', () => {
+  expect(sent.filter(({ expression }) => expression.includes('unitsofmeasure') || expression.includes('performed'))).toEqual([])
+})
