@@ -5,7 +5,7 @@ import { type Element, isElement, type Resource } from '../fhir/resource.ts'
 import type { Budget, Evaluated, FoundValue } from '../ports/expression-runner.ts'
 import { Overloaded } from '../ports/overloaded.ts'
 import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
-import { type Input, inputsOf, orNoIssues, required } from './input-parameters.ts'
+import { checkParameters, type Input, inputsOf, orNoIssues, required } from './input-parameters.ts'
 import type { Interaction, Ports } from './interaction.ts'
 import { bodyOf } from './resource-body.ts'
 import { othersPass } from './slices.ts'
@@ -25,6 +25,7 @@ export function applyFhirPath({ expressions, validated }: ApplyPorts): Interacti
   })
   return async (request) => {
     const { tenant, reading } = request
+    checkParameters(request.parameters, [])
     const body = bodyOf({ ...request, type: 'Parameters' })
     const inputs = await inputsOf(body, FORMS)
     const expression = required(inputs, 'fhirPath') as Input<string>

@@ -2,6 +2,7 @@
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
+import type { Pairs } from '../search/pairs.ts'
 import { findingsOf } from './findings-of.ts'
 
 /** How each may be sent: `resource`, or forms of value[x]. */
@@ -52,6 +53,16 @@ function inputOf(entry: Element, place: string, forms: Forms): { readonly name: 
 function checkResource(value: unknown, place: string): void {
   if (isResource(value) && isResourceType(value.resourceType)) return
   throw fhirError(400, 'structure', 'This is not a resource: an object with a resourceType of R4', place)
+}
+
+/** Of every interaction. https://hl7.org/fhir/R4/http.html#parameters */
+const GENERAL: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
+
+/** FhirError 400 for one in the URL that is not among these: what is misspelt would not be missed. */
+export function checkParameters(parameters: Pairs, known: readonly string[]): void {
+  const unknown = parameters.find(([name]) => !known.includes(name) && !GENERAL.has(name))
+  if (unknown !== undefined)
+    throw fhirError(400, 'not-supported', `${unknown[0].slice(0, 64)} is not a parameter of this operation in its URL`)
 }
 
 /** FhirError 400 where it was not sent. */

@@ -3,7 +3,7 @@ import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { gone, notFound } from './found.ts'
-import { type Input, inputsOf, orNoIssues } from './input-parameters.ts'
+import { checkParameters, type Input, inputsOf, orNoIssues } from './input-parameters.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf, typeOf } from './key.ts'
 import { type RehearsalPorts, type RehearsedCode, refusalsOf } from './rehearsal.ts'
@@ -30,6 +30,7 @@ const MODES: readonly Mode[] = ['create', 'update', 'delete', 'profile']
 type Asked = { readonly mode?: Mode; readonly profiles: readonly string[]; readonly resource?: Resource }
 
 async function askedOf(request: FhirRequest): Promise<Asked> {
+  checkParameters(request.parameters, ['mode', 'profile'])
   const sent = request.resource
   const inputs = sent !== undefined && isInput(sent, request) ? await inputsOf(sent, FORMS) : undefined
   const given = inputs === undefined ? sent : (inputs.get('resource')?.value as Resource | undefined)

@@ -192,6 +192,7 @@ describe('the resource', () => {
     expect(refused(await post('/$apply-fhirpath', ''))).toEqual([400, ['error required']])
     expect(refused(await post('/$apply-fhirpath', '[]'))).toEqual([400, ['error structure resourceType']])
     expect(refused(await post('/$apply-fhirpath', { ...input('1', PERSON), odd: 1 }))).toEqual([400, ['error structure Parameters.odd']])
+    expect(refused(await post('/$apply-fhirpath?fhirPath=1', input('1', PERSON)))).toEqual([400, ['error not-supported']])
     expect((await post('/$apply-fhirpath', 'x', { 'content-type': 'text/plain' })).status).toBe(415)
     expect((await get('/$apply-fhirpath')).status).toBe(405)
   })

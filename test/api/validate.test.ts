@@ -73,6 +73,10 @@ describe('what is sent', () => {
       ['error invalid Parameters.parameter[0]'],
     ])
   })
+  it('has no other parameters in the URL, but those of every interaction', async () => {
+    expect(found(await post('/Patient/$validate?profil=x', patient('x')))).toEqual([400, ['error not-supported']])
+    expect(found(await post('/Patient/$validate?_format=json&_pretty=true', patient('x')))).toEqual([200, NOTHING])
+  })
   it('may be Parameters itself', async () => {
     const own = input({ name: 'a', valueString: 'x' }, { name: 'a' })
     expect(found(await post('/Parameters/$validate', own))).toEqual([200, ['error invariant Parameters.parameter[1]']])
