@@ -14,8 +14,11 @@ import { selected, selectedAsReferred } from './selection.ts'
 import { type SliceOf, sliceOf } from './slice.ts'
 import type { ExportParts } from './steps.ts'
 
-/** Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer holds. */
-const PAGE = { first: 1, most: 200 }
+/**
+ * Keys looked up at once: one at first, and never so many that as many versions as the largest of the last would be more bytes than a writer
+ * holds. After small ones large ones may come, each of them as large as a body.
+ */
+const PAGE = { first: 1, most: 16 }
 const MOST_HELD = 16 * 1024 * 1024
 
 /** Whether there is more to do. */

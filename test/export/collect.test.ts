@@ -52,26 +52,29 @@ describe('What many refer to', () => {
 describe('What is large', () => {
   it.each([
     [16, 4_000_000, [1, 2, 4, 4, 4, 1]],
-    [500, 10, [1, 2, 4, 8, 16, 32, 64, 128, 200, 45]],
-  ])('is looked up in small pages, and what is small in large ones: %i of %i bytes', async (count, size, expected) => {
-    const world = await ExportWorld.open({ isIndexed: false })
-    const group = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/1') }] }
-    const all = Array.from({ length: count }, (_, i) => ({ resourceType: 'Organization', id: `${i}`, name: 'x'.repeat(size) }))
-    const performer = all.map(({ id }) => ref(`Organization/${id}`))
-    await world.save(1, group, patient('1'), ...all, observation('1', { subject: 'Patient/1', performer }))
-    const pages: number[] = []
-    const resources: ExportParts['resources'] = {
-      ...world.counted(() => {}),
-      heads(keys) {
-        if (keys[0]?.type === 'Organization') pages.push(keys.length)
-        return world.store.heads(keys)
-      },
-    }
-    const { blobs, index } = world
-    const parts = partsOf({ rows: new MemoryKeptRows(), blobs, index, resources }, { additionalResources: DEFAULT_ADDITIONAL_RESOURCES })
-    expect(await exportedBy(parts, jobOf(3, { group: 'g' }))).toHaveLength(count + 2)
-    expect(pages).toEqual(expected)
-  })
+    [100, 10, [1, 2, 4, 8, 16, 16, 16, 16, 16, 5]],
+  ])(
+    'is looked up in small pages, and what is small in larger ones, as many as could be held of the largest: %i of %i bytes',
+    async (count, size, expected) => {
+      const world = await ExportWorld.open({ isIndexed: false })
+      const group = { resourceType: 'Group', id: 'g', member: [{ entity: ref('Patient/1') }] }
+      const all = Array.from({ length: count }, (_, i) => ({ resourceType: 'Organization', id: `${i}`, name: 'x'.repeat(size) }))
+      const performer = all.map(({ id }) => ref(`Organization/${id}`))
+      await world.save(1, group, patient('1'), ...all, observation('1', { subject: 'Patient/1', performer }))
+      const pages: number[] = []
+      const resources: ExportParts['resources'] = {
+        ...world.counted(() => {}),
+        heads(keys) {
+          if (keys[0]?.type === 'Organization') pages.push(keys.length)
+          return world.store.heads(keys)
+        },
+      }
+      const { blobs, index } = world
+      const parts = partsOf({ rows: new MemoryKeptRows(), blobs, index, resources }, { additionalResources: DEFAULT_ADDITIONAL_RESOURCES })
+      expect(await exportedBy(parts, jobOf(3, { group: 'g' }))).toHaveLength(count + 2)
+      expect(pages).toEqual(expected)
+    },
+  )
 })
 
 const ASKED: readonly (readonly [string, (since: number) => Partial<Job['asked']>])[] = [
