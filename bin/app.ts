@@ -16,7 +16,10 @@ const stage: string = app.node.tryGetContext('stage') ?? DEFAULTS.stage
 const settings = settingsOf({ stage, ...fileOf(app.node.tryGetContext('settings'), `.fhir/${stage}.settings.json`) })
 
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
-const bundles = await bundle(join(app.outdir, 'bundles'), settings.exportAdditionalResources)
+const bundles = await bundle(join(app.outdir, 'bundles'), {
+  additional: settings.exportAdditionalResources,
+  profilesOnWrite: settings.service.validateProfiles !== undefined && settings.service.validateProfiles !== 'off',
+})
 new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundles)
 app.synth()
 

@@ -23,6 +23,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
+  profiles: { entry: './lambdas/interactions/profile-findings.ts', imported: /\/profile-findings\.ts$/, exports: ['findInProfiles'] },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
   granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/, exports: ['conditionOf', 'isDecidable', 'meetsInside'] },
   'jwt-verifier': {
@@ -40,8 +41,15 @@ const ROOT = join(import.meta.dirname, '..')
 /** A folder for each package of definitions. */
 const PACKAGES = 'lambdas/fhir/definitions/packages'
 
-/** `to`: gets the folders, and the source maps in `maps`. `additional`: a setting. */
-export async function bundle(to: string, additional?: AdditionalResources): Promise<Bundles> {
+export type BundleOptions = {
+  /** Rules of the stage in the place of the default. */
+  readonly additional?: AdditionalResources | undefined
+  /** What writes checks profiles too. */
+  readonly profilesOnWrite?: boolean
+}
+
+/** `to`: gets the folders, and the source maps in `maps`. */
+export async function bundle(to: string, { additional, profilesOnWrite = false }: BundleOptions = {}): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
   const { outputFiles, metafile } = await build({
     ...optionsWith(additional),
@@ -55,7 +63,9 @@ export async function bundle(to: string, additional?: AdditionalResources): Prom
   mkdirSync(join(to, 'maps'), { recursive: true })
   for (const [name, contents] of built) if (name.endsWith('.map')) writeFileSync(join(to, 'maps', name), contents)
   const packages = packageFiles()
-  const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
+  const isChecking = (name: FunctionName): boolean =>
+    FUNCTIONS[name].includes('conformance') && (profilesOnWrite || !FUNCTIONS[name].includes('writer'))
+  const besides = (name: FunctionName) => (isChecking(name) ? packages : new Map())
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, metafile, besides(name))])) as Bundles
 }
 

@@ -15,7 +15,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
  * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
  * only removes files. links: signs links to them. link-key: reads the public half of the key that does. conformance: reads the definitions that lie
- * beside its code.
+ * beside its code; those that write, where the stage asks profiles.
  */
 export type PortName =
   | 'resources'
@@ -105,7 +105,7 @@ export type FunctionName = HttpFunction | Worker
 /** Of every function that answers who has to say who it is. */
 const ASKED: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
-const WRITING: readonly PortName[] = [...SEARCHING, 'writer', ...ASKED]
+const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', ...ASKED]
 
 export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   read: ['resources', 'progress', ...ASKED],

@@ -3,6 +3,7 @@
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
+import type { Issue } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -126,6 +127,7 @@ export type Choices = {
   readonly exportNeedsAssertion: boolean
   readonly maxRunningExports: number
   readonly exportRetentionDays: number
+  readonly validateProfiles: 'off' | 'warn' | 'enforce'
 }
 
 /** `by`: who asked for the commit. */
@@ -148,5 +150,7 @@ export type Ports = {
   readonly progress: IndexProgress
   readonly reindex: Reindex
   readonly expressions: ExpressionRunner
+  /** What is to be told of a resource that is to be stored. FhirError 422 where it may not be. */
+  readonly profiled: (resource: Resource) => Awaitable<readonly Issue[]>
   readonly choices: Choices
 }

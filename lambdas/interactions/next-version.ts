@@ -1,7 +1,7 @@
 /** The version a write adds to a resource, and the answer to the client. https://hl7.org/fhir/R4/http.html#create, #update */
 import { compartmentsOf } from '../fhir/compartment.ts'
 import { writeJson } from '../fhir/json.ts'
-import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
+import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -20,11 +20,11 @@ const LARGEST_BODY = 20_000_000
 const stampAfter = (clock: Clock, head: Head | undefined): number =>
   head === undefined || 'damage' in head ? clock.now() : Math.max(clock.now(), head.lastUpdated + 1)
 
-export type SavePorts = Pick<Ports, 'clock'> & JudgePorts
+export type SavePorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
 
 /**
  * Saves the resource as the version after `head`. FhirError 403 for a version the request may not make, 422 for one that defines a search
- * parameter that cannot be searched by.
+ * parameter that cannot be searched by, or is not as its profiles say where that is enforced.
  */
 export function save(
   ports: SavePorts,
@@ -33,15 +33,16 @@ export function save(
   head: Head | undefined,
   resource: Resource,
 ): Awaitable<Change> {
-  const next = (): Awaitable<Change> => {
-    const change = following(ports.clock, request, target, head, resource)
+  const next = (profiled: readonly Issue[]): Awaitable<Change> => {
+    const change = following(ports.clock, request, target, head, resource, profiled)
     return andThen(mustWrite(request, change.write, ports), () => {
       const response = toPatcher(request, change.write, change.response, ports)
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
     })
   }
-  if (resource.resourceType !== 'SearchParameter') return next()
-  return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(next)
+  const profiled = (): Awaitable<Change> => andThen(ports.profiled(resource), next)
+  if (resource.resourceType !== 'SearchParameter') return profiled()
+  return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
 }
 
 /** A patch does not send what it changes. */
@@ -52,7 +53,14 @@ const toPatcher = (
   ports: JudgePorts,
 ): Awaitable<FhirResponse> => (request.interaction === 'patch' ? shownTo(request, version, response, ports) : response)
 
-function following(clock: Clock, request: FhirRequest, { key, guard }: Target, head: Head | undefined, resource: Resource): Change {
+function following(
+  clock: Clock,
+  request: FhirRequest,
+  { key, guard }: Target,
+  head: Head | undefined,
+  resource: Resource,
+  profiled: readonly Issue[],
+): Change {
   const expected = head?.versionId ?? 0
   const lastUpdated = stampAfter(clock, head)
   const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
@@ -64,7 +72,7 @@ function following(clock: Clock, request: FhirRequest, { key, guard }: Target, h
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
-    response: { ...saved(request, write, created), ...warningsOf(stamped, body, request), written: [versionKeyOf(write)] },
+    response: { ...saved(request, write, created), ...warningsOf(stamped, body, request, profiled), written: [versionKeyOf(write)] },
   }
 }
 
@@ -83,9 +91,14 @@ export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
 }
 
 /** No string is longer than the body it stands in. That one will not be found has to be known. Specification 4.2, 7 */
-function warningsOf(resource: Resource, body: Uint8Array, { reading }: FhirRequest): Pick<FhirResponse, 'warnings'> {
+function warningsOf(
+  resource: Resource,
+  body: Uint8Array,
+  { reading }: FhirRequest,
+  profiled: readonly Issue[],
+): Pick<FhirResponse, 'warnings'> {
   const long = body.length <= LONGEST ? [] : longStringWarnings(resource, reading)
-  const issues = [...long, ...definitionWarnings(resource)]
+  const issues = [...long, ...definitionWarnings(resource), ...profiled]
   return issues.length === 0 ? {} : { warnings: { outcome: outcome(issues), mustBeKnown: long.length > 0 } }
 }
 

@@ -6,7 +6,9 @@ import type { Pending } from '../fhir/profile/checking.ts'
 import { tell } from '../fhir/profile/constraint.ts'
 import type { Faults } from '../fhir/profile/faults.ts'
 import { Known } from '../fhir/profile/known.ts'
+import { ownType } from '../fhir/profile/library.ts'
 import type { Resource } from '../fhir/resource.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
 import type { Conformance } from '../ports/conformance.ts'
 import type { Budget, ExpressionRunner } from '../ports/expression-runner.ts'
 
@@ -17,7 +19,10 @@ export type ProfileFindings = {
 }
 
 /** `profiles`: their canonicals. */
-export type FindInProfiles = (resource: Resource, profiles: readonly string[]) => Promise<ProfileFindings>
+export type FindInProfiles = (resource: Resource, profiles: readonly string[], how?: How) => Promise<ProfileFindings>
+
+/** A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
+type How = { readonly isEnforced: boolean }
 
 export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
 
@@ -26,7 +31,8 @@ const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
 export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
   const known = new Known(conformance)
-  return async (resource, profiles) => {
+  return async (resource, canonicals, { isEnforced } = { isEnforced: false }) => {
+    const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
     for (;;) {
       const trees = profiles.map((canonical) => known.tree(canonical))
       const { faults, pending } = checkProfiles(
@@ -36,13 +42,25 @@ export function findInProfiles({ conformance, expressions }: ProfileParts): Find
       )
       // What was not at hand is now, or is not loaded at all.
       if (await known.load()) continue
-      await evaluatePending(pending, faults, expressions)
+      await evaluatePending(pending, faults, expressions, isEnforced ? 'error' : 'warning')
       return { issues: [...faults.found.values()], missing: profiles.filter((_, i) => trees[i] === undefined) }
     }
   }
 }
 
-async function evaluatePending(pending: readonly Pending[], faults: Faults, expressions: ExpressionRunner): Promise<void> {
+/** R4's own types are no profiles: what they say is checked on every resource. */
+function isOwnType(canonical: string): boolean {
+  const type = ownType(canonical)
+  return type !== undefined && (isResourceType(type) || type === 'Resource' || type === 'DomainResource')
+}
+
+async function evaluatePending(
+  pending: readonly Pending[],
+  faults: Faults,
+  expressions: ExpressionRunner,
+  severity: Issue['severity'],
+): Promise<void> {
+  if (pending.length === 0) return
   const evaluations = pending.map(({ constraint, type, owner, focus }) => ({
     expression: constraint.expression,
     type,
@@ -55,7 +73,7 @@ async function evaluatePending(pending: readonly Pending[], faults: Faults, expr
     if ('failure' in outcome)
       faults.reportAt(
         expression,
-        { severity: 'warning', code: 'not-supported', text: `The rule ${constraint.key} could not be evaluated (${by})` },
+        { severity, code: 'not-supported', text: `The rule ${constraint.key} could not be evaluated (${by})` },
         constraint.key,
       )
     else if (outcome.values.length === 1 && 'value' in outcome.values[0]! && outcome.values[0].value === false)

@@ -51,10 +51,7 @@ async function inProfiles(
   canonicals: readonly string[],
   named: readonly Named[],
 ): Promise<readonly Issue[]> {
-  const { issues, missing } = await findIn(
-    resource,
-    canonicals.filter((canonical) => baseTypeOf(canonical) === undefined),
-  )
+  const { issues, missing } = await findIn(resource, canonicals)
   const notLoaded = named.filter(({ canonical }) => missing.includes(canonical))
   return [
     ...issues,

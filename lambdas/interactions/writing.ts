@@ -8,7 +8,7 @@ import type { Awaitable, FhirRequest, FhirResponse, Interaction, Ports } from '.
 import { type Resolve, resolving } from './resolve-references.ts'
 import { type Head, headFor } from './written-head.ts'
 
-export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'choices'>
+export type WritePorts = Pick<Ports, 'resources' | 'heads' | 'writer' | 'latest' | 'clock' | 'expressions' | 'profiled' | 'choices'>
 
 /** What one attempt needs. */
 export type AttemptPorts = Omit<WritePorts, 'latest'> & Pick<Ports, 'index'>

@@ -5,9 +5,10 @@ import { tokenOf } from '../adapters/opensearch/visible.ts'
 import type { BodyStepParts } from '../http/pipelines/reading.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
 import { latestIndex } from '../interactions/latest-index.ts'
+import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import { blobs, clock, config, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
+import { blobs, clock, config, conformance, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { readIdentity } from './config.ts'
 import { once } from './once.ts'
@@ -64,6 +65,7 @@ export const checkPorts = () => ({
   clock: clock(),
   expressions: expressions(),
   choices: config(),
+  profiled: profilesOnWrite(config().validateProfiles, () => ({ conformance: conformance(), expressions: expressions() })),
 })
 
 export const writePorts = () => ({ ...checkPorts(), writer: store() })

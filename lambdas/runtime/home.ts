@@ -28,6 +28,7 @@ import { exportFile } from '../interactions/export-file.ts'
 import { exportStatus } from '../interactions/export-status.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { meta } from '../interactions/meta.ts'
+import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { NO_WRITER } from '../interactions/rehearsal.ts'
 import { reindexStatus, startReindex } from '../interactions/reindex.ts'
@@ -118,6 +119,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & { readon
   const progress = progressOf(stores)
   const { writer, checker } = writersOf(stores, config, baseUrl)
   const ports: HomePorts = {
+    profiled: profilesOnWrite(config.validateProfiles, () => ({ conformance, expressions: stores.expressions })),
     ...stores,
     clock,
     progress,

@@ -82,7 +82,7 @@ describe('the code of a function', () => {
     const { files } = readJson('fhir-local-service.assets.json')
     const { source } = Object.values<Tree>(files).find(({ destinations }) => JSON.stringify(destinations).includes(Code.S3Key))
     expect(Handler).toBe(`${name}.handler`)
-    const packages = FUNCTIONS[name].includes('conformance') ? ['packages'] : []
+    const packages = name === 'validate' || name === 'apply-fhirpath' ? ['packages'] : []
     expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json', ...packages].sort())
   })
 
@@ -103,12 +103,13 @@ describe('the code of a function', () => {
     for (const name of names) expect([name, sizeOf(name) <= 1_600_000]).toEqual([name, true])
   })
 
-  it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes, what fetches and what verifies tokens from files of their own', () => {
+  it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes, what fetches and what verifies tokens from files of their own, and profiles where something is written', () => {
     const later = [
       ...['definitions.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
       ...['granular.js', 'jwt-verifier.js', 's3-blob-store.js', 'ucum.js'],
     ]
-    for (const name of ['read', 'search', 'create'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
+    for (const name of ['read', 'search'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
+    expect(filesOf('create')).toEqual([...later, 'create.js', 'profiles.js'].sort())
   })
 
   it('is the same however often it is made', async () => {
@@ -150,6 +151,7 @@ describe('a function that starts', () => {
         `${name}.js`,
         // Those validate, which takes the definitions of R4.
         ...(VALIDATING.has(name) ? ['definitions.js'] : []),
+        ...(name === 'validate' || name === 'apply-fhirpath' ? ['profiles.js'] : []),
         ...(access === 'token' && isVerifying(name) ? ['jwt-verifier.js'] : []),
       ]
       const { handler, files: found } = started(fileOf(name), { ...variablesOf(name), FHIR_ACCESS: access }, after)

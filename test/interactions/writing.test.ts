@@ -45,6 +45,7 @@ function movedOnWorld() {
       },
     },
     clock: { now: () => 5, newId: () => 'new' },
+    profiled: () => [],
     choices: { clientIds: 'required', conditionalUpdateIdMismatch: 'accept', noOpUpdates: 'version' },
   } as unknown as WritePorts
   return { ports, committed, searches: () => searches, attempts: () => attempts }

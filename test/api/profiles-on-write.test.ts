@@ -1,0 +1,89 @@
+/** What profiles say of what is written, as the setting validateProfiles has it. https://hl7.org/fhir/R4/validation.html */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { example, US_CORE } from '../fixtures/us-core/findings.ts'
+import { type Answer, issues, type Tree, withServer } from './server.ts'
+
+const LAB = `${US_CORE}us-core-observation-lab`
+const right = (): Tree => ({ ...example('Observation/serum-sodium'), id: randomUUID() })
+const wrong = (): Tree => ({ ...right(), category: [{ text: 'x' }] })
+const MISSING = 'required Observation.category'
+
+const entry = (resource: Tree, method = 'PUT'): Tree => ({
+  resource,
+  request: { method, url: method === 'PUT' ? `Observation/${resource.id}` : 'Observation' },
+})
+const bundle = (type: string, ...entries: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type, entry: entries })
+const PATCH = { 'content-type': 'application/json-patch+json' }
+const EVERYTHING = { prefer: 'return=OperationOutcome' }
+
+describe('validateProfiles=enforce', () => {
+  const { get, post, put, patch } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
+  const told = (answer: Answer): readonly unknown[] => [answer.status, issues(answer).filter((text) => text.startsWith('error'))]
+  const REFUSED = [422, [`error ${MISSING}`]]
+
+  it('stores what is as its profiles say', async () => {
+    const resource = right()
+    expect((await post('/Observation', resource)).status).toBe(201)
+    expect((await put(`/Observation/${resource.id}`, resource)).status).toBe(200)
+  })
+
+  it('refuses what is not, to create, update and patch, and stores nothing', async () => {
+    const resource = wrong()
+    expect(told(await post('/Observation', resource))).toEqual(REFUSED)
+    expect(told(await put(`/Observation/${resource.id}`, resource))).toEqual(REFUSED)
+    expect((await get(`/Observation/${resource.id}`)).status).toBe(404)
+    const stored = right()
+    await post('/Observation', stored)
+    const change = JSON.stringify([{ op: 'replace', path: '/category', value: [{ text: 'x' }] }])
+    expect(told(await patch(`/Observation/${stored.id}`, change, PATCH))).toEqual(REFUSED)
+    expect((await get(`/Observation/${stored.id}`)).body.meta.versionId).toBe('1')
+  })
+
+  it('refuses an entry of a batch, and a transaction for one of its entries, which is named', async () => {
+    const [good, bad] = [right(), wrong()]
+    const batch = await post('/', bundle('batch', entry(good), entry(bad)))
+    expect(batch.body.entry.map(({ response }: Tree) => response.status.slice(0, 3))).toEqual(['201', '422'])
+    const [other, worse] = [right(), wrong()]
+    const refused = await post('/', bundle('transaction', entry(other), entry(worse)))
+    expect([refused.status, JSON.stringify(refused.body.issue)]).toEqual([422, expect.stringContaining('Bundle.entry[1]')])
+    expect((await get(`/Observation/${other.id}`)).status).toBe(404)
+  })
+
+  it('stores what names a profile that is not loaded, and says so', async () => {
+    const resource = { ...right(), meta: { profile: ['http://example.org/unheard-of'] } }
+    const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
+    expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile'])])
+  })
+
+  it('asks nothing of what names no profile, but what R4 says of extensions', async () => {
+    const { meta: _, ...plain } = wrong()
+    expect((await put(`/Observation/${plain.id}`, plain)).status).toBe(201)
+    const unknown = { ...plain, modifierExtension: [{ url: 'http://example.org/not', valueBoolean: true }] }
+    expect(told(await put(`/Observation/${plain.id}`, unknown))).toEqual([422, ['error not-supported Observation.modifierExtension[0]']])
+  })
+})
+
+describe('validateProfiles=warn', () => {
+  const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
+
+  it('stores what is not as its profiles say, and tells it as a warning where it is asked for', async () => {
+    const resource = wrong()
+    const quiet = await post('/Observation', resource)
+    expect([quiet.status, quiet.body.resourceType]).toEqual([201, 'Observation'])
+    const told = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
+    expect([told.status, issues(told)]).toEqual([200, expect.arrayContaining([`warning ${MISSING}`])])
+    const { body } = await post('/', bundle('transaction', entry(wrong(), 'POST')))
+    expect(issues({ ...told, body: body.entry[0].response.outcome })).toContain(`warning ${MISSING}`)
+  })
+})
+
+describe('validateProfiles=off', () => {
+  const { put } = withServer()
+
+  it('asks no profile', async () => {
+    const resource = { ...wrong(), meta: { profile: [LAB] } }
+    const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
+    expect([answer.status, issues(answer)]).toEqual([201, ['information informational']])
+  })
+})
