@@ -121,6 +121,7 @@ describe('nothing outside of the resource', () => {
   })
   it.each([
     "code.memberOf('http://hl7.org/fhir/ValueSet/observation-codes')",
+    "conformsTo('http://example.org/StructureDefinition/unheard-of')",
     "%terminologies.expand('http://hl7.org/fhir/ValueSet/observation-codes')",
   ])('is reached by %s', async (expression) => {
     expect(refused(await apply(expression, WEIGHT))).toEqual([422, ['error invalid Parameters.parameter[0].value']])

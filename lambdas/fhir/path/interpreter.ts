@@ -10,6 +10,7 @@ import { isResourceType } from '../resource-types.ts'
 import { asNumber } from './compare.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { targetType } from './refers.ts'
+import { shownFunctions } from './shown-functions.ts'
 import type { TypedValue } from './steps.ts'
 import { CHARACTERS, MOST_WORK, spend } from './work.ts'
 
@@ -53,16 +54,17 @@ export function interpreted(expression: string, type: string, { isShown = false 
   if (engine === undefined) throw new Error('fhirpath.js is not loaded')
   const { compile, types, util, model } = engine
   let current: unknown
+  let originals = new Map<unknown, unknown>()
   const resolve = {
     fn: (nodes: readonly Node[]) => nodes.flatMap((node) => resolved(node, current, isShown)),
     arity: { 0: [] },
     internalStructures: true,
   }
-  const options = { ...OPTIONS, userInvocationTable: { resolve } }
+  const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? shownFunctions(() => originals) : {}) } }
   const canonicals = canonicalsIn(expression)
   const evaluate = compile(isResourceType(type) ? expression : { base: type, expression }, model as never, options as never) as Compiled
   return (focus, resource) => {
-    const originals = new Map<unknown, unknown>()
+    originals = new Map()
     const copy = copied(focus, originals)
     current = focus === resource ? copy : copied(resource, originals)
     const found = evaluate(copy, { ...canonicals, resource: current })
