@@ -3,14 +3,19 @@ import { ofTenant, type Searcher } from '../search/condition.ts'
 import { type AccessRules, NEVER } from '../search/plan.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Access } from './access.ts'
-import { isWholeTenant, ruleFor } from './rules.ts'
+import { isWholeTenant, ruleForAll } from './rules.ts'
+import type { Letter } from './scopes.ts'
 
 export type Searching = { readonly tenant: string; readonly access: Access; readonly reading: Reading }
 
-/** `refused`: what is thrown where none of several types is in scope, by the first of them. */
-export function searcherUnder({ tenant, access, reading }: Searching, refused: (type: string) => Error): Searcher {
-  const ruleOf = (type: string) => ruleFor(access, type, 's', reading)
-  if (isWholeTenant(access, 's')) return ofTenant(tenant)
+/** `refused`: what is thrown where none of several types is in scope, by the first of them. `letters`: under all of which one finds. */
+export function searcherUnder(
+  { tenant, access, reading }: Searching,
+  refused: (type: string) => Error,
+  letters: readonly Letter[] = ['s'],
+): Searcher {
+  const ruleOf = (type: string) => ruleForAll(access, type, letters, reading)
+  if (letters.every((letter) => isWholeTenant(access, letter))) return ofTenant(tenant)
   return {
     tenant,
     within(types) {

@@ -163,7 +163,7 @@ export const functionsOfStage = (access: string): readonly FunctionName[] =>
 export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
   FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 
-/** The function that answers: one for each interaction, but the kinds of history together, those of search, and the pages. */
+/** The function that answers: one for each interaction, but the kinds of history together, those of search and what is one, and the pages. */
 export function functionOf(code: InteractionCode | AuthCode): HttpFunction {
   return isShared(code) ? SHARED[code] : code
 }
@@ -179,6 +179,7 @@ const SHARED: Readonly<Record<SharedCode, HttpFunction>> = {
   'history-system': 'history',
   'search-type': 'search',
   'search-system': 'search',
+  docref: 'search',
   // CloudFront hands them out.
   'export-file': 'fallback',
   jwks: 'discovery',

@@ -1,22 +1,19 @@
-/** FHIR search on a type, in a compartment, on everything. */
+/** FHIR search on a type, in a compartment, on everything, and $docref. */
+import { operatingSteps } from '../http/pipelines/operating.ts'
 import { searchingSteps } from '../http/pipelines/searching.ts'
+import { docref } from '../interactions/docref.ts'
 import { search } from '../interactions/search.ts'
 import { blobs, clock, expressions, reading, resources, seal } from '../runtime/aws.ts'
 import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index } from '../runtime/aws-index.ts'
 
-const searches = search({
-  resources: resources(),
-  index: index(),
-  clock: clock(),
-  seal: seal(),
-  blobs: blobs(),
-  expressions: expressions(),
-})
+const ports = { resources: resources(), index: index(), clock: clock(), seal: seal(), blobs: blobs(), expressions: expressions() }
+const searches = search(ports)
+const parts = bodyStepParts()
 
 export const handler = httpHandler({
-  interactions: { 'search-type': searches, 'search-system': searches },
-  steps: searchingSteps(bodyStepParts()),
+  interactions: { 'search-type': searches, 'search-system': searches, docref: docref(ports) },
+  steps: { ...searchingSteps(parts), ...operatingSteps(parts) },
   reading: reading(),
   seal: seal(),
 })

@@ -1,5 +1,6 @@
 /** The operations a CapabilityStatement names, by the canonicals of their definitions. https://hl7.org/fhir/R4/operationslist.html */
 import type { Element } from '../fhir/resource.ts'
+import { US_CORE } from './us-core.ts'
 
 /** https://hl7.org/fhir/uv/bulkdata/STU2/CapabilityStatement-bulk-data.html */
 export const BULK_DATA = 'http://hl7.org/fhir/uv/bulkdata'
@@ -20,6 +21,7 @@ const OWN: Readonly<Record<string, readonly Element[]>> = {
   system: exportAs('export'),
   Patient: [named('everything', 'http://hl7.org/fhir/OperationDefinition/Patient-everything'), ...exportAs('patient-export')],
   Group: exportAs('group-export'),
+  DocumentReference: [named('docref', `${US_CORE}/OperationDefinition/docref`)],
 }
 
 /** Specification 4.4: an operation of this server. */

@@ -25,6 +25,7 @@ export type InteractionCode =
   | 'validate'
   | 'apply-fhirpath'
   | 'everything'
+  | 'docref'
   | 'export'
   | 'export-status'
   | 'export-cancel'
@@ -66,6 +67,8 @@ export const ROUTES: readonly Route[] = [
   route('POST', '/{type}/$everything', 'everything'),
   route('GET', '/{type}/{id}/$everything', 'everything'),
   route('POST', '/{type}/{id}/$everything', 'everything'),
+  route('GET', '/{type}/$docref', 'docref'),
+  route('POST', '/{type}/$docref', 'docref'),
   route('GET', '/$export', 'export'),
   route('POST', '/$export', 'export'),
   route('GET', '/{type}/$export', 'export'),

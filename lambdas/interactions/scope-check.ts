@@ -27,6 +27,7 @@ const NEEDS: Readonly<Record<InteractionCode, readonly Letter[] | 'administrator
   validate: [],
   'apply-fhirpath': [],
   everything: ['r', 's'],
+  docref: ['r', 's'],
   export: [],
   'export-status': [],
   'export-cancel': [],

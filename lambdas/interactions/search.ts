@@ -1,4 +1,5 @@
 /** FHIR search on a type, in a compartment or on the whole system, by GET and POST. https://hl7.org/fhir/R4/http.html#search */
+import type { Letter } from '../access/scopes.ts'
 import type { BundleEntry } from '../fhir/bundle.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import { resolved } from '../search/condition.ts'
@@ -15,12 +16,13 @@ import { matchEntry, type SearchPage, type SearchPorts, versionsOf } from './sea
 import { type Asked, linksOf, pageAsked } from './search-page.ts'
 import { searcherOf } from './searcher.ts'
 
+/** `letters`: under all of which is found what is found. */
 export const search =
-  (ports: SearchPorts): Interaction =>
+  (ports: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
   async (request) => {
     const page = await pageAsked(ports, request)
     const asked = page.search
-    const searcher = searcherOf(request)
+    const searcher = searcherOf(request, letters)
     checkIncludes(searcher, asked.includes)
     const types = typesOf(request, asked.types, searcher)
     const matching: Matching = {

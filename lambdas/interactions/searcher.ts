@@ -1,6 +1,9 @@
 /** Who searches by a request. */
+import type { Letter } from '../access/scopes.ts'
 import { type Searching, searcherUnder } from '../access/searcher.ts'
 import type { Searcher } from '../search/condition.ts'
 import { outOfScope } from './forbidden.ts'
 
-export const searcherOf = (request: Searching): Searcher => searcherUnder(request, (type) => outOfScope(request.access, type, 's'))
+/** `letters`: under all of which one finds. */
+export const searcherOf = (request: Searching, letters: readonly Letter[] = ['s']): Searcher =>
+  searcherUnder(request, (type) => outOfScope(request.access, type, letters.join('')), letters)

@@ -20,6 +20,7 @@ import { Readings } from '../indexing/reading-now.ts'
 import { applyFhirPath } from '../interactions/apply-fhirpath.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { decidedIndex } from '../interactions/decided-index.ts'
+import { docref } from '../interactions/docref.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
 import { everything } from '../interactions/everything.ts'
 import { startExport } from '../interactions/export.ts'
@@ -209,6 +210,7 @@ function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['end
     validate: validate({ ...ports, validated: profiled }),
     'apply-fhirpath': applyFhirPath({ ...ports, validated: profiled }),
     everything: everything(ports),
+    docref: docref(ports),
     ...exportInteractions({ ...ports, ...exports }),
   }
   return server({ interactions, endpoints: endpoints ?? {}, steps, site })

@@ -2,6 +2,7 @@
 import { fhirError } from '../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../fhir/resource.ts'
 import type { Pairs } from './pairs.ts'
+import { escapeValue } from './types/search-type.ts'
 
 export const TEXT = ['valueString', 'valueCode']
 export const INSTANT = ['valueInstant', 'valueDateTime', 'valueString']
@@ -35,8 +36,17 @@ function pairOf(entry: unknown, place: string, kindsOf: Posted['kinds']): Pairs[
 
 function textOf(value: unknown, kind: string): string | undefined {
   if (kind === 'valueInteger') return typeof value === 'number' ? String(value) : undefined
+  if (kind === 'valueBoolean') return typeof value === 'boolean' ? String(value) : undefined
+  if (kind === 'valueCoding') return isElement(value) ? tokenOf(value) : undefined
   const text = kind === 'valueReference' && isElement(value) ? (value as Element).reference : value
   return typeof text === 'string' && text !== '' ? text : undefined
+}
+
+/** As a search has it: `system|code`. */
+function tokenOf({ system = '', code = '' }: Element): string | undefined {
+  if (typeof system !== 'string' || typeof code !== 'string' || `${system}${code}` === '') return undefined
+  const [before, after] = [system, code].map(escapeValue)
+  return before === '' ? after : `${before}|${after}`
 }
 
 const wrong = (place: string, text: string): Error => fhirError(400, 'value', text.slice(0, 300), place)

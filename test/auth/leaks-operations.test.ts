@@ -108,3 +108,45 @@ it('$everything shows everybody what they may read and find of a patient, each o
   expect(wrong.slice(0, 10)).toEqual([])
   expect(told).toBeGreaterThan(200)
 })
+
+/** Who may find more documents than they may read, or read more than they may find; and who may do both with some. */
+const OF_DOCUMENTS: readonly Who[] = [
+  'system/DocumentReference.rs',
+  'system/DocumentReference.s system/DocumentReference.r?_tag=even',
+  'system/DocumentReference.r system/DocumentReference.s?_tag=odd',
+  'patient/DocumentReference.rs',
+  'patient/DocumentReference.r system/DocumentReference.s',
+  'system/DocumentReference.s',
+].flatMap((scopes, i) =>
+  (['north', 'south'] as const).map((tenant) => ({
+    tenant,
+    client: `documents-${i}`,
+    scopes,
+    ...(/patient/.test(scopes) ? { patient: 'a.id' } : {}),
+  })),
+)
+
+it('$docref shows everybody those documents of a patient that they may read and find; of one who is hidden, none', async () => {
+  const { population, ask, check } = world()
+  const { find, all } = population
+  const wrong: string[] = []
+  let told = 0
+  for (const who of [...sampled(WHOS, FULL ? 1 : 6, 2), ...OF_DOCUMENTS])
+    for (const id of ['a.id', 'b.id', 'never.id']) {
+      const target = `/DocumentReference/$docref?patient=${id}`
+      const isSeen = (kept: Kept): boolean => (['r', 's'] as const).every((letter) => sees(who, letter, kept, headOf(kept)!, find))
+      const isAllowed = (['r', 's'] as const).every((letter) => inScope(who, 'DocumentReference', letter))
+      const shown = all(who.tenant)
+        .filter((kept) => kept.type === 'DocumentReference' && isLive(kept) && isSeen(kept))
+        .filter((kept) => headOf(kept)!.json.subject.reference === `Patient/${id}`)
+        .map((kept) => `${kept.type}/${kept.id}`)
+      const answer = await ask(who, 'GET', target)
+      const found: readonly string[] = (answer.body?.entry ?? []).map(({ resource }: Json) => nameOf(resource))
+      const leaks = check.leaksIn(answer, who, target)
+      told += found.length
+      if (answer.status !== (isAllowed ? 200 : 403) || (isAllowed && found.toSorted().join() !== shown.sort().join()) || leaks.length > 0)
+        wrong.push(`${nameOfWho(who)} ${target}: ${answer.status} ${found} is not ${shown}; ${leaks}`)
+    }
+  expect(wrong.slice(0, 10)).toEqual([])
+  expect(told).toBeGreaterThan(50)
+})

@@ -24,6 +24,10 @@ const group = (...members: readonly Json[]): Json => ({
   actual: true,
   member: members.map((entity) => ({ entity })),
 })
+const document = (subject: Json): Json => ({
+  ...{ resourceType: 'DocumentReference', status: 'current', subject, type: coded('note') },
+  content: [{ attachment: { url: 'urn:x' } }],
+})
 const binary = (context?: string): Json => ({
   ...{ resourceType: 'Binary', contentType: 'text/plain', data: 'dGV4dA==' },
   ...(context === undefined ? {} : { securityContext: to(context) }),
@@ -71,6 +75,10 @@ const RESOURCES: Readonly<Record<string, readonly (Json | null)[]>> = {
   'd-other.id': [{ resourceType: 'Device', patient: B }],
   'd-nobody.id': [{ resourceType: 'Device' }],
   'd-deleted.id': [{ resourceType: 'Device', patient: A }, null],
+  'doc-own.id': [document(A)],
+  'doc-own-again.id': [document(A), document(A)],
+  'doc-other.id': [document(B)],
+  'doc-moved.id': [document(A), document(B)],
   'q.id': [{ resourceType: 'Questionnaire', status: 'active' }],
   'x-own.id': [binary('Patient/a.id')],
   'x-other.id': [binary('Patient/b.id')],

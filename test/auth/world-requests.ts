@@ -72,6 +72,7 @@ export function requestsOf(who: Who, seed: number) {
       `Patient/${roll(['a.id', 'b.id', 'never.id'])}/${roll(['Observation', '*', 'Encounter', 'Device'])}`,
       `?_tag=${mark()}&_sort=-_lastUpdated`,
       roll(['$meta', 'Observation/$meta', 'Patient/$meta']),
+      `DocumentReference/$docref?patient=${roll(['a.id', 'b.id', 'never.id'])}${roll(['', '&_count=1', '&start=2020', '&on-demand=true'])}`,
       `Patient/${roll(['a.id', 'a.id', 'b.id', 'linked.id', 'never.id', 'gone.id'])}/$everything?${roll(['', '_count=1', '_count=3', '_type=Observation', '_type=Practitioner,Organization&_count=1', 'start=2020', '_since=2020-01-01'])}`,
       `?_type=${roll(['Device,Group', 'Patient,RelatedPerson', 'Binary'])}`,
       `Observation?_skip=${roll([0, 1, 5])}&_count=2`,

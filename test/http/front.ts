@@ -48,6 +48,7 @@ const allAnsweredBy = (answer: Interaction): Readonly<Record<InteractionCode, In
   validate: answer,
   'apply-fhirpath': answer,
   everything: answer,
+  docref: answer,
   export: answer,
   'export-status': answer,
   'export-cancel': answer,

@@ -67,7 +67,7 @@ describe('each pipeline', () => {
     ...OPERATING.map((code) => [code, 'operating'] as const),
     ['export-file', 'downloading'] as const,
     ['bundle', 'writing and searching'] as const,
-    ...(['meta', 'everything'] as const).map((code) => [code, 'searching and operating'] as const),
+    ...(['meta', 'everything', 'docref'] as const).map((code) => [code, 'searching and operating'] as const),
     ...AUTH_ROUTES.map(({ interaction }) => [interaction, 'authorizing'] as const),
   ])('%s finds all its steps among those of %s', (code, kind) =>
     expect(stepsOf(code).filter((step) => BOUND[kind][step] === undefined)).toEqual([]),
@@ -103,7 +103,7 @@ it('records and describes everything outermost, and checks before it reads a bod
 })
 
 it('evens out how long it takes to say that nothing is there, whatever step says it', () => {
-  for (const code of ['read', 'vread', 'history-instance', 'patch', 'meta', 'everything', 'validate', 'export'] as const)
+  for (const code of ['read', 'vread', 'history-instance', 'patch', 'meta', 'everything', 'docref', 'validate', 'export'] as const)
     expect(stepsOf(code).slice(2, 5)).toEqual(['writeResponse', 'levelTime', 'describeErrors'])
 })
 

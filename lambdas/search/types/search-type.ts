@@ -27,6 +27,9 @@ export const malformed = (parameter: SearchParameter, expected: string): FhirErr
 /** `\,` `\|` `\$` `\\` stand for the character. https://hl7.org/fhir/R4/search.html#escaping */
 export const unescapeValue = (text: string): string => (text.includes('\\') ? text.replace(/\\([,|$\\])/g, '$1') : text)
 
+/** As a value of a query, whatever the text holds. */
+export const escapeValue = (text: string): string => text.replace(/[\\,|$]/g, '\\$&')
+
 /** Parts between unescaped separators, still escaped. */
 export function splitValue(text: string, separator: ',' | '|' | '$'): readonly string[] {
   if (!text.includes('\\')) return text.split(separator)

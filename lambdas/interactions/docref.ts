@@ -1,0 +1,123 @@
+/**
+ * `$docref`: the documents of a patient that are stored; none is made. It is a search of DocumentReference, newest first, and its links are
+ * those of that search. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html
+ */
+import { fhirError } from '../fhir/outcome.ts'
+import { MOST_PARAMETERS, type Pairs } from '../search/pairs.ts'
+import { INSTANT, pairsPosted } from '../search/posted.ts'
+import type { FhirRequest, FhirResponse, Interaction } from './interaction.ts'
+import { dateAsked, READ_BY_EVERY_INTERACTION } from './page.ts'
+import { search } from './search.ts'
+import type { SearchPorts } from './search-entries.ts'
+
+const TYPE = 'DocumentReference'
+
+export const docref = (ports: SearchPorts): Interaction => {
+  const find = search(ports, ['r', 's'])
+  return async (request) => {
+    if (request.type !== TYPE) throw fhirError(404, 'not-supported', `There is no $docref of ${request.type}: only of ${TYPE}`)
+    const posted = request.resource === undefined ? [] : pairsPosted(request.resource, POSTED)
+    const asked = documentsAsked(request, [...request.parameters, ...posted])
+    if (asked.isOnDemand) return nothing(request)
+    return find({ ...request, parameters: searchFor(asked), posted: request.resource !== undefined })
+  }
+}
+
+type Asked = {
+  readonly patient: string
+  readonly start?: string
+  readonly end?: string
+  readonly types: readonly string[]
+  readonly profiles: readonly string[]
+  /** Only what is made when it is asked for. */
+  readonly isOnDemand: boolean
+  /** About the answer. */
+  readonly others: Pairs
+}
+
+/** Of the operation, with how each is sent in Parameters. */
+const PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['patient', ['valueId', 'valueString', 'valueReference']],
+  ['start', INSTANT],
+  ['end', INSTANT],
+  ['type', ['valueCoding', 'valueString', 'valueCode']],
+  ['on-demand', ['valueBoolean']],
+  ['profile', ['valueCanonical', 'valueUri', 'valueString']],
+  ['_count', ['valueInteger', 'valueString']],
+])
+
+const POSTED = { to: '$docref', most: MOST_PARAMETERS, kinds: PARAMETERS }
+
+/** As a search has them. */
+const ABOUT_THE_ANSWER: ReadonlySet<string> = new Set(['_count', ...READ_BY_EVERY_INTERACTION])
+
+/** FhirError 400: a parameter that is missing, sent twice, or cannot be meant. */
+function documentsAsked({ preferences, reading }: FhirRequest, pairs: Pairs): Asked {
+  const unknown = pairs.find(([name]) => !PARAMETERS.has(name) && !ABOUT_THE_ANSWER.has(name))
+  if (preferences.handling === 'strict' && unknown !== undefined)
+    throw fhirError(400, 'not-found', `Unknown parameter ${unknown[0].slice(0, 100)} of $docref`)
+  const all = (name: string): readonly string[] => pairs.flatMap(([other, value]) => (other === name ? [value] : []))
+  const [start, end] = ['start', 'end'].map((name) => {
+    // A plus sign that was not percent-encoded arrives as a space.
+    const value = one(name, all(name))?.replace(' ', '+')
+    return value === undefined ? undefined : { value, ...dateAsked(name, value, reading) }
+  })
+  if (start !== undefined && end !== undefined && end.high <= start.low) throw fhirError(400, 'value', 'The end is before the start')
+  return {
+    patient: patientIn(one('patient', all('patient'))),
+    ...(start === undefined ? {} : { start: start.value }),
+    ...(end === undefined ? {} : { end: end.value }),
+    types: all('type'),
+    profiles: all('profile'),
+    isOnDemand: isTrue('on-demand', one('on-demand', all('on-demand'))),
+    others: pairs.filter(([name, value]) => ABOUT_THE_ANSWER.has(name) && value !== ''),
+  }
+}
+
+function one(name: string, values: readonly string[]): string | undefined {
+  if (values.length > 1) throw fhirError(400, 'duplicate', `The parameter ${name} of $docref is sent once`)
+  return values[0]
+}
+
+/** An id, also as a reference. */
+function patientIn(value: string | undefined): string {
+  if (value === undefined) throw fhirError(400, 'required', 'The parameter patient of $docref is missing: the id of a Patient')
+  const id = value.startsWith('Patient/') ? value.slice('Patient/'.length) : value
+  if (!/^[A-Za-z0-9\-.]{1,64}$/.test(id)) throw fhirError(400, 'value', 'The value of patient is not the id of a Patient')
+  return id
+}
+
+function isTrue(name: string, value = 'false'): boolean {
+  if (value !== 'true' && value !== 'false') throw fhirError(400, 'value', `The value of ${name} is not true or false`)
+  return value === 'true'
+}
+
+/**
+ * Dates are those of the care that is told of. Without any, what is current is asked for, and with one whatever tells of that time: what
+ * another document has replaced, too, but nothing that was entered in error.
+ */
+function searchFor({ patient, start, end, types, profiles, others }: Asked): Pairs {
+  const isAnyTime = start === undefined && end === undefined
+  return [
+    ['patient', `Patient/${patient}`],
+    ['status', isAnyTime ? 'current' : 'current,superseded'],
+    ...(start === undefined ? [] : [['period', `ge${start}`] as const]),
+    ...(end === undefined ? [] : [['period', `le${end}`] as const]),
+    ...(types.length === 0 ? [] : [['type', types.join(',')] as const]),
+    ...(profiles.length === 0 ? [] : [['_profile', profiles.join(',')] as const]),
+    ['_sort', '-date'],
+    ...others,
+  ]
+}
+
+/** Nothing is made when it is asked for. */
+const nothing = ({ baseUrl }: FhirRequest): FhirResponse => ({
+  status: 200,
+  body: {
+    kind: 'bundle',
+    type: 'searchset',
+    total: 0,
+    link: [{ relation: 'self', url: `${baseUrl}/${TYPE}/$docref?on-demand=true` }],
+    entries: [],
+  },
+})

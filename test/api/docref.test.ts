@@ -1,0 +1,158 @@
+/** $docref over HTTP: the stored documents of a patient. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html @cloud */
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { patient, ref } from '../fixtures/resources.ts'
+import { type Answer, newId, type Tree, withServer } from './server.ts'
+
+const { put, get, post } = withServer()
+
+const PARTY = newId()
+const id = (name: string): string => `${PARTY}-${name}`
+const LOINC = 'http://loinc.org'
+const CCD = '34133-9'
+const NOTE = '11488-4'
+const PROFILE = `http://example.org/${PARTY}/care-plan`
+const strict = { prefer: 'handling=strict' }
+
+type More = { readonly of?: string; readonly status?: string; readonly code?: string; readonly date: string; readonly during?: Tree }
+const documentOf = (name: string, { of = 'a', status = 'current', code = CCD, date, during, ...more }: More & Tree): Tree => ({
+  ...{ resourceType: 'DocumentReference', id: id(name), status, date, subject: ref(`Patient/${id(of)}`) },
+  type: { coding: [{ system: LOINC, code }] },
+  content: [{ attachment: { url: 'urn:x' } }],
+  ...(during === undefined ? {} : { context: { period: during } }),
+  ...more,
+})
+
+const STORED: readonly Tree[] = [
+  documentOf('march', { date: '2020-04-01T00:00:00Z', during: { start: '2020-03-01', end: '2020-03-31' } }),
+  documentOf('june', { date: '2020-07-01T00:00:00Z', during: { start: '2020-06-01', end: '2020-06-30' }, code: NOTE }),
+  documentOf('old', { date: '2020-03-15T00:00:00Z', during: { start: '2020-03-01', end: '2020-03-15' }, status: 'superseded' }),
+  documentOf('wrong', { date: '2020-03-16T00:00:00Z', during: { start: '2020-03-01', end: '2020-03-31' }, status: 'entered-in-error' }),
+  documentOf('open', { date: '2021-01-01T00:00:00Z', during: { start: '2020-12-01' }, meta: { profile: [`${PROFILE}|2`] } }),
+  documentOf('undated', { date: '2019-01-01T00:00:00Z', code: NOTE }),
+  documentOf('of-b', { date: '2020-04-01T00:00:00Z', of: 'b', during: { start: '2020-03-01', end: '2020-03-31' } }),
+]
+
+beforeAll(async () => {
+  const last = { 'x-consistency': 'strong' }
+  for (const resource of [patient(id('a')), patient(id('b')), ...STORED])
+    expect((await put(`/${resource.resourceType}/${resource.id}`, resource, last)).status).toBe(201)
+})
+
+const A = () => `patient=${id('a')}`
+const of = (query: string, headers: Record<string, string> = strict) => get(`/DocumentReference/$docref?${query}`, headers)
+const namesIn = ({ status, body }: Answer): readonly string[] => {
+  expect([status, body.resourceType, body.type]).toEqual([200, 'Bundle', 'searchset'])
+  return (body.entry ?? []).map(({ resource }: Tree) => resource.id.slice(PARTY.length + 1))
+}
+const posted = (...parameter: readonly Tree[]) =>
+  post(
+    '/DocumentReference/$docref',
+    { resourceType: 'Parameters', parameter: [{ name: 'patient', valueId: id('a') }, ...parameter] },
+    strict,
+  )
+
+/** Newest first. */
+const ROWS: readonly (readonly [string, string, readonly Tree[], readonly string[]])[] = [
+  ['without a date: what is current', '', [], ['open', 'june', 'march', 'undated']],
+  [
+    'within dates: what tells of then, replaced or not',
+    'start=2020-03-20T00:00:00Z&end=2020-06-10T00:00:00Z',
+    [
+      { name: 'start', valueDateTime: '2020-03-20T00:00:00Z' },
+      { name: 'end', valueDateTime: '2020-06-10T00:00:00Z' },
+    ],
+    ['june', 'march'],
+  ],
+  ['since a date', 'start=2020-03-10', [{ name: 'start', valueDateTime: '2020-03-10' }], ['open', 'june', 'march', 'old']],
+  ['until a date', 'end=2020-03-05', [{ name: 'end', valueString: '2020-03-05' }], ['march', 'old']],
+  [
+    'of one type',
+    `type=${LOINC}|${NOTE}`,
+    [{ name: 'type', valueCoding: { system: LOINC, code: NOTE, display: 'x' } }],
+    ['june', 'undated'],
+  ],
+  ['of a code alone', `type=${CCD}`, [{ name: 'type', valueCoding: { code: CCD } }], ['open', 'march']],
+  ['of a system alone', `type=${LOINC}|`, [{ name: 'type', valueCoding: { system: LOINC } }], ['open', 'june', 'march', 'undated']],
+  [
+    'of any of some types',
+    `type=${LOINC}|${NOTE}&type=${CCD}`,
+    [
+      { name: 'type', valueCoding: { system: LOINC, code: NOTE } },
+      { name: 'type', valueString: CCD },
+    ],
+    ['open', 'june', 'march', 'undated'],
+  ],
+  ['of a code with what searches mean something by', 'type=a\\,b\\|c', [{ name: 'type', valueCoding: { code: 'a,b|c' } }], []],
+  ['of a profile', `profile=${PROFILE}`, [{ name: 'profile', valueCanonical: PROFILE }], ['open']],
+  [
+    'not only what is made when it is asked for',
+    'on-demand=false',
+    [{ name: 'on-demand', valueBoolean: false }],
+    ['open', 'june', 'march', 'undated'],
+  ],
+  ['only what is made when it is asked for: nothing is', 'on-demand=true', [{ name: 'on-demand', valueBoolean: true }], []],
+]
+
+describe('the documents of a patient', () => {
+  it.each(ROWS)('%s', async (_, query, parameters, expected) => {
+    expect(namesIn(await of(`${A()}&${query}`))).toEqual(expected)
+    expect(namesIn(await posted(...parameters))).toEqual(expected)
+  })
+
+  it('may be asked for by a reference; of one who is not there are none', async () => {
+    expect(namesIn(await of(`patient=Patient/${id('b')}`))).toEqual(['of-b'])
+    const parameter = [{ name: 'patient', valueReference: { reference: `Patient/${id('b')}` } }]
+    expect(namesIn(await post('/DocumentReference/$docref', { resourceType: 'Parameters', parameter }))).toEqual(['of-b'])
+    const answer = await of(`patient=${id('never')}`)
+    expect([namesIn(answer), answer.body.total]).toEqual([[], 0])
+  })
+
+  it('come in pages, whose links are those of the search it is', async () => {
+    const first = await of(`${A()}&_count=3&_summary=true`)
+    const next = (body: Tree): string => body.link.find(({ relation }: Tree) => relation === 'next')?.url
+    expect([namesIn(first), first.body.total]).toEqual([['open', 'june', 'march'], 4])
+    expect(first.body.entry[0].resource.meta.tag).toContainEqual(expect.objectContaining({ code: 'SUBSETTED' }))
+    expect(first.body.link[0].url).toMatch(/\/DocumentReference\?patient=/)
+    const second = await get(next(first.body))
+    expect([namesIn(second), next(second.body)]).toEqual([['undated'], undefined])
+    const hidden = await posted({ name: '_count', valueInteger: 3 })
+    for (const { url } of hidden.body.link) expect(url).not.toContain(id('a'))
+    expect(namesIn(await get(next(hidden.body)))).toEqual(['undated'])
+  })
+})
+
+it('says what cannot be meant', async () => {
+  const refused = async (answer: Promise<Answer>, status = 400) => {
+    const { status: got, body } = await answer
+    expect([got, body.resourceType]).toEqual([status, 'OperationOutcome'])
+    return body.issue[0].code
+  }
+  expect(await refused(of(''))).toBe('required')
+  expect(await refused(of(`${A()}&${A()}`))).toBe('duplicate')
+  expect(await refused(of(`${A()}&start=2020&start=2021`))).toBe('duplicate')
+  expect(await refused(of('patient=Group/1'))).toBe('value')
+  expect(await refused(of('patient='))).toBe('value')
+  expect(await refused(of(`${A()}&start=yesterday`))).toBe('value')
+  expect(await refused(of(`${A()}&start=2021&end=2020`))).toBe('value')
+  expect(await refused(of(`${A()}&on-demand=perhaps`))).toBe('value')
+  expect(await refused(of(`${A()}&status=superseded`))).toBe('not-found')
+  expect(namesIn(await of(`${A()}&status=superseded`, {}))).toEqual(['open', 'june', 'march', 'undated'])
+  expect(await refused(posted({ name: 'type', valueCoding: { display: 'x' } }))).toBe('value')
+  expect(await refused(posted({ name: 'on-demand', valueString: 'true' }))).toBe('value')
+  expect(await refused(post('/DocumentReference/$docref', patient('x')))).toBe('value')
+  expect(await refused(get(`/Patient/$docref?${A()}`), 404)).toBe('not-supported')
+  expect(await refused(get(`/Nonsense/$docref?${A()}`), 404)).toBe('not-supported')
+})
+
+it('takes a time with an offset, also where its plus sign was not encoded', async () => {
+  expect(namesIn(await of(`${A()}&start=2020-06-30T23:00:00+01:00&end=2020-06-30T23:30:00%2B01:00`))).toEqual(['june'])
+})
+
+it('is in the CapabilityStatement, of DocumentReference alone', async () => {
+  const [{ resource }] = (await get('/metadata')).body.rest
+  const docref = { name: 'docref', definition: 'http://hl7.org/fhir/us/core/OperationDefinition/docref' }
+  expect(resource.flatMap(({ type, operation }: Tree) => (operation.some(({ name }: Tree) => name === 'docref') ? [type] : []))).toEqual([
+    'DocumentReference',
+  ])
+  expect(resource.find(({ type }: Tree) => type === 'DocumentReference').operation).toContainEqual(docref)
+})
