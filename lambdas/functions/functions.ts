@@ -121,7 +121,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
-  validate: [...SEARCHING, 'conformance', ...ASKED],
+  validate: ['resources', 'index', 'progress', 'conformance', ...ASKED],
   'apply-fhirpath': ['progress', 'conformance', ...ASKED],
   everything: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],

@@ -97,8 +97,8 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
       ['deleting every index', all, { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/_all` }],
       [
         'searching',
-        // A step of an export asks what filters with chains lead to.
-        others('search', 'authorize', 'export-step', ...writers),
+        // A step of an export asks what filters with chains lead to, $validate what a write would.
+        others('search', 'meta', 'everything', 'authorize', 'export-step', 'validate', ...writers),
         { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/fhir-patient/_search` },
       ],
       ['indexing', others('indexer', 'rebuild-step'), { action: 'es:ESHttpPost', resource: `${ARNS.SearchDomain}/_bulk` }],
