@@ -8,10 +8,17 @@ const EACH = 2_000
 /** ms: a kick-off that has not written all of them by then is not under way any more. */
 const LONGEST_KICK_OFF = 120_000
 
-/** The job's own row stands already, and says how many there are. */
-export async function keepPatients(rows: KeptRows, job: string, patients: readonly string[]): Promise<void> {
-  for (let first = 0; first < patients.length; first += EACH)
+/** The job's own row stands already, and says how many there are. `pass`: before each row, which may take the thread until it is on the disk. */
+export async function keepPatients(
+  rows: KeptRows,
+  job: string,
+  patients: readonly string[],
+  pass: () => Promise<void> | undefined = () => undefined,
+): Promise<void> {
+  for (let first = 0; first < patients.length; first += EACH) {
+    await pass()
     await rows.change(patientsOf(job), String(first / EACH), () => patients.slice(first, first + EACH))
+  }
 }
 
 /** undefined: its kick-off has not written all of them yet. ExportFault where it never will: nobody was told of the job. */

@@ -12,6 +12,7 @@ import { liveHead } from './found.ts'
 import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 import { searcherOf } from './searcher.ts'
+import { othersPass } from './slices.ts'
 
 export type KickOffPorts = Pick<Ports, 'resources' | 'clock'> & {
   readonly choices: Pick<Ports['choices'], 'exportNeedsAssertion' | 'maxRunningExports'>
@@ -26,6 +27,7 @@ export const startExport =
     if (choices.exportNeedsAssertion && request.clientAuth !== 'assertion') throw needsAssertion()
     const level = levelOf(request)
     if (request.preferences['respond-async'] === undefined) throw needsPrefer()
+    await othersPass()
     const asked = whatIsAsked(request, level, clock.now())
     checkFilters(asked.filters, searcherOf(request), request.reading)
     // One that is hidden is not found either.
@@ -80,7 +82,7 @@ async function begin(
     await rows.remove(JOBS, job.id)
     throw tooMany(most)
   }
-  await keepPatients(rows, job.id, patients)
+  await keepPatients(rows, job.id, patients, othersPass)
   await workflow.start(executionOf(job), { job: job.id, attempt: job.attempt }).catch(report)
 }
 

@@ -4,6 +4,7 @@ import { validateResource } from '../../lambdas/http/steps/validate-resource.ts'
 import { findingsOf } from '../../lambdas/interactions/findings-of.ts'
 import { inSlices, inTurn, othersPass } from '../../lambdas/interactions/slices.ts'
 import { patient } from '../fixtures/resources.ts'
+import { turnsDuring } from '../fixtures/turns.ts'
 import { type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
@@ -23,20 +24,6 @@ beforeAll(async () => {
 /** Uses up a slice. */
 function work(ms: number): void {
   for (const end = performance.now() + ms; performance.now() < end; );
-}
-
-/** How often the event loop turned. */
-async function turnsDuring(task: () => Promise<unknown>): Promise<number> {
-  let turns = 0
-  let going = true
-  const turn = () => {
-    turns++
-    if (going) setImmediate(turn)
-  }
-  setImmediate(turn)
-  await task()
-  going = false
-  return turns
 }
 
 describe('work in slices', () => {

@@ -1,8 +1,9 @@
 /** Kick-off of exports: what is refused before there is a job, and the job there is. Specification 4.5, 3.1, 5.5 */
-import { beforeEach, describe, expect, it } from '@jest/globals'
+import { beforeEach, describe, expect, it, jest } from '@jest/globals'
 import { namedPatients } from '../../lambdas/export/named-patients.ts'
 import { removeFiles } from '../../lambdas/export/remove-files.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
+import { turnsDuring } from '../fixtures/turns.ts'
 import { type Answer, type Asking, BASE, KICK_OFF, NOW, type Requests, requests } from './requests.ts'
 
 let site: Requests
@@ -219,6 +220,22 @@ describe('Ten thousand patients', () => {
     const body = parameters(...entries, { name: 'patient', valueString: 'one' })
     const answer = await site.kickOff('/Patient/$export', { body })
     expect([answer.status, textOf(answer)]).toEqual([400, expect.stringContaining('more than 10000 times')])
+  })
+
+  it('are read, looked at and kept each in a turn of its own, however many such kick-offs come at once', async () => {
+    site = requests({ maxRunningExports: 9 })
+    let time = performance.now()
+    // Between any two looks at the clock a slice is used up.
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => (time += 50))
+    let answers: readonly { readonly status: number }[] = []
+    const turns = await turnsDuring(async () => {
+      const body = parameters(...entries.slice(0, 4_001))
+      answers = await Promise.all(Array.from({ length: 9 }, () => site.kickOff('/Patient/$export', { body })))
+    })
+    clock.mockRestore()
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 202))
+    // Two, and one for each of three rows; the first of all waits for none.
+    expect(turns).toBeGreaterThanOrEqual(9 * 5 - 1)
   })
 
   it('are kept of no kick-off that is refused', async () => {

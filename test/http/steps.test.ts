@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { shapeBody } from '../../lambdas/http/steps/shape-body.ts'
 import type { FhirRequest, FhirResponse } from '../../lambdas/interactions/interaction.ts'
+import { turnsDuring } from '../fixtures/turns.ts'
 import { type Front, patientOf, startFront } from './front.ts'
 
 const LIMIT = 1_000
@@ -97,20 +98,8 @@ describe('_summary and _elements', () => {
 describe('a heavy resource of which only a part is asked for', () => {
   const resource = (length: number) => Buffer.from(JSON.stringify({ resourceType: 'Patient', photo: 'x'.repeat(length), active: true }))
   const page = (...resources: readonly Uint8Array[]) => ({ kind: 'bundle', entries: resources.map((each) => ({ resource: each })) })
-  /** How often the event loop turns while the step is at work. */
-  async function turnsOf(body: unknown): Promise<number> {
-    let turns = 0
-    let going = true
-    const count = (): void => {
-      turns++
-      if (going) setImmediate(count)
-    }
-    setImmediate(count)
-    const request = { event: { shape: { summary: 'true' } }, response: { status: 200, body } }
-    await shapeBody.after!(request as never)
-    going = false
-    return turns
-  }
+  const turnsOf = (body: unknown): Promise<number> =>
+    turnsDuring(async () => shapeBody.after!({ event: { shape: { summary: 'true' } }, response: { status: 200, body } } as never))
   it('is read, cut and written in three turns of the event loop, a light one at once', async () => {
     // More on a busy machine.
     expect(await turnsOf(resource(1_500_000))).toBeGreaterThanOrEqual(2)
