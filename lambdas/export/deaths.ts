@@ -3,7 +3,7 @@
  * not for ever where it never comes further.
  */
 import type { KeptRows } from '../ports/kept-rows.ts'
-import { fail } from './fail.ts'
+import { ASK_FOR_LESS, fail } from './fail.ts'
 import { goThrough } from './go-through.ts'
 import { JOBS, type Job, rangesOf, segmentsOf } from './job.ts'
 import { changeJob, died, isUnderWay, spared } from './jobs.ts'
@@ -12,8 +12,7 @@ import type { ExportParts } from './steps.ts'
 /** In a row, without a checkpoint between them. */
 const MOST = 10
 
-/** For the client, and for whom it asks what to do. */
-const HOPELESS = `The export was given up: its work ended ${MOST} times without coming further, as where it needs more memory than there is. Ask for less at once, by _type, _typeFilter, patient, _since and _until; the server's log says how its work ended`
+const HOPELESS = `The export was given up: its work ended ${MOST} times without coming further, as where it needs more memory than there is. ${ASK_FOR_LESS}`
 
 /** The execution of the job's attempt is no more. One that never began has not died. */
 export async function noteDeath(parts: Pick<ExportParts, 'rows' | 'blobs' | 'now'>, job: Job): Promise<void> {

@@ -7,6 +7,13 @@ import type { ExportParts } from './steps.ts'
 /** Of a workflow that has tried for long. */
 export const BROKEN = 'The export could not be finished: what it reads or writes could not be used for a long time'
 
+/** For the client, and for whom it asks what to do. */
+export const ASK_FOR_LESS =
+  "Ask for less at once, by _type, _typeFilter, patient, _since and _until; the server's log says how its work ended"
+
+/** Of one whose steps were ended, as often as they are tried again then. */
+export const EXHAUSTED = `The export was given up: a step of it was ended each time, as where it needs more memory or time than there is. ${ASK_FOR_LESS}`
+
 /** Of one that cannot tell what it would lack. */
 export const DAMAGED = 'The export could not be finished: what is stored is damaged, and nobody can tell which resources would be missing'
 

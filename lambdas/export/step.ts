@@ -4,7 +4,7 @@
  */
 import { Damaged } from '../ports/damaged.ts'
 import { collectSlice } from './collect.ts'
-import { BROKEN, DAMAGED, fail } from './fail.ts'
+import { BROKEN, DAMAGED, EXHAUSTED, fail } from './fail.ts'
 import { ExportFault } from './fault.ts'
 import { finish } from './finish.ts'
 import { gather } from './gather.ts'
@@ -13,6 +13,7 @@ import { begun, changeJob, isUnderWay, readJob } from './jobs.ts'
 import { plan } from './plan.ts'
 import { removeFiles, removePassing } from './remove-files.ts'
 import type { ExportParts, Gathered, Planned, Sliced, StepInput } from './steps.ts'
+import { ENDED } from './workflow.ts'
 import { writeSlice } from './write.ts'
 
 export type StepOutput = Planned | Gathered | Sliced | { readonly job: string; readonly attempt: number }
@@ -76,7 +77,7 @@ async function perform(parts: ExportParts, job: Job, input: StepInput): Promise<
       await finish(parts, job)
       return ofJob
     case 'fail':
-      await fail(parts, job, BROKEN)
+      await fail(parts, job, input.error !== undefined && ENDED.includes(input.error) ? EXHAUSTED : BROKEN)
       return ofJob
   }
 }

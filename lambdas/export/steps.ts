@@ -38,7 +38,9 @@ type OfJob = { readonly job: string; readonly attempt: number }
 
 export type StepInput = OfJob &
   (
-    | { readonly action: 'plan' | 'gather' | 'finish' | 'fail' }
+    | { readonly action: 'plan' | 'gather' | 'finish' }
+    /** `error`: the name of what ended the work. */
+    | { readonly action: 'fail'; readonly error?: string }
     | { readonly action: 'write'; readonly segment: string }
     | { readonly action: 'collect'; readonly range: string }
   )

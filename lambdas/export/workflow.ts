@@ -8,9 +8,18 @@
 /** Writers of one job at once; an inline map takes no more. */
 const WRITERS = 40
 
-/** A store that fails for half an hour delays a job, whatever chance makes of the waits of its 40 writers. Each step may be repeated. */
+const PAUSES = { IntervalSeconds: 2, BackoffRate: 2, MaxDelaySeconds: 120, JitterStrategy: 'FULL' }
+
+/** Of a step that its function ended: it had no memory left, or no time. https://docs.aws.amazon.com/step-functions/latest/dg/concepts-error-handling.html */
+export const ENDED = ['Runtime.OutOfMemory', 'Runtime.ExitError', 'Sandbox.Timedout', 'Lambda.Unknown']
+
+/**
+ * A store that fails for half an hour delays a job, whatever chance makes of the waits of its 40 writers. What ends a step each time does not
+ * pass. Each step may be repeated.
+ */
 const RETRY = [
-  { ErrorEquals: ['States.ALL'], IntervalSeconds: 2, BackoffRate: 2, MaxAttempts: 60, MaxDelaySeconds: 120, JitterStrategy: 'FULL' },
+  { ErrorEquals: ENDED, ...PAUSES, MaxAttempts: 10 },
+  { ErrorEquals: ['States.ALL'], ...PAUSES, MaxAttempts: 60 },
 ]
 
 /** Steps by what they are called in the machine. */
@@ -60,7 +69,7 @@ export function exportWorkflow(step: string): object {
       EachRange: each('ranges', 'range', 'Collect', 'collect', 'Gather'),
       Finish: task('finish', ofJob, { Next: 'Done', ...failing }),
       Done: { Type: 'Succeed' },
-      Fail: task('fail', ofJob, { Next: 'Failed' }),
+      Fail: task('fail', { ...ofJob, 'error.$': '$.error.Error' }, { Next: 'Failed' }),
       Failed: { Type: 'Fail', Error: 'ExportFailed' },
     },
   }

@@ -1,7 +1,7 @@
 /** Exports whose stores fail for long, or whose executions end: by the state machine itself, on a clock that only waits move. */
 import { describe, expect, it } from '@jest/globals'
 import { InProcessWorkflow } from '../../lambdas/adapters/in-process/workflow.ts'
-import { BROKEN } from '../../lambdas/export/fail.ts'
+import { BROKEN, EXHAUSTED } from '../../lambdas/export/fail.ts'
 import type { Job } from '../../lambdas/export/job.ts'
 import { exportStep } from '../../lambdas/export/step.ts'
 import type { ExportParts, StepInput } from '../../lambdas/export/steps.ts'
@@ -160,6 +160,25 @@ describe('An export whose stores fail', () => {
     await waits.pass(workflow.idle())
     expect((await trial.now()).attempt).toBe(2)
     await trial.expectRight()
+  })
+})
+
+describe('An export of which a step needs more memory than its function has', () => {
+  it.each(['write', 'collect', 'gather'] as const)('in %s, is tried some times, then says so and leaves nothing', async (action) => {
+    const trial = await Trial.open()
+    const perform = exportStep(trial.parts)
+    let [broken, ended] = ['', 0]
+    const workflow = trial.workflow(async (input) => {
+      if (input.action === action) broken ||= JSON.stringify(input)
+      if (JSON.stringify(input) !== broken) return perform(input)
+      ended++
+      throw Object.assign(new Error('RequestId: 1 Error: Runtime exited'), { name: 'Runtime.OutOfMemory' })
+    })
+    await startJob(workflow, trial.job)
+    await trial.waits.pass(workflow.idle())
+    const { state, reason } = await trial.now()
+    expect([ended, state, reason]).toEqual([11, 'error', EXHAUSTED])
+    await trial.expectNothingLeft()
   })
 })
 

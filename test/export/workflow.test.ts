@@ -117,7 +117,7 @@ describe('the workflow of an export', () => {
 
   it('waits half an hour and more for a store that fails, whatever chance has in store for any of its writers', () => {
     const { States } = exportWorkflow(STEP) as { readonly States: Readonly<Record<string, { readonly Retry?: readonly Retry[] }>> }
-    const [{ IntervalSeconds, BackoffRate, MaxAttempts, MaxDelaySeconds } = NONE] = States.Plan!.Retry!
+    const [{ IntervalSeconds, BackoffRate, MaxAttempts, MaxDelaySeconds } = NONE] = States.Plan!.Retry!.slice(-1)
     const waits = Array.from({ length: MaxAttempts }, (_, i) => Math.min(IntervalSeconds * BackoffRate ** i, MaxDelaySeconds))
     // Each is drawn between none and all of it. The first writer that gives up ends the job: one in millions may.
     const mean = waits.reduce((sum, each) => sum + each / 2, 0)
