@@ -86,7 +86,8 @@ async function filled(page: Page, record: PatientRecord, place: Place): Promise<
   let gathering: Gathering | undefined
   if (place.in === 'own') {
     gathering = new Gathering(record)
-    const next = await filledWithOwn(page, record, place, work, place.after === undefined ? gathering : undefined)
+    const isToldOfAll = place.after === undefined && record.sources === 'own'
+    const next = await filledWithOwn(page, record, place, work, isToldOfAll ? gathering : undefined)
     if (next !== undefined) return next
     if (record.referred.size === 0) return undefined
   } else gathering = await Gathering.resumed(record, place.kept)
@@ -103,9 +104,9 @@ async function filledWithOwn(
   gathering: Gathering | undefined,
 ): Promise<Place | undefined> {
   let last = after
-  for await (const versions of ownVersions(record, after, page.room + 1)) {
+  for await (const versions of ownVersions(record, record.own, after, page.room + 1)) {
     for (const version of versions) {
-      if (record.isShown(version) && !page.add(version, 'match')) return { in: 'own', ...(last === undefined ? {} : { after: last }) }
+      if (!page.add(version, 'match')) return { in: 'own', ...(last === undefined ? {} : { after: last }) }
       last = { type: version.type, id: version.id }
     }
     await gathering?.addOwn(versions)

@@ -85,7 +85,9 @@ export class Gathering {
   /** Goes on as long as there is work to be had. False: there is more to do. */
   async goOn(work: Work): Promise<boolean> {
     if (this.#own !== 'all') {
-      for await (const versions of ownVersions(this.#record, this.#own ?? undefined, Number.POSITIVE_INFINITY)) {
+      const { own, sources } = this.#record
+      const matching = sources === 'own' ? own : sources
+      for await (const versions of ownVersions(this.#record, matching, this.#own ?? undefined, Number.POSITIVE_INFINITY)) {
         await this.addOwn(versions)
         if (work.spend(versions.length)) return false
       }

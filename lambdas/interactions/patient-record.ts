@@ -18,8 +18,10 @@ export type PatientRecord = {
   readonly ports: RecordPorts
   readonly request: FhirRequest
   readonly patient: ResourceVersion
-  /** What belongs to the patient, other than the Patient. */
+  /** What belongs to the patient, other than the Patient: what of it is shown. */
   readonly own: Matching
+  /** What of it is looked at for what it refers to; `own`: that alone. */
+  readonly sources: Matching | 'own'
   /** The types of REFERRED that are looked for, each with what of it may be read and found; none: nothing is. */
   readonly referred: ReadonlyMap<string, Predicate>
   readonly isShown: (version: ResourceVersion) => boolean
@@ -38,10 +40,11 @@ export function recordOf(ports: RecordPorts, request: FhirRequest, asked: AskedE
   // One is told by way of others: a Practitioner by a PractitionerRole.
   const referred = rules(REFERRED.some(isAsked) ? REFERRED : [])
   const isSought = [...referred.keys()].some(isAsked)
-  const walked = rules(isSought ? typesOfPatients : typesOfPatients.filter(isAsked))
+  const isNarrowed = types !== undefined || asked.since !== undefined
   return {
     ...{ ports, request, patient, referred: isSought ? referred : new Map() },
-    own: matchingOf(request, walked, asked, isSought ? ALWAYS : changedAfter(asked.since)),
+    own: matchingOf(request, rules(typesOfPatients.filter(isAsked)), asked, changedAfter(asked.since)),
+    sources: isSought && isNarrowed ? matchingOf(request, rules(typesOfPatients), asked, ALWAYS) : 'own',
     isShown: ({ type, lastUpdated }) => isAsked(type) && lastUpdated > since,
   }
 }
@@ -82,14 +85,15 @@ const MOST_HITS = 1_000
 
 type Own = Extract<Place, { in: 'own' }>['after']
 
-/** In the order of type, then id, after this one. `wanted`: about how many of them are used. */
+/** In the order of type, then id, after this one. `matching`: of a record. `wanted`: about how many of them are used. */
 export async function* ownVersions(
-  { ports, request, own }: PatientRecord,
+  { ports, request }: PatientRecord,
+  matching: Matching,
   after: Own,
   wanted: number,
 ): AsyncIterable<readonly ResourceVersion[]> {
-  const plan = { ...own, order: [], limit: Math.min(Math.max(wanted, HANDFUL), MOST_HITS), total: 'none' as const }
-  for (let from = after, isMore = own.types.length > 0; isMore; ) {
+  const plan = { ...matching, order: [], limit: Math.min(Math.max(wanted, HANDFUL), MOST_HITS), total: 'none' as const }
+  for (let from = after, isMore = matching.types.length > 0; isMore; ) {
     const { hits, more } = await ports.index.find({ ...plan, ...(from === undefined ? {} : { after: { ...from, values: [] } }) })
     for (let at = 0; at < hits.length; at += HANDFUL) {
       await othersPass()
