@@ -64,7 +64,8 @@ export async function openExports({ config, baseUrl, path, stores, key, clock, r
     ...{ store: path('store.db'), rows: path(EXPORTS.rows), folder: path(EXPORTS.files), requests, groupTypes: config.groupExportTypes },
     ...(additionalResources === undefined ? {} : { additionalResources }),
     answers: {
-      settled: (tenant, instant) => store.settled(tenant, instant),
+      // By the clock of the stamps, which may have been set back: what is settled ahead of it would refuse all writes until then.
+      settled: async (tenant, instant) => instant <= clock.now() && (await store.settled(tenant, instant)),
       find: (plan) => searcher.find(plan),
       distinct: (...asked) => searcher.distinct(...asked),
       readingOf: (tenant) => definitions.whenKnown(async () => readings.of(definitions.now(), tenant)),

@@ -24,7 +24,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
   const path = (name: string): string => join(folder, name)
   const reports: unknown[] = []
   const report = (error: unknown) => void reports.push(error)
-  const clock = { now: () => Date.now() + ahead, maySweep: () => true }
+  const clock = { ahead, now: () => Date.now() + clock.ahead, maySweep: () => true }
   const stores = await openStores({ path, now: clock.now, reading: READING, budget: 10_000, report })
   const ids = Array.from({ length: patients }, (_, i) => `p${i}`)
   const writes = ids.map((id) => writeOf(patientOf(id), { expected: 0, body: patient(id), lastUpdated: Date.now() - 1_000 }))
@@ -39,7 +39,7 @@ async function homeOf(folder = newFolder(), { patients = 0, ahead = 0, settings 
     await close()
     await stores.close()
   }
-  return { folder, ids, exports, reports, close: closeAll }
+  return { folder, ids, clock, store: stores.store, exports, reports, close: closeAll }
 }
 
 const systemJob = (fields: Partial<Job> = {}): Job => ({ ...jobOf(0, { level: 'system' }), transactionTime: Date.now(), ...fields })
@@ -93,6 +93,24 @@ describe('An export in the embedded home', () => {
     expect(await exported(second.exports)).toEqual([...first.ids].sort())
     await second.close()
     expect([...first.reports, ...second.reports]).toEqual([])
+  })
+
+  it('waits for a clock that was set back, and keeps nobody from writing', async () => {
+    const { clock, exports, store, close } = await homeOf(undefined, { ahead: -DAY })
+    const job = systemJob()
+    await kickOff(exports, job)
+    await startJob(exports.workflow, job)
+    while ((await jobNow(exports, 'j')).began === undefined) await wait(10)
+    const kinds = new Set<string>()
+    for (let n = 0; n < 20; n++) {
+      const write = writeOf(patientOf(`w${n}`), { expected: 0, body: patient(`w${n}`), lastUpdated: clock.now() })
+      kinds.add((await store.commit([write], [])).kind)
+      await wait(20)
+    }
+    expect([[...kinds], (await jobNow(exports, 'j')).state]).toEqual([['committed'], 'in-progress'])
+    clock.ahead = 0
+    expect(await exported(exports)).toHaveLength(20)
+    await close()
   })
 
   it('is removed when its time is over', async () => {
