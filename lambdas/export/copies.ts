@@ -41,8 +41,8 @@ export const folderOf = ({ tenant, transactionTime }: Pick<Job, 'tenant' | 'tran
 /** A call for each in turn, so that none waits for a large one. What breaks is reported, noted, and tried again by the next slice. */
 export async function copyExports(parts: CopyParts, schedules: readonly CopiedSchedule[]): Promise<void> {
   const waiting: Copied[] = []
-  const find = (): Promise<void> => goThrough(schedules, async (schedule) => void waiting.push(...(await taken(parts, schedule))))
-  await goThrough([find, () => copyAll(parts, waiting)], (each) => each())
+  const findAll = (): Promise<void> => goThrough(schedules, (schedule) => find(parts, schedule, waiting))
+  await goThrough([findAll, () => copyAll(parts, waiting)], (each) => each())
 }
 
 async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
@@ -56,19 +56,15 @@ async function copyAll(parts: CopyParts, waiting: Copied[]): Promise<void> {
 }
 
 /** What nobody else works on, the oldest first. */
-async function taken(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule): Promise<readonly Copied[]> {
-  const all: Copied[] = []
-  for (const known of (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []) {
-    if (bucket === undefined || known.bucket !== bucket) continue
-    if (known.state !== 'begun') {
-      await abandon(parts, schedule, known)
-      continue
-    }
+async function find(parts: CopyParts, { name: schedule, bucket }: CopiedSchedule, waiting: Copied[]): Promise<void> {
+  const runs = (await settleRuns(parts.rows, schedule))?.runs.toReversed() ?? []
+  await goThrough(runs, async (known) => {
+    if (bucket === undefined || known.bucket !== bucket) return
+    if (known.state !== 'begun') return abandon(parts, schedule, known)
     const job = await readJob(parts.rows, known.job)
     const run = job?.state === 'complete' ? await take(parts, schedule, known) : undefined
-    if (run !== undefined) all.push({ schedule, run, job: job!, bucket })
-  }
-  return all
+    if (run !== undefined) waiting.push({ schedule, run, job: job!, bucket })
+  })
 }
 
 async function take({ rows, now }: CopyParts, schedule: string, { at }: Run): Promise<Run | undefined> {

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals'
 import { copyExports, folderOf } from '../../lambdas/export/copies.ts'
 import { blobOf, JOBS, type Job, type JobFile } from '../../lambdas/export/job.ts'
-import { goesOnFrom, type KeptSchedule, noteRun, runOf, SCHEDULES, watchSchedules } from '../../lambdas/export/schedules.ts'
+import { goesOnFrom, type KeptSchedule, noteRun, type Run, runOf, SCHEDULES, watchSchedules } from '../../lambdas/export/schedules.ts'
 import { jobOf } from '../fixtures/exporting.ts'
 import { MemoryBlobs } from '../fixtures/memory/blobs.ts'
 import { MemoryCopier } from '../fixtures/memory/copier.ts'
@@ -112,6 +112,13 @@ describe('The files of a run that is complete', () => {
     expect(here.copier.calls).toHaveLength(8)
   })
 
+  it('may be none: then the manifest says so', async () => {
+    const { id } = await here.run(0)
+    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, files: [] }))
+    await here.copy()
+    expect([keysThere(), await here.states(), await here.last()]).toEqual([[`lake/${FOLDER}manifest.json`], ['complete'], NOW])
+  })
+
   it('of several are copied in turn, the oldest first', async () => {
     for (const days of [0, 1]) await here.run(days)
     await here.copy()
@@ -202,6 +209,33 @@ describe('A copy that fails', () => {
     expect([here.copier.uploads.size, here.copier.calls.filter((call) => call.startsWith('abandon')).length]).toEqual([0, 1])
     expect([await here.states(), await here.last()]).toEqual([['stopped'], undefined])
     expect(keysThere().filter((key) => key.endsWith('manifest.json'))).toEqual([])
+  })
+
+  it('leaves parts to who may be at them', async () => {
+    const { id } = await here.run(0)
+    here.step = MINUTE / 4
+    await here.copy()
+    here.step = 0
+    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'stopped' }))
+    const [{ at, copy }] = (await here.runs()) as [Run]
+    await noteRun(here.rows, 'nightly', at, { copy: { ...copy!, until: here.now + 1 } })
+    await here.copy()
+    expect(here.copier.uploads.size).toBe(1)
+    here.now++
+    await here.copy()
+    expect(here.copier.uploads.size).toBe(0)
+  })
+
+  it('of one run keeps none of the others from being copied', async () => {
+    const { id } = await here.run(0)
+    here.step = MINUTE / 4
+    await here.copy()
+    here.step = 0
+    await here.rows.change<Job>(JOBS, id, (job) => ({ ...job!, state: 'stopped' }))
+    await here.run(1)
+    here.copier.abandon = () => Promise.reject(new Error('AccessDenied'))
+    await expect(here.copy()).rejects.toThrow('AccessDenied')
+    expectWhole('north/nightly/20310102T030000.000Z/')
   })
 
   it('is not told of any more when another bucket is set, where everything is exported anew', async () => {
