@@ -1,15 +1,16 @@
 /** Exports of a store of which some is damaged: the rest comes, what may be missing is told once, and nothing of what it held. */
 import { describe, expect, it } from '@jest/globals'
 import { type Access, accessOf, WHOLE_ACCESS } from '../../lambdas/access/access.ts'
-import type { Job } from '../../lambdas/export/job.ts'
+import { type Job, segmentsOf } from '../../lambdas/export/job.ts'
 import { LeftOut } from '../../lambdas/export/left-out.ts'
 import type { Selection } from '../../lambdas/export/selection.ts'
+import { exportStep } from '../../lambdas/export/step.ts'
 import type { ExportParts } from '../../lambdas/export/steps.ts'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
 import { ExportWorld, jobOf } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
 import { observation, patient, ref } from '../fixtures/resources.ts'
-import { patientOf } from '../fixtures/versions.ts'
+import { at, patientOf } from '../fixtures/versions.ts'
 import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
 import { Machine } from './machine.ts'
 import { decided } from './racing.ts'
@@ -25,10 +26,10 @@ type Done = {
   readonly calls: number
 }
 
-/** `at`: the call at which the machine fails once; each step is tried again. */
-async function exported(world: ExportWorld, asked: Job, more: Partial<ExportParts> = {}, at = 0): Promise<Done> {
+/** `failing`: the call at which the machine fails once; each step is tried again. */
+async function exported(world: ExportWorld, asked: Job, more: Partial<ExportParts> = {}, failing = 0): Promise<Done> {
   const reported: unknown[] = []
-  const machine = new Machine('fails once, unheard', at, async () => undefined)
+  const machine = new Machine('fails once, unheard', failing, async () => undefined)
   const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index }
   const parts = partsOf(stores, { report: (error) => reported.push(error), ...more })
   await kickOff(parts, asked)
@@ -107,8 +108,47 @@ describe('An export of a store of which some resources are damaged', () => {
     expect([ids.Observation, ids.Patient, told]).toEqual([['1'], ['a'], [damage('Patient/z')]])
   })
 
+  it('names a Patient that others refer to also where only others were asked for', async () => {
+    const world = await ExportWorld.open()
+    await world.save(1, GROUP, patient('a'), patient('z'), observation('1', { subject: 'Patient/a', performer: [ref('Patient/z')] }))
+    world.damage('Patient/z', 1, BROKEN)
+    const { told } = await exported(world, jobOf(5, { group: 'g', asked: { types: ['Observation'] } }))
+    expect(told).toEqual([damage('Patient/z')])
+  })
+
+  it('tells of a deletion that is damaged who asks for deletions, and nobody else', async () => {
+    const world = await ExportWorld.open()
+    await world.save(1, GROUP, patient('a'), patient('b'), observation('gone', { subject: 'Patient/a' }))
+    await world.remove(3, 'Observation/gone')
+    await world.save(9, observation('gone', { subject: 'Patient/a' }))
+    world.damage('Observation/gone', 2, BROKEN)
+    const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
+    const more = { resources: decided(partsOf(stores), true).resources }
+    expect((await exported(world, jobOf(5, { group: 'g', asked: { since: at(2), types: ['Observation'] } }), more)).told).toEqual([
+      damage('Observation/gone'),
+    ])
+    expect((await exported(world, jobOf(5, { id: 'all', group: 'g', asked: { types: ['Observation'] } }), more)).told).toEqual([])
+  })
+
+  it('exports the data of a damaged Patient that is named to nobody who may not see all Patients', async () => {
+    const world = await damagedWorld()
+    const of = (...scopes: readonly string[]) =>
+      exported(
+        world,
+        jobOf(5, {
+          ...{ id: `of-${scopes.join('').length}`, level: 'patient', asked: { patients: ['Patient/b'], types: ['Observation'] } },
+          access: accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' }),
+        }),
+      )
+    expect((await of('system/Observation.rs', 'system/Patient.rs')).ids).toEqual({ Observation: ['sound'] })
+    const { ids, told } = await of('system/Observation.rs', 'system/Patient.rs?gender=male')
+    expect([ids, told[0]]).toEqual([{}, 'Patient/b is not known'])
+  })
+
   it('names nothing to who may not see all of the type, and tells nothing of what is out of scope, or not asked for', async () => {
     const world = await damagedWorld()
+    await world.save(1, { resourceType: 'Binary', id: 'z', contentType: 'text/plain' })
+    world.damage('Binary/z', 1, BROKEN)
     const access = (...scopes: readonly string[]): Access =>
       accessOf({ scopes, isKnown: true, isOfClient: true, patientScopesWithoutContext: 'all' })
     const toldTo = async (scopes: readonly string[], types?: readonly string[]) =>
@@ -120,6 +160,9 @@ describe('An export of a store of which some resources are damaged', () => {
     expect(await toldTo(['system/Patient.rs'])).toEqual([damage('Patient/b')])
     expect(await toldTo(['system/*.rs'], ['Observation'])).toEqual(TOLD.slice(0, 2))
     expect(await toldTo(['system/Group.rs'])).toEqual([])
+    expect(await toldTo(['system/Observation.r', 'system/Observation.s?code=x'])).toEqual([damage('A resource of type Observation')])
+    // Nobody but who sees everything finds one.
+    expect([await toldTo(['system/Binary.rs']), await toldTo(['system/*.rs'], ['Binary'])]).toEqual([[], [damage('Binary/z')]])
   })
 
   it.each([{ elements: [{ element: 'status' }] }, { filters: [{ type: 'Observation', query: 'status=final' }] }])(
@@ -148,6 +191,34 @@ describe('An export of a store of which some resources are damaged', () => {
     const { ids, told } = await exported(world, jobOf(5, { level: 'patient' }), { additionalResources })
     expect(ids).toEqual({ Observation: ['1'], Patient: ['a'] })
     expect(told).toEqual([damage('Observation/2'), damage('Observation/3'), damage('Provenance/of-2')])
+  })
+})
+
+describe('What is left out of an export', () => {
+  const lineOf = (n: number): string => `{"resourceType":"OperationOutcome","n":${n}}\n`
+
+  it.each([
+    [5_000, 'complete'],
+    [5_001, 'error'],
+  ])('is counted over all its writers: two with %d each', async (each, state) => {
+    const world = await ExportWorld.open()
+    const parts = partsOf({ rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index })
+    const job = jobOf(5, { level: 'system', asked: { types: ['Patient'] } })
+    await kickOff(parts, job)
+    await exportStep(parts)({ action: 'plan', job: job.id, attempt: 1 })
+    const { plan } = await jobNow(parts, job.id)
+    for (const writer of [0, 1]) {
+      const bytes = Buffer.from(Array.from({ length: each }, (_, n) => lineOf(writer * each + n)).join(''))
+      const key = `exports/${job.id}/tails/${writer}`
+      await parts.blobs.put(key, { bytes, contentType: 'application/octet-stream' })
+      const files = { 'left-out': { parts: [], count: each, size: bytes.length } }
+      await parts.rows.change<object>(segmentsOf(job.id), `${plan}-${writer}`, (known) => ({
+        ...known,
+        ...{ isDone: true, written: { files, tails: [{ key, of: { 'left-out': [0, bytes.length] } }] } },
+      }))
+    }
+    await exportStep(parts)({ action: 'finish', job: job.id, attempt: 1 })
+    expect((await jobNow(parts, job.id)).state).toBe(state)
   })
 })
 

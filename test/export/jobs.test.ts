@@ -4,7 +4,7 @@ import { spareOthers } from '../../lambdas/export/deaths.ts'
 import { fail } from '../../lambdas/export/fail.ts'
 import { allOf } from '../../lambdas/export/go-through.ts'
 import type { Job } from '../../lambdas/export/job.ts'
-import { begun, begunAgain, changeJob, completed, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
+import { begun, begunAgain, changeJob, completed, died, failed, planned, readJob, retrieved, stopped } from '../../lambdas/export/jobs.ts'
 import { filesEnd, manifestEnds } from '../../lambdas/export/lifetimes.ts'
 import { manifestOf } from '../../lambdas/export/manifest.ts'
 import { packed } from '../../lambdas/export/plan.ts'
@@ -187,6 +187,11 @@ describe('From time to time', () => {
     for (let times = 0; times < 9; times++) expect(await die()).toMatchObject({ state: 'in-progress', attempt: 20 + times })
     expect(await die()).toMatchObject({ state: 'error', reason: expect.stringContaining('Ask for less at once') })
     expect([workflow.running.size, await keysOf(stores.blobs)]).toEqual([0, []])
+  })
+
+  it('of two who see that one died the later changes nothing', async () => {
+    const once = died(1, 0)(begun(1)(job))
+    expect([once.deaths, died(1, 0)(once)]).toEqual([{ count: 1, came: 0 }, once])
   })
 
   it('one that cannot be begun, or others died of, has not died, however often', async () => {

@@ -9,7 +9,7 @@ import type { CustomMapping } from '../../lambdas/search/custom-mapping.ts'
 import type { Predicate } from '../../lambdas/search/plan.ts'
 import { ExportWorld, jobOf, READING } from '../fixtures/exporting.ts'
 import { MemoryKeptRows } from '../fixtures/memory/kept-rows.ts'
-import { patient } from '../fixtures/resources.ts'
+import { observation, patient } from '../fixtures/resources.ts'
 import { jobNow, kickOff, linesOfFiles, partsOf, run } from './exported.ts'
 
 const parameter = (code: string, expression: string) =>
@@ -24,6 +24,7 @@ const named = (id: string, ...given: readonly string[]) => patient(id, { name: [
 async function exported(job: Job, ...readings: readonly (readonly CustomMapping[])[]) {
   const world = await ExportWorld.open()
   await world.save(1, named('ann', 'Ann'), named('bob', 'Bob'), named('two', 'Ann', 'Bob'), patient('nobody'))
+  await world.save(1, observation('of-two', { subject: 'Patient/two' }))
   let read = 0
   const readingOf = async () => ({ ...READING, custom: readings[Math.min(read++, readings.length - 1)]! })
   const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.store, index: world.index }
@@ -50,6 +51,12 @@ describe('A _typeFilter whose parameter fails on a resource', () => {
     ['first=Ann', ['ann', 'two'], []],
   ])('%s has the others, and tells that one where it depends on it', async (query, ids, told) => {
     expect(await exported(filtered(query), [...ONLY, ...FIRST])).toEqual({ ids, told })
+  })
+
+  it('tells that one only once, and exports it not, where something refers to it', async () => {
+    const { asked } = filtered('only=Ann')
+    const job = jobOf(5, { level: 'patient', asked: { ...asked, types: ['Observation', 'Patient'] } })
+    expect(await exported(job, ONLY)).toEqual({ ids: ['ann'], told: [TWO] })
   })
 
   it('tells nothing where another one holds', async () => {

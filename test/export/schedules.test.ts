@@ -130,6 +130,19 @@ describe('A schedule', () => {
   })
 })
 
+describe('A run that ends after a later one', () => {
+  it('does not lead the next one back', async () => {
+    for (const hours of [3, 27]) await here.call(hours)
+    const [first, second] = (await here.jobs()).toSorted((a, b) => a.transactionTime - b.transactionTime) as [Job, Job]
+    for (const { id } of [second, first]) {
+      await here.end(id, 'complete')
+      await here.watch()
+    }
+    await here.call(51)
+    expect((await here.jobs()).map(({ asked }) => asked.since)).toEqual([undefined, undefined, second.transactionTime])
+  })
+})
+
 describe('A call that comes twice', () => {
   it('begins one job', async () => {
     await here.call(3)

@@ -244,6 +244,19 @@ describe('load of what was exported', () => {
     ])
   })
 
+  it('takes nothing for a deletion that has a resource, and no file for a part of an export by its name', async () => {
+    const { failures, beside } = await loaded({
+      'deleted.ndjson': deletion.replace('}]}', `,"resource":${basic('a')}}]}`),
+      'manifest.json': manifestAt('2026-11-22T10:00:00Z'),
+      'x.part.json': '{"more":1}',
+    })
+    expect(beside).toEqual(['manifest.json: the manifest of an export'])
+    expect(failures.map(({ place, reason }) => `${place} ${reason}`).sort()).toEqual([
+      'deleted.ndjson:1#0 DELETE is not loaded, resources are',
+      'x.part.json not a FHIR resource',
+    ])
+  })
+
   it('loads a resource whatever its file is called', async () => {
     const { resources } = await loaded({ 'manifest.json': basic('a'), 'export-state.json': basic('b') })
     expect(resources).toBe(2)

@@ -238,7 +238,7 @@ describe('Since the last one', () => {
     'GET /export/1': [doneWith(PATIENT_FILE), second],
     'GET /files/Patient.ndjson': rangedFile(PATIENTS, '"a"'),
     'GET /files/error': rangedFile(
-      `${outcome('error', 'exception', 'Patient/3 is damaged')}\n${outcome('warning', 'value', 'hm')}\n`,
+      `${outcome('error', 'exception', 'Patient/3 is damaged')}\n${outcome('fatal', 'value', 'all is lost')}\n${outcome('warning', 'value', 'hm')}\n`,
       '"e"',
     ),
   })
@@ -270,7 +270,10 @@ describe('Since the last one', () => {
     )
     const folder = newFolder()
     await exported(server, folder, { sinceLast: true })
-    expect(await exported(server, folder, { sinceLast: true })).toMatchObject({ errors: ['Patient/3 is damaged'], warnings: ['hm'] })
+    expect(await exported(server, folder, { sinceLast: true })).toMatchObject({
+      errors: ['Patient/3 is damaged', 'all is lost'],
+      warnings: ['hm'],
+    })
     expect(stateOf(folder)).toEqual({ transactionTime: TIME, of: `${server.base}/$export` })
     await exported(server, folder, { sinceLast: true })
     expect(sinceOf(server)).toEqual([null, TIME, TIME])
