@@ -224,7 +224,7 @@ describe('load', () => {
     })
     expect(err).toContain('wrong.ndjson:2 Basic/bad: 400')
     expect(err).toContain('wrong.ndjson:3: The body is not valid JSON')
-    expect(err).toContain('Basic.code')
+    expect(err).toContain('code is required at Basic')
     expect(err).toContain('broken.json')
     expect(err).toContain('5 failed')
     expect((await json(`${server.base}/Basic/ok2`)).id).toBe('ok2')
