@@ -150,3 +150,18 @@ it('$docref shows everybody those documents of a patient that they may read and 
   expect(wrong.slice(0, 10)).toEqual([])
   expect(told).toBeGreaterThan(50)
 })
+
+it('is written down with whom it is about, and who asked', async () => {
+  const who: Who = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
+  const { ask, site } = world()
+  site.audited.length = 0
+  for (const target of ['/Patient/a.id/$everything', '/Patient/b.id/$everything', '/Observation/own-lab.id/$meta', '/Observation/$meta'])
+    await ask(who, 'GET', target)
+  const by = { tenant: 'north', client: 'app', patient: 'a.id', scopes: 'patient/*.rs' }
+  expect(site.audited).toMatchObject([
+    { ...by, interaction: 'everything', key: 'Patient/a.id', status: 200 },
+    { ...by, interaction: 'everything', key: 'Patient/b.id', status: 404 },
+    { ...by, interaction: 'meta', key: 'Observation/own-lab.id', status: 200 },
+    { ...by, interaction: 'meta', status: 200 },
+  ])
+})
