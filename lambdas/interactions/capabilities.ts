@@ -35,8 +35,9 @@ function resourcesOf(choices: Choices): readonly Element[] {
 function withCustom(resource: Element, { custom = [] }: Reading): Element {
   const mine = custom.filter(({ base }) => base === resource.type)
   if (mine.length === 0) return resource
-  const searchParam = resource.searchParam as readonly Element[]
-  return { ...resource, searchParam: [...searchParam, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
+  const codes = new Set<unknown>(mine.map(({ code }) => code))
+  const others = (resource.searchParam as readonly Element[]).filter(({ name }) => !codes.has(name))
+  return { ...resource, searchParam: [...others, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
 }
 
 const statement = (baseUrl: string, date: string): Resource => ({

@@ -48,8 +48,12 @@ export type Component = {
 export const parametersOf = (type: string, custom: readonly CustomMapping[] = NO_CUSTOM): readonly SearchParameter[] =>
   custom.length === 0 ? registered(type).list : [...registered(type).list, ...customOf(custom, type)]
 
+/**
+ * Somebody's own first: one whose code this server itself has by now was defined before it had, and its field is whole in the index of
+ * before, too.
+ */
 export const searchParameter = (type: string, code: string, custom: readonly CustomMapping[] = NO_CUSTOM): SearchParameter | undefined =>
-  registered(type).byCode.get(code) ?? (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code))
+  (custom.length === 0 ? undefined : customOf(custom, type).find((each) => each.code === code)) ?? registered(type).byCode.get(code)
 
 /** A parameter of R4 by its canonical URL. */
 export const mappingOfR4 = (url: string): Mapping | undefined => {

@@ -144,6 +144,25 @@ describe('a composite', () => {
 })
 
 describe('a parameter somebody defines', () => {
+  it('stays what it is searched by where this server has the code by now, and both are extracted', () => {
+    const mapping = {
+      base: 'Patient',
+      code: 'race',
+      field: 'race~12345678',
+      type: 'token',
+      url: 'http://x.y/race',
+      expression: 'Patient.active',
+    }
+    const custom = [{ ...mapping, values: [['boolean', 'active']] }] as const
+    expect(searchParameter('Patient', 'race')?.field).toBe('race')
+    expect(searchParameter('Patient', 'race', custom)?.field).toBe('race~12345678')
+    expect(searchParameter('Patient', 'ethnicity', custom)?.field).toBe('ethnicity')
+    const fields = parametersOf('Patient', custom)
+      .filter(({ code }) => code === 'race')
+      .map(({ field }) => field)
+    expect(fields).toEqual(['race', 'race~12345678'])
+  })
+
   it('may be large on a type, but not on each of very many', () => {
     const expression = `Resource${'.select($this.combine($this))'.repeat(10)}.meta.tag`
     const definedOn = (...base: readonly string[]) =>
