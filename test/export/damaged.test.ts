@@ -118,8 +118,10 @@ describe('An export of a store of which some resources are damaged', () => {
 
   it('tells of a deletion that is damaged who asks for deletions, and nobody else', async () => {
     const world = await ExportWorld.open()
-    await world.save(1, GROUP, patient('a'), patient('b'), observation('gone', { subject: 'Patient/a' }))
+    await world.save(1, patient('a'), patient('b'), observation('gone', { subject: 'Patient/a' }))
     await world.remove(3, 'Observation/gone')
+    // Members since are looked up.
+    await world.save(4, GROUP)
     await world.save(9, observation('gone', { subject: 'Patient/a' }))
     world.damage('Observation/gone', 2, BROKEN)
     const stores = { rows: new MemoryKeptRows(), blobs: world.blobs, resources: world.counted(() => undefined), index: world.index }
