@@ -6,6 +6,7 @@ import type { Pending } from '../fhir/profile/checking.ts'
 import { tell } from '../fhir/profile/constraint.ts'
 import type { Faults } from '../fhir/profile/faults.ts'
 import { Known } from '../fhir/profile/known.ts'
+import type { Units } from '../fhir/profile/known-codes.ts'
 import { ownType } from '../fhir/profile/library.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
@@ -16,6 +17,8 @@ export type ProfileFindings = {
   readonly issues: readonly Issue[]
   /** Those of the profiles that are not loaded. */
   readonly missing: readonly string[]
+  /** Those that are loaded and cannot be used. */
+  readonly unusable: readonly { readonly profile: string; readonly reason: string }[]
 }
 
 /** `profiles`: their canonicals. */
@@ -24,29 +27,42 @@ export type FindInProfiles = (resource: Resource, profiles: readonly string[], h
 /** A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
 type How = { readonly isEnforced: boolean }
 
-export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
+/** `units`: without them codes of UCUM are taken as they are. */
+export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner; readonly units?: Units }
 
 /** Rules that only fhirpath.js knows are few. */
 const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
-export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
-  const known = new Known(conformance)
+export function findInProfiles({ conformance, expressions, units }: ProfileParts): FindInProfiles {
+  const known = new Known(conformance, units)
   return async (resource, canonicals, { isEnforced } = { isEnforced: false }) => {
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
-    for (;;) {
+    const work = { left: WORK }
+    for (let loads = 0; ; loads++) {
       const trees = profiles.map((canonical) => known.tree(canonical))
       const { faults, pending } = checkProfiles(
         resource,
         trees.filter((tree) => tree !== undefined),
         known,
+        work,
       )
       // What was not at hand is now, or is not loaded at all.
-      if (await known.load()) continue
+      if (loads < MOST_LOADS && work.left > 0 && (await known.load())) continue
       await evaluatePending(pending, faults, expressions, isEnforced ? 'error' : 'warning')
-      return { issues: [...faults.found.values()], missing: profiles.filter((_, i) => trees[i] === undefined) }
+      const unusable = profiles.flatMap((profile) => reasons(profile, known.unusable(profile)))
+      const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
+      return { issues: faults.issues, missing, unusable }
     }
   }
 }
+
+const reasons = (profile: string, reason: string | undefined): ProfileFindings['unusable'] =>
+  reason === undefined ? [] : [{ profile, reason }]
+
+/** Elements looked at, with all that is tried on them: some seconds at most. */
+const WORK = 5_000_000
+/** Each brings what the one before showed to be needed: bases, parts, value sets of value sets. */
+const MOST_LOADS = 50
 
 /** R4's own types are no profiles: what they say is checked on every resource. */
 function isOwnType(canonical: string): boolean {

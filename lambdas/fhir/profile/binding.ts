@@ -4,7 +4,8 @@ import { type Element, isElement } from '../resource.ts'
 import { type Check, report } from './checking.ts'
 import type { Binding } from './definition.ts'
 import type { Item } from './items.ts'
-import { type Membership, membership, type Terminology } from './value-set.ts'
+import { isMistyped } from './known-codes.ts'
+import { type Membership, membership } from './value-set.ts'
 
 type Severity = Issue['severity']
 
@@ -16,7 +17,7 @@ export function checkBinding({ strength, valueSet, max }: Binding, item: Item, t
 }
 
 function checkMembership(canonical: string, severity: Severity, { value, companion }: Item, type: string, check: Check): void {
-  const found = membershipOf(value, canonical, check.library)
+  const found = membershipOf(value, canonical, check)
   const rule = `binding ${canonical}`
   if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${canonical}`, severity)
   else if (found === 'unknown' && (value !== undefined || companion !== undefined))
@@ -30,13 +31,22 @@ function checkMembership(canonical: string, severity: Severity, { value, compani
     report(check, 'code-invalid', rule, `A coding of the value set ${canonical} is required`, severity)
 }
 
+/** Codes of systems that are known, whatever they are bound to. */
+export function checkCode({ system, code }: Element, { library, faults }: Check): void {
+  if (typeof system !== 'string' || typeof code !== 'string') return
+  if (library.isCode?.(system, code) === false)
+    faults.report('warning', 'code-invalid', 'code', `There is no such code in the code system ${system}`)
+  else if (isMistyped(system, code))
+    faults.report('warning', 'code-invalid', 'code', `The check digit of the code is wrong: it is not one of the code system ${system}`)
+}
+
 /** `none`: there is no code. */
-export function membershipOf(value: unknown, canonical: string, terminology: Terminology): Membership | 'none' {
-  if (typeof value === 'string') return membership(canonical, undefined, value, terminology)
+export function membershipOf(value: unknown, canonical: string, { library, work }: Pick<Check, 'library' | 'work'>): Membership | 'none' {
+  if (typeof value === 'string') return membership(canonical, undefined, value, library, work)
   if (!isElement(value)) return 'none'
   const codings = 'coding' in value ? elementsIn(value.coding) : [value]
   const each = codings.flatMap(({ system, code }) =>
-    typeof code !== 'string' ? [] : [membership(canonical, typeof system === 'string' ? system : '', code, terminology)],
+    typeof code !== 'string' ? [] : [membership(canonical, typeof system === 'string' ? system : '', code, library, work)],
   )
   if (each.length === 0) return 'none'
   return each.includes('in') ? 'in' : each.includes('unknown') ? 'unknown' : 'out'

@@ -1,27 +1,29 @@
 /** Whether an item is as a profile says: what R4 says of its type is checked before. https://hl7.org/fhir/R4/profiling.html */
-import { compare } from '../path/compare.ts'
-import { MOST_WORK, spend } from '../path/work.ts'
+import { spend, TooCostly, type Work } from '../path/work.ts'
 import { isElement, type Resource } from '../resource.ts'
+import { Enough } from '../validate/findings.ts'
 import { checkBinding } from './binding.ts'
-import { atItem, type Check, checkCount, nameOf, notLoaded, type Pending, report, sayer, typeOfItem } from './checking.ts'
+import { atItem, type Check, checkCount, notLoaded, type Pending, report, typeOfItem } from './checking.ts'
 import { checkConstraints } from './constraint.ts'
 import { checkEverywhere } from './everywhere.ts'
 import { Faults } from './faults.ts'
 import { type Item, itemOf, itemsOf } from './items.ts'
 import { type Library, ownType } from './library.ts'
-import { fits, isFixed } from './matching.ts'
 import { type Node, type Tree, treeOf } from './node.ts'
 import { checkSlices } from './slices.ts'
 import { checkTargets } from './target.ts'
-import { typeOfElement } from './types.ts'
+import { isKindOf, typeOfElement } from './types.ts'
+import { checkValue } from './value.ts'
 
 /** `type`: the FHIR type of the item. */
 export function checkAgainst(tree: Tree, item: Item, type: string, check: Check): void {
-  const name = sayer({ profile: tree })
-  const known = check.visiting.get(item.value) ?? new Set()
-  if (known.has(name)) return
-  const visiting = new Map(check.visiting).set(item.value, new Set([...known, name]))
-  checkContent(tree.root, item, type, { ...check, profile: tree, visiting })
+  const { visiting } = check
+  const here = visiting.get(item.value) ?? []
+  if (here.includes(tree)) return
+  visiting.set(item.value, [...here, tree])
+  checkContent(tree.root, item, type, { ...check, profile: tree })
+  if (here.length > 0) visiting.set(item.value, here)
+  else visiting.delete(item.value)
 }
 
 /** What is said of one item of an element, and of what it holds. */
@@ -31,36 +33,11 @@ export function checkContent(node: Node, item: Item, type: string, check: Check)
   if (node.binding !== undefined) checkBinding(node.binding, item, type, check)
   checkTypes(node, item, type, check)
   checkConstraints(node.constraints, item, type, check)
-  const content = node.content === undefined ? node : (check.profile.nodes.get(node.content) ?? node)
+  for (const child of node.children.values()) checkElement(child, item, typeOfElement(type, child.name), check)
+  const content = node.content === undefined ? undefined : check.profile.nodes.get(node.content)
+  if (content === undefined) return
+  checkConstraints(content.constraints, item, type, check)
   for (const child of content.children.values()) checkElement(child, item, typeOfElement(type, child.name), check)
-}
-
-function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
-  if (value === undefined) return
-  const name = nameOf(node)
-  if (node.fixed !== undefined && !isFixed(value, node.fixed[0])) report(check, 'value', 'fixed', `${name} must be ${shown(node.fixed[0])}`)
-  if (node.pattern !== undefined && !fits(value, node.pattern[0]))
-    report(check, 'value', 'pattern', `${name} must have ${shown(node.pattern[0])}`)
-  if (node.maxLength !== undefined && typeof value === 'string' && value.length > node.maxLength)
-    report(check, 'too-long', 'maxLength', `${name} may have ${node.maxLength} characters`)
-  if (node.minValue !== undefined && (compare(value, node.minValue) ?? 0) < 0)
-    report(check, 'value', 'minValue', `${name} must be at least ${shown(node.minValue)}`)
-  if (node.maxValue !== undefined && (compare(value, node.maxValue) ?? 0) > 0)
-    report(check, 'value', 'maxValue', `${name} must be at most ${shown(node.maxValue)}`)
-  if (node.types !== undefined && !isOfTypes(node, value, type))
-    report(check, 'structure', 'type', `${name} must be of the type ${node.types.map(({ code }) => code).join(' or ')}`)
-}
-
-/** A type of the profile, never a value of the resource. */
-const shown = (expected: unknown): string => {
-  const text = typeof expected === 'string' ? expected : JSON.stringify(expected)
-  return text.length > 300 ? `${text.slice(0, 300)}…` : text
-}
-
-function isOfTypes({ types = [], isChoice }: Node, value: unknown, type: string): boolean {
-  if (isElement(value) && typeof value.resourceType === 'string')
-    return types.some(({ code }) => code === 'Resource' || code === 'DomainResource' || code === value.resourceType)
-  return !isChoice || types.some(({ code }) => code === type)
 }
 
 /** The profiles of its type: one of them has to fit; and what a reference may refer to. */
@@ -90,7 +67,7 @@ export function checkOneOf(profiles: readonly string[], item: Item, type: string
     const tree = check.library.tree(canonical)
     if (tree === undefined) return notLoaded(canonical, check)
     const tried: Checked = { faults: check.faults.apart(), pending: [] }
-    checkAgainst(tree, item, type, { ...check, ...tried })
+    checkAs(tree, item, type, { ...check, ...tried })
     if (best === undefined || tried.faults.errors < best.faults.errors) best = tried
     if (best.faults.errors === 0) break
   }
@@ -115,30 +92,42 @@ function checkElement(node: Node, parent: Item, type: string, check: Check): voi
 const within = ({ value }: Item, { name }: Node, check: Check): Check =>
   isElement(value) && typeof value.resourceType === 'string' && name !== 'contained' ? { ...check, owner: value } : check
 
-/** `profiles`: those the resource is to be as. What is looked up and not there is told to the library. */
-export function checkProfiles(resource: Resource, profiles: readonly Tree[], library: Library): Checked {
-  const [faults, pending] = [new Faults([resource.resourceType]), [] as Pending[]]
-  const check = (profile: Tree): Check => ({ ...shared, profile })
-  const shared = {
+/** Only where the profile is about that type. */
+function checkAs(tree: Tree, item: Item, type: string, check: Check): void {
+  const about = tree.profile.type
+  if (isKindOf(type, about)) checkAgainst(tree, item, type, check)
+  else report({ ...check, profile: tree }, 'structure', 'about', `The profile is about ${about}, and this is a ${type}`)
+}
+
+/**
+ * `profiles`: those the resource is to be as. What is looked up and not there is told to the library. Never throws: what takes more than the
+ * work is an issue `too-costly`.
+ */
+export function checkProfiles(resource: Resource, profiles: readonly Tree[], library: Library, work: Work): Checked {
+  const { resourceType } = resource
+  const [faults, pending] = [new Faults([resourceType]), [] as Pending[]]
+  const check: Check = {
     library,
     faults,
+    profile: NOBODY,
     owner: resource,
     root: resource,
-    work: { left: MOST_WORK },
+    work,
     pending,
     visiting: new Map(),
     again: { content: checkContent, oneOf: checkOneOf },
   }
-  for (const profile of profiles) checkAs(profile, resource, check(profile))
-  checkEverywhere(resource, check(NOBODY), checkAgainst)
+  try {
+    for (const profile of profiles) checkAs(profile, itemOf(resource), resourceType, check)
+    checkEverywhere(resource, check, checkAgainst)
+  } catch (thrown) {
+    if (thrown instanceof TooCostly || thrown instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')
+    else if (!(thrown instanceof Enough)) throw thrown
+  }
   return { faults, pending }
 }
 
-function checkAs(profile: Tree, resource: Resource, check: Check): void {
-  const { type } = profile.profile
-  if (type === resource.resourceType) checkAgainst(profile, itemOf(resource), type, check)
-  else report(check, 'structure', 'type', `The profile is about ${type}, and this is a ${resource.resourceType}`)
-}
+const COSTLY = { severity: 'error', code: 'too-costly', text: 'The profiles are too costly to check on this resource' } as const
 
 /** Where no profile speaks. */
 const NOBODY = treeOf({ url: 'http://hl7.org/fhir/StructureDefinition/Resource', type: 'Resource', isWhole: true, elements: [] })

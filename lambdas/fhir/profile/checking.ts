@@ -20,7 +20,7 @@ export type Check = {
   /** Constraints that only fhirpath.js knows, to be evaluated elsewhere. */
   readonly pending: Pending[]
   /** What is being checked, against which profiles: a circle of references ends there. */
-  readonly visiting: ReadonlyMap<unknown, ReadonlySet<string>>
+  readonly visiting: Map<unknown, readonly Tree[]>
   readonly again: Again
 }
 
@@ -43,14 +43,23 @@ export type Pending = {
 }
 
 export const sayer = ({ profile: { profile } }: Pick<Check, 'profile'>): string =>
-  profile.version === undefined ? profile.url : `${profile.url}|${profile.version}`
+  clipped(profile.version === undefined ? profile.url : `${profile.url}|${profile.version}`)
+
+/** Characters of a canonical that are said again. */
+const LONGEST = 300
+
+export const clipped = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)
 
 export function report(check: Check, code: IssueCode, rule: string, text: string, severity: Issue['severity'] = 'error'): void {
   check.faults.report(severity, code, rule, `${text} (${sayer(check)})`)
 }
 
-export function notLoaded(canonical: string, { faults }: Check): void {
-  faults.report('information', 'not-supported', `not loaded ${canonical}`, `The profile ${canonical} is not loaded: it was not checked`)
+export function notLoaded(canonical: string, { faults, library }: Check): void {
+  const reason = library.unusable?.(canonical)
+  const name = clipped(canonical)
+  if (reason === undefined)
+    faults.report('information', 'not-supported', `not loaded ${name}`, `The profile ${name} is not loaded: it was not checked`)
+  else faults.report('warning', 'not-supported', `not loaded ${name}`, `The profile ${name} cannot be used: ${reason}`)
 }
 
 export const nameOf = ({ name, slice, id }: Node): string => (slice === undefined ? (name === '' ? id : name) : `${name}:${slice}`)

@@ -2,14 +2,15 @@
  * What is checked on every element, whatever the profile: what R4 advises on its type, and each extension against its definition.
  * https://hl7.org/fhir/R4/extensibility.html
  */
-import { R4 } from '../definitions/r4.ts'
 import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
+import { checkCode } from './binding.ts'
 import { type Check, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
 import type { Tree } from './node.ts'
+import { elementOf, PLAIN } from './types.ts'
 
 /** Checks an item against a tree. */
 export type Against = (tree: Tree, item: Item, type: string, check: Check) => void
@@ -36,7 +37,7 @@ function visitMembers(element: Element, here: Here, check: Check, against: Again
   spend(check.work, 1)
   for (const key in element) {
     const name = key.startsWith('_') ? key.slice(1) : key
-    const shape = R4.shapes[here.type]?.elements[name] ?? (name === 'extension' ? EXTENSION : undefined)
+    const shape = elementOf(here.type, name) ?? (name === 'extension' ? EXTENSION : undefined)
     const value = element[key]
     if (shape === undefined || typeof value !== 'object' || value === null) continue
     const below: Here = { type: shape.type, name: shape.choice === undefined ? name : `${shape.choice}[x]`, above: here }
@@ -66,9 +67,6 @@ function hostsOf(here: Here): readonly string[] {
   return [...paths, ...paths.map((path) => path.replace('[x]', '')), type, 'Element']
 }
 
-/** Resources that are no DomainResource. */
-const PLAIN: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
-
 function visit(value: unknown, key: string, here: Here, check: Check, against: Against): void {
   if (!isElement(value)) return
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
@@ -80,11 +78,15 @@ function visit(value: unknown, key: string, here: Here, check: Check, against: A
     visitMembers(value, { ...here, definition }, check, against)
     return
   }
+  if (CODED.has(here.type)) checkCode(value, check)
   const isPrimitiveCompanion = key.startsWith('_')
   const advice = isPrimitiveCompanion || here.type.includes('.') ? undefined : check.library.tree(`${BASE}${here.type}`)
   if (advice !== undefined) against(advice, itemOf(value), here.type, check)
   visitMembers(value, here, check, against)
 }
+
+/** Types that have a code of a system. */
+const CODED: ReadonlySet<string> = new Set(['Coding', 'Quantity', 'Age', 'Count', 'Distance', 'Duration'])
 
 /** The definition, where it is loaded. `host`: what it stands on. */
 function checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check, against: Against): Tree | undefined {

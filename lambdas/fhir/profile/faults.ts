@@ -1,14 +1,22 @@
 /** What a check of profiles has found: each fault once, however many profiles say it. */
 import type { Issue, IssueCode } from '../outcome.ts'
-import { pathOf } from '../validate/findings.ts'
+import { Enough, pathOf } from '../validate/findings.ts'
+
+/** Nobody reads more. */
+const MOST = 100
+
+const MORE: Issue = { severity: 'information', code: 'informational', text: `There are more findings; the first ${MOST} are listed` }
 
 export class Faults {
-  readonly found = new Map<string, Issue>()
+  readonly #found = new Map<string, Issue>()
   readonly #path: (string | number)[]
+  readonly #isApart: boolean
+  #others = 0
   errors = 0
 
-  constructor(path: readonly (string | number)[] = []) {
+  constructor(path: readonly (string | number)[] = [], isApart = false) {
     this.#path = [...path]
+    this.#isApart = isApart
   }
 
   enter(step: string | number): void {
@@ -21,14 +29,14 @@ export class Faults {
 
   /** Of the same place, for what may turn out not to matter. */
   apart(): Faults {
-    return new Faults(this.#path)
+    return new Faults(this.#path, true)
   }
 
   add(others: Faults): void {
-    for (const [key, issue] of others.found) this.#keep(key, issue)
+    for (const [key, issue] of others.#found) this.#keep(key, issue)
   }
 
-  /** `rule`: what is the same fault wherever it is said. */
+  /** `rule`: what is the same fault wherever it is said. Enough: one error more than are listed. */
   report(severity: Issue['severity'], code: IssueCode, rule: string, text: string): void {
     this.reportAt(this.expression, { severity, code, text }, rule)
   }
@@ -46,9 +54,20 @@ export class Faults {
     return pathOf(this.#path)
   }
 
+  /** Errors come first where not all are listed. */
+  get issues(): readonly Issue[] {
+    const all = [...this.#found.values()]
+    if (Math.max(this.errors, this.#others, all.length) <= MOST) return all
+    const [errors, others] = [all.filter(isError), all.filter((issue) => !isError(issue))]
+    return [...[...errors, ...others].slice(0, MOST), MORE]
+  }
+
   #keep(key: string, issue: Issue): void {
-    if (this.found.has(key)) return
-    this.found.set(key, issue)
-    if (issue.severity === 'error') this.errors++
+    if (this.#found.has(key)) return
+    const count = isError(issue) ? ++this.errors : ++this.#others
+    if (count <= MOST) this.#found.set(key, issue)
+    else if (isError(issue) && !this.#isApart) throw new Enough()
   }
 }
+
+const isError = ({ severity }: Issue): boolean => severity === 'error'

@@ -1,5 +1,8 @@
 /** A Library that gathers what it was asked for and does not have, so that it can be loaded and the check be made again. */
+
+import { clipped } from './checking.ts'
 import type { Profile } from './definition.ts'
+import { isCodeOf, type Units } from './known-codes.ts'
 import type { Library } from './library.ts'
 import { type Tree, treeOf } from './node.ts'
 import { Unusable } from './slim.ts'
@@ -13,25 +16,48 @@ export type Find = {
 
 export class Known implements Library {
   readonly #find: Find
-  readonly #trees: Shelf<Tree>
+  readonly #trees: Shelf<Tree | Unusable>
   readonly #valueSets: Shelf<ValueSet>
   readonly #codeSystems: Shelf<CodeSystem>
+  readonly #units: Units | undefined
 
-  constructor(find: Find) {
+  /** `units`: without them codes of UCUM are taken as they are. */
+  constructor(find: Find, units?: Units) {
     this.#find = find
-    this.#trees = new Shelf((canonical) => this.#treeOf(canonical, []))
+    this.#units = units
+    this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical))
     this.#valueSets = new Shelf(find.valueSet)
     this.#codeSystems = new Shelf(find.codeSystem)
   }
 
-  tree = (canonical: string): Tree | undefined => this.#trees.get(canonical)
+  tree = (canonical: string): Tree | undefined => {
+    const found = this.#trees.get(canonical)
+    return found instanceof Unusable ? undefined : found
+  }
+
+  unusable = (canonical: string): string | undefined => {
+    const found = this.#trees.get(canonical)
+    return found instanceof Unusable ? found.message : undefined
+  }
+
   valueSet = (canonical: string): ValueSet | undefined => this.#valueSets.get(canonical)
   codeSystem = (canonical: string): CodeSystem | undefined => this.#codeSystems.get(canonical)
+  isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
+  inBaseUnits: Units['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
 
-  /** Whether something was wanted, which is there now or known not to be. Unusable: a profile differs from one that is not there. */
+  /** Whether something was wanted, which is there now or known not to be. */
   async load(): Promise<boolean> {
     const loaded = await Promise.all([this.#trees.load(), this.#valueSets.load(), this.#codeSystems.load()])
     return loaded.includes(true)
+  }
+
+  async #treeOrReason(canonical: string): Promise<Tree | Unusable | undefined> {
+    try {
+      return await this.#treeOf(canonical, [])
+    } catch (error) {
+      if (error instanceof Unusable) return error
+      throw error
+    }
   }
 
   /** `way`: the profiles that differ from it. */
@@ -39,14 +65,25 @@ export class Known implements Library {
     const profile = await this.#find.profile(canonical)
     if (profile === undefined || profile.isWhole) return profile && treeOf(profile)
     const { base = '', url } = profile
-    if (way.includes(url)) throw new Unusable(`${url} differs from itself`)
-    const differing = await this.#find.profile(base)
-    if (differing === undefined && !isTypeOf(base, profile.type)) throw new Unusable(`${url} differs from ${base}, which is not loaded`)
-    return treeOf(profile, await this.#treeOf(base, [...way, url]))
+    if (way.includes(url)) throw new Unusable(`${clipped(url)} differs from itself`)
+    if (way.length >= MOST_BASES) throw new Unusable(`${clipped(url)} differs from too many others`)
+    const above = await this.#treeOf(base, [...way, url])
+    if (above === undefined && !isTypeOf(base, profile.type))
+      throw new Unusable(`${clipped(url)} differs from ${clipped(base)}, which is not loaded`)
+    return treeOf(profile, above)
   }
 }
 
+/** Profiles that differ from one another in turn. */
+const MOST_BASES = 100
+
 const isTypeOf = (canonical: string, type: string): boolean => canonical.split('|')[0] === `http://hl7.org/fhir/StructureDefinition/${type}`
+
+/** Canonicals that are remembered, whether there is something or not. */
+const MOST = 5_000
+/** Those that one check can want at a time, and their characters: others are not loaded. */
+const MOST_WANTED = 1_000
+const LONGEST = 2_000
 
 class Shelf<Definition> {
   readonly #find: (canonical: string) => Promise<Definition | undefined>
@@ -59,14 +96,17 @@ class Shelf<Definition> {
 
   get(canonical: string): Definition | undefined {
     const found = this.#known.get(canonical)
-    if (found === undefined && !this.#known.has(canonical)) this.#wanted.add(canonical)
+    const isWanted = found === undefined && canonical.length <= LONGEST && !this.#known.has(canonical)
+    if (isWanted && this.#wanted.size < MOST_WANTED) this.#wanted.add(canonical)
     return found
   }
 
   async load(): Promise<boolean> {
     const wanted = [...this.#wanted]
     this.#wanted.clear()
-    for (const canonical of wanted) this.#known.set(canonical, await this.#find(canonical))
+    const found = await Promise.all(wanted.map((canonical) => this.#find(canonical)))
+    if (this.#known.size + wanted.length > MOST) this.#known.clear()
+    for (const [i, canonical] of wanted.entries()) this.#known.set(canonical, found[i])
     return wanted.length > 0
   }
 }

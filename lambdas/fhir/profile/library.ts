@@ -1,12 +1,15 @@
 /** What a check looks up by canonical. https://hl7.org/fhir/R4/references.html#canonical */
+import type { Units } from './known-codes.ts'
 import type { Tree } from './node.ts'
-import type { CodeSystem, ValueSet } from './value-set.ts'
+import type { Terminology } from './value-set.ts'
 
 /** undefined: not loaded, or not yet. */
-export type Library = {
+export type Library = Terminology & {
   readonly tree: (canonical: string) => Tree | undefined
-  readonly valueSet: (canonical: string) => ValueSet | undefined
-  readonly codeSystem: (canonical: string) => CodeSystem | undefined
+  /** Why a profile that is there cannot be used. */
+  readonly unusable?: (canonical: string) => string | undefined
+  /** A quantity of UCUM; undefined: not one of its units, or of no relation to others. */
+  readonly inBaseUnits?: Units['inBaseUnits']
 }
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'

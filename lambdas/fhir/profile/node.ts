@@ -1,6 +1,6 @@
 /** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
-import { R4 } from '../definitions/r4.ts'
 import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing } from './definition.ts'
+import { elementOf } from './types.ts'
 
 export type Node = {
   /** `Observation.component:systolic.value[x]` */
@@ -69,15 +69,13 @@ function spelledOut(id: string, type: string): string {
   let [path, spelled] = [type, type]
   for (const step of steps) {
     const [name, ...slices] = step.split(':') as [string, ...string[]]
-    const element = R4.shapes[path]?.elements[name]
+    const element = elementOf(path, name)
     const isForm = element?.choice !== undefined
     spelled += `.${isForm ? `${element.choice}[x]:${name}` : [name, ...slices].join(':')}`
-    path = element?.type ?? choiceType(path, slices[0]) ?? path
+    path = element?.type ?? elementOf(path, slices[0] ?? '')?.type ?? path
   }
   return spelled
 }
-
-const choiceType = (path: string, slice = ''): string | undefined => R4.shapes[path]?.elements[slice]?.type
 
 const stepsOf = (id: string): readonly string[] => id.split('.')
 

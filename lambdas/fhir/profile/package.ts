@@ -3,7 +3,8 @@ import type { Resource } from '../resource.ts'
 import type { Profile } from './definition.ts'
 import { withoutPlain } from './plain.ts'
 import { slim, Unusable } from './slim.ts'
-import { type CodeSystem, slimCodeSystem, slimValueSet, type ValueSet } from './value-set.ts'
+import { slimCodeSystem, slimValueSet } from './slim-value-set.ts'
+import type { CodeSystem, ValueSet } from './value-set.ts'
 
 /** Canonical, without a version → definition. */
 export type PackageFile<Definition> = Readonly<Record<string, Definition>>
@@ -25,9 +26,9 @@ export function packageOf(
   definitions: readonly Resource[],
   isKnown: (key: string) => boolean,
 ): { readonly made: Package; readonly leftOut: readonly LeftOut[] } {
-  const profiles: Record<string, Record<string, Profile>> = {}
-  const valueSets: Record<string, ValueSet> = {}
-  const codeSystems: Record<string, CodeSystem> = {}
+  const profiles: Record<string, Record<string, Profile>> = Object.create(null)
+  const valueSets: Record<string, ValueSet> = Object.create(null)
+  const codeSystems: Record<string, CodeSystem> = Object.create(null)
   const leftOut: LeftOut[] = []
   for (const definition of definitions) {
     if (definition.resourceType === 'ValueSet') keep(slimValueSet(definition), valueSets)
@@ -35,7 +36,7 @@ export function packageOf(
     else if (definition.resourceType === 'StructureDefinition' && definition.kind !== 'logical') {
       const profile = usable(definition, isKnown, leftOut)
       if (profile === undefined) continue
-      profiles[profile.type] ??= {}
+      profiles[profile.type] ??= Object.create(null)
       keep(profile, profiles[profile.type]!)
     }
   }

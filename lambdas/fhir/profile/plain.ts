@@ -3,6 +3,7 @@ import { R4 } from '../definitions/r4.ts'
 import type { ElementShape } from '../path/definitions.ts'
 import type { Profile, ProfileElement, ProfileType } from './definition.ts'
 import { ownType, withoutVersion } from './library.ts'
+import { elementOf, elementsOf } from './types.ts'
 
 export const withoutPlain = (profile: Profile): Profile =>
   profile.isWhole ? { ...profile, elements: profile.elements.map(beyond).filter((element) => Object.keys(element).length > 1) } : profile
@@ -35,9 +36,10 @@ function shapesAt(id: string): readonly ElementShape[] {
   const [type = '', ...steps] = id.split('.').map((step) => step.split(':')[0]!)
   let found: readonly ElementShape[] = [{ type }]
   for (const step of steps) {
-    const elements = Object.values(found.length === 1 ? (R4.shapes[found[0]!.type]?.elements ?? {}) : {})
-    const named = R4.shapes[found[0]!.type]?.elements[step]
-    found = step.endsWith('[x]') ? elements.filter(({ choice }) => choice === step.slice(0, -3)) : named === undefined ? [] : [named]
+    const above = found.length === 1 ? found[0]!.type : ''
+    const named = elementOf(above, step)
+    const forms = Object.values(elementsOf(above)).filter(({ choice }) => choice === step.slice(0, -3))
+    found = step.endsWith('[x]') ? forms : named === undefined ? [] : [named]
   }
   return steps.length === 0 ? [] : found
 }
@@ -45,7 +47,7 @@ function shapesAt(id: string): readonly ElementShape[] {
 function leastOf(id: string, { min = 0, choice }: ElementShape): number {
   if (choice === undefined) return min
   const parent = id.slice(0, id.lastIndexOf('.')).replace(/:[^.]*/g, '')
-  return R4.shapes[parent]?.required?.includes(choice) === true ? 1 : 0
+  return Object.hasOwn(R4.shapes, parent) && R4.shapes[parent]!.required?.includes(choice) === true ? 1 : 0
 }
 
 /** Whether any type that R4 allows there is allowed, and nothing more is asked of it. */

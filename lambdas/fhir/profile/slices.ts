@@ -1,4 +1,5 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
+import { spend } from '../path/work.ts'
 import { atItem, type Check, checkCount, nameOf, report, typeOfItem } from './checking.ts'
 import type { Slicing } from './definition.ts'
 import { belongs } from './discriminator.ts'
@@ -7,18 +8,33 @@ import type { Node } from './node.ts'
 
 const DEFAULT = '@default'
 
+/**
+ * Items of an element or of a slice. `isListed`: the element has items at all, so that a finding can name their list. `isTold`: that there
+ * are none of these was told.
+ */
+type Sliced = { readonly items: readonly Item[]; readonly type: string; readonly isListed: boolean; readonly isTold: boolean }
+
+/** With the slice each belongs to; -1: to none. */
+type Owned = Sliced & { readonly owners: readonly number[] }
+
 /** `type`: of the element, unless it is a choice. */
-export function checkSlices(node: Node, items: readonly Item[], type: string, check: Check): void {
-  const slicing = node.slicing ?? impliedOf(node)
+export const checkSlices = (node: Node, items: readonly Item[], type: string, check: Check): void =>
+  checkSliced(node, { items, type, isListed: items.length > 0, isTold: false }, undefined, check)
+
+/** `above`: of what is sliced anew here. */
+function checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, check: Check): void {
+  const { items, type } = sliced
+  const slicing = node.slicing ?? above ?? impliedOf(node)
   const slices = [...node.slices.values()].filter(({ slice }) => slice !== DEFAULT)
+  spend(check.work, slices.length)
   const owners = items.map((item) => slices.findIndex((slice) => belongs(item, slice, slicing, item.type ?? typeOfItem(item, type), check)))
-  checkRest(node, slicing, items, owners, type, check)
-  const listed = { isListed: items.length > 0, leastOfList: node.min }
-  for (const [i, slice] of slices.entries()) {
-    const own = items.filter((_, at) => owners[at] === i)
-    checkSlice(slice, own, type, listed, check)
-  }
-  checkOrder(node, slicing, items, owners, check)
+  const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
+  checkRest(node, slicing, owned, check)
+  const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
+  const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
+  for (const [i, slice] of slices.entries())
+    checkSlice(slice, { ...owned, items: (bySlice.get(i) ?? []).map(([, item]) => item) }, anew, check)
+  checkOrder(node, slicing, owned, check)
 }
 
 /** Slices of a choice are its types, those of extensions their definitions, whether it is said or not. */
@@ -31,48 +47,45 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
   rules: 'open',
 })
 
-/** Whether there are items at all, so that a finding can name their list; how many there must be, of any slice. */
-type Listed = { readonly isListed: boolean; readonly leastOfList: number }
-
-function checkSlice(slice: Node, items: readonly Item[], type: string, { isListed, leastOfList }: Listed, check: Check): void {
+/** `slicing`: what told it apart. */
+function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): void {
+  const { items, type, isListed, isTold } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  // A list that is missing was told itself.
-  if (isListed || leastOfList === 0) checkCount(slice, items.length, check)
+  if (!isTold) checkCount(slice, items.length, check)
   if (!isListed) faults.enter(slice.name)
   for (const item of items) atItem(item, faults, () => check.again.content(slice, item, item.type ?? typeOfItem(item, type), check))
   faults.leave()
-  if (slice.slices.size > 0) checkSlices(slice, items, type, check)
+  if (slice.slices.size > 0) checkSliced(slice, sliced, slicing, check)
 }
 
 /** Items of no slice. */
-function checkRest(node: Node, { rules }: Slicing, items: readonly Item[], owners: readonly number[], type: string, check: Check): void {
-  const rest = items.filter((_, at) => owners[at] === -1)
+function checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): void {
+  const rest = sliced.items.filter((_, at) => owners[at] === -1)
   const byDefault = node.slices.get(DEFAULT)
-  if (byDefault !== undefined) return checkSlice(byDefault, rest, type, { isListed: items.length > 0, leastOfList: node.min }, check)
-  if (rules !== 'closed') return
+  if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
+  if (slicing.rules !== 'closed') return
+  const names = [...node.slices.keys()].slice(0, NAMED).join(', ')
   check.faults.enter(node.name)
   for (const item of rest)
-    atItem(item, check.faults, () =>
-      report(check, 'structure', 'closed', `Only these slices of ${nameOf(node)} are allowed: ${[...node.slices.keys()].join(', ')}`),
-    )
+    atItem(item, check.faults, () => report(check, 'structure', 'closed', `Only these slices of ${nameOf(node)} are allowed: ${names}`))
   check.faults.leave()
 }
 
-function checkOrder(node: Node, { rules, isOrdered }: Slicing, items: readonly Item[], owners: readonly number[], check: Check): void {
+/** Slices that a finding lists. */
+const NAMED = 20
+
+function checkOrder(node: Node, { rules, isOrdered }: Slicing, { items, owners }: Owned, check: Check): void {
+  if (isOrdered !== true && rules !== 'openAtEnd') return
   let [last, restAt] = [-1, -1]
   check.faults.enter(node.name)
+  const tell = (at: number, rule: string, text: string): void =>
+    atItem(items[at]!, check.faults, () => report(check, 'structure', rule, text))
   for (const [at, owner] of owners.entries()) {
     if (owner < 0) restAt = at
     else {
-      if (isOrdered === true && owner < last)
-        atItem(items[at]!, check.faults, () =>
-          report(check, 'structure', 'order', `The slices of ${nameOf(node)} must stand in the order of the profile`),
-        )
-      if (rules === 'openAtEnd' && restAt >= 0)
-        atItem(items[restAt]!, check.faults, () =>
-          report(check, 'structure', 'at end', `What is of no slice of ${nameOf(node)} must stand at the end`),
-        )
+      if (isOrdered === true && owner < last) tell(at, 'order', `The slices of ${nameOf(node)} must stand in the order of the profile`)
+      if (rules === 'openAtEnd' && restAt >= 0) tell(restAt, 'at end', `What is of no slice of ${nameOf(node)} must stand at the end`)
       last = Math.max(last, owner)
     }
   }

@@ -30,9 +30,27 @@ export function slim(definition: Resource, isKnown: (key: string) => boolean): P
     ...(typeof baseDefinition === 'string' ? { base: baseDefinition } : {}),
     ...(status === 'retired' ? { isRetired: true as const } : {}),
     isWhole: whole !== undefined,
-    elements: elements.map((element) => slimElement(element, isKnown)).filter((element) => Object.keys(element).length > 1),
+    elements: named(elements, isKnown).filter((element) => Object.keys(element).length > 1),
     ...(type === 'Extension' ? ofExtension(definition, elements) : {}),
   }
+}
+
+/** Levels of elements: none is nested so deep. */
+const DEEPEST = 64
+
+/** Where ids are left out, an element belongs to the slice that was last begun above it. */
+function named(elements: readonly Element[], isKnown: (key: string) => boolean): readonly ProfileElement[] {
+  const last = new Map<string, string>()
+  return elements.map((element) => {
+    const path = String(element.path)
+    if (path.split('.').length > DEEPEST) throw new Unusable('Its elements are nested too deep')
+    const dot = path.lastIndexOf('.')
+    const above = last.get(path.slice(0, Math.max(dot, 0)))
+    const id = typeof element.id === 'string' ? element.id : above === undefined ? path : `${above}${path.slice(dot)}`
+    const name = typeof element.sliceName === 'string' && !id.slice(id.lastIndexOf('.') + 1).includes(':') ? `:${element.sliceName}` : ''
+    last.set(path, `${id}${name}`)
+    return slimElement(element, `${id}${name}`, isKnown)
+  })
 }
 
 const elementsOf = (part: unknown): readonly Element[] | undefined => {
@@ -50,14 +68,13 @@ function ofExtension({ context }: Resource, [root]: readonly Element[]): Pick<Pr
   }
 }
 
-function slimElement(element: Element, isKnown: (key: string) => boolean): ProfileElement {
-  const { path, min, max, maxLength, contentReference } = element
-  const id = typeof element.id === 'string' ? element.id : String(path)
+function slimElement(element: Element, id: string, isKnown: (key: string) => boolean): ProfileElement {
+  const { min, max, maxLength, contentReference } = element
   const regex = regexOf(element)
   return {
-    id: id.includes(':') || typeof element.sliceName !== 'string' ? id : `${id}:${element.sliceName}`,
+    id,
     ...(typeof min === 'number' ? { min } : {}),
-    ...(typeof max === 'string' ? { max: max === '*' ? max : Number(max) } : {}),
+    ...(typeof max === 'string' && /^(\*|\d+)$/.test(max) ? { max: max === '*' ? max : Number(max) } : {}),
     ...listed<ProfileType>('types', elementsIn(element.type).map(slimType)),
     ...ofChoice(element, 'fixed'),
     ...ofChoice(element, 'pattern'),
@@ -95,24 +112,35 @@ function regexOf(element: Element): string | undefined {
   return typeof found === 'string' ? found : undefined
 }
 
+const STRENGTHS: readonly Strength[] = ['required', 'extensible', 'preferred']
+
 function bindingOf(binding: unknown): Binding | undefined {
   if (!isElement(binding)) return undefined
   const { strength, valueSet } = binding
   const max = elementsIn(binding.extension).find(({ url }) => String(url).endsWith('elementdefinition-maxValueSet'))
   const limit = max?.valueCanonical ?? max?.valueUri
-  if (limit === undefined && (typeof valueSet !== 'string' || strength === 'example')) return undefined
+  const known = STRENGTHS.find((each) => each === strength)
+  if (limit === undefined && (typeof valueSet !== 'string' || known === undefined)) return undefined
   return {
-    strength: strength as Strength,
-    ...(typeof valueSet === 'string' ? { valueSet } : {}),
+    strength: known ?? 'preferred',
+    ...(typeof valueSet === 'string' && known !== undefined ? { valueSet } : {}),
     ...(typeof limit === 'string' ? { max: limit } : {}),
   }
 }
 
 function slicingOf(slicing: unknown): Slicing | undefined {
   if (!isElement(slicing)) return undefined
-  const discriminators = elementsIn(slicing.discriminator).map(({ type, path }) => ({ type, path }) as Discriminator)
+  const discriminators = elementsIn(slicing.discriminator).map(discriminatorOf)
   const rules = slicing.rules === 'closed' || slicing.rules === 'openAtEnd' ? slicing.rules : 'open'
   return { discriminators, rules, ...(slicing.ordered === true ? { isOrdered: true as const } : {}) }
+}
+
+const KINDS: readonly Discriminator['type'][] = ['value', 'pattern', 'exists', 'type', 'profile']
+
+function discriminatorOf({ type, path }: Element): Discriminator {
+  const kind = KINDS.find((each) => each === type)
+  if (kind === undefined || typeof path !== 'string') throw new Unusable('It has a slicing with a discriminator that FHIR R4 does not have')
+  return { type: kind, path }
 }
 
 function constraintsOf(constraints: unknown, isKnown: (key: string) => boolean): readonly ProfileConstraint[] {

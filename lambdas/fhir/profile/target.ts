@@ -3,7 +3,6 @@ import { targetType } from '../path/refers.ts'
 import { type Element, isElement, isResource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { type Check, report } from './checking.ts'
-import { Faults } from './faults.ts'
 import { type Item, itemOf } from './items.ts'
 import { ownType } from './library.ts'
 
@@ -24,10 +23,13 @@ export function checkTargets(profiles: readonly string[], { value }: Item, check
 function checkTarget(profiles: readonly string[], target: Element, type: string, check: Check): void {
   const fitting = profiles.filter((canonical) => ownType(canonical) !== undefined || check.library.tree(canonical)?.profile.type === type)
   if (fitting.some((canonical) => ownType(canonical) === type || ownType(canonical) === 'Resource')) return
-  const faults = new Faults()
-  check.again.oneOf(fitting, itemOf(target), type, { ...check, faults })
+  const faults = check.faults.apart()
+  const owner = check.root.resourceType === 'Bundle' && !isContained(target, check) ? target : check.owner
+  check.again.oneOf(fitting, itemOf(target), type, { ...check, owner, faults, pending: [] })
   if (faults.errors > 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${fitting.join(' or ')}`)
 }
+
+const isContained = (target: Element, { owner }: Check): boolean => elementsIn(owner.contained).includes(target)
 
 /** undefined: one of the profiles is not loaded. */
 export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'library'>): ReadonlySet<string> | undefined {

@@ -2,7 +2,7 @@
  * Whether a code is in a value set: in, out, or unknown where what is loaded does not say. https://hl7.org/fhir/R4/valueset.html
  * A system that is included whole holds any code: whether it is one of the system's is not for a value set to say.
  */
-import { type Element, isElement, type Resource } from '../resource.ts'
+import { spend, type Work } from '../path/work.ts'
 
 export type ValueSet = {
   readonly url: string
@@ -31,22 +31,26 @@ export type Membership = 'in' | 'out' | 'unknown'
 export type Terminology = {
   readonly valueSet: (canonical: string) => ValueSet | undefined
   readonly codeSystem: (canonical: string) => CodeSystem | undefined
+  /** Whether a code is one of a system that is known without its concepts: UCUM, languages. undefined: it is not known. */
+  readonly isCode?: (system: string, code: string) => boolean | undefined
 }
 
 /** `system`: undefined for an element of type code, whose system the value set implies. */
-export function membership(canonical: string, system: string | undefined, code: string, terminology: Terminology): Membership {
-  return memberOf(canonical, { system, code, terminology, path: [] })
+export function membership(canonical: string, system: string | undefined, code: string, terminology: Terminology, work: Work): Membership {
+  return memberOf(canonical, { system, code, terminology, work, path: [] })
 }
 
 type Asked = {
   readonly system: string | undefined
   readonly code: string
   readonly terminology: Terminology
+  readonly work: Work
   /** The value sets that led here. */
   readonly path: readonly string[]
 }
 
 function memberOf(canonical: string, asked: Asked): Membership {
+  spend(asked.work, 1 + asked.path.length)
   const set = asked.path.includes(canonical) ? undefined : asked.terminology.valueSet(canonical)
   if (set === undefined) return 'unknown'
   const within = { ...asked, path: [...asked.path, canonical] }
@@ -58,6 +62,7 @@ function memberOf(canonical: string, asked: Asked): Membership {
 }
 
 function includes({ system, codes, filters, valueSets = [] }: Inclusion, asked: Asked): Membership {
+  spend(asked.work, 1)
   const parts = valueSets.map((canonical) => memberOf(canonical, asked))
   if (system !== undefined) parts.push(inSystem(system, codes, filters, asked))
   return allOf(parts)
@@ -70,83 +75,40 @@ function inSystem(
   { system: given, code, terminology }: Asked,
 ): Membership {
   if (given !== undefined && given !== system) return 'out'
-  if (codes !== undefined) return codes.includes(code) ? 'in' : 'out'
+  if (codes !== undefined) return listedIn(codes, code) ? 'in' : 'out'
+  if (terminology.isCode?.(system, code) === false) return 'out'
   if (filters === undefined) return 'in'
   const known = terminology.codeSystem(system)
-  return known === undefined ? 'unknown' : allOf(filters.map((filter) => passes(code, filter, known)))
+  return allOf(filters.map((filter) => passes(code, filter, known)))
 }
 
-function passes(code: string, { property, op, value }: Filter, { codes }: CodeSystem): Membership {
-  if (property !== 'concept' || (op !== 'is-a' && op !== 'descendent-of' && op !== 'is-not-a')) return 'unknown'
-  const above = codes[code]
-  if (above === undefined) return 'out'
-  const isBelow = above.includes(value)
+/** Lists of many codes are looked through once. */
+const MANY = 16
+const SETS = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+function listedIn(codes: readonly string[], code: string): boolean {
+  if (codes.length < MANY) return codes.includes(code)
+  const set = SETS.get(codes) ?? new Set(codes)
+  SETS.set(codes, set)
+  return set.has(code)
+}
+
+/** https://hl7.org/fhir/R4/valueset-filter-operator.html, of those the codes themselves and what is above them. */
+function passes(code: string, { property, op, value }: Filter, known: CodeSystem | undefined): Membership {
+  if (property !== 'concept' && property !== 'code') return 'unknown'
+  const isNamed = value.split(',').some((each) => each.trim() === code)
+  if (op === '=') return isNamed ? 'in' : 'out'
+  if (op === 'in' || op === 'not-in') return isNamed === (op === 'in') ? 'in' : 'out'
+  if (!HIERARCHICAL.has(op) || known === undefined) return 'unknown'
+  if (!Object.hasOwn(known.codes, code)) return 'out'
+  const isBelow = known.codes[code]!.includes(value)
   const passed = op === 'descendent-of' ? isBelow : (isBelow || code === value) === (op === 'is-a')
   return passed ? 'in' : 'out'
 }
+
+const HIERARCHICAL: ReadonlySet<string> = new Set(['is-a', 'descendent-of', 'is-not-a'])
 
 const anyOf = (parts: readonly Membership[]): Membership => (parts.includes('in') ? 'in' : parts.includes('unknown') ? 'unknown' : 'out')
 
 const allOf = (parts: readonly Membership[]): Membership =>
   parts.includes('out') || parts.length === 0 ? 'out' : parts.includes('unknown') ? 'unknown' : 'in'
-
-/** Undefined where it defines no codes: what is in it is unknown. */
-export function slimValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
-  if (typeof url !== 'string') return undefined
-  const said = isElement(compose) ? inclusionsOf(compose.include) : expandedOf(expansion)
-  if (said.length === 0) return undefined
-  const exclude = isElement(compose) ? inclusionsOf(compose.exclude) : []
-  return {
-    url,
-    ...(typeof version === 'string' ? { version } : {}),
-    ...(status === 'retired' ? { isRetired: true as const } : {}),
-    include: said,
-    ...(exclude.length === 0 ? {} : { exclude }),
-  }
-}
-
-const inclusionsOf = (list: unknown): readonly Inclusion[] =>
-  elementsIn(list).map(({ system, concept, filter, valueSet }) => ({
-    ...(typeof system === 'string' ? { system } : {}),
-    ...(Array.isArray(concept) ? { codes: elementsIn(concept).map(({ code }) => String(code)) } : {}),
-    ...(Array.isArray(filter)
-      ? {
-          filters: elementsIn(filter).map(({ property, op, value }) => ({
-            property: String(property),
-            op: String(op),
-            value: String(value),
-          })),
-        }
-      : {}),
-    ...(Array.isArray(valueSet) ? { valueSets: valueSet.filter((url) => typeof url === 'string') } : {}),
-  }))
-
-/** A value set that is only given as what it expands to. */
-function expandedOf(expansion: unknown): readonly Inclusion[] {
-  const bySystem = new Map<string, string[]>()
-  const add = (contains: unknown): void => {
-    for (const { system, code, abstract, contains: below } of elementsIn(contains)) {
-      if (typeof system === 'string' && typeof code === 'string' && abstract !== true)
-        bySystem.set(system, [...(bySystem.get(system) ?? []), code])
-      add(below)
-    }
-  }
-  if (isElement(expansion)) add(expansion.contains)
-  return [...bySystem].map(([system, codes]) => ({ system, codes }))
-}
-
-/** Undefined where it does not hold all of its concepts. */
-export function slimCodeSystem({ url, version, content, concept }: Resource): CodeSystem | undefined {
-  if (typeof url !== 'string' || content !== 'complete') return undefined
-  const codes: Record<string, readonly string[]> = {}
-  const add = (concepts: unknown, above: readonly string[]): void => {
-    for (const { code, concept: below } of elementsIn(concepts)) {
-      codes[String(code)] = above
-      add(below, [...above, String(code)])
-    }
-  }
-  add(concept, [])
-  return { url, ...(typeof version === 'string' ? { version } : {}), codes }
-}
-
-const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

@@ -7,6 +7,14 @@ export const UCUM = 'http://unitsofmeasure.org'
 /** `unit`: base units with their exponents, the same for all units of a dimension. */
 export type Canonical = { readonly unit: string; readonly value: number }
 
+/** Whether it is a UCUM unit, of whatever relation to others. */
+export const isUnit: (code: string) => boolean = (code) => knownUnit(code).isUnit
+
+const knownUnit = remembered(5_000, (code) => ({ isUnit: isSpecified(code) }))
+
+const isSpecified = (code: string): boolean =>
+  code !== '' && code.length <= 100 && UcumLhcUtils.getInstance().getSpecifiedUnit(code, 'validate').unit !== null
+
 type Conversion = { readonly unit: string; readonly convert: (value: number) => number }
 
 /** undefined: not a UCUM unit, or one that has no relation to others, such as [iU]. */

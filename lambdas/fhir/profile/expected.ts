@@ -1,0 +1,44 @@
+/** Whether what a discriminator leads to has the value that the slice gives it: fixed, by a pattern, or by a required binding. */
+import { membershipOf } from './binding.ts'
+import type { Check } from './checking.ts'
+import { type Item, itemsOf } from './items.ts'
+import { fits, isFixed } from './matching.ts'
+import type { Node } from './node.ts'
+import type { Place } from './place.ts'
+
+/** undefined: the slice gives none. */
+export function isExpected({ items, nodes, expected }: Place, check: Check): boolean | undefined {
+  if (expected.length > 0)
+    return expected.every(({ value, isExact }) =>
+      items.some((item) => (isExact ? isFixed(item.value, value) : fits(item.value, value, check.work))),
+    )
+  const telling = nodes.filter(isTelling)
+  if (telling.length === 0) return undefined
+  return telling.every((node) => items.some((item) => isLike(item, node, check)))
+}
+
+/** Whether an item has all the values that a node and what is below it give. */
+function isLike(item: Item, node: Node, check: Check): boolean {
+  const { fixed, pattern, binding } = node
+  if (fixed !== undefined && !isFixed(item.value, fixed[0])) return false
+  if (pattern !== undefined && !fits(item.value, pattern[0], check.work)) return false
+  // What is unknown may be in it.
+  if (binding?.strength === 'required' && ['out', 'none'].includes(membershipOf(item.value, binding.valueSet ?? '', check))) return false
+  return [...node.children.values()].every((child) => {
+    const items = itemsOf(item, child.name, child.isChoice)
+    if (items.length === 0) return child.min === 0
+    const slices = requiredSlices(child).filter(isTelling)
+    if (!slices.every((slice) => items.some((each) => isLike(each, slice, check)))) return false
+    return !isTellingItself(child) || items.some((each) => isLike(each, child, check))
+  })
+}
+
+const requiredSlices = ({ slices }: Node): readonly Node[] => [...slices.values()].filter(({ min }) => min > 0)
+
+const isTelling = (node: Node): boolean => isTellingItself(node) || requiredSlices(node).some(isTelling)
+
+const isTellingItself = (node: Node): boolean =>
+  node.fixed !== undefined ||
+  node.pattern !== undefined ||
+  node.binding?.strength === 'required' ||
+  [...node.children.values()].some(isTelling)

@@ -1,0 +1,75 @@
+/** Systems whose codes are known without a list of them. */
+
+/** What knows UCUM. https://ucum.org/ucum */
+export type Units = {
+  readonly isUnit: (code: string) => boolean
+  /** undefined: not a unit, or one that has no relation to others. */
+  readonly inBaseUnits: (code: string, value: number) => { readonly unit: string; readonly value: number } | undefined
+}
+
+export const UCUM = 'http://unitsofmeasure.org'
+const LANGUAGES = 'urn:ietf:bcp:47'
+const CURRENCIES = 'urn:iso:std:iso:4217'
+const LOINC = 'http://loinc.org'
+const SNOMED = 'http://snomed.info/sct'
+
+/** undefined: what is known does not say. */
+export function isCodeOf(system: string, code: string, units: Units | undefined): boolean | undefined {
+  switch (system) {
+    case UCUM:
+      return units?.isUnit(code)
+    case LANGUAGES:
+      return isLanguage(code)
+    case CURRENCIES:
+      return isCurrency(code)
+    default:
+      return undefined
+  }
+}
+
+/** Whether the check digit of a code is wrong: it was mistyped, or is made up. */
+export function isMistyped(system: string, code: string): boolean {
+  if (system === LOINC) return /^\d{1,8}-\d$/.test(code) && !isLuhn(code.replace('-', ''))
+  return system === SNOMED && /^\d+$/.test(code) && !(/^[1-9]\d{5,17}$/.test(code) && isVerhoeff(code))
+}
+
+/** https://www.rfc-editor.org/info/bcp47 */
+function isLanguage(tag: string): boolean {
+  try {
+    return tag.length <= 100 && Intl.getCanonicalLocales(tag).length === 1
+  } catch {
+    return false
+  }
+}
+
+let currencies: ReadonlySet<string> | undefined
+
+function isCurrency(code: string): boolean {
+  currencies ??= new Set(Intl.supportedValuesOf('currency'))
+  return currencies.has(code)
+}
+
+/** https://loinc.org/kb/users-guide/ Appendix C: mod 10. */
+function isLuhn(digits: string): boolean {
+  let sum = 0
+  for (let i = 0; i < digits.length; i++) {
+    const digit = Number(digits[digits.length - 1 - i])
+    sum += i % 2 === 0 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2
+  }
+  return sum % 10 === 0
+}
+
+/** The dihedral group of order 10, and what each place does to a digit. https://confluence.ihtsdotools.org/display/DOCRELFMT/5.5+Check-digit */
+const PRODUCT = (a: number, b: number): number =>
+  a < 5 ? (b < 5 ? (a + b) % 5 : 5 + ((a + b) % 5)) : b < 5 ? 5 + ((a - b) % 5) : (a - b + 5) % 5
+const TURNED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4]
+
+function isVerhoeff(digits: string): boolean {
+  let check = 0
+  for (let i = 0; i < digits.length; i++) {
+    let digit = Number(digits[digits.length - 1 - i])
+    for (let turn = i % 8; turn > 0; turn--) digit = TURNED[digit]!
+    check = PRODUCT(check, digit)
+  }
+  return check === 0
+}

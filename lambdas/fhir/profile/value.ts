@@ -1,0 +1,79 @@
+/** What a profile says of one value: https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.fixed_x_ and after. */
+import { decimalText, isDecimal, writeJson } from '../json.ts'
+import { compare } from '../path/compare.ts'
+import { within } from '../path/within.ts'
+import { spend, TooCostly } from '../path/work.ts'
+import { isElement } from '../resource.ts'
+import { type Check, nameOf, report } from './checking.ts'
+import type { Item } from './items.ts'
+import { UCUM } from './known-codes.ts'
+import { fits, isFixed } from './matching.ts'
+import type { Node } from './node.ts'
+
+export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
+  if (value === undefined) return
+  const { fixed, pattern, maxLength, regex, minValue, maxValue, types } = node
+  const fault = (rule: string, text: string): void => report(check, RULES.get(rule) ?? 'value', rule, `${nameOf(node)} ${text}`)
+  if (fixed !== undefined && !isFixed(value, fixed[0])) fault('fixed', `must be ${shown(fixed[0])}`)
+  if (pattern !== undefined && !fits(value, pattern[0], check.work)) fault('pattern', `must have ${shown(pattern[0])}`)
+  if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
+  if (minValue !== undefined && (orderOf(value, minValue, check) ?? 0) < 0) fault('minValue', `must be at least ${shown(minValue)}`)
+  if (maxValue !== undefined && (orderOf(value, maxValue, check) ?? 0) > 0) fault('maxValue', `must be at most ${shown(maxValue)}`)
+  if (types !== undefined && !isOfTypes(node, value, type))
+    fault('type', `must be of the type ${types.map(({ code }) => code).join(' or ')}`)
+  if (regex !== undefined) checkRegex(regex, node, value, check)
+}
+
+const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
+  ['maxLength', 'too-long'],
+  ['type', 'structure'],
+])
+
+/** What the profile says, never a value of the resource. */
+function shown(expected: unknown): string {
+  const text = typeof expected === 'string' && !isDecimal(expected) ? expected : writeJson(expected)
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
+}
+
+const LONGEST = 300
+
+/** In characters, not in halves of them. */
+const lengthOf = (value: unknown): number => (typeof value === 'string' && !isDecimal(value) ? [...value].length : 0)
+
+function isOfTypes({ types = [], isChoice }: Node, value: unknown, type: string): boolean {
+  if (isElement(value) && typeof value.resourceType === 'string')
+    return types.some(({ code }) => code === 'Resource' || code === 'DomainResource' || code === value.resourceType)
+  return !isChoice || types.some(({ code }) => code === type)
+}
+
+/** Quantities by what they are in base units: 100 mg are less than 10 g. undefined: the two cannot be ordered. */
+function orderOf(value: unknown, limit: unknown, { library }: Check): number | undefined {
+  const order = compare(value, limit)
+  if (order !== undefined || !isElement(value) || !isElement(limit)) return order
+  const [a, b] = [value, limit].map(({ system, code, value: number }) =>
+    system === UCUM && typeof code === 'string' && isNumber(number) ? library.inBaseUnits?.(code, Number(decimalText(number))) : undefined,
+  )
+  return a === undefined || b === undefined || a.unit !== b.unit ? undefined : a.value - b.value
+}
+
+const isNumber = (value: unknown): value is number | string => typeof value === 'number' || isDecimal(value)
+
+/** ms for one pattern, and what it takes of the work: some hundred at most are tried, few that take long. */
+const PATIENCE = 25
+const TRIED = 5_000
+const STOPPED = 200_000
+
+/** The whole value has to match. A pattern may come from a client, and explode. */
+function checkRegex(regex: string, node: Node, value: unknown, check: Check): void {
+  if (typeof value === 'object') return
+  spend(check.work, TRIED)
+  const text = isDecimal(value) ? decimalText(value) : String(value)
+  try {
+    const pattern = new RegExp(`^(?:${regex})$`, 'u')
+    if (!within(PATIENCE, () => pattern.test(text))) report(check, 'value', 'regex', `${nameOf(node)} must match ${shown(regex)}`)
+  } catch (error) {
+    if (!(error instanceof TooCostly || error instanceof SyntaxError)) throw error
+    if (error instanceof TooCostly) spend(check.work, STOPPED)
+    report(check, 'not-supported', 'regex', `Whether ${nameOf(node)} matches ${shown(regex)} could not be told`, 'warning')
+  }
+}
