@@ -7,7 +7,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Reading } from '../search/reading.ts'
 import { findingsOf } from './findings-of.ts'
-import { type FindInProfiles, findInProfiles, type ProfileParts } from './profile-findings.ts'
+import { type FindInProfiles, findInProfiles, type ProfileFindings, type ProfileParts } from './profile-findings.ts'
 import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
@@ -51,15 +51,19 @@ async function inProfiles(
   canonicals: readonly string[],
   named: readonly Named[],
 ): Promise<readonly Issue[]> {
-  const { issues, missing } = await findIn(resource, canonicals)
-  const notLoaded = named.filter(({ canonical }) => missing.includes(canonical))
-  return [
-    ...issues,
-    ...notLoaded.map(({ canonical, place }): Issue => {
-      const text = `The profile ${canonical.slice(0, SHOWN)} is not loaded: the resource was not checked against it`
-      return { severity: 'warning', code: 'not-found', expression: place, text }
-    }),
-  ]
+  const { issues, missing, unusable } = await findIn(resource, canonicals)
+  const nominated = unusable.find(({ profile }) => !named.some(({ canonical }) => canonical === profile))
+  if (nominated !== undefined)
+    throw fhirError(422, 'processing', `The profile ${nominated.profile.slice(0, SHOWN)} cannot be used: ${nominated.reason}`)
+  return [...issues, ...named.flatMap((each) => notChecked(each, missing, unusable))]
+}
+
+function notChecked({ canonical, place }: Named, missing: readonly string[], unusable: ProfileFindings['unusable']): readonly Issue[] {
+  const reason = unusable.find(({ profile }) => profile === canonical)?.reason
+  if (reason === undefined && !missing.includes(canonical)) return []
+  const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
+  const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
+  return [{ severity: 'warning', code: reason === undefined ? 'not-found' : 'processing', expression: place, text }]
 }
 
 /** Characters of a canonical that are said again. */

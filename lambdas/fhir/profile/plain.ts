@@ -36,9 +36,9 @@ function shapesAt(id: string): readonly ElementShape[] {
   const [type = '', ...steps] = id.split('.').map((step) => step.split(':')[0]!)
   let found: readonly ElementShape[] = [{ type }]
   for (const step of steps) {
-    const above = found.length === 1 ? found[0]!.type : ''
+    const above = found[0]?.type ?? ''
     const named = elementOf(above, step)
-    const forms = Object.values(elementsOf(above)).filter(({ choice }) => choice === step.slice(0, -3))
+    const forms = found.length > 1 ? [] : Object.values(elementsOf(above)).filter(({ choice }) => choice === step.slice(0, -3))
     found = step.endsWith('[x]') ? forms : named === undefined ? [] : [named]
   }
   return steps.length === 0 ? [] : found
