@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   client: async () => (await import('./commands/client.ts')).clientCommand,
   user: async () => (await import('./commands/user.ts')).userCommand,
   keys: async () => (await import('./commands/keys.ts')).keysCommand,
+  package: async () => (await import('./commands/package.ts')).packageCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   launch: async () => (await import('./commands/launch.ts')).launchCommand,
   token: async () => (await import('./commands/token.ts')).tokenCommand,

@@ -49,7 +49,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'lambdas/adapters/https': ['lambdas/ports', 'node:*'],
   'lambdas/adapters/cloudfront': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
   'lambdas/adapters/kms': ['lambdas/ports', '@aws-sdk/client-kms', 'node:*'],
-  'lambdas/adapters/filesystem': ['lambdas/ports', 'node:*'],
+  'lambdas/adapters/filesystem': ['lambdas/ports', 'tar-stream', 'node:*'],
   'lambdas/adapters/in-process': ['lambdas/ports', 'lambdas/search/plan.ts', 'aws-local-stepfunctions', 'node:*'],
   'lambdas/adapters/dynamodb': ['lambdas/ports', '@aws-sdk/client-dynamodb', '@aws-sdk/lib-dynamodb', 'node:*'],
   'lambdas/adapters/s3': ['lambdas/ports', '@aws-sdk/client-s3', 'node:*'],
@@ -71,7 +71,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/indexing',
     'lambdas/ports',
   ],
-  'search-mappings': ['lambdas/fhir', 'tar-stream', 'node:*'],
+  'search-mappings': ['lambdas/fhir', 'lambdas/adapters/filesystem/package-archive.ts', 'node:*'],
   lib: [
     'lambdas/http/client-address.ts',
     'lambdas/interactions/routes.ts',

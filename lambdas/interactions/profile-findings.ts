@@ -34,8 +34,9 @@ export type ProfileParts = { readonly conformance: Conformance; readonly express
 const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
 export function findInProfiles({ conformance, expressions, units }: ProfileParts): FindInProfiles {
-  const known = new Known(conformance, units)
+  const knownNow = knownBy(conformance, units)
   return async (resource, canonicals, { isEnforced } = { isEnforced: false }) => {
+    const known = await knownNow()
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
     const work = { left: WORK }
     for (let loads = 0; ; loads++) {
@@ -63,6 +64,16 @@ const reasons = (profile: string, reason: string | undefined): ProfileFindings['
 const WORK = 5_000_000
 /** Each brings what the one before showed to be needed: bases, parts, value sets of value sets. */
 const MOST_LOADS = 50
+
+/** What is known is of one state of what is loaded; a check goes on with what it began with. */
+function knownBy(conformance: Conformance, units: Units | undefined): () => Promise<Known> {
+  let last: { readonly state: string; readonly known: Known } | undefined
+  return async () => {
+    const state = await conformance.state()
+    if (last?.state !== state) last = { state, known: new Known(conformance, units) }
+    return last.known
+  }
+}
 
 /** R4's own types are no profiles: what they say is checked on every resource. */
 function isOwnType(canonical: string): boolean {

@@ -9,4 +9,6 @@ export type Conformance = {
   readonly profile: (canonical: string) => Promise<Profile | undefined>
   readonly valueSet: (canonical: string) => Promise<ValueSet | undefined>
   readonly codeSystem: (canonical: string) => Promise<CodeSystem | undefined>
+  /** Another text after each change of what is loaded: what was found before it may be something else now. To ask costs next to nothing. */
+  readonly state: () => Promise<string>
 }

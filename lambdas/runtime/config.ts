@@ -18,6 +18,7 @@ export type SettingKind =
   | 'switch'
   | 'claim'
   | 'text'
+  | 'registry'
   | 'time zone'
   | readonly string[]
 
@@ -42,6 +43,7 @@ export const SETTINGS = [
   setting('conditionalUpdateIdMismatch', ['accept', 'reject'], 'accept', 'a conditional update whose body has another id than the match: accept: apply it to the match; reject: answer 400'),
   setting('noOpUpdates', ['version', 'ignore'], 'version', 'an update that changes nothing: version: a new version all the same; ignore: none'),
   setting('validateProfiles', ['off', 'warn', 'enforce'], 'off', 'whether what is written is checked against the profiles it names: warn: what differs is told with Prefer: return=OperationOutcome; enforce: what is an error is answered 422'),
+  setting('packageRegistry', 'registry', 'https://packages.fhir.org', 'where `package add NAME@VERSION` finds packages: a registry as npm has, https unless it is on this machine'),
   setting('versioning', 'switch', 'on', 'off: vread answers 404 and histories show current versions only (all versions are kept)'),
   setting('referentialIntegrity', 'switch', 'off', 'on: a reference to a resource that is not there answers 422, the deletion of one that others refer to 409'),
   setting('timeZone', 'time zone', 'UTC', 'IANA name of the time zone of dates without an offset'),
@@ -168,6 +170,10 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
     case 'text':
       return text
+    case 'registry':
+      return isRegistry(text)
+        ? text.replace(/\/+$/, '')
+        : refuse('an https URL without a user, a query and a fragment; http on this machine only')
     case 'time zone':
       return isTimeZone(text) ? text : refuse('the name of a time zone, such as Europe/Berlin')
     default:
@@ -193,6 +199,12 @@ function originsOf(text: string): readonly string[] | undefined {
 function typesOf(text: string): readonly string[] | undefined {
   const types = text.split(',').map((type) => type.trim())
   return types.every(isResourceType) ? types : undefined
+}
+
+function isRegistry(text: string): boolean {
+  const { protocol, hostname, username, password, search, hash } = URL.parse(text) ?? { protocol: '' }
+  if (protocol !== 'https:' && !(protocol === 'http:' && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname ?? ''))) return false
+  return `${username}${password}${search}${hash}` === ''
 }
 
 const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !TAKEN_CLAIMS.includes(text)

@@ -29,6 +29,7 @@ import { exportFile } from '../interactions/export-file.ts'
 import { exportStatus } from '../interactions/export-status.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { meta } from '../interactions/meta.ts'
+import type { ProfileParts } from '../interactions/profile-findings.ts'
 import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { NO_WRITER } from '../interactions/rehearsal.ts'
@@ -46,6 +47,7 @@ import type { Config } from './config.ts'
 import { decidable } from './decidable.ts'
 import { type Exports, openExports } from './exports.ts'
 import { pacedWriter } from './paced-writer.ts'
+import { ADDED } from './package-folder.ts'
 import { PACKAGES } from './packages.ts'
 import { patientFinder } from './patient-finder.ts'
 import { readingOf } from './reading-of.ts'
@@ -89,7 +91,7 @@ export async function openHome(parts: HomeParts): Promise<Home> {
   if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
   const exports = await openExports({ ...parts, path: data.path, stores, key: await data.key(), report: (error) => report(error, '') })
   opened.defer(exports.close)
-  const home = homeOn(stores, { ...parts, exports })
+  const home = homeOn(stores, { ...parts, exports, packages: data.path(ADDED) })
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
@@ -111,17 +113,22 @@ const exportInteractions = (ports: Ports & Pick<Exports, 'exports' | 'links'>) =
   'export-file': exportFile(ports),
 })
 
+/** `packages`: the folder of those that are added to a server's own; absent: there are none. */
+type OnStores = { readonly exports: Exports; readonly packages?: string }
+
 /** On stores that are open. */
-export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & { readonly exports: Exports }): Omit<Home, 'close'> {
+export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores): Omit<Home, 'close'> {
   const { config, authorization, baseUrl, report, clock, audit, seal, blobs, exports } = parts
   const { definitions } = stores
   const reading = readingOf(config, baseUrl)
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const { writer, checker } = writersOf(stores, config, baseUrl)
+  const conformance = new FilesystemPackages(PACKAGES, parts.packages)
   const ports: HomePorts = {
     profiled: profilesOnWrite(config.validateProfiles, () => ({ conformance, expressions: stores.expressions })),
     ...stores,
+    conformance,
     clock,
     progress,
     reindex: reindexOf(stores),
@@ -192,15 +199,13 @@ function writersOf({ store, searcher, expressions }: Stores, { referentialIntegr
   return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }
 }
 
-type HomePorts = Ports & Pick<Writers, 'checker'>
-
-const conformance = new FilesystemPackages(PACKAGES)
+type HomePorts = Ports & Pick<Writers, 'checker'> & Pick<ProfileParts, 'conformance'>
 
 function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }
   const steps = { ...authorizingSteps(parts), ...writingSteps(parts), ...searchingSteps(parts), ...operatingSteps(parts), ...exporting }
   const entries = entryInteractions(ports)
-  const profiled = validated({ ...ports, conformance })
+  const profiled = validated(ports)
   const interactions = {
     ...entries,
     bundle: bundle(ports, performer(entries, steps, parts.report)),

@@ -1,27 +1,23 @@
-/** The definitions in the archive of a package. https://confluence.hl7.org/display/FHIR/NPM+Package+Specification */
+/** The definitions in the archive of a package, in the order of their names. */
 import { createReadStream } from 'node:fs'
-import { text } from 'node:stream/consumers'
-import { pipeline } from 'node:stream/promises'
-import { createGunzip } from 'node:zlib'
-import { extract } from 'tar-stream'
+import { readArchive } from '../../lambdas/adapters/filesystem/package-archive.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 
 export type Archive = { readonly name: string; readonly version: string; readonly definitions: readonly Resource[] }
 
-const DEFINITION = /^package\/(?:StructureDefinition|ValueSet|CodeSystem|SearchParameter|CapabilityStatement)-[^/]+\.json$/
+const DEFINITIONS: ReadonlySet<unknown> = new Set([
+  'StructureDefinition',
+  'ValueSet',
+  'CodeSystem',
+  'SearchParameter',
+  'CapabilityStatement',
+])
 
 export async function archived(file: string): Promise<Archive> {
-  const texts = new Map<string, string>()
-  const unpacked = extract()
-  const read = pipeline(createReadStream(file), createGunzip(), unpacked)
-  for await (const entry of unpacked) {
-    const { name } = entry.header
-    if (name === 'package/package.json' || DEFINITION.test(name)) texts.set(name, await text(entry))
-    else entry.resume()
-  }
-  await read
-  const { name, version } = JSON.parse(texts.get('package/package.json') ?? '{}')
-  texts.delete('package/package.json')
-  const sorted = [...texts].sort(([a], [b]) => (a < b ? -1 : 1))
-  return { name, version, definitions: sorted.map(([, json]) => JSON.parse(json)) }
+  const definitions: Resource[] = []
+  const { name, version } = await readArchive(createReadStream(file), (each) => {
+    if (DEFINITIONS.has(each.resourceType)) definitions.push(each as Resource)
+  })
+  const nameOf = ({ resourceType, id }: Resource): string => `${resourceType}-${id}.json`
+  return { name: String(name), version: String(version), definitions: definitions.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)) }
 }

@@ -1,5 +1,5 @@
 /** What R4 says beyond its structure, as a package: profiles, extensions, value sets, and what it advises. */
-import { type Package, packageOf } from '../../lambdas/fhir/profile/package.ts'
+import { type Package, packageFiles, packageOf } from '../../lambdas/fhir/profile/package.ts'
 import type { Inclusion, ValueSet } from '../../lambdas/fhir/profile/value-set.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { definitions } from './hl7.ts'
@@ -73,13 +73,5 @@ function onlyNamed(made: Package): Package {
   return { ...made, valueSets, codeSystems }
 }
 
-export function filesOf({ name, version, profiles, valueSets, codeSystems }: Package): ReadonlyMap<string, string> {
-  const folder = `${FOLDER}/${name}-${version}`
-  const index = Object.fromEntries(Object.entries(profiles).flatMap(([type, file]) => Object.keys(file).map((url) => [url, type] as const)))
-  return new Map([
-    [`${folder}/index.json`, lines(index)],
-    ...Object.entries(profiles).map(([type, file]) => [`${folder}/${type}.json`, lines(file)] as const),
-    [`${folder}/value-sets.json`, lines(valueSets)],
-    [`${folder}/code-systems.json`, lines(codeSystems)],
-  ])
-}
+export const filesOf = (made: Package): ReadonlyMap<string, string> =>
+  new Map([...packageFiles(made)].map(([name, text]) => [`${FOLDER}/${made.name}-${made.version}/${name}`, text]))

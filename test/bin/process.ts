@@ -11,6 +11,10 @@ export function fhir(...args: readonly string[]): Promise<Ended> {
   return ended(child)
 }
 
+/** As `fhir`, in another environment. */
+export const fhirUnder = (env: NodeJS.ProcessEnv, ...args: readonly string[]): Promise<Ended> =>
+  ended(spawn(process.execPath, ['bin/fhir.js', ...args], { env }))
+
 /** As `fhir`, with what is written to its standard input. */
 export function typed(input: string, ...args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, ['bin/fhir.js', ...args])

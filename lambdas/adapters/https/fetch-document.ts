@@ -44,7 +44,7 @@ async function fetched(url: URL, { mayReach = mayReachOf([]), ca, patience = PAT
 const HEADERS = { accept: 'application/json', 'accept-encoding': 'identity', connection: 'close' }
 
 /** All that a name stands for is looked at: none of them may be one of ours. */
-const guarded =
+export const guarded =
   (mayReach: MayReach): LookupFunction =>
   (hostname, options, callback) =>
     lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -21,38 +21,80 @@ export type Package = {
 /** What cannot be used, and why. */
 export type LeftOut = { readonly url: string; readonly reason: string }
 
-export function packageOf(
-  { name, version }: Pick<Package, 'name' | 'version'>,
-  definitions: readonly Resource[],
-  isKnown: (key: string) => boolean,
-): { readonly made: Package; readonly leftOut: readonly LeftOut[] } {
-  const profiles: Record<string, Record<string, Profile>> = Object.create(null)
-  const valueSets: Record<string, ValueSet> = Object.create(null)
-  const codeSystems: Record<string, CodeSystem> = Object.create(null)
-  const leftOut: LeftOut[] = []
-  for (const definition of definitions) {
-    if (definition.resourceType === 'ValueSet') keep(slimValueSet(definition), valueSets)
-    else if (definition.resourceType === 'CodeSystem') keep(slimCodeSystem(definition), codeSystems)
-    else if (definition.resourceType === 'StructureDefinition' && definition.kind !== 'logical') {
-      const profile = usable(definition, isKnown, leftOut)
-      if (profile === undefined) continue
-      profiles[profile.type] ??= Object.create(null)
-      keep(profile, profiles[profile.type]!)
+/** A definition after the other, so that nobody holds them all. */
+export class PackageInMaking {
+  readonly #isKnown: (key: string) => boolean
+  readonly #profiles: Record<string, Record<string, Profile>> = Object.create(null)
+  readonly #valueSets: Record<string, ValueSet> = Object.create(null)
+  readonly #codeSystems: Record<string, CodeSystem> = Object.create(null)
+  readonly #leftOut: LeftOut[] = []
+
+  /** `isKnown`: whether R4 itself has a constraint, which is checked without profiles. */
+  constructor(isKnown: (key: string) => boolean) {
+    this.#isKnown = isKnown
+  }
+
+  add(definition: Resource): void {
+    if (definition.resourceType === 'ValueSet') this.#keep(definition, slimValueSet(definition), this.#valueSets)
+    else if (definition.resourceType === 'CodeSystem') this.#keep(definition, slimCodeSystem(definition), this.#codeSystems)
+    else if (definition.resourceType === 'StructureDefinition' && definition.kind !== 'logical') this.#addProfile(definition)
+  }
+
+  leaveOut({ url }: Resource, reason: string): void {
+    this.#leftOut.push({ url: String(url), reason })
+  }
+
+  made({ name, version }: Pick<Package, 'name' | 'version'>): Made {
+    const [profiles, valueSets, codeSystems] = [this.#profiles, this.#valueSets, this.#codeSystems]
+    return { made: { name, version, profiles, valueSets, codeSystems }, leftOut: this.#leftOut }
+  }
+
+  #keep<Definition extends { readonly url: string }>(
+    definition: Resource,
+    slimmed: Definition | undefined,
+    into: Record<string, Definition>,
+  ): void {
+    if (slimmed === undefined) this.leaveOut(definition, 'It does not say which codes it has')
+    else into[slimmed.url] = slimmed
+  }
+
+  #addProfile(definition: Resource): void {
+    try {
+      const profile = withoutPlain(slim(definition, this.#isKnown))
+      this.#profiles[profile.type] ??= Object.create(null)
+      this.#profiles[profile.type]![profile.url] = profile
+    } catch (error) {
+      if (!(error instanceof Unusable)) throw error
+      this.leaveOut(definition, error.message)
     }
   }
-  return { made: { name, version, profiles, valueSets, codeSystems }, leftOut }
 }
 
-function keep<Definition extends { readonly url: string }>(definition: Definition | undefined, into: Record<string, Definition>): void {
-  if (definition !== undefined) into[definition.url] = definition
+export type Made = { readonly made: Package; readonly leftOut: readonly LeftOut[] }
+
+export function packageOf(
+  name: Pick<Package, 'name' | 'version'>,
+  definitions: readonly Resource[],
+  isKnown: (key: string) => boolean,
+): Made {
+  const making = new PackageInMaking(isKnown)
+  for (const definition of definitions) making.add(definition)
+  return making.made(name)
 }
 
-function usable(definition: Resource, isKnown: (key: string) => boolean, leftOut: LeftOut[]): Profile | undefined {
-  try {
-    return withoutPlain(slim(definition, isKnown))
-  } catch (error) {
-    if (!(error instanceof Unusable)) throw error
-    leftOut.push({ url: String(definition.url), reason: error.message })
-    return undefined
-  }
+/** Name of the file → text: one for each type that profiles are about, and which canonical is in which. */
+export function packageFiles({ profiles, valueSets, codeSystems }: Package): ReadonlyMap<string, string> {
+  const index = Object.fromEntries(Object.entries(profiles).flatMap(([type, file]) => Object.keys(file).map((url) => [url, type] as const)))
+  return new Map([
+    ['index.json', lines(index)],
+    ...Object.entries(profiles).map(([type, file]) => [`${type}.json`, lines(file)] as const),
+    ['value-sets.json', lines(valueSets)],
+    ['code-systems.json', lines(codeSystems)],
+  ])
+}
+
+/** JSON with one member a line, so that differences can be read. */
+function lines(data: PackageFile<unknown>): string {
+  const members = Object.entries(data).map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  return `{\n${members.join(',\n')}\n}\n`
 }

@@ -1,0 +1,114 @@
+/**
+ * A registry of packages, as npm's are: GET /NAME lists the versions, each with where its archive is, and its hash.
+ * https://confluence.hl7.org/display/FHIR/NPM+Package+Specification https://github.com/npm/registry/blob/main/docs/REGISTRY-API.md
+ */
+import { createHash } from 'node:crypto'
+import { type IncomingMessage, request as requestPlain } from 'node:http'
+import { request } from 'node:https'
+import { isIP } from 'node:net'
+import { guarded } from './fetch-document.ts'
+import { type MayReach, notReached } from './private-hosts.ts'
+
+export type RegistryOptions = {
+  /** Its URL, without a slash at the end: https, or a loopback address, which then may lead to others of them. */
+  readonly registry: string
+  readonly mayReach: MayReach
+}
+
+/** Milliseconds in which all of an answer comes. */
+const PATIENCE = 120_000
+const REDIRECTS = 5
+/** Bytes. */
+const LONGEST = { listing: 32 * 1024 ** 2, archive: 256 * 1024 ** 2 }
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+type Dist = { readonly tarball?: unknown; readonly shasum?: unknown; readonly integrity?: unknown }
+type Listing = { readonly versions?: Readonly<Record<string, { readonly dist?: Dist } | undefined>> }
+
+/** Its archive, of which the hash is right. Error, with what a person can do. */
+export async function fetchArchive(name: string, version: string, options: RegistryOptions): Promise<Uint8Array> {
+  const { registry } = options
+  const listing = parsed(await fetched(`${registry}/${encodeURIComponent(name)}`, LONGEST.listing, options), registry)
+  const versions = listing.versions ?? {}
+  const dist = Object.hasOwn(versions, version) ? versions[version]?.dist : undefined
+  if (dist === undefined) throw new Error(`${registry} has no ${name} ${version}: ${known(Object.keys(versions))}`)
+  if (typeof dist.tarball !== 'string') throw new Error(`${registry} does not say where the archive of ${name} ${version} is`)
+  const archive = await fetched(dist.tarball, LONGEST.archive, options)
+  checkHash(archive, dist, `${name} ${version}`)
+  return archive
+}
+
+const SHOWN = 10
+const known = (versions: readonly string[]): string =>
+  versions.length === 0 ? 'it has no version of it' : `it has ${versions.slice(-SHOWN).join(', ')}`
+
+function parsed(bytes: Uint8Array, registry: string): Listing {
+  try {
+    return Object(JSON.parse(Buffer.from(bytes).toString('utf8')))
+  } catch {
+    throw new Error(`What ${registry} answers is not JSON`)
+  }
+}
+
+/** https://www.w3.org/TR/SRI/; before it, SHA-1. */
+function checkHash(archive: Uint8Array, { integrity, shasum }: Dist, what: string): void {
+  const hashes = typeof integrity === 'string' ? [...integrity.matchAll(/(sha(?:256|384|512))-([A-Za-z0-9+/=]+)/g)] : []
+  const hash = (algorithm: string, encoding: 'base64' | 'hex') => createHash(algorithm).update(archive).digest(encoding)
+  const isRight =
+    hashes.length > 0
+      ? hashes.every(([, algorithm, expected]) => hash(algorithm!, 'base64') === expected)
+      : typeof shasum !== 'string' || shasum === '' || hash('sha1', 'hex') === shasum.toLowerCase()
+  if (!isRight) throw new Error(`The archive of ${what} is not the one that is listed: its hash is another`)
+}
+
+async function fetched(from: string, longest: number, options: RegistryOptions): Promise<Uint8Array> {
+  const signal = AbortSignal.timeout(PATIENCE)
+  for (let url = urlOf(from), redirects = 0; ; redirects++) {
+    const incoming = await answered(url, signal, options)
+    try {
+      const { statusCode = 0, headers } = incoming
+      if (statusCode < 300 || statusCode >= 400 || headers.location === undefined) return await bodyOf(incoming, url, longest)
+      if (redirects === REDIRECTS) throw new Error(`${from} leads from one place to the next`)
+      url = urlOf(headers.location, url)
+    } finally {
+      incoming.destroy()
+    }
+  }
+}
+
+function urlOf(text: string, base?: URL): URL {
+  const url = URL.parse(text, base?.href)
+  if (url === null) throw new Error(`${text} is not a URL`)
+  return url
+}
+
+/** Where it leads is looked at when it is connected to: only a registry on this machine may name what is on it. */
+function answered(url: URL, signal: AbortSignal, { registry, mayReach }: RegistryOptions): Promise<IncomingMessage> {
+  const isLocal = LOOPBACK.test(new URL(registry).hostname) && LOOPBACK.test(url.hostname)
+  if (url.username !== '' || url.password !== '') throw new Error(`${url.host} is asked without a name and password only`)
+  if (url.protocol !== 'https:' && !(isLocal && url.protocol === 'http:')) throw new Error(`${url.origin} is not asked: it is not https`)
+  const may: MayReach = (address, host) => isLocal || mayReach(address, host)
+  const literal = url.hostname.replace(/^\[|\]$/g, '')
+  if (isIP(literal) !== 0 && !may(literal, literal)) throw new Error(notReached(literal, literal))
+  const options = { lookup: guarded(may), agent: false, signal, headers: HEADERS } as const
+  const ask = url.protocol === 'https:' ? request : requestPlain
+  return new Promise((resolve, reject) =>
+    ask(url, options, resolve)
+      .on('error', (error) => reject(new Error(`${url.origin} cannot be asked (${error.message})`, { cause: error })))
+      .end(),
+  )
+}
+
+const HEADERS = { accept: 'application/json, application/gzip, */*', 'accept-encoding': 'identity', connection: 'close' }
+
+async function bodyOf(incoming: IncomingMessage, { href }: URL, longest: number): Promise<Uint8Array> {
+  if (incoming.statusCode !== 200) throw new Error(`${href} is answered by ${incoming.statusCode}`)
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > longest) throw new Error(`${href} is longer than ${longest} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

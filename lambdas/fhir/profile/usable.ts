@@ -1,0 +1,28 @@
+/** Which definitions of a package of others a server of R4 takes. https://hl7.org/fhir/R4/structuredefinition.html */
+import { R4 } from '../definitions/r4.ts'
+import type { Resource } from '../resource.ts'
+
+const R4_VERSION = /^4\.0(?:\.|$)/
+const PRIMITIVE =
+  /^(?:base64Binary|boolean|canonical|code|date|dateTime|decimal|id|instant|integer|markdown|oid|positiveInt|string|time|unsignedInt|uri|url|uuid|xhtml)$/
+
+/** Of FHIR itself, as packages and definitions name it. */
+export const isR4 = (fhirVersion: string): boolean => R4_VERSION.test(fhirVersion)
+
+const isTypeOfR4 = (type: string): boolean => Object.hasOwn(R4.shapes, type) || PRIMITIVE.test(type)
+
+/** Why it is not taken; undefined: nothing speaks against it. */
+export function whyNotTaken({ resourceType, url, kind, type, derivation, fhirVersion }: Resource): string | undefined {
+  if (resourceType !== 'StructureDefinition') return undefined
+  if (kind === 'logical') return 'It is a logical model, which no resource is checked against'
+  if (typeof fhirVersion === 'string' && !isR4(fhirVersion)) return `It is of FHIR ${fhirVersion.slice(0, SHOWN)}`
+  if (derivation !== 'constraint' || isOfType(url)) return "It defines a type, and those are R4's"
+  if (typeof type !== 'string' || !isTypeOfR4(type)) return `R4 has no type ${String(type).slice(0, SHOWN)}`
+  return undefined
+}
+
+/** Characters of what it says that are said again. */
+const SHOWN = 60
+const BASE = 'http://hl7.org/fhir/StructureDefinition/'
+
+const isOfType = (url: unknown): boolean => typeof url === 'string' && url.startsWith(BASE) && isTypeOfR4(url.slice(BASE.length))

@@ -1,0 +1,15 @@
+/** The order of versions of a definition: by their numbers, what comes before a release before it. https://semver.org/#spec-item-11 */
+export function compareVersions(a: string, b: string): number {
+  const [[ofA, beforeA], [ofB, beforeB]] = [partsOf(a), partsOf(b)]
+  const order = VERSIONS.compare(ofA, ofB)
+  if (order !== 0 || beforeA === beforeB) return order
+  if (beforeA === '' || beforeB === '') return beforeA === '' ? 1 : -1
+  return VERSIONS.compare(beforeA, beforeB)
+}
+
+const VERSIONS = new Intl.Collator('en', { numeric: true })
+
+function partsOf(version: string): readonly [release: string, before: string] {
+  const at = version.indexOf('-')
+  return at === -1 ? [version, ''] : [version.slice(0, at), version.slice(at + 1)]
+}

@@ -1,0 +1,218 @@
+/** `fhir package`, beside a server that runs, and killed, doubled, on a full disk. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Tree } from '../api/server.ts'
+import { atEnd, newFolder } from '../fixtures/at-end.ts'
+import { archiveFile, archiveOf, COLORS, canonical, colored, guide, NAME, profile } from '../fixtures/packages.ts'
+import { fhir, fhirUnder, type Running, started } from './process.ts'
+
+const ADDED = `${NAME} 1.0.0 is added: 2 profiles and extensions, 0 value sets, 0 code systems\n`
+
+describe('A package that is added to a running server', () => {
+  let server: Running
+  let data: string
+  const run = (...args: readonly string[]) => fhir('package', ...args, '--data', data)
+  const add = async (version: string, more: Readonly<Record<string, unknown>> = {}) => run('add', await archiveFile(guide(version, more)))
+
+  /** The status of `$validate` against a profile, and what it says. */
+  async function validated(name: string, resource: Tree): Promise<readonly unknown[]> {
+    const response = await fetch(`${server.base}/Basic/$validate?profile=${encodeURIComponent(canonical(name))}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/fhir+json' },
+      body: JSON.stringify(resource),
+    })
+    const { issue } = (await response.json()) as Tree
+    return [
+      response.status,
+      ...issue.filter(({ code }: Tree) => code !== 'invariant').map(({ severity, code }: Tree) => `${severity} ${code}`),
+    ]
+  }
+
+  const NOT_LOADED = [422, 'error not-found']
+  const NO_ISSUES = [200]
+
+  beforeAll(async () => {
+    data = newFolder()
+    server = await started('--data', data)
+  })
+
+  afterEach(() => {
+    for (const name of readdirSync(join(data, 'packages')))
+      if (name !== 'lock.db') rmSync(join(data, 'packages', name), { recursive: true })
+  })
+
+  it('takes part at once, until it is removed', async () => {
+    expect(await validated('with-subject', colored('red'))).toEqual(NOT_LOADED)
+    expect(await add('1.0.0')).toEqual({ code: 0, out: ADDED, err: '' })
+    expect(await validated('with-subject', colored('red'))).toEqual([200, 'error required'])
+    expect((await run('remove', `${NAME}@1.0.0`)).out).toBe(`${NAME} 1.0.0 is removed\n`)
+    expect(await validated('with-subject', colored('red'))).toEqual(NOT_LOADED)
+    expect((await run('remove', `${NAME}@1.0.0`)).err).toContain('is not there')
+  })
+
+  it('decides what was unknown by the value sets it brings', async () => {
+    await add('1.0.0')
+    expect(await validated('with-color', colored('blue'))).toEqual([200, 'information not-supported'])
+    const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS }
+    expect((await run('add', await archiveFile(values))).code).toBe(0)
+    expect(await validated('with-color', colored('blue'))).toEqual([200, 'error code-invalid'])
+    expect(await validated('with-color', colored('red'))).toEqual(NO_ISSUES)
+  })
+
+  it('stays beside its other versions: the newest counts, each by its version', async () => {
+    const relaxed = {
+      'package/StructureDefinition-subject.json': profile('with-subject', '1.10.0', [
+        { id: 'Basic.subject', path: 'Basic.subject', short: 'x' },
+      ]),
+    }
+    await add('1.9.0')
+    expect((await add('1.10.0', relaxed)).code).toBe(0)
+    expect(await validated('with-subject', colored('red'))).toEqual(NO_ISSUES)
+    expect(await validated('with-subject|1.9.0', colored('red'))).toEqual([200, 'error required'])
+    expect(await validated('with-subject|1.9', colored('red'))).toEqual(NOT_LOADED)
+    expect((await run('list')).out).toMatch(
+      /core +4\.0\.1 .* built in\n.*us\.core +6\.1\.0 .* built in\nexample\.guide +1\.10\.0 +2 +0 +0\nexample\.guide +1\.9\.0 +2 +0 +0\n$/,
+    )
+  })
+
+  it('does not say what R4 says', async () => {
+    const url = 'http://hl7.org/fhir/ValueSet/administrative-gender'
+    const gender = { ...COLORS, id: 'gender', url, version: '9.0.0', compose: { include: [{ system: 'http://example.org' }] } }
+    const basic = {
+      ...profile('Basic', '4.0.1', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }]),
+      url: 'http://hl7.org/fhir/StructureDefinition/Basic',
+    }
+    const { code, err } = await add('1.0.0', { 'package/gender.json': gender, 'package/Basic.json': basic })
+    expect(code).toBe(0)
+    expect(err).toContain('http://hl7.org/fhir/StructureDefinition/Basic is not used: It defines a type')
+    expect(err).toContain(`R4 itself says ${url}: `)
+  })
+
+  it('is told what of it is not used, and what it depends on', async () => {
+    const manifest = { name: NAME, version: '1.0.0', dependencies: { 'hl7.fhir.us.core': '6.1.x', 'example.other': '2.0.0' } }
+    const odd = {
+      'package/package.json': manifest,
+      'package/up.json': { ...profile('up', '1.0.0', [{ id: 'a', path: 'a' }]), type: '../../up' },
+      'package/r5.json': { ...profile('r5', '1.0.0', [{ id: 'Basic', path: 'Basic' }]), fhirVersion: '5.0.0' },
+      'package/none.json': { ...profile('none', '1.0.0', []) },
+      'package/far.json': profile('far', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }], canonical('unheard-of')),
+      'package/empty.json': { resourceType: 'ValueSet', url: 'http://example.org/empty' },
+    }
+    const { code, err } = await add('1.0.0', odd)
+    expect([code, err.trim().split('\n').toSorted()]).toEqual([
+      0,
+      [
+        'fhir: http://example.org/empty is not used: It does not say which codes it has',
+        `fhir: ${canonical('far')} is not used: It differs from ${canonical('unheard-of')}, which is not there`,
+        `fhir: ${canonical('none')} is not used: It has neither a snapshot nor a differential`,
+        `fhir: ${canonical('r5')} is not used: It is of FHIR 5.0.0`,
+        `fhir: ${canonical('up')} is not used: R4 has no type ../../up`,
+        'fhir: it depends on example.other@2.0.0, which is not there: add it, too',
+      ],
+    ])
+    expect(await validated('far', colored('red'))).toEqual([422, 'error processing'])
+    expect(await validated('with-subject', colored('red'))).toEqual([200, 'error required'])
+  })
+
+  it.each([
+    ['of another FHIR', { name: NAME, version: '1.0.0', fhirVersions: ['5.0.0'] }, 'is of FHIR 5.0.0, and this server of R4'],
+    ['with a name that leads elsewhere', { name: '../../up', version: '1.0.0' }, 'no name and version'],
+    ['with a version that leads elsewhere', { name: NAME, version: '1/../..' }, 'no name and version'],
+    ['that a server has already', { name: 'hl7.fhir.us.core', version: '6.1.0' }, 'hl7.fhir.us.core 6.1.0 is there already'],
+  ])('is refused: %s', async (_, manifest, text) => {
+    const { code, err } = await add('1.0.0', { 'package/package.json': manifest })
+    expect([code, err]).toEqual([1, expect.stringContaining(text)])
+    expect(readdirSync(join(data, 'packages'))).toEqual(['lock.db'])
+  })
+
+  it('comes from a registry', async () => {
+    const archive = await archiveOf(guide('1.0.0'))
+    const registry = createServer(({ url }, response) => {
+      const tarball = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/archive`
+      response.end(url === '/archive' ? archive : JSON.stringify({ versions: { '1.0.0': { dist: { tarball } } } }))
+    })
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+    atEnd(() => void registry.close())
+    const env = { ...process.env, FHIR_PACKAGE_REGISTRY: `http://127.0.0.1:${(registry.address() as AddressInfo).port}/` }
+    const fetching = (label: string) => fhirUnder(env, 'package', 'add', label, '--data', data)
+    expect(await fetching(`${NAME}@1.0.0`)).toEqual({ code: 0, out: ADDED, err: '' })
+    expect((await fetching(`${NAME}@1.0.0`)).err).toContain('is there already')
+    expect((await fetching(`${NAME}@3.0.0`)).err).toContain('it has 1.0.0')
+    expect((await run('add', 'no-such-file.tgz')).err).toContain('There is no file')
+    expect((await run('remove', 'hl7.fhir.us.core@6.1.0')).err).toContain('is part of the server')
+  })
+})
+
+/** So many definitions that it takes a while to write them. */
+async function large(): Promise<string> {
+  const types = ['Patient', 'Observation', 'Condition', 'Encounter', 'Procedure', 'Basic', 'Goal', 'Device', 'Group', 'Flag']
+  const differential = { element: [{ id: 'x', path: 'x', patternString: 'x'.repeat(200_000), min: 1 }] }
+  const profiles = types.map((type) => ({ ...profile(`on-${type}`, '1.0.0', []), type, differential }))
+  return archiveFile(guide('1.0.0', Object.fromEntries(profiles.map((each) => [`package/${each.id}.json`, each]))))
+}
+
+const finished = (data: string): readonly string[] => readdirSync(join(data, 'packages')).filter((name) => name === `${NAME}-1.0.0`)
+
+describe('A package is there whole or not at all', () => {
+  it('where the command is killed, wherever it is', async () => {
+    const data = newFolder()
+    const file = await large()
+    let left = 0
+    for (let step = 0; step < (process.env.FHIR_TEST_FULL === '1' ? 20 : 3); step++) {
+      const child = spawn(process.execPath, ['bin/fhir.js', 'package', 'add', file, '--data', data])
+      const ended = new Promise((resolve) => child.on('close', resolve))
+      // It has begun to write: what is there is not finished.
+      const isWriting = () => {
+        try {
+          return readdirSync(join(data, 'packages')).some((name) => name.startsWith(NAME))
+        } catch {
+          return false
+        }
+      }
+      while (child.exitCode === null && !isWriting()) await new Promise((resolve) => setImmediate(resolve))
+      child.kill('SIGKILL')
+      await ended
+      left += readdirSync(join(data, 'packages')).filter((name) => name.endsWith('.unfinished')).length
+      const { out } = await fhir('package', 'list', '--data', data)
+      expect(out.split('\n').filter((line) => line.startsWith(NAME))).toEqual(finished(data).map(() => expect.stringMatching(/ 12 +0 +0$/)))
+      if (finished(data).length > 0) rmSync(join(data, 'packages', `${NAME}-1.0.0`), { recursive: true })
+    }
+    expect(left).toBeGreaterThan(0)
+    expect((await fhir('package', 'add', file, '--data', data)).code).toBe(0)
+    expect(readdirSync(join(data, 'packages')).toSorted()).toEqual([`${NAME}-1.0.0`, 'lock.db'])
+  })
+
+  it('where two commands add it at once: one does', async () => {
+    const data = newFolder()
+    const file = await large()
+    const results = await Promise.all([1, 2].map(() => fhir('package', 'add', file, '--data', data)))
+    expect(results.map(({ code }) => code).toSorted()).toEqual([0, 1])
+    expect(results.find(({ code }) => code === 1)!.err).toContain('is there already')
+    expect(finished(data)).toHaveLength(1)
+  })
+
+  const small = newFolder()
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small]).status === 0
+  if (isMounted) atEnd(() => void spawnSync('umount', [small]))
+  else process.stderr.write('Only root can make a small disk: that packages are whole on a full one is not tested\n')
+  const itOnSmallDisk = isMounted ? it : it.skip
+
+  itOnSmallDisk('where the disk is full', async () => {
+    const { code, err } = await fhir('package', 'add', await large(), '--data', small)
+    expect([code, err]).toEqual([1, expect.stringContaining('ENOSPC')])
+    expect(readdirSync(join(small, 'packages'))).toEqual(['lock.db'])
+  })
+
+  it('and what somebody damaged is told by the list, and can be removed', async () => {
+    const data = newFolder()
+    mkdirSync(join(data, 'packages', `${NAME}-1.0.0`), { recursive: true })
+    writeFileSync(join(data, 'packages', `${NAME}-1.0.0`, 'index.json'), '{')
+    expect((await fhir('package', 'list', '--data', data)).out).toMatch(/example\.guide +1\.0\.0 +cannot be read: remove it/)
+    expect((await fhir('package', 'remove', `${NAME}@1.0.0`, '--data', data)).code).toBe(0)
+    expect(finished(data)).toEqual([])
+  })
+})
