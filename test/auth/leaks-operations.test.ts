@@ -144,6 +144,8 @@ it('$docref shows everybody those documents of a patient that they may read and 
       const found: readonly string[] = (answer.body?.entry ?? []).map(({ resource }: Json) => nameOf(resource))
       const leaks = check.leaksIn(answer, who, target)
       told += found.length
+      const nothing = await ask(who, 'GET', `${target}&on-demand=true`)
+      if (nothing.status !== (isAllowed ? 200 : 403)) wrong.push(`${nameOfWho(who)} ${target}, on demand: ${nothing.status}`)
       if (answer.status !== (isAllowed ? 200 : 403) || (isAllowed && found.toSorted().join() !== shown.sort().join()) || leaks.length > 0)
         wrong.push(`${nameOfWho(who)} ${target}: ${answer.status} ${found} is not ${shown}; ${leaks}`)
     }
