@@ -22,7 +22,7 @@ const placed = (command: Built): Built =>
   command.addOption(dataOption('data folder of the server, which may be running')).addOption(portOption())
 
 const add = new Command('add')
-  .description('add a package of R4 to a server, which takes part at once; what it depends on is named, and added by itself only')
+  .description('add a package of R4 to a server, which takes part at once; what it depends on is named, and not added with it')
   .argument('<package>', 'its archive, FILE.tgz, or NAME@VERSION of the registry that FHIR_PACKAGE_REGISTRY names')
   .action(async (text: string, options: ServerOptions) => {
     const source = sourceOf(text)

@@ -55,6 +55,9 @@ async function inProfiles(
   const nominated = unusable.find(({ profile }) => !named.some(({ canonical }) => canonical === profile))
   if (nominated !== undefined)
     throw fhirError(422, 'processing', `The profile ${nominated.profile.slice(0, SHOWN)} cannot be used: ${nominated.reason}`)
+  // One that was asked for may have been removed since it was found.
+  const lost = canonicals.find((each) => missing.includes(each) && !named.some(({ canonical }) => canonical === each))
+  if (lost !== undefined) throw fhirError(422, 'not-found', `The profile ${lost.slice(0, SHOWN)} is not loaded`)
   return [...issues, ...named.flatMap((each) => notChecked(each, missing, unusable))]
 }
 
