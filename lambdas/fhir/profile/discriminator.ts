@@ -9,12 +9,15 @@ import type { Node } from './node.ts'
 import { leadTo, type Place } from './place.ts'
 import { typesOf } from './target.ts'
 
+/** What following a discriminator takes, against looking at an element. */
+const TOLD = 10
+
 /** Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. */
 export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): boolean {
   if (discriminators.length === 0) return isWithoutFault(item, slice, type, check)
   let isTold = false
   for (const discriminator of discriminators) {
-    spend(check.work, 1)
+    spend(check.work, TOLD)
     const answer = isToldApart(item, slice, discriminator, type, check)
     if (answer === false) return false
     isTold ||= answer === true

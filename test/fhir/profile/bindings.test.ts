@@ -1,0 +1,110 @@
+/** Bindings: in, out or unknown, and what that means by strength; codes of systems that are known. https://hl7.org/fhir/R4/terminologies.html */
+import { expect, it } from '@jest/globals'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { finding, profile, URL } from '../../fixtures/profiles/checking.ts'
+
+const set = (url: string, more: object): Resource => ({ resourceType: 'ValueSet', url, ...more })
+const SYSTEM = {
+  resourceType: 'CodeSystem',
+  url: 's',
+  content: 'complete',
+  concept: [{ code: 'a', concept: [{ code: 'b' }] }, { code: 'c' }],
+}
+const SETS: readonly Resource[] = [
+  set('listed', { compose: { include: [{ system: 's', concept: [{ code: 'a' }] }] } }),
+  set('whole', { compose: { include: [{ system: 's' }] } }),
+  set('below', { compose: { include: [{ system: 's', filter: [{ property: 'concept', op: 'is-a', value: 'a' }] }] } }),
+  set('untold', { compose: { include: [{ system: 's', filter: [{ property: 'colour', op: '=', value: 'red' }] }] } }),
+  set('without', { compose: { include: [{ system: 's' }], exclude: [{ system: 's', concept: [{ code: 'a' }] }] } }),
+  set('nested', { compose: { include: [{ valueSet: ['whole', 'without'] }] } }),
+  set('expanded', {
+    expansion: {
+      contains: [
+        { system: 's', code: 'a', contains: [{ system: 's', code: 'b' }] },
+        { system: 's', code: 'x', abstract: true },
+      ],
+    },
+  }),
+  set('part', { expansion: { total: 9, contains: [{ system: 's', code: 'a' }] } }),
+  SYSTEM,
+]
+
+const coded = (code: string, system = 's'): Resource => ({
+  resourceType: 'Observation',
+  valueCodeableConcept: { coding: [{ system, code }] },
+})
+
+async function severities(valueSet: string, resource: Resource, strength = 'required'): Promise<readonly string[]> {
+  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet } }]), ...SETS])
+  const { issues } = await find(resource, [URL])
+  return issues
+    .filter(({ expression, text }) => expression === 'Observation.value' && text.includes('value set'))
+    .map(({ severity }) => severity)
+}
+
+const UNKNOWN = ['information']
+
+/** Value set, code, what is found: nothing, an error, or that it is not known. */
+const ROWS: readonly (readonly [string, string, readonly string[]])[] = [
+  ['listed', 'a', []],
+  ['listed', 'b', ['error']],
+  ['whole', 'any', []],
+  ['below', 'a', []],
+  ['below', 'b', []],
+  ['below', 'c', ['error']],
+  ['below', 'constructor', ['error']],
+  ['untold', 'a', UNKNOWN],
+  ['without', 'a', ['error']],
+  ['without', 'b', []],
+  ['nested', 'a', ['error']],
+  ['nested', 'b', []],
+  ['expanded', 'a', []],
+  ['expanded', 'b', []],
+  ['expanded', 'x', ['error']],
+  ['part', 'a', []],
+  ['part', 'b', UNKNOWN],
+  ['nowhere', 'a', UNKNOWN],
+]
+
+it.each(ROWS)('%s has %s: %j', async (valueSet, code, expected) => {
+  expect(await severities(valueSet, coded(code))).toEqual(expected)
+})
+
+it('a system that no include names is out', async () => {
+  expect(await severities('whole', coded('a', 'other'))).toEqual(['error'])
+})
+
+it.each([
+  ['required', ['error']],
+  ['extensible', ['warning']],
+  ['preferred', ['information']],
+  ['example', []],
+] as const)('what is out of a %s binding: %j', async (strength, expected) => {
+  expect(await severities('listed', coded('b'), strength)).toEqual(expected)
+})
+
+it.each([
+  ['a Coding', { valueCoding: { system: 's', code: 'b' } }],
+  ['a Quantity', { valueQuantity: { system: 's', code: 'b' } }],
+  ['a string', { valueString: 'b' }],
+  ['a CodeableConcept of text alone', { valueCodeableConcept: { text: 'b' } }],
+])('%s is bound as well', async (_what, value) => {
+  expect(await severities('listed', { resourceType: 'Observation', ...value })).toEqual(['error'])
+})
+
+it.each([
+  ['http://unitsofmeasure.org', 'mg/dL', []],
+  ['http://unitsofmeasure.org', '[iU]', []],
+  ['http://unitsofmeasure.org', 'milligrams', ['warning']],
+  ['urn:ietf:bcp:47', 'de-CH', []],
+  ['urn:ietf:bcp:47', 'e', ['warning']],
+  ['urn:iso:std:iso:4217', 'EUR', []],
+  ['urn:iso:std:iso:4217', 'EURO', ['warning']],
+  ['http://loinc.org', '85354-9', []],
+  ['http://loinc.org', '85354-8', ['warning']],
+  ['http://snomed.info/sct', '22298006', []],
+  ['http://snomed.info/sct', '22298007', ['warning']],
+])('%s has %s: %j', async (system, code, expected) => {
+  const { issues } = await finding([profile([{ id: 'Observation.value[x]' }])])(coded(code, system), [URL])
+  expect(issues.filter(({ expression }) => expression === 'Observation.value.coding[0]').map(({ severity }) => severity)).toEqual(expected)
+})

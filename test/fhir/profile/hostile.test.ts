@@ -1,0 +1,83 @@
+/** Profiles and resources that are meant to hurt: nothing throws, the work is bounded, and no finding says a value. */
+import { expect, it } from '@jest/globals'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+const patient = (more: object): Resource => ({ resourceType: 'Patient', ...more })
+const onSystem = { discriminator: [{ type: 'value', path: 'system' }], rules: 'open' }
+
+it('lists a hundred findings of hundreds of thousands, errors first', async () => {
+  const find = finding([profile([{ id: 'Patient.name.family', min: 1 }])])
+  const { issues } = await find(patient({ name: many(200_000, () => ({ text: 'x' })) }), [URL])
+  expect(issues).toHaveLength(101)
+  expect(issues.slice(0, 100).every(({ severity }) => severity === 'error')).toBe(true)
+  expect(issues[100]?.text).toBe('There are more findings; the first 100 are listed')
+})
+
+it('gives up on ten thousand slices of ten thousand items', async () => {
+  const slices = many(10_000, (i): Said[] => [
+    { id: `Patient.identifier:s${i}`, max: '1' },
+    { id: `Patient.identifier:s${i}.system`, fixedUri: `s${i}` },
+  ])
+  const find = finding([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...slices.flat()])])
+  const { issues } = await find(patient({ identifier: many(10_000, (i) => ({ system: `x${i}` })) }), [URL])
+  expect(issues.filter(({ severity }) => severity === 'error').map(({ code, expression }) => [code, expression])).toEqual([
+    ['too-costly', 'Patient'],
+  ])
+})
+
+it('stops a pattern of text that explodes', async () => {
+  const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/regex', valueString: '(a+)+b' }]
+  const find = finding([profile([{ id: 'Patient.language', extension }])])
+  const { issues } = await find(patient({ language: 'a'.repeat(40) }), [URL])
+  expect(issues.filter(({ text }) => text.includes('could not be told')).map(({ severity }) => severity)).toEqual(['warning'])
+})
+
+it('takes names of objects for names', async () => {
+  const hostile = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+  const elements = hostile.flatMap((name): Said[] => [
+    { id: `Patient.identifier:${name}`, max: '0' },
+    { id: `Patient.identifier:${name}.system`, fixedUri: name },
+  ])
+  const find = finding([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...elements])])
+  const body = JSON.parse(`{"resourceType":"Patient",${hostile.map((name) => `"${name}":{"a":[{"b":1}]}`).join()}}`)
+  const { issues } = await find({ ...body, identifier: hostile.map((system) => ({ system })) }, [URL, ...hostile])
+  expect(issues.filter(({ severity }) => severity === 'error')).toHaveLength(4)
+})
+
+it('says no value, and no canonical in all its length', async () => {
+  const find = finding([
+    profile([
+      { id: 'Patient.name', max: '0' },
+      { id: 'Patient.gender', fixedCode: 'x' },
+      { id: 'Patient.birthDate', maxValueDate: '1900' },
+    ]),
+  ])
+  const long = `http://example.org/${'x'.repeat(1_000_000)}`
+  const secret = patient({
+    name: [{ text: 'SECRET' }],
+    gender: 'SECRET',
+    birthDate: '2000-SECRET',
+    extension: [{ url: long, valueString: 'SECRET' }],
+  })
+  const { issues, missing } = await find(secret, [URL, long])
+  expect(missing).toEqual([long])
+  expect(JSON.stringify(issues)).not.toContain('SECRET')
+  expect(Math.max(...issues.map(({ text }) => text.length))).toBeLessThan(1_000)
+})
+
+it('ends where value sets go in a circle, and where each holds the next twice', async () => {
+  const set = (url: string, ...valueSets: string[]): Resource => ({
+    resourceType: 'ValueSet',
+    url,
+    compose: { include: valueSets.map((each) => ({ valueSet: [each] })) },
+  })
+  const bound = profile([{ id: 'Patient.gender', binding: { strength: 'required', valueSet: 'http://example.org/0' } }])
+  const circle = [set('http://example.org/0', 'http://example.org/1'), set('http://example.org/1', 'http://example.org/0')]
+  const { issues } = await finding([bound, ...circle])(patient({ gender: 'male' }), [URL])
+  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([])
+  const doubled = many(40, (i) => set(`http://example.org/${i}`, `http://example.org/${i + 1}`, `http://example.org/${i + 1}`))
+  const found = await finding([bound, ...doubled])(patient({ gender: 'male' }), [URL])
+  expect(found.issues.filter(({ severity }) => severity === 'error').map(({ code }) => code)).toEqual(['too-costly'])
+})

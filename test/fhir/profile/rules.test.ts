@@ -1,0 +1,132 @@
+/** Each kind of rule a profile can have: what breaks it is found where it is, what keeps it is not. https://hl7.org/fhir/R4/elementdefinition.html */
+import { describe, expect, it } from '@jest/globals'
+import { parseJson } from '../../../lambdas/fhir/json.ts'
+import { BASE, errorsIn, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
+
+const observation = (more: object): object => ({ resourceType: 'Observation', ...more })
+const quantity = (value: number, code: string): object =>
+  observation({ valueQuantity: { value, code, system: 'http://unitsofmeasure.org' } })
+
+/** What it is about, what the profile says, resources that break it with what is found, and resources that keep it. */
+type Row = readonly [string, readonly Said[], readonly (readonly [object, string])[], readonly object[]]
+
+const reference = (...names: readonly string[]): object => ({ code: 'Reference', targetProfile: names.map((name) => `${BASE}${name}`) })
+const contained = { contained: [{ resourceType: 'Patient', id: 'p' }] }
+
+const ROWS: readonly Row[] = [
+  ['min', [{ id: 'Observation.note', min: 2 }],
+    [[observation({ note: [{ text: 'x' }] }), 'Observation: There must be at least 2 note'], [observation({}), 'Observation: There must be at least 2 note']],
+    [observation({ note: [{ text: 'x' }, { text: 'y' }] })]],
+  ['max', [{ id: 'Observation.note', max: '1' }],
+    [[observation({ note: [{ text: 'x' }, { text: 'y' }] }), 'Observation: There may be at most 1 note']],
+    [observation({}), observation({ note: [{ text: 'x' }] })]],
+  ['max 0', [{ id: 'Observation.note', max: '0' }, { id: 'Observation.value[x]', max: '0' }],
+    [[observation({ note: [{ text: 'x' }] }), 'Observation: note is not allowed'], [observation({ valueString: 'x' }), 'Observation: value is not allowed']],
+    [observation({})]],
+  ['types of a choice', [{ id: 'Observation.value[x]', type: [{ code: 'Quantity' }, { code: 'string' }] }],
+    [[observation({ valueBoolean: true }), 'Observation.value: value must be of the type Quantity or string']],
+    [observation({ valueString: 'x' }), observation({ valueQuantity: { value: 1 } }), observation({})]],
+  ['targets', [{ id: 'Observation.subject', type: [reference('Patient', 'Device')] }],
+    [[observation({ subject: { reference: 'Group/1' } }), 'Observation.subject: A reference to Group is not allowed here, only to Patient, Device'],
+      [observation({ subject: { type: 'Location' } }), 'Observation.subject: A reference to Location is not allowed here, only to Patient, Device']],
+    [observation({ subject: { reference: 'Patient/1' } }), observation({ subject: { reference: '#p' }, ...contained }), observation({ subject: { display: 'x' } }),
+      observation({ subject: { reference: 'urn:uuid:5d3ab1a3-0d8f-4e0f-8bb5-6a4f1a1b1c1d' } })]],
+  ['fixed', [{ id: 'Observation.code', fixedCodeableConcept: { text: 'x' } }],
+    [[observation({ code: { text: 'y' } }), 'Observation.code: code must be {"text":"x"}'], [observation({ code: { text: 'x', id: 'y' } }), 'Observation.code: code must be {"text":"x"}']],
+    [observation({ code: { text: 'x' } })]],
+  ['pattern', [{ id: 'Observation.code', patternCodeableConcept: { coding: [{ code: 'x' }] } }],
+    [[observation({ code: { text: 'x' } }), 'Observation.code: code must have {"coding":[{"code":"x"}]}'],
+      [observation({ code: { coding: [{ code: 'y' }] } }), 'Observation.code: code must have {"coding":[{"code":"x"}]}']],
+    [observation({ code: { coding: [{ code: 'y' }, { code: 'x', system: 's' }], text: 'z' } })]],
+  ['maxLength', [{ id: 'Observation.value[x]', maxLength: 3 }],
+    [[observation({ valueString: 'four' }), 'Observation.value: value may have 3 characters']],
+    [observation({ valueString: 'abc' }), observation({ valueString: '😀😀😀' })]],
+  ['minValue of dates', [{ id: 'Patient.birthDate', minValueDate: '1900-06-15' }],
+    [[{ resourceType: 'Patient', birthDate: '1900-06-14' }, 'Patient.birthDate: birthDate must be at least 1900-06-15'],
+      [{ resourceType: 'Patient', birthDate: '1899' }, 'Patient.birthDate: birthDate must be at least 1900-06-15']],
+    [{ resourceType: 'Patient', birthDate: '1900-06-15' }, { resourceType: 'Patient', birthDate: '1901' }, { resourceType: 'Patient', birthDate: '1900' }]],
+  ['maxValue of moments', [{ id: 'Observation.issued', maxValueInstant: '2024-01-01T12:00:00Z' }],
+    [[observation({ issued: '2024-01-01T12:00:01Z' }), 'Observation.issued: issued must be at most 2024-01-01T12:00:00Z'],
+      [observation({ issued: '2024-01-01T08:00:00-05:00' }), 'Observation.issued: issued must be at most 2024-01-01T12:00:00Z']],
+    [observation({ issued: '2024-01-01T12:00:00Z' }), observation({ issued: '2024-01-01T13:00:00+02:00' })]],
+  ['minValue of quantities', [{ id: 'Observation.value[x]', minValueQuantity: { value: 10, system: 'http://unitsofmeasure.org', code: 'g' } }],
+    [[quantity(100, 'mg'), 'Observation.value: value must be at least {"value":10,"system":"http://unitsofmeasure.org","code":"g"}']],
+    [quantity(10, 'g'), quantity(1, 'kg'), quantity(1, 'cm'), quantity(10_000, 'mg')]],
+  ['maxValue of decimals', [{ id: 'Observation.value[x].value', maxValueDecimal: 1.1 }],
+    [[parseJson('{"resourceType":"Observation","valueQuantity":{"value":1.20}}') as object, 'Observation.value.value: value must be at most 1.1']],
+    [parseJson('{"resourceType":"Observation","valueQuantity":{"value":1.10}}') as object, parseJson('{"resourceType":"Observation","valueQuantity":{"value":1e-3}}') as object]],
+  ['regex', [{ id: 'Patient.gender' , extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/regex', valueString: 'male|female' }] }],
+    [[{ resourceType: 'Patient', gender: 'males' }, 'Patient.gender: gender must match male|female'], [{ resourceType: 'Patient', gender: 'x\nmale' }, 'Patient.gender: gender must match male|female']],
+    [{ resourceType: 'Patient', gender: 'male' }, { resourceType: 'Patient' }]],
+  ['constraints', [{ id: 'Patient.name', constraint: [{ key: 'own-1', severity: 'error', human: 'Say it', expression: 'text.exists()' }, { key: 'own-2', severity: 'warning', human: 'Advice', expression: 'given.exists()' }] }],
+    [[{ resourceType: 'Patient', name: [{ text: 'x' }, { family: 'x' }] }, 'Patient.name[1]: Say it (own-1)']],
+    [{ resourceType: 'Patient', name: [{ text: 'x' }] }]],
+  ['must-support', [{ id: 'Patient.name', mustSupport: true }, { id: 'Patient.photo', mustSupport: true }], [], [{ resourceType: 'Patient' }]],
+  ['content that refers to another', [{ id: 'Questionnaire.item.text', min: 1 }],
+    [[{ resourceType: 'Questionnaire', item: [{ text: 'x', item: [{ text: 'x', item: [{}] }] }] }, 'Questionnaire.item[0].item[0].item[0]: text is required']],
+    [{ resourceType: 'Questionnaire', item: [{ text: 'x', item: [{ text: 'x', item: [{ text: 'x' }] }] }] }]],
+] // biome-ignore format: a table
+
+describe.each(ROWS)('%s', (_name, elements, broken, kept) => {
+  const find = finding([profile(elements)])
+
+  it('is found where it is broken', async () => {
+    for (const [resource, expected] of broken) expect(await errorsIn(find, resource)).toEqual([expected])
+  })
+
+  it('is not found where it is kept', async () => {
+    for (const resource of kept) expect(await errorsIn(find, resource)).toEqual([])
+  })
+})
+
+describe('profiles that refer to profiles', () => {
+  const url = (name: string): string => `http://example.org/${name}`
+
+  it('hold on the types they are said of', async () => {
+    const short = profile([{ id: 'HumanName.family', min: 1 }], 'differential', url('name'))
+    const whole = profile([{ id: 'Patient.name', type: [{ code: 'HumanName', profile: [url('name')] }] }])
+    expect(await errorsIn(finding([short, whole]), { resourceType: 'Patient', name: [{ family: 'x' }, {}] })).toEqual([
+      'Patient.name[1]: family is required',
+    ])
+  })
+
+  it('are looked at in what is contained, and in the same Bundle', async () => {
+    const named = profile([{ id: 'Patient.name', min: 1 }], 'differential', url('named'))
+    const about = profile([{ id: 'Observation.subject', type: [{ code: 'Reference', targetProfile: [url('named')] }] }])
+    const find = finding([named, about])
+    const own = observation({ subject: { reference: '#p' }, ...contained })
+    expect(await errorsIn(find, own)).toEqual(['Observation.subject: What is referred to is not as it must be: http://example.org/named'])
+    expect(await errorsIn(find, observation({ subject: { reference: 'Patient/1' } }))).toEqual([])
+  })
+
+  it('may come back to themselves', async () => {
+    const own = profile([
+      { id: 'Patient.link.other', type: [{ code: 'Reference', targetProfile: ['http://example.org/profile'] }] },
+      { id: 'Patient.name', min: 1 },
+    ])
+    const patient = {
+      resourceType: 'Patient',
+      id: 'x',
+      name: [{ text: 'x' }],
+      contained: [{ resourceType: 'Patient', id: 'p', link: [{ other: { reference: '#p' } }] }],
+    }
+    expect(await errorsIn(finding([own]), { ...patient, link: [{ other: { reference: '#p' } }] })).toHaveLength(1)
+  })
+
+  it('cannot be used where they differ from themselves, or from what is not loaded', async () => {
+    const circle = [
+      profile([{ id: 'Patient.name', min: 1 }], 'differential', url('a'), url('b')),
+      profile([{ id: 'Patient.name', min: 1 }], 'differential', url('b'), url('a')),
+    ]
+    const lost = profile([{ id: 'Patient.name', min: 1 }], 'differential', url('c'), url('nowhere'))
+    const { issues, missing, unusable } = await finding([...circle, lost])({ resourceType: 'Patient' }, [url('a'), url('c'), url('d')])
+    expect({ missing, unusable, errors: issues.filter(({ severity }) => severity === 'error') }).toEqual({
+      missing: [url('d')],
+      unusable: [
+        { profile: url('a'), reason: `${url('a')} differs from itself` },
+        { profile: url('c'), reason: `${url('c')} differs from ${url('nowhere')}, which is not loaded` },
+      ],
+      errors: [],
+    })
+  })
+})
