@@ -23,7 +23,11 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
-  profiles: { entry: './lambdas/interactions/profile-findings.ts', imported: /\/profile-findings\.ts$/, exports: ['findInProfiles'] },
+  profiles: {
+    entry: './lambdas/interactions/profile-findings.ts',
+    imported: /\/profile-findings\.ts$/,
+    exports: ['findInProfiles', 'namedBy', 'notChecked'],
+  },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
   granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/, exports: ['conditionOf', 'isDecidable', 'meetsInside'] },
   'jwt-verifier': {

@@ -12,6 +12,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Conformance } from '../ports/conformance.ts'
 import type { Budget, ExpressionRunner } from '../ports/expression-runner.ts'
+import { canonicalOf, isUnit } from '../search/types/ucum.ts'
 
 export type ProfileFindings = {
   readonly issues: readonly Issue[]
@@ -27,14 +28,15 @@ export type FindInProfiles = (resource: Resource, profiles: readonly string[], h
 /** A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
 type How = { readonly isEnforced: boolean }
 
-/** `units`: without them codes of UCUM are taken as they are. */
-export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner; readonly units?: Units }
+export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
+
+const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 
 /** Rules that only fhirpath.js knows are few. */
 const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
-export function findInProfiles({ conformance, expressions, units }: ProfileParts): FindInProfiles {
-  const knownNow = knownBy(conformance, units)
+export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
+  const knownNow = knownBy(conformance)
   return async (resource, canonicals, { isEnforced } = { isEnforced: false }) => {
     const known = await knownNow()
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
@@ -57,6 +59,30 @@ export function findInProfiles({ conformance, expressions, units }: ProfileParts
   }
 }
 
+/** What is to be told of a profile that a resource names, where it was not checked. */
+export function notChecked({ canonical, place }: Named, { missing, unusable }: ProfileFindings): readonly Issue[] {
+  const reason = unusable.find(({ profile }) => profile === canonical)?.reason
+  if (reason === undefined && !missing.includes(canonical)) return []
+  const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
+  const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
+  return [{ severity: 'warning', code: reason === undefined ? 'not-found' : 'processing', expression: place, text }]
+}
+
+/** Characters of a canonical that are said again. */
+const SHOWN = 300
+
+/** The profiles a resource names, up to a hundred, each where it does. */
+export function namedBy({ resourceType, meta }: Resource): readonly Named[] {
+  const profile: readonly unknown[] = Array.isArray(meta?.profile) ? meta.profile.slice(0, MOST_NAMED) : []
+  return profile.flatMap((canonical, i) =>
+    typeof canonical === 'string' ? [{ canonical, place: `${resourceType}.meta.profile[${i}]` }] : [],
+  )
+}
+
+export type Named = { readonly canonical: string; readonly place: string }
+
+const MOST_NAMED = 100
+
 const reasons = (profile: string, reason: string | undefined): ProfileFindings['unusable'] =>
   reason === undefined ? [] : [{ profile, reason }]
 
@@ -66,11 +92,11 @@ const WORK = 5_000_000
 const MOST_LOADS = 50
 
 /** What is known is of one state of what is loaded; a check goes on with what it began with. */
-function knownBy(conformance: Conformance, units: Units | undefined): () => Promise<Known> {
+function knownBy(conformance: Conformance): () => Promise<Known> {
   let last: { readonly state: string; readonly known: Known } | undefined
   return async () => {
     const state = await conformance.state()
-    if (last?.state !== state) last = { state, known: new Known(conformance, units) }
+    if (last?.state !== state) last = { state, known: new Known(conformance, UNITS) }
     return last.known
   }
 }

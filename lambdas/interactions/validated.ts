@@ -7,7 +7,7 @@ import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Reading } from '../search/reading.ts'
 import { findingsOf } from './findings-of.ts'
-import { type FindInProfiles, findInProfiles, type ProfileFindings, type ProfileParts } from './profile-findings.ts'
+import { type FindInProfiles, findInProfiles, type Named, namedBy, notChecked, type ProfileParts } from './profile-findings.ts'
 import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
@@ -43,43 +43,25 @@ async function mustBeLoaded(canonical: string, { conformance }: ProfileParts): P
 /** Where an object is expected there may be anything: profiles have nothing to say of it. */
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
 
-type Named = { readonly canonical: string; readonly place: string }
-
 async function inProfiles(
   findIn: FindInProfiles,
   resource: Resource,
   canonicals: readonly string[],
   named: readonly Named[],
 ): Promise<readonly Issue[]> {
-  const { issues, missing, unusable } = await findIn(resource, canonicals)
+  const found = await findIn(resource, canonicals)
+  const { issues, missing, unusable } = found
   const nominated = unusable.find(({ profile }) => !named.some(({ canonical }) => canonical === profile))
   if (nominated !== undefined)
     throw fhirError(422, 'processing', `The profile ${nominated.profile.slice(0, SHOWN)} cannot be used: ${nominated.reason}`)
   // One that was asked for may have been removed since it was found.
   const lost = canonicals.find((each) => missing.includes(each) && !named.some(({ canonical }) => canonical === each))
   if (lost !== undefined) throw fhirError(422, 'not-found', `The profile ${lost.slice(0, SHOWN)} is not loaded`)
-  return [...issues, ...named.flatMap((each) => notChecked(each, missing, unusable))]
-}
-
-function notChecked({ canonical, place }: Named, missing: readonly string[], unusable: ProfileFindings['unusable']): readonly Issue[] {
-  const reason = unusable.find(({ profile }) => profile === canonical)?.reason
-  if (reason === undefined && !missing.includes(canonical)) return []
-  const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
-  const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
-  return [{ severity: 'warning', code: reason === undefined ? 'not-found' : 'processing', expression: place, text }]
+  return [...issues, ...named.flatMap((each) => notChecked(each, found))]
 }
 
 /** Characters of a canonical that are said again. */
 const SHOWN = 300
-/** Profiles of one resource that are looked at. */
-const MOST_NAMED = 100
-
-function namedBy({ resourceType, meta }: Resource): readonly Named[] {
-  const profile: readonly unknown[] = Array.isArray(meta?.profile) ? meta.profile.slice(0, MOST_NAMED) : []
-  return profile.flatMap((canonical, i) =>
-    typeof canonical === 'string' ? [{ canonical, place: `${resourceType}.meta.profile[${i}]` }] : [],
-  )
-}
 
 /** A type of R4 that is named as a profile. */
 function notOfType(canonical: string, type: string, expression: string): readonly Issue[] {

@@ -53,7 +53,7 @@ describe('validateProfiles=enforce', () => {
   it('stores what names a profile that is not loaded, and says so', async () => {
     const resource = { ...right(), meta: { profile: ['http://example.org/unheard-of'] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
-    expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile'])])
+    expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning not-found Observation.meta.profile[0]'])])
   })
 
   it('asks nothing of what names no profile, but what R4 says of extensions', async () => {

@@ -1,0 +1,35 @@
+/** A profile that is loaded and cannot be used: nothing was checked against it. */
+import { describe, expect, it } from '@jest/globals'
+import { FilesystemPackages } from '../../lambdas/adapters/filesystem/packages.ts'
+import { FhirError } from '../../lambdas/fhir/outcome.ts'
+import { profilesOnWrite } from '../../lambdas/interactions/profiles-on-write.ts'
+import type { Conformance } from '../../lambdas/ports/conformance.ts'
+import { PACKAGES } from '../../lambdas/runtime/packages.ts'
+import { patient } from '../fixtures/resources.ts'
+
+const url = 'http://example.org/unusable'
+const packages = new FilesystemPackages(PACKAGES)
+const conformance: Conformance = {
+  valueSet: (canonical) => packages.valueSet(canonical),
+  codeSystem: (canonical) => packages.codeSystem(canonical),
+  state: async () => '',
+  profile: async (canonical) =>
+    canonical === url
+      ? { url, type: 'Patient', base: 'http://example.org/not-loaded', isWhole: false, elements: [] }
+      : packages.profile(canonical),
+}
+const parts = () => ({ conformance, expressions: { evaluate: async () => [] } })
+const resource = patient('p', { meta: { profile: [url] } })
+const told = { severity: 'warning', code: 'processing', expression: 'Patient.meta.profile[0]' }
+
+describe('what names it', () => {
+  it('is not stored where profiles are enforced', async () => {
+    const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource)).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(FhirError)
+    expect(refused).toMatchObject({ status: 422, issues: expect.arrayContaining([expect.objectContaining(told)]) })
+  })
+
+  it('is stored where they are only told, with a warning', async () => {
+    expect(await profilesOnWrite('warn', parts)(resource)).toContainEqual(expect.objectContaining(told))
+  })
+})
