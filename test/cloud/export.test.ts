@@ -62,8 +62,8 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
   let [ofAll, ofPatients, ofGroup]: [Exported, Exported, Exported] = [] as never
 
   const work = (path: string) => workOn(aws, machine, host, { job: jobIn(path), attempt: 1 })
-  async function exported(path: string): Promise<Exported> {
-    const job = await kickOff(client, path)
+  async function exported(path: string, parameters?: Tree): Promise<Exported> {
+    const job = await kickOff(client, path, parameters)
     await work(job)
     return finished(client, job)
   }
@@ -73,7 +73,7 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
     ;[aws, host, machine] = [own.aws, own.host, own.functions.export!.environment.FHIR_EXPORT_WORKFLOW!]
     expect((await post('/', transactionOf(someData('a')))).status).toBe(200)
     const levels = ['/$export', '/Patient/$export?_type=Patient,Observation', '/Group/a/$export?_type=Patient,Observation']
-    ;[ofAll, ofPatients, ofGroup] = (await Promise.all(levels.map(exported))) as [Exported, Exported, Exported]
+    ;[ofAll, ofPatients, ofGroup] = (await Promise.all(levels.map((path) => exported(path)))) as [Exported, Exported, Exported]
   })
   afterAll(() => host?.close())
 
@@ -95,6 +95,19 @@ onCloud('an export of the deployed stage', { settings: OPEN_TO_SECRETS, here: tr
     }
     expect(await countsOf(ofPatients)).toEqual([PATIENTS, PATIENTS * EACH])
     expect(await countsOf(ofGroup)).toEqual([IN_GROUP, IN_GROUP * EACH])
+  })
+
+  it('of patients by name has theirs, and nobody else', async () => {
+    const named = ['a-0', 'a-3'].map((id) => ({ name: 'patient', valueReference: { reference: `Patient/${id}` } }))
+    const asked = { resourceType: 'Parameters', parameter: [{ name: '_type', valueString: 'Patient,Observation' }, ...named] }
+    const lines = await linesOf((await exported('/Patient/$export', asked)).manifest.output)
+    expect(
+      lines
+        .filter(({ resourceType }) => resourceType === 'Patient')
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(['a-0', 'a-3'])
+    expect(lines).toHaveLength(2 * (1 + EACH))
   })
 
   it('tells what was deleted since the one before, and what is new', async () => {
