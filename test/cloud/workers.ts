@@ -47,7 +47,8 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
 function asking(baseUrl: string, token: string): Pick<Client, 'base' | 'get' | 'post' | 'delete'> {
   const send = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: unknown): Promise<Answer> => {
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
-    const response = await fetch(baseUrl + path, { method, headers: { authorization: `Bearer ${token}`, ...headers }, ...content })
+    const type = body === undefined ? {} : { 'content-type': 'application/fhir+json' }
+    const response = await fetch(baseUrl + path, { method, headers: { authorization: `Bearer ${token}`, ...type, ...headers }, ...content })
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: text.startsWith('{') ? JSON.parse(text) : undefined }
   }
@@ -74,8 +75,13 @@ async function exportHere(
     ...{ resourceType: 'Group', id: 'of-nicks', type: 'person', actual: true },
     member: [{ entity: { reference: 'Patient/nick-0' } }],
   })
-  for (const path of ['/$export', '/Group/of-nicks/$export?_typeFilter=Patient%3Fname%3Dn0']) {
-    const job = await kickOff(client, path)
+  const levels: readonly (readonly [string, Tree?])[] = [
+    ['/$export'],
+    ['/Group/of-nicks/$export?_typeFilter=Patient%3Fname%3Dn0'],
+    ['/Patient/$export', { resourceType: 'Parameters', parameter: [{ name: 'patient', valueReference: { reference: 'Patient/nick-0' } }] }],
+  ]
+  for (const [path, parameters] of levels) {
+    const job = await kickOff(client, path, parameters)
     await client.get(job)
     await workOn(aws, machine, host, { job: jobIn(job), attempt: 1 })
     await finished(client, job)
