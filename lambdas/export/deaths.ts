@@ -14,9 +14,8 @@ const MOST = 10
 
 const HOPELESS = `The export was given up: its work ended ${MOST} times without coming further, as where it needs more memory than there is. ${ASK_FOR_LESS}`
 
-/** The execution of the job's attempt is no more. One that never began has not died. */
+/** The execution of the job's attempt is no more. One that never began has not died: `died` leaves it as it is. */
 export async function noteDeath(parts: Pick<ExportParts, 'rows' | 'blobs' | 'now'>, job: Job): Promise<void> {
-  if (job.began !== job.attempt) return
   const changed = await changeJob(parts.rows, job.id, died(job.attempt, await cameOf(parts.rows, job)))
   if (isUnderWay(changed, job.attempt) && (changed.deaths?.count ?? 0) >= MOST) await fail(parts, changed, HOPELESS)
 }
