@@ -150,7 +150,7 @@ export type Ports = {
   readonly progress: IndexProgress
   readonly reindex: Reindex
   readonly expressions: ExpressionRunner
-  /** What is to be told of a resource that is to be stored. FhirError 422 where it may not be. */
-  readonly profiled: (resource: Resource) => Awaitable<readonly Issue[]>
+  /** What is to be told of a resource that a tenant is to store. FhirError 422 where it may not be. */
+  readonly profiled: (resource: Resource, tenant: string) => Awaitable<readonly Issue[]>
   readonly choices: Choices
 }

@@ -40,7 +40,7 @@ export function save(
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
     })
   }
-  const profiled = (): Awaitable<Change> => andThen(ports.profiled(resource), next)
+  const profiled = (): Awaitable<Change> => andThen(ports.profiled(resource, request.tenant), next)
   if (resource.resourceType !== 'SearchParameter') return profiled()
   return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
 }

@@ -10,7 +10,7 @@ import type { Units } from '../fhir/profile/known-codes.ts'
 import { ownType } from '../fhir/profile/library.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
-import type { Conformance } from '../ports/conformance.ts'
+import type { ConformanceOf } from '../ports/conformance.ts'
 import type { Budget, ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
 
@@ -23,12 +23,12 @@ export type ProfileFindings = {
 }
 
 /** `profiles`: their canonicals. */
-export type FindInProfiles = (resource: Resource, profiles: readonly string[], how?: How) => Promise<ProfileFindings>
+export type FindInProfiles = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileFindings>
 
-/** A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
-type How = { readonly isEnforced: boolean }
+/** `tenant`: whose definitions count. A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
+type How = { readonly tenant: string; readonly isEnforced?: boolean }
 
-export type ProfileParts = { readonly conformance: Conformance; readonly expressions: ExpressionRunner }
+export type ProfileParts = { readonly conformance: ConformanceOf; readonly expressions: ExpressionRunner }
 
 const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 
@@ -37,8 +37,8 @@ const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
 export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
   const knownNow = knownBy(conformance)
-  return async (resource, canonicals, { isEnforced } = { isEnforced: false }) => {
-    const known = await knownNow()
+  return async (resource, canonicals, { tenant, isEnforced = false }) => {
+    const known = await knownNow(tenant)
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
     const work = { left: WORK }
     for (let loads = 0; ; loads++) {
@@ -91,13 +91,20 @@ const WORK = 5_000_000
 /** Each brings what the one before showed to be needed: bases, parts, value sets of value sets. */
 const MOST_LOADS = 50
 
+/** States that are remembered: of tenants that loaded nothing of their own it is one. */
+const MOST_STATES = 20
+
 /** What is known is of one state of what is loaded; a check goes on with what it began with. */
-function knownBy(conformance: Conformance): () => Promise<Known> {
-  let last: { readonly state: string; readonly known: Known } | undefined
-  return async () => {
-    const state = await conformance.state()
-    if (last?.state !== state) last = { state, known: new Known(conformance, UNITS) }
-    return last.known
+function knownBy(conformance: ConformanceOf): (tenant: string) => Promise<Known> {
+  const known = new Map<string, Known>()
+  return async (tenant) => {
+    const definitions = conformance(tenant)
+    const state = await definitions.state()
+    const found = known.get(state) ?? new Known(definitions, UNITS)
+    known.delete(state)
+    known.set(state, found)
+    if (known.size > MOST_STATES) known.delete(known.keys().next().value!)
+    return found
   }
 }
 

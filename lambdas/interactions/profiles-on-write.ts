@@ -10,14 +10,14 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
   if (policy === 'off') return () => NOTHING
   const isEnforced = policy === 'enforce'
   let finding: ReturnType<typeof load> | undefined
-  return async (resource) => {
+  return async (resource, tenant) => {
     finding ??= load(parts())
     const { findIn, namedBy, notChecked } = await finding
     const named = namedBy(resource)
     const found = await findIn(
       resource,
       named.map(({ canonical }) => canonical),
-      { isEnforced },
+      { tenant, isEnforced },
     )
     const issues = [...found.issues, ...named.flatMap((each) => notChecked(each, found))]
     const isRefused = issues.some(({ severity }) => severity === 'error') || found.unusable.length > 0

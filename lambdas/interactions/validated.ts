@@ -18,8 +18,8 @@ export type Validate = (resource: Resource, asked: Validating) => Promise<readon
 
 export function validated(parts: ProfileParts): Validate {
   const findIn = findInProfiles(parts)
-  return async (resource, { profiles, reading }) => {
-    for (const canonical of profiles) await mustBeLoaded(canonical, parts)
+  return async (resource, { tenant, profiles, reading }) => {
+    for (const canonical of profiles) await mustBeLoaded(tenant, canonical, parts)
     const found = await findingsOf(resource)
     const named = namedBy(resource)
     const canonicals = [...new Set([...profiles, ...named.map(({ canonical }) => canonical)])]
@@ -27,7 +27,7 @@ export function validated(parts: ProfileParts): Validate {
     return [
       ...found,
       ...types.flatMap(({ canonical, place }) => notOfType(canonical, resource.resourceType, place)),
-      ...(isShapeless(found) ? [] : await inProfiles(findIn, resource, canonicals, named)),
+      ...(isShapeless(found) ? [] : await inProfiles((...asked) => findIn(...asked, { tenant }), resource, canonicals, named)),
       // What has not the structure of its type may have texts anywhere.
       ...(found.length > 0 ? [] : longStringWarnings(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarnings(resource)),
@@ -35,8 +35,8 @@ export function validated(parts: ProfileParts): Validate {
   }
 }
 
-async function mustBeLoaded(canonical: string, { conformance }: ProfileParts): Promise<void> {
-  if (baseTypeOf(canonical) === undefined && (await conformance.profile(canonical)) === undefined)
+async function mustBeLoaded(tenant: string, canonical: string, { conformance }: ProfileParts): Promise<void> {
+  if (baseTypeOf(canonical) === undefined && (await conformance(tenant).profile(canonical)) === undefined)
     throw fhirError(422, 'not-found', `The profile ${canonical.slice(0, SHOWN)} is not loaded`)
 }
 
@@ -44,7 +44,7 @@ async function mustBeLoaded(canonical: string, { conformance }: ProfileParts): P
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
 
 async function inProfiles(
-  findIn: FindInProfiles,
+  findIn: (resource: Resource, canonicals: readonly string[]) => ReturnType<FindInProfiles>,
   resource: Resource,
   canonicals: readonly string[],
   named: readonly Named[],

@@ -1,6 +1,7 @@
 /**
- * Definitions by the canonicals that name them, as checks of profiles read them. `url|version` names that version; without one the newest that
- * is loaded counts, and what is retired only where there is nothing else. undefined: none is loaded under that name. Fails only where the machine does.
+ * Definitions by the canonicals that name them, as checks of profiles for one tenant read them. `url|version` names that version; without one
+ * the newest that is loaded counts, and what is retired only where there is nothing else. undefined: none is loaded under that name. Fails
+ * only where the machine does.
  */
 import type { Profile } from '../fhir/profile/definition.ts'
 import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
@@ -9,6 +10,12 @@ export type Conformance = {
   readonly profile: (canonical: string) => Promise<Profile | undefined>
   readonly valueSet: (canonical: string) => Promise<ValueSet | undefined>
   readonly codeSystem: (canonical: string) => Promise<CodeSystem | undefined>
-  /** Another text after each change of what is loaded: what was found before it may be something else now. To ask costs next to nothing. */
+  /**
+   * Another text after each change of what is loaded: what was found before it may be something else now. Tenants with the same text have the
+   * same definitions. To ask costs next to nothing.
+   */
   readonly state: () => Promise<string>
 }
+
+/** Each tenant has what the packages of the server hold, and what it wrote itself. */
+export type ConformanceOf = (tenant: string) => Conformance

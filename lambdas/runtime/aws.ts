@@ -16,6 +16,7 @@ import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts
 import { KnownReading } from '../indexing/known-reading.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
+import type { ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
@@ -76,7 +77,9 @@ export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
 })
 
 /** Files beside the code. */
-export const conformance = /* @__PURE__ */ once(() => new FilesystemPackages(PACKAGES))
+const packages = /* @__PURE__ */ once(() => new FilesystemPackages(PACKAGES))
+
+export const conformance = (): ConformanceOf => packages
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

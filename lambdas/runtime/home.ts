@@ -124,7 +124,8 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const { writer, checker } = writersOf(stores, config, baseUrl)
-  const conformance = new FilesystemPackages(PACKAGES, parts.packages)
+  const packages = new FilesystemPackages(PACKAGES, parts.packages)
+  const conformance = () => packages
   const ports: HomePorts = {
     profiled: profilesOnWrite(config.validateProfiles, () => ({ conformance, expressions: stores.expressions })),
     ...stores,

@@ -4,6 +4,7 @@ import { FilesystemPackages } from '../../lambdas/adapters/filesystem/packages.t
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { profilesOnWrite } from '../../lambdas/interactions/profiles-on-write.ts'
 import type { Conformance } from '../../lambdas/ports/conformance.ts'
+import { TENANT } from '../../lambdas/ports/known-tenants.ts'
 import { PACKAGES } from '../../lambdas/runtime/packages.ts'
 import { patient } from '../fixtures/resources.ts'
 
@@ -18,18 +19,18 @@ const conformance: Conformance = {
       ? { url, type: 'Patient', base: 'http://example.org/not-loaded', isWhole: false, elements: [] }
       : packages.profile(canonical),
 }
-const parts = () => ({ conformance, expressions: { evaluate: async () => [] } })
+const parts = () => ({ conformance: () => conformance, expressions: { evaluate: async () => [] } })
 const resource = patient('p', { meta: { profile: [url] } })
 const told = { severity: 'warning', code: 'processing', expression: 'Patient.meta.profile[0]' }
 
 describe('what names it', () => {
   it('is not stored where profiles are enforced', async () => {
-    const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource)).catch((error: unknown) => error)
+    const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, TENANT)).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(FhirError)
     expect(refused).toMatchObject({ status: 422, issues: expect.arrayContaining([expect.objectContaining(told)]) })
   })
 
   it('is stored where they are only told, with a warning', async () => {
-    expect(await profilesOnWrite('warn', parts)(resource)).toContainEqual(expect.objectContaining(told))
+    expect(await profilesOnWrite('warn', parts)(resource, TENANT)).toContainEqual(expect.objectContaining(told))
   })
 })

@@ -4,6 +4,7 @@ import { FilesystemPackages } from '../../../lambdas/adapters/filesystem/package
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { findInProfiles } from '../../../lambdas/interactions/profile-findings.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
+import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
 import { PACKAGES } from '../../../lambdas/runtime/packages.ts'
 import { EXAMPLES } from '../../fixtures/us-core/examples.ts'
 import { example, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
@@ -16,11 +17,12 @@ const expressions: ExpressionRunner = {
     return evaluations.map(() => ({ ms: 0, values: [] }))
   },
 }
-const find = findInProfiles({ conformance: new FilesystemPackages(PACKAGES), expressions })
+const packages = new FilesystemPackages(PACKAGES)
+const find = findInProfiles({ conformance: () => packages, expressions })
 
 /** `severity expression key` of those about these rules, and about us-core-7. */
 async function told(resource: Resource, profile: string): Promise<readonly string[]> {
-  const { issues } = await find(resource, [`${US_CORE}${profile}`])
+  const { issues } = await find(resource, [`${US_CORE}${profile}`], { tenant: TENANT })
   return issues.flatMap(({ severity, expression, text }) => {
     const key = /\((beyond-us-core-\d|us-core-7), /.exec(text)?.[1]
     return key === undefined ? [] : [`${severity} ${expression} ${key}`]
