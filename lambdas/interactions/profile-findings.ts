@@ -1,18 +1,15 @@
 /** How a resource differs from profiles, and from what R4 advises. https://hl7.org/fhir/R4/validation.html */
-import { writeJson } from '../fhir/json.ts'
 import type { Issue } from '../fhir/outcome.ts'
 import { checkProfiles } from '../fhir/profile/check.ts'
-import type { Pending } from '../fhir/profile/checking.ts'
-import { tell } from '../fhir/profile/constraint.ts'
-import type { Faults } from '../fhir/profile/faults.ts'
 import { Known } from '../fhir/profile/known.ts'
 import type { Units } from '../fhir/profile/known-codes.ts'
 import { ownType } from '../fhir/profile/library.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { ConformanceOf } from '../ports/conformance.ts'
-import type { Budget, ExpressionRunner } from '../ports/expression-runner.ts'
+import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
+import { evaluatePending } from './pending-rules.ts'
 
 export type ProfileFindings = {
   readonly issues: readonly Issue[]
@@ -31,9 +28,6 @@ type How = { readonly tenant: string; readonly isEnforced?: boolean }
 export type ProfileParts = { readonly conformance: ConformanceOf; readonly expressions: ExpressionRunner }
 
 const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
-
-/** Rules that only fhirpath.js knows are few. */
-const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
 
 export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
   const knownNow = knownBy(conformance)
@@ -112,31 +106,4 @@ function knownBy(conformance: ConformanceOf): (tenant: string) => Promise<Known>
 function isOwnType(canonical: string): boolean {
   const type = ownType(canonical)
   return type !== undefined && (isResourceType(type) || type === 'Resource' || type === 'DomainResource')
-}
-
-async function evaluatePending(
-  pending: readonly Pending[],
-  faults: Faults,
-  expressions: ExpressionRunner,
-  severity: Issue['severity'],
-): Promise<void> {
-  if (pending.length === 0) return
-  const evaluations = pending.map(({ constraint, type, owner, focus }) => ({
-    expression: constraint.expression,
-    type,
-    resource: writeJson(owner),
-    ...(focus === owner ? {} : { focus: writeJson(focus) }),
-  }))
-  const outcomes = await expressions.evaluate(evaluations, BUDGET)
-  for (const [i, outcome] of outcomes.entries()) {
-    const { constraint, by, expression } = pending[i]!
-    if ('failure' in outcome)
-      faults.reportAt(
-        expression,
-        { severity, code: 'not-supported', text: `The rule ${constraint.key} could not be evaluated (${by})` },
-        constraint.key,
-      )
-    else if (outcome.values.length === 1 && 'value' in outcome.values[0]! && outcome.values[0].value === false)
-      tell(constraint, by, expression, faults)
-  }
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Branch } from '../fhir/path/branch.ts'
+import { mayTakeLong } from '../fhir/path/may-take-long.ts'
 import { prepare, type TypedValue } from '../fhir/path/steps.ts'
 import { eachWithin, type Outcome, TookTooLong } from '../fhir/path/within.ts'
 import { MOST_WORK, TooCostly } from '../fhir/path/work.ts'
@@ -45,11 +46,6 @@ const caught =
       return []
     }
   }
-
-/** Patterns, and steps whose cost is not bounded by the size of the element they start from. */
-const LONG = /"(?:matches|replaceMatches|children|descendants|intersect|exclude|distinct|isDistinct|resource|root)"/
-
-const mayTakeLong = (compiled: object): boolean => LONG.test(JSON.stringify(compiled))
 
 const WATCHED = new WeakMap<CustomMapping, boolean>()
 

@@ -76,3 +76,26 @@ it('has none of what is not finished, is no folder, or was removed', async () =>
   expect(await from(new FilesystemPackages([first], added))).toBeUndefined()
   expect(await from(new FilesystemPackages([first], join(added, 'missing')))).toBeUndefined()
 })
+
+it('what every server has is built in, what is added is not', async () => {
+  const PROFILE = 'http://example.org/StructureDefinition/a'
+  for (const [folder, version] of [
+    [first, '1.0.0'],
+    [join(added, 'a'), '2.0.0'],
+  ] as const) {
+    // biome-ignore format: two
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'index.json'), JSON.stringify({ [PROFILE]: 'Patient' }))
+    writeFileSync(join(folder, 'Patient.json'), JSON.stringify({ [PROFILE]: { url: PROFILE, version, elements: [] } }))
+  }
+  expect((await new FilesystemPackages([first]).profile(PROFILE))?.isBuiltIn).toBe(true)
+  const { version, isBuiltIn = false } = (await new FilesystemPackages([newFolderWithIndex(), first], added).profile(PROFILE)) ?? {}
+  expect([version, isBuiltIn]).toEqual(['2.0.0', false])
+})
+
+/** A package that says nothing. */
+function newFolderWithIndex(): string {
+  const folder = newFolder()
+  writeFileSync(join(folder, 'index.json'), '{}')
+  return folder
+}

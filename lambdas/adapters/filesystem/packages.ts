@@ -70,7 +70,7 @@ export class FilesystemPackages implements Conformance {
     if (read === undefined) {
       read = readFile(path, 'utf8')
         .catch(this.#own.includes(folder) ? undefined : emptyWhereRemoved)
-        .then(definitionsIn)
+        .then((text) => definitionsIn(text, this.#own.includes(folder)))
       read.catch(() => this.#files.delete(path))
       this.#files.set(path, read)
     }
@@ -100,7 +100,12 @@ async function stateOf(folder: string): Promise<string> {
   }
 }
 
-const definitionsIn = (text: string): PackageFile<never> => Object.assign(Object.create(null), JSON.parse(text))
+function definitionsIn(text: string, isBuiltIn: boolean): PackageFile<never> {
+  const definitions: Record<string, unknown> = JSON.parse(text)
+  // Of the index they are texts.
+  if (isBuiltIn) for (const each of Object.values(definitions)) if (typeof each === 'object') Object.assign(each as object, { isBuiltIn })
+  return Object.assign(Object.create(null), definitions)
+}
 
 /** Somebody removed it since it was looked for. */
 function emptyWhereRemoved(error: unknown): string {

@@ -7,6 +7,8 @@ export type Profile = {
   readonly type: string
   readonly base?: string
   readonly isRetired?: true
+  /** One that every server has: what others bring is not trusted to be quick. */
+  readonly isBuiltIn?: true
   /** The elements are a snapshot; else what differs from the base. */
   readonly isWhole: boolean
   readonly elements: readonly ProfileElement[]
@@ -62,3 +64,6 @@ export type ProfileConstraint = {
   readonly human: string
   readonly expression: string
 }
+
+/** `isBuiltIn`: said by a profile that every server has. */
+export type Sourced<Said> = { readonly said: Said; readonly isBuiltIn: boolean }

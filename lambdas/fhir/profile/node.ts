@@ -1,5 +1,5 @@
 /** A profile as a tree of its elements, with slices beside them: what a check walks through. https://hl7.org/fhir/R4/profiling.html */
-import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing } from './definition.ts'
+import type { Binding, Profile, ProfileConstraint, ProfileElement, ProfileType, Slicing, Sourced } from './definition.ts'
 import { elementOf } from './types.ts'
 
 export type Node = {
@@ -18,11 +18,11 @@ export type Node = {
   minValue: unknown
   maxValue: unknown
   maxLength: number | undefined
-  regex: string | undefined
+  regex: Sourced<string> | undefined
   binding: Binding | undefined
   slicing: Slicing | undefined
   content: string | undefined
-  readonly constraints: ProfileConstraint[]
+  readonly constraints: Sourced<ProfileConstraint>[]
   readonly slices: Map<string, Node>
   readonly children: Map<string, Node>
 }
@@ -59,7 +59,7 @@ const nodeOf = (id: string, slice?: string): Node => {
 export function treeOf(profile: Profile, base?: Tree): Tree {
   const nodes = new Map<string, Node>()
   const root = profile.isWhole || base === undefined ? placed(profile.type, nodes) : copied(base, nodes)
-  for (const element of profile.elements) say(element, placed(spelledOut(element.id, profile.type), nodes))
+  for (const element of profile.elements) say(element, profile.isBuiltIn === true, placed(spelledOut(element.id, profile.type), nodes))
   return { profile, root, nodes }
 }
 
@@ -115,7 +115,7 @@ function copied(base: Tree, nodes: Map<string, Node>): Node {
   return nodes.get(base.root.id)!
 }
 
-function say(element: ProfileElement, node: Node): void {
+function say(element: ProfileElement, isBuiltIn: boolean, node: Node): void {
   const { min, max, types, minValue, maxValue, maxLength, regex, binding, slicing, constraints, content } = element
   if (min !== undefined) node.min = min
   if (max !== undefined) node.max = max === '*' ? Number.POSITIVE_INFINITY : max
@@ -125,12 +125,12 @@ function say(element: ProfileElement, node: Node): void {
   if (minValue !== undefined) node.minValue = minValue
   if (maxValue !== undefined) node.maxValue = maxValue
   if (maxLength !== undefined) node.maxLength = maxLength
-  if (regex !== undefined) node.regex = regex
+  if (regex !== undefined) node.regex = { said: regex, isBuiltIn }
   if (binding !== undefined) node.binding = { ...node.binding, ...binding }
   if (slicing !== undefined) node.slicing = narrowed(node.slicing, slicing)
   if (content !== undefined) node.content = content
   for (const constraint of constraints ?? [])
-    if (!node.constraints.some(({ key }) => key === constraint.key)) node.constraints.push(constraint)
+    if (!node.constraints.some(({ said }) => said.key === constraint.key)) node.constraints.push({ said: constraint, isBuiltIn })
 }
 
 /** A slicing that is said again may leave out how items are told apart. */

@@ -1,0 +1,116 @@
+/** What definitions that are not built in let be evaluated: here what is linear in the resource, all else where it can be ended. */
+import { describe, expect, it } from '@jest/globals'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import type { Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
+import { Overloaded } from '../../../lambdas/ports/overloaded.ts'
+import { EXPRESSIONS } from '../../fixtures/expressions.ts'
+import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+const constraint = (expression: string, key = 'own-1') => [{ key, severity: 'error', human: 'Said', expression }]
+const regex = (valueString: string) => [{ url: 'http://hl7.org/fhir/StructureDefinition/regex', valueString }]
+const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
+const patient = (more: object): Resource => ({ resourceType: 'Patient', text, ...more })
+
+/** Remembers what it was given, and answers each the same. */
+function recording(outcome: Evaluated) {
+  const given: Evaluation[] = []
+  const expressions: ExpressionRunner = {
+    evaluate: async (evaluations) => {
+      given.push(...evaluations)
+      return evaluations.map(() => outcome)
+    },
+  }
+  return { given, expressions }
+}
+
+const TRUE: Evaluated = { ms: 0, values: [{ type: 'boolean', value: true }] }
+const FALSE: Evaluated = { ms: 0, values: [{ type: 'boolean', value: false }] }
+const COSTLY: Evaluated = { ms: 300, failure: 'too-costly', name: 'TookTooLong', reason: '' }
+
+describe('where a rule is evaluated', () => {
+  // biome-ignore format: a table
+  it.each([
+    ['a pattern', "family.matches('a+')", 'elsewhere'],
+    ['what replaces by a pattern', "family.replaceMatches('a+', 'b') = 'b'", 'elsewhere'],
+    ['the whole resource', '%resource.name.count() < 3', 'elsewhere'],
+    ['the outermost resource', '%rootResource.id.empty()', 'elsewhere'],
+    ['all that is within', 'descendants().count() < 9', 'elsewhere'],
+    ['what is written out', 'given.isDistinct()', 'elsewhere'],
+    ['what doubles with each step', `given${'.select($this|$this.where(true))'.repeat(24)}.exists()`, 'elsewhere'],
+    ['what our compiler does not know', 'given.repeat($this).exists()', 'elsewhere'],
+    ['what is linear', "given.exists() and family.startsWith('x') and given.where($this = 'y').empty()", 'here'],
+  ])('%s: %s', async (_name, expression, where) => {
+    const { given, expressions } = recording(TRUE)
+    const find = finding([profile([{ id: 'Patient.name', constraint: constraint(expression) }])], expressions)
+    const { issues } = await find(patient({ name: [{ family: 'x', given: ['z'] }] }), [URL])
+    expect(issues).toEqual([])
+    expect(given.map(({ expression }) => expression)).toEqual(where === 'here' ? [] : [expression])
+  })
+
+  it('is here for what every server has', async () => {
+    const { given, expressions } = recording(TRUE)
+    const canonical = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-practitioner'
+    const identifier = [{ system: 'http://hl7.org/fhir/sid/us-npi', value: '12' }]
+    const { issues } = await finding([], expressions)({ resourceType: 'Practitioner', identifier, name: [{ family: 'x' }] }, [canonical])
+    expect(issues.map(({ text }) => text)).toContainEqual(expect.stringContaining('us-core-16'))
+    expect(given.map(({ expression }) => expression)).not.toContainEqual(expect.stringContaining('matches('))
+  })
+})
+
+describe('a pattern of text', () => {
+  const PATTERN = String.raw`it's \d+\\|é{2}`
+  const find = finding([profile([{ id: 'Patient.name.text', extension: regex(PATTERN) }])], EXPRESSIONS)
+
+  it('has to match the whole text', async () => {
+    for (const kept of [String.raw`it's 12\ `.trim(), 'éé']) expect(await errorsIn(find, patient({ name: [{ text: kept }] }))).toEqual([])
+    for (const broken of ["it's 12", 'éée', 'its 12\\'])
+      expect(await errorsIn(find, patient({ name: [{ text: broken }] }))).toEqual([
+        `Patient.name[0].text: text must match ${PATTERN} (regex)`,
+      ])
+  })
+
+  it('that explodes, or is none, is told where it was tried', async () => {
+    const elements = [
+      { id: 'Patient.language', extension: regex('(a+)+b') },
+      { id: 'Patient.gender', extension: regex('(') },
+    ]
+    const { issues } = await finding([profile(elements)], EXPRESSIONS)(patient({ language: 'a'.repeat(40), gender: 'x' }), [URL])
+    expect(issues.filter(({ severity }) => severity === 'warning').map(({ code, expression }) => [code, expression])).toEqual([
+      ['too-costly', 'Patient.language'],
+      ['not-supported', 'Patient.gender'],
+    ])
+  })
+})
+
+describe('rules that are evaluated elsewhere', () => {
+  const own: Said[] = [{ id: 'Patient.name', constraint: constraint("text.matches('a')") }]
+  const named = (count: number): Resource => patient({ name: many(count, (i) => ({ text: `${i}` })) })
+
+  it('are a warning where they take too long, and an error where that is enforced', async () => {
+    const find = finding([profile(own)], recording(COSTLY).expressions)
+    for (const [isEnforced, severity] of [[false, 'warning'], [true, 'error']] as const) // biome-ignore format: two
+      expect((await find(named(1), [URL], { isEnforced })).issues).toEqual([
+        { severity, code: 'too-costly', expression: 'Patient.name[0]', text: `The rule own-1 takes too long to evaluate (${URL})` },
+      ])
+  })
+
+  it('may be broken more often than is listed', async () => {
+    const { issues } = await finding([profile(own)], recording(FALSE).expressions)(named(300), [URL])
+    expect(issues).toHaveLength(101)
+  })
+
+  it('are told where they are too many, or too long', async () => {
+    const { given, expressions } = recording(TRUE)
+    const { issues } = await finding([profile(own)], expressions)(named(1_005), [URL])
+    expect(given).toHaveLength(1_000)
+    expect(issues.map(({ code, expression }) => `${code} ${expression}`)).toEqual(many(5, (i) => `too-costly Patient.name[${1_000 + i}]`))
+    const long = finding([profile([{ id: 'Patient', constraint: constraint(`${' '.repeat(20_000)}name.matches('a')`) }])], EXPRESSIONS)
+    expect((await long(named(1), [URL])).issues.map(({ code }) => code)).toEqual(['not-supported'])
+  })
+
+  it('wait for nobody where too many wait already', async () => {
+    const busy: ExpressionRunner = { evaluate: () => Promise.reject(new Overloaded('busy')) }
+    await expect(finding([profile(own)], busy)(named(1), [URL])).rejects.toThrow(Overloaded)
+  })
+})
