@@ -36,6 +36,18 @@ it(
   5 * 60_000,
 )
 
+it('tells what a type is marked with whom it may be searched by, and what a resource is marked with whom it may be read by', async () => {
+  const statuses = async (scopes: string) => {
+    const who = { tenant: 'north', client: 'app', scopes }
+    const targets = ['/Observation/$meta', '/Observation/own-lab.id/$meta']
+    return await Promise.all(targets.map(async (target) => (await world().ask(who, 'GET', target)).status))
+  }
+  expect([await statuses('system/Observation.r'), await statuses('system/Observation.s')]).toEqual([
+    [403, 200],
+    [200, 403],
+  ])
+})
+
 it('tells of a deletion whom the deleted was about, and nobody else', async () => {
   const patient = { tenant: 'north', client: 'app', scopes: 'patient/*.rs', patient: 'a.id' }
   const codeOf = async (target: string) => (await world().ask(patient, 'GET', target)).body.issue[0].code
