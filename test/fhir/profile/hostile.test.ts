@@ -1,11 +1,21 @@
 /** Profiles and resources that are meant to hurt: nothing throws, the work is bounded, and no finding says a value. */
 import { expect, it } from '@jest/globals'
+import { Faults } from '../../../lambdas/fhir/profile/faults.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { Enough } from '../../../lambdas/fhir/validate/findings.ts'
 import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
 
 const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
 const patient = (more: object): Resource => ({ resourceType: 'Patient', ...more })
 const onSystem = { discriminator: [{ type: 'value', path: 'system' }], rules: 'open' }
+
+it('is no longer looked at after one error more than are listed', () => {
+  const faults = new Faults(['Patient'])
+  const report = (i: number): void => faults.report('error', 'invalid', `rule-${i}`, 'wrong')
+  for (let i = 0; i < 100; i++) report(i)
+  expect(() => report(100)).toThrow(Enough)
+  expect([faults.issues.length, faults.issues.at(-1)?.code]).toEqual([101, 'informational'])
+})
 
 it('lists a hundred findings of hundreds of thousands, errors first', async () => {
   const find = finding([profile([{ id: 'Patient.name.family', min: 1 }])])
