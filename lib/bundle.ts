@@ -26,7 +26,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   profiles: {
     entry: './lambdas/interactions/profile-findings.ts',
     imported: /\/profile-findings\.ts$/,
-    exports: ['findInProfiles', 'namedBy', 'notChecked'],
+    exports: ['damaged', 'findInProfiles', 'namedBy', 'notChecked'],
   },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
   granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/, exports: ['conditionOf', 'isDecidable', 'meetsInside'] },

@@ -22,6 +22,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:crypto',
     'node:http',
   ],
+  // Packages of definitions: what counts where several say the same, and what is damaged.
+  'lambdas/packages': ['lambdas/fhir', 'lambdas/ports', 'node:crypto'],
   'lambdas/indexing': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'node:zlib'],
   // Bulk export: what is asked for, the job, its steps.
   'lambdas/export': ['lambdas/fhir', 'lambdas/search', 'lambdas/ports', 'lambdas/access', 'jsonpath-rfc9535', 'node:crypto'],

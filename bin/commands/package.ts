@@ -7,8 +7,12 @@ import {
   type Counts,
   labelFrom,
   listPackages,
+  type Missing,
+  openPackages,
+  type PackagePlace,
   removePackage,
   type Source,
+  wantedFrom,
 } from '../../lambdas/runtime/package-command.ts'
 import { folderAt } from '../../lambdas/runtime/running-server.ts'
 import { oneLine, say, warn } from '../output.ts'
@@ -21,38 +25,56 @@ const TOLD = 20
 const placed = (command: Built): Built =>
   command.addOption(dataOption('data folder of the server, which may be running')).addOption(portOption())
 
+type AddOptions = ServerOptions & { readonly withDependencies?: boolean }
+
 const add = new Command('add')
-  .description('add a package of R4 to a server, which takes part at once; what it depends on is named, and not added with it')
-  .argument('<package>', 'its archive, FILE.tgz, or NAME@VERSION of the registry that FHIR_PACKAGE_REGISTRY names')
-  .action(async (text: string, options: ServerOptions) => {
+  .description('add a package of R4 to a server, which takes part at once')
+  .argument(
+    '<package>',
+    'its archive, FILE.tgz, or NAME@VERSION of the registry that FHIR_PACKAGE_REGISTRY names; also NAME@1.0.x, NAME@latest',
+  )
+  .option('--with-dependencies', 'with the packages it depends on, those of these too, from the registry; without it they are named')
+  .action(async (text: string, { withDependencies = false, ...place }: AddOptions) => {
     const source = sourceOf(text)
-    const folder = await folderAt(placeOf(options))
-    if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
-    const added = await addPackage(folder, source)
-    for (const line of warningsOf(added)) warn(oneLine(line))
-    say(`${added.name} ${added.version} is added: ${counted(added.counts)}\n`)
+    const all = await at(place, (packages) => addPackage(packages, source, withDependencies))
+    for (const added of all) {
+      for (const line of warningsOf(added)) warn(oneLine(line))
+      say(`${added.name} ${added.version} is added: ${counted(added.counts)}\n`)
+    }
+    if (withDependencies && all.some(({ missing }) => missing.length > 0)) process.exitCode = 1
   })
 
 const remove = new Command('remove')
   .description('remove a package that was added; what was checked against it stays as it is')
   .argument('<package>', 'NAME@VERSION', labelOf)
-  .action(async (label: ReturnType<typeof labelOf>, options: ServerOptions) => {
-    await removePackage(await folderAt(placeOf(options)), label)
+  .action(async (label: ReturnType<typeof labelOf>, place: ServerOptions) => {
+    await at(place, (packages) => removePackage(packages, label))
     say(`${label.name} ${label.version} is removed\n`)
   })
 
-const list = new Command('list').description('list the packages of a server').action(async (options: ServerOptions) => {
-  const rows = (await listPackages(await folderAt(placeOf(options)))).map(({ name, version, counts, isOwn }) => [
+const list = new Command('list').description('list the packages of a server').action(async (place: ServerOptions) => {
+  const rows = (await at(place, listPackages)).map(({ name, version, counts, isOwn }) => [
     ...[name, version],
     ...(counts === undefined ? ['', '', ''] : [counts.profiles, counts.valueSets, counts.codeSystems].map(String)),
-    counts === undefined ? 'cannot be read: remove it, and add it again' : isOwn ? 'built in' : '',
+    counts === undefined ? 'damaged: remove it, and add it again' : isOwn ? 'built in' : '',
   ])
   say(table([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
 })
 
+async function at<T>(place: ServerOptions, work: (packages: PackagePlace) => Promise<T>): Promise<T> {
+  const folder = await folderAt(placeOf(place))
+  if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
+  const packages = openPackages(folder)
+  try {
+    return await work(packages)
+  } finally {
+    await packages.close()
+  }
+}
+
 function sourceOf(text: string): Source {
   if (existsSync(text)) return { file: text }
-  const label = labelFrom(text)
+  const label = wantedFrom(text)
   if (label === undefined) throw new Error(`There is no file ${text}, and it is not NAME@VERSION`)
   return label
 }
@@ -63,21 +85,24 @@ function labelOf(text: string) {
   return label
 }
 
-function warningsOf({ missing, leftOut, ofR4 }: Added): readonly string[] {
+function warningsOf({ missing, leftOut, ofR4, searchParameters }: Added): readonly string[] {
   const told = (lines: readonly string[], what: string) =>
     lines.length > TOLD ? [...lines.slice(0, TOLD), `${lines.length - TOLD} more ${what}`] : lines
   return [
-    ...told(
-      missing.map(({ name, version }) => `it depends on ${name}@${version}, which is not there: add it, too`),
-      'packages it depends on are not there',
-    ),
+    ...told(missing.map(missed), 'packages it depends on are not there'),
     ...told(
       leftOut.map(({ url, reason }) => `${url} is not used: ${reason}`),
       'are not used',
     ),
     ...(ofR4.length === 0 ? [] : [`R4 itself says ${several(ofR4)}: what the package says counts only where its version is named`]),
+    ...(searchParameters === 0
+      ? []
+      : [`nothing is searched by its ${searchParameters} search parameters: POST those you want to SearchParameter`]),
   ]
 }
+
+const missed = ({ name, version, reason }: Missing): string =>
+  `it depends on ${name}@${version}, which is not there${reason === undefined ? ': add it, too' : `, and cannot be added: ${reason}`}`
 
 /** Canonicals of a list that are told. */
 const NAMED = 3

@@ -2,11 +2,8 @@
  * What an operator does with clients, users and keys. What was issued to a client or a user before a change that takes something from them is
  * refused, wherever that is noticed within seconds.
  */
-import type { AuditLog, AuditRecord } from '../ports/audit-log.ts'
 import { type Client, type ClientAuthentication, type Clients, isClientId } from '../ports/clients.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { Grants } from '../ports/grants.ts'
-import { NotRecorded } from '../ports/not-recorded.ts'
 import type { Mark, Revocations } from '../ports/revocations.ts'
 import type { SigningKey, SigningKeys } from '../ports/signing-keys.ts'
 import type { User, Users } from '../ports/users.ts'
@@ -16,20 +13,16 @@ import { rotate, tendKeys } from './key-rotation.ts'
 import { type Complete, checkedLaunch, type Launch, makeLaunch } from './launches.ts'
 import { LONGEST_LIFE } from './lifetimes.ts'
 import type { Passwords } from './passwords.ts'
+import { type Recorded, type RecordingPorts, recorded } from './recorded.ts'
 import { type ClientRequest, registeredClient, registeredUser, type UserRequest } from './registration.ts'
 import { fingerprintOf, unguessable } from './unguessable.ts'
 
-export type AdministrationPorts = {
+export type AdministrationPorts = RecordingPorts & {
   readonly clients: Clients
   readonly users: Users
   readonly revocations: Revocations
-  readonly clock: Clock
   readonly passwords: Pick<Passwords, 'hash'>
   readonly keys: SigningKeys
-  /** Strict: nothing is changed that cannot be recorded. */
-  readonly audit: AuditLog
-  /** Who asks; absent: it is known otherwise. */
-  readonly operator?: string
   /** Milliseconds. */
   readonly wait: (time: number) => Promise<unknown>
 }
@@ -180,32 +173,6 @@ export const rotateKeys = (ports: AdministrationPorts, patience: number): Promis
     await tendKeys(ports.keys, ports.clock.now())
     return made
   })
-
-type RecordingPorts = Pick<AdministrationPorts, 'clock' | 'audit' | 'operator'>
-
-type Recorded = Pick<AuditRecord, 'interaction' | 'client' | 'user' | 'subject' | 'patient' | 'key'> & { readonly tenant?: string }
-
-/** What is refused has changed nothing, and leaves no record; what breaks may have. */
-async function recorded<T>(ports: RecordingPorts, what: Recorded, change: () => Promise<T>): Promise<T> {
-  const at = ports.clock.now()
-  await ports.audit.prepare(at, what.interaction)
-  const end = (status: number, outcome: string) => ports.audit.record(recordOf(ports, what, { at, status, outcome }))
-  try {
-    const result = await change()
-    await end(200, 'done')
-    return result
-  } catch (error) {
-    if (!(error instanceof RangeError || error instanceof NotRecorded)) await end(500, 'failed')
-    throw error
-  }
-}
-
-type Ended = Pick<AuditRecord, 'at' | 'status' | 'outcome'>
-
-const recordOf = ({ clock, operator }: RecordingPorts, what: Recorded, ended: Ended): AuditRecord => ({
-  ...{ tenant: '', ...what, ...ended, requestId: clock.newId(), duration: clock.now() - ended.at },
-  ...(operator === undefined ? {} : { operator }),
-})
 
 /** What names no generation, as what was issued before there were any. Tokens say their second: what is issued after this has resolved is of a later one, and counts. */
 async function refuseOlder({ revocations, clock, wait }: AdministrationPorts, mark: Mark, life = LONGEST_LIFE): Promise<void> {

@@ -6,7 +6,7 @@ import type { Units } from '../fhir/profile/known-codes.ts'
 import { ownType } from '../fhir/profile/library.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
-import type { ConformanceOf } from '../ports/conformance.ts'
+import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
 import { evaluatePending } from './pending-rules.ts'
@@ -48,7 +48,7 @@ export function findInProfiles({ conformance, expressions }: ProfileParts): Find
       await evaluatePending(pending, faults, expressions, isEnforced ? 'error' : 'warning')
       const unusable = profiles.flatMap((profile) => reasons(profile, known.unusable(profile)))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
-      return { issues: faults.issues, missing, unusable }
+      return { issues: [...faults.issues, ...damaged(conformance(tenant))], missing, unusable }
     }
   }
 }
@@ -61,6 +61,10 @@ export function notChecked({ canonical, place }: Named, { missing, unusable }: P
   const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
   return [{ severity: 'warning', code: reason === undefined ? 'not-found' : 'processing', expression: place, text }]
 }
+
+/** That something was not looked at, because what is loaded is damaged. */
+export const damaged = ({ damage }: Conformance): readonly Issue[] =>
+  damage().map((text) => ({ severity: 'warning', code: 'incomplete', text }))
 
 /** Characters of a canonical that are said again. */
 const SHOWN = 300

@@ -2,12 +2,12 @@
  * All that is found about a resource: what R4 says of it, what the profiles say that it names or is to be checked against, and what is told
  * where it is stored. https://hl7.org/fhir/R4/validation.html
  */
-import { fhirError, type Issue } from '../fhir/outcome.ts'
+import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Reading } from '../search/reading.ts'
 import { findingsOf } from './findings-of.ts'
-import { type FindInProfiles, findInProfiles, type Named, namedBy, notChecked, type ProfileParts } from './profile-findings.ts'
+import { damaged, type FindInProfiles, findInProfiles, type Named, namedBy, notChecked, type ProfileParts } from './profile-findings.ts'
 import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
@@ -36,8 +36,10 @@ export function validated(parts: ProfileParts): Validate {
 }
 
 async function mustBeLoaded(tenant: string, canonical: string, { conformance }: ProfileParts): Promise<void> {
-  if (baseTypeOf(canonical) === undefined && (await conformance(tenant).profile(canonical)) === undefined)
-    throw fhirError(422, 'not-found', `The profile ${canonical.slice(0, SHOWN)} is not loaded`)
+  const definitions = conformance(tenant)
+  if (baseTypeOf(canonical) !== undefined || (await definitions.profile(canonical)) !== undefined) return
+  const missing = fhirError(422, 'not-found', `The profile ${canonical.slice(0, SHOWN)} is not loaded`)
+  throw new FhirError(422, [...missing.issues, ...damaged(definitions)])
 }
 
 /** Where an object is expected there may be anything: profiles have nothing to say of it. */

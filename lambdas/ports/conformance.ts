@@ -15,6 +15,8 @@ export type Conformance = {
    * same definitions. To ask costs next to nothing.
    */
   readonly state: () => Promise<string>
+  /** What could not be read since then, a sentence of each: definitions in it are as those that are not loaded. */
+  readonly damage: () => readonly string[]
 }
 
 /** Each tenant has what the packages of the server hold, and what it wrote itself. */

@@ -8,7 +8,6 @@ import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
 import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
 import { DynamoDbResourceStore } from '../adapters/dynamodb/resource-store.ts'
 import { readSecretKey } from '../adapters/dynamodb/secret-key.ts'
-import { FilesystemPackages } from '../adapters/filesystem/packages.ts'
 import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
@@ -22,9 +21,9 @@ import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
 import { report } from './aws-log.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
+import { definitionsOf } from './definitions.ts'
 import { expressionRunner } from './expressions.ts'
 import { once } from './once.ts'
-import { PACKAGES } from './packages.ts'
 import { readingOf } from './reading-of.ts'
 
 export const config = /* @__PURE__ */ once(() => readConfig())
@@ -77,7 +76,7 @@ export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
 })
 
 /** Files beside the code. */
-const packages = /* @__PURE__ */ once(() => new FilesystemPackages(PACKAGES))
+const packages = /* @__PURE__ */ once(() => definitionsOf())
 
 export const conformance = (): ConformanceOf => packages
 

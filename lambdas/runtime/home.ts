@@ -40,15 +40,16 @@ import { validated } from '../interactions/validated.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type KnownTenants, TENANT } from '../ports/known-tenants.ts'
+import type { AddedPackages } from '../ports/packages.ts'
 import type { IndexProgress, Reindex } from '../ports/reindex.ts'
 import type { Seal } from '../ports/seal.ts'
 import type { Authorization } from './authorization.ts'
 import type { Config } from './config.ts'
 import { decidable } from './decidable.ts'
+import { definitionsOf } from './definitions.ts'
 import { type Exports, openExports } from './exports.ts'
 import { pacedWriter } from './paced-writer.ts'
 import { ADDED } from './package-folder.ts'
-import { PACKAGES } from './packages.ts'
 import { patientFinder } from './patient-finder.ts'
 import { readingOf } from './reading-of.ts'
 import { stampedWriter } from './stamped-writer.ts'
@@ -91,7 +92,7 @@ export async function openHome(parts: HomeParts): Promise<Home> {
   if (!config.tenancy) await warnOfHidden(stores.store, parts.warn)
   const exports = await openExports({ ...parts, path: data.path, stores, key: await data.key(), report: (error) => report(error, '') })
   opened.defer(exports.close)
-  const home = homeOn(stores, { ...parts, exports, packages: data.path(ADDED) })
+  const home = homeOn(stores, { ...parts, exports, packages: new FilesystemPackages(data.path(ADDED)) })
   const all = opened.move()
   return { ...home, close: () => all.disposeAsync() }
 }
@@ -113,8 +114,8 @@ const exportInteractions = (ports: Ports & Pick<Exports, 'exports' | 'links'>) =
   'export-file': exportFile(ports),
 })
 
-/** `packages`: the folder of those that are added to a server's own; absent: there are none. */
-type OnStores = { readonly exports: Exports; readonly packages?: string }
+/** `packages`: those that are added to a server's own; absent: there are none. */
+type OnStores = { readonly exports: Exports; readonly packages?: AddedPackages }
 
 /** On stores that are open. */
 export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores): Omit<Home, 'close'> {
@@ -124,7 +125,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const { writer, checker } = writersOf(stores, config, baseUrl)
-  const packages = new FilesystemPackages(PACKAGES, parts.packages)
+  const packages = definitionsOf(parts.packages, (text) => parts.warn?.(text))
   const conformance = () => packages
   const ports: HomePorts = {
     profiled: profilesOnWrite(config.validateProfiles, () => ({ conformance, expressions: stores.expressions })),

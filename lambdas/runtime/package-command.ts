@@ -1,155 +1,183 @@
-/** Packages of definitions of an embedded server: in its data folder, also while it runs, which goes by them at once. */
+/** Packages of definitions that an operator adds to a server, which goes by them while it runs, lists and removes. */
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
 import { type JsonObject, readArchive } from '../adapters/filesystem/package-archive.ts'
-import { addFolder, alone, type Found, type Label, packagesFound, removeFolder } from '../adapters/filesystem/package-folders.ts'
-import { FilesystemPackages } from '../adapters/filesystem/packages.ts'
+import { FilesystemPackages, packageIn } from '../adapters/filesystem/packages.ts'
 import { fetchArchive } from '../adapters/https/package-registry.ts'
 import { mayReachOf } from '../adapters/https/private-hosts.ts'
+import { SystemClock } from '../adapters/in-process/system-clock.ts'
+import { type RecordingPorts, recorded } from '../auth/recorded.ts'
 import { type LeftOut, type Package, PackageInMaking, packageFiles } from '../fhir/profile/package.ts'
-import { isR4, whyNotTaken } from '../fhir/profile/usable.ts'
+import { whyNotTaken } from '../fhir/profile/usable.ts'
 import type { Resource } from '../fhir/resource.ts'
+import { dependenciesOf, isWanted, labelOf } from '../packages/labels.ts'
+import { withManifest } from '../packages/manifest.ts'
+import { OpenedPackage } from '../packages/opened-package.ts'
+import { PackagedDefinitions } from '../packages/packaged-definitions.ts'
+import { isSamePackage, type Label, type PackageStore } from '../ports/packages.ts'
 import { readConfig } from './config.ts'
+import { definitionsOf } from './definitions.ts'
+import { nameOfOperator } from './operator.ts'
 import { ADDED } from './package-folder.ts'
 import { PACKAGES } from './packages.ts'
+
+export { labelFrom, wantedFrom } from '../packages/labels.ts'
+export type { Label } from '../ports/packages.ts'
+
+/** Where packages are added and removed, and who does. */
+export type PackagePlace = { readonly store: PackageStore; readonly recording: RecordingPorts; readonly close: () => Promise<void> }
 
 /** A file; a package of the registry. */
 export type Source = { readonly file: string } | Label
 
 export type Added = Label & {
   readonly counts: Counts
+  /** Those it has besides, which take no part. */
+  readonly searchParameters: number
   /** What is not used of it, and why. */
   readonly leftOut: readonly LeftOut[]
-  /** As it names them: what it may refer to, and is not there. */
-  readonly missing: readonly Label[]
+  /** As it names them: what it may refer to, and is not there; why, where it was looked for. */
+  readonly missing: readonly Missing[]
   /** Canonicals that R4 says already: theirs count only where they are named with their version. */
   readonly ofR4: readonly string[]
 }
 
+export type Missing = Label & { readonly reason?: string }
+
 export type Counts = { readonly profiles: number; readonly valueSets: number; readonly codeSystems: number }
 
-/** `counts`: undefined where it cannot be read. */
+/** `counts`: undefined where something of it cannot be read. */
 export type Listed = Label & { readonly counts: Counts | undefined; readonly isOwn: boolean }
 
-/** Bytes of what is kept of a package: a server reads a file of it at once. */
+/** Those of a data folder. */
+export function openPackages(data: string): PackagePlace {
+  const audit = new CommandAuditLog(join(data, 'audit'))
+  return {
+    store: new FilesystemPackages(join(data, ADDED)),
+    recording: { audit, clock: new SystemClock(), operator: nameOfOperator() },
+    close: () => audit.close(),
+  }
+}
+
+/** Bytes of what is kept of a package. */
 const MOST_KEPT = 64 * 1024 ** 2
+/** Packages that one brings with it. */
+const MOST_BROUGHT = 100
 
-/** Error, with which nothing has changed. */
-export async function addPackage(data: string, source: Source): Promise<Added> {
-  const [folder, manifest, making] = [join(data, ADDED), ...(await readSource(source))]
-  const label = labelOf(manifest, source)
-  const { made, leftOut } = making.made(label)
-  const files = packageFiles(made)
-  const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  if (size > MOST_KEPT) throw new Error(`${label.name} ${label.version} says more than ${MOST_KEPT} bytes: it is not added`)
-  const canonicals = canonicalsOf(made)
-  if (canonicals.length === 0) throw new Error(`${label.name} ${label.version} has nothing that a resource is checked against`)
-  return alone(folder, async () => {
-    const there = await labelsIn(folder)
-    if (there.some((each) => isSame(each, label))) throw new Error(`${label.name} ${label.version} is there already`)
-    await addFolder(folder, label, files)
-    const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => isWanted(each, wanted)))
-    return {
-      ...label,
-      counts: countsOf(made),
-      leftOut: [...leftOut, ...(await baseless(data, made))],
-      missing,
-      ofR4: await knownToR4(canonicals),
+/** What was added, that which others depend on first. Error, with which of `source` nothing is added. */
+export async function addPackage(place: PackagePlace, source: Source, withDependencies = false): Promise<readonly Added[]> {
+  const met: Label[] = []
+  const added: Added[] = []
+  async function add(from: Source): Promise<void> {
+    const read = await readSource(from)
+    const there = await labelsIn(place.store)
+    if (there.some((each) => isSamePackage(each, read.label))) throw alreadyThere(read.label)
+    met.push(read.label)
+    const reasons = new Map<string, string>()
+    for (const wanted of withDependencies ? dependenciesOf(read.manifest) : []) {
+      if ([...(await labelsIn(place.store)), ...met].some((each) => isWanted(each, wanted))) continue
+      if (met.length > MOST_BROUGHT) reasons.set(wanted.name, `${MOST_BROUGHT} others were added`)
+      else await add(wanted).catch((error: Error) => void reasons.set(wanted.name, error.message))
     }
+    added.push(await addRead(place, read, met, reasons))
+  }
+  await add(source)
+  return added
+}
+
+type Read = {
+  readonly label: Label
+  readonly manifest: JsonObject
+  readonly made: Package
+  readonly leftOut: readonly LeftOut[]
+  readonly searchParameters: number
+}
+
+/** `met`: what is being added, too. `reasons`: by name, why something is not. */
+async function addRead(
+  { store, recording }: PackagePlace,
+  { label, manifest, made, leftOut, searchParameters }: Read,
+  met: readonly Label[],
+  reasons: ReadonlyMap<string, string>,
+): Promise<Added> {
+  const files = withManifest(label, packageFiles(made))
+  await recorded(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
+    if (!(await store.add(label, files))) throw alreadyThere(label)
+  })
+  const there = [...(await labelsIn(store)), ...met]
+  const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => isWanted(each, wanted)))
+  return {
+    ...{ ...label, searchParameters, counts: countsOf(made) },
+    leftOut: [...leftOut, ...(await baseless(store, made))],
+    missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
+    ofR4: await knownToR4(canonicalsOf(made)),
+  }
+}
+
+const alreadyThere = ({ name, version }: Label): RangeError => new RangeError(`${name} ${version} is there already`)
+
+/** RangeError where it is none that was added. */
+export async function removePackage({ store, recording }: PackagePlace, label: Label): Promise<void> {
+  if (OWN.some((each) => isSamePackage(each, label))) throw new RangeError(`${label.name} ${label.version} is part of the server`)
+  await recorded(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
+    if (!(await store.remove(label))) throw new RangeError(`${label.name} ${label.version} is not there`)
   })
 }
 
-/** Error where it is none that was added. */
-export async function removePackage(data: string, label: Label): Promise<void> {
-  if (OWN.some((each) => isSame(each, label))) throw new Error(`${label.name} ${label.version} is part of the server`)
-  const folder = join(data, ADDED)
-  await alone(folder, async () => {
-    const found = (await packagesFound(folder)).find((each) => isAt(each, label))
-    if (found === undefined) throw new Error(`${label.name} ${label.version} is not there`)
-    await removeFolder(folder, found.folder)
-  })
+export async function listPackages({ store }: PackagePlace): Promise<readonly Listed[]> {
+  const { packages } = await store.now()
+  const listed = async (kept: (typeof packages)[number], isOwn: boolean): Promise<Listed> => {
+    const opened = new OpenedPackage(kept, () => undefined, isOwn)
+    const counts = (await opened.isWhole()) ? await countsIn(opened) : undefined
+    return { name: kept.name, version: kept.version, counts, isOwn }
+  }
+  return Promise.all([...OWN.map((each) => listed(each, true)), ...packages.map((each) => listed(each, false))])
 }
 
-export async function listPackages(data: string): Promise<readonly Listed[]> {
-  const own = PACKAGES.map(async (folder, i) => ({ ...OWN[i]!, counts: await countsIn(folder), isOwn: true }))
-  const added = (await packagesFound(join(data, ADDED))).map(async ({ folder, label }) => ({
-    ...(label ?? labelIn(folder)),
-    counts: label && (await countsIn(folder)),
-    isOwn: false,
-  }))
-  return Promise.all([...own, ...added])
-}
+const OWN = PACKAGES.map(packageIn)
 
-/** NAME-VERSION. */
-function labelIn(folder: string): Label {
-  const [, name = '', version = ''] = /^(.*?)-(\d.*)$/.exec(basename(folder)) ?? [undefined, basename(folder)]
-  return { name, version }
-}
+const labelsIn = async (store: PackageStore): Promise<readonly Label[]> => [...OWN, ...(await store.now()).packages]
 
-const OWN: readonly Label[] = PACKAGES.map(labelIn)
-
-const isSame = (a: Label, b: Label): boolean => a.name === b.name && a.version === b.version
-const isAt = ({ folder, label }: Found, asked: Label): boolean => isSame(label ?? labelIn(folder), asked)
-
-const labelsIn = async (folder: string): Promise<readonly Label[]> => [
-  ...OWN,
-  ...(await packagesFound(folder)).map((found) => found.label ?? labelIn(found.folder)),
-]
-
-async function readSource(source: Source): Promise<readonly [JsonObject, PackageInMaking]> {
+/** Error where it is not one that is added. */
+async function readSource(source: Source): Promise<Read> {
   const keys: ReadonlySet<string> = new Set(
     JSON.parse(await readFile(fileURLToPath(new URL('../fhir/definitions/constraint-keys.json', import.meta.url)), 'utf8')),
   )
   const making = new PackageInMaking((key) => keys.has(key))
-  const manifest = await readArchive(await archiveOf(source), (file) => {
+  let searchParameters = 0
+  const { archive, version } = await archiveOf(source)
+  const manifest = await readArchive(archive, (file) => {
     const definition = file as Resource
     const reason = whyNotTaken(definition)
+    if (definition.resourceType === 'SearchParameter') searchParameters++
     if (reason === undefined) making.add(definition)
     else making.leaveOut(definition, reason)
   })
-  return [manifest, making]
+  const label = labelOf(manifest)
+  if (!('file' in source) && !isSamePackage(label, { ...source, version }))
+    throw new Error(`The archive is of ${label.name} ${label.version}`)
+  const { made, leftOut } = making.made(label)
+  checkKept(label, made)
+  return { label, manifest, made, leftOut, searchParameters }
 }
 
-async function archiveOf(source: Source): Promise<AsyncIterable<Uint8Array>> {
-  if ('file' in source) return createReadStream(source.file)
+function checkKept({ name, version }: Label, made: Package): void {
+  const size = [...packageFiles(made).values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
+  if (canonicalsOf(made).length === 0) throw new Error(`${name} ${version} has nothing that a resource is checked against`)
+}
+
+async function archiveOf(source: Source): Promise<{ readonly archive: AsyncIterable<Uint8Array>; readonly version: string }> {
+  if ('file' in source) return { archive: createReadStream(source.file), version: '' }
   const { packageRegistry, privateHosts } = readConfig()
-  const archive = await fetchArchive(source.name, source.version, { registry: packageRegistry, mayReach: mayReachOf(privateHosts) })
-  return (async function* () {
-    yield archive
-  })()
-}
-
-/** Of the folder it gets, too. */
-const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/
-const VERSION = /^\d[A-Za-z0-9.+_-]{0,63}$/
-
-export const labelFrom = (text: string): Label | undefined => {
-  const [name = '', version = '', ...more] = text.split('@')
-  return more.length === 0 && NAME.test(name) && VERSION.test(version) ? { name, version } : undefined
-}
-
-function labelOf(manifest: JsonObject, source: Source): Label {
-  const label = labelFrom(`${manifest.name}@${manifest.version}`)
-  if (label === undefined) throw new Error('Its package.json has no name and version that a package may have')
-  if (!('file' in source) && !isSame(label, source)) throw new Error(`The archive is of ${label.name} ${label.version}`)
-  const { fhirVersions = manifest['fhir-version-list'] } = manifest
-  const versions: readonly unknown[] = Array.isArray(fhirVersions) ? fhirVersions : []
-  if (versions.length > 0 && !versions.some((version) => isR4(String(version))))
-    throw new Error(
-      `${label.name} ${label.version} is of FHIR ${versions.slice(0, 5).join(', ').slice(0, 60)}, and this server of R4 (4.0.1)`,
-    )
-  return label
-}
-
-const dependenciesOf = ({ dependencies }: JsonObject): readonly Label[] =>
-  Object.entries(Object(dependencies)).map(([name, version]) => ({ name, version: String(version) }))
-
-/** `1.0.x`: any of them. */
-function isWanted(there: Label, { name, version }: Label): boolean {
-  if (there.name !== name) return false
-  return version === 'latest' || there.version === version || (version.endsWith('.x') && there.version.startsWith(version.slice(0, -1)))
+  const fetched = await fetchArchive(source.name, source.version, { registry: packageRegistry, mayReach: mayReachOf(privateHosts) })
+  async function* archive() {
+    yield fetched.archive
+  }
+  return { archive: archive(), version: fetched.version }
 }
 
 function canonicalsOf({ profiles, valueSets, codeSystems }: Package): readonly string[] {
@@ -162,18 +190,18 @@ const countsOf = ({ profiles, valueSets, codeSystems }: Package): Counts => ({
   codeSystems: Object.keys(codeSystems).length,
 })
 
-async function countsIn(folder: string): Promise<Counts | undefined> {
-  const count = async (name: string): Promise<number> =>
-    Object.keys(JSON.parse(await readFile(join(folder, `${name}.json`), 'utf8'))).length
-  try {
-    return { profiles: await count('index'), valueSets: await count('value-sets'), codeSystems: await count('code-systems') }
-  } catch {
-    return undefined
+async function countsIn(opened: OpenedPackage): Promise<Counts> {
+  const count = async (files: readonly string[]): Promise<number> =>
+    (await Promise.all(files.map((file) => opened.file(file)))).reduce((sum, file) => sum + Object.keys(file).length, 0)
+  return {
+    profiles: await count(['index']),
+    valueSets: await count(await opened.parts('value-sets')),
+    codeSystems: await count(await opened.parts('code-systems')),
   }
 }
 
 async function knownToR4(canonicals: readonly string[]): Promise<readonly string[]> {
-  const r4 = new FilesystemPackages(PACKAGES.slice(0, 1))
+  const r4 = new PackagedDefinitions({ own: OWN.slice(0, 1) })
   const known = await Promise.all(
     canonicals.map(async (url) => (await r4.profile(url)) ?? (await r4.valueSet(url)) ?? (await r4.codeSystem(url))),
   )
@@ -181,8 +209,8 @@ async function knownToR4(canonicals: readonly string[]): Promise<readonly string
 }
 
 /** Those that only say what differs from a profile that is not there. */
-async function baseless(data: string, { profiles }: Package): Promise<readonly LeftOut[]> {
-  const all = new FilesystemPackages(PACKAGES, join(data, ADDED))
+async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly LeftOut[]> {
+  const all = definitionsOf(store)
   const found: LeftOut[] = []
   for (const { url, isWhole, base = '', type } of Object.values(profiles).flatMap((file) => Object.values(file))) {
     if (isWhole || base.split('|')[0] === `http://hl7.org/fhir/StructureDefinition/${type}`) continue

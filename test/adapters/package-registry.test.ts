@@ -14,6 +14,10 @@ let registry: string
 const dists = (): Readonly<Record<string, object>> => ({
   '1.0.0': { tarball: `${registry}/a.tgz`, shasum: hashOf('sha1', 'hex') },
   '1.1.0': { tarball: `${registry}/moved`, integrity: `sha512-${hashOf('sha512', 'base64')}`, shasum: 'not looked at' },
+  '4.0.9': { tarball: `${registry}/a.tgz` },
+  '4.0.10': { tarball: `${registry}/a.tgz` },
+  '4.0.10-ballot': { tarball: `${registry}/a.tgz` },
+  '5.0.0-ballot': { tarball: `${registry}/a.tgz` },
   '2.0.0': { tarball: `${registry}/a.tgz`, shasum: hashOf('sha256', 'hex') },
   '2.1.0': { tarball: `${registry}/a.tgz`, integrity: `sha512-${hashOf('sha256', 'base64')}` },
   '3.0.0': { tarball: `${registry}/inward` },
@@ -22,6 +26,7 @@ const dists = (): Readonly<Record<string, object>> => ({
   '3.3.0': { tarball: `${registry}/missing` },
   '3.4.0': {},
 })
+const listing = () => ({ versions: Object.fromEntries(Object.entries(dists()).map(([version, dist]) => [version, { dist }])) })
 const LEADS: Readonly<Record<string, string>> = {
   '/moved': '/a.tgz',
   '/inward': 'https://10.0.0.1/a.tgz',
@@ -34,8 +39,8 @@ beforeAll(async () => {
     const location = LEADS[url]
     if (url === '/a.tgz') response.end(ARCHIVE)
     else if (location !== undefined) response.writeHead(302, { location }).end()
-    else if (url === '/guide')
-      response.end(JSON.stringify({ versions: Object.fromEntries(Object.entries(dists()).map(([version, dist]) => [version, { dist }])) }))
+    else if (url === '/guide') response.end(JSON.stringify({ ...listing(), 'dist-tags': { latest: '1.1.0' } }))
+    else if (url === '/untagged') response.end(JSON.stringify(listing()))
     else if (url === '/broken') response.end('<html>')
     else response.writeHead(404).end()
   })
@@ -47,7 +52,22 @@ beforeAll(async () => {
 const fetched = (name: string, version: string) => fetchArchive(name, version, { registry, mayReach: mayReachOf([]) })
 
 it.each([['1.0.0'], ['1.1.0']])('gives the archive that is listed: %s', async (version) => {
-  expect(Buffer.from(await fetched('guide', version))).toEqual(ARCHIVE)
+  const { archive, version: found } = await fetched('guide', version)
+  expect([Buffer.from(archive), found]).toEqual([ARCHIVE, version])
+})
+
+it.each([
+  ['1.0.x', '1.0.0'],
+  ['1.x', '1.1.0'],
+  ['4.0.x', '4.0.10'],
+  ['5.0.x', '5.0.0-ballot'],
+  ['latest', '1.1.0'],
+])('gives the newest of several: %s is %s', async (asked, version) => {
+  expect((await fetched('guide', asked)).version).toBe(version)
+})
+
+it('gives the newest there is as the latest, where the registry names none', async () => {
+  expect((await fetched('untagged', 'latest')).version).toBe('4.0.10')
 })
 
 it.each([
@@ -58,7 +78,9 @@ it.each([
   ['guide', '3.2.0', 'leads from one place to the next'],
   ['guide', '3.3.0', '/missing is answered by 404'],
   ['guide', '3.4.0', 'does not say where the archive'],
-  ['guide', '9.0.0', 'has no guide 9.0.0: it has 1.0.0, 1.1.0'],
+  ['guide', '9.0.0', 'has no guide 9.0.0: it has 2.1.0, 3.0.0'],
+  ['guide', '9.0.x', 'has no guide 9.0.x: it has 2.1.0, 3.0.0'],
+  ['guide', 'current', 'guide@current is not published, but made anew again and again: it has 2.1.0'],
   ['guide', 'constructor', 'has no guide constructor'],
   ['unknown', '1.0.0', '/unknown is answered by 404'],
   ['broken', '1.0.0', 'is not JSON'],

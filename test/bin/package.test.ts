@@ -1,6 +1,6 @@
 /** `fhir package`, beside a server that runs, and killed, doubled, on a full disk. */
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -130,20 +130,121 @@ describe('A package that is added to a running server', () => {
   })
 
   it('comes from a registry', async () => {
-    const archive = await archiveOf(guide('1.0.0'))
-    const registry = createServer(({ url }, response) => {
-      const tarball = `http://127.0.0.1:${(registry.address() as AddressInfo).port}/archive`
-      response.end(url === '/archive' ? archive : JSON.stringify({ versions: { '1.0.0': { dist: { tarball } } } }))
-    })
-    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
-    atEnd(() => void registry.close())
-    const env = { ...process.env, FHIR_PACKAGE_REGISTRY: `http://127.0.0.1:${(registry.address() as AddressInfo).port}/` }
-    const fetching = (label: string) => fhirUnder(env, 'package', 'add', label, '--data', data)
+    const fetching = await registryOf({ [NAME]: { '1.0.0': guide('1.0.0') } })
     expect(await fetching(`${NAME}@1.0.0`)).toEqual({ code: 0, out: ADDED, err: '' })
     expect((await fetching(`${NAME}@1.0.0`)).err).toContain('is there already')
     expect((await fetching(`${NAME}@3.0.0`)).err).toContain('it has 1.0.0')
     expect((await run('add', 'no-such-file.tgz')).err).toContain('There is no file')
     expect((await run('remove', 'hl7.fhir.us.core@6.1.0')).err).toContain('is part of the server')
+  })
+
+  /** Adds from a registry of these: name → version → files. */
+  async function registryOf(packages: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>) {
+    const registry = createServer(async ({ url = '' }, response) => {
+      const [, name = '', version] = url.split('/')
+      const versions = packages[name]
+      if (versions === undefined) return void response.writeHead(404).end()
+      const dist = (each: string) => ({ dist: { tarball: `${at}/${name}/${each}` } })
+      if (version !== undefined) return void response.end(await archiveOf(versions[version]!))
+      response.end(JSON.stringify({ versions: Object.fromEntries(Object.keys(versions).map((each) => [each, dist(each)])) }))
+    })
+    await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+    atEnd(() => void registry.close())
+    const at = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
+    const env = { ...process.env, FHIR_PACKAGE_REGISTRY: `${at}/` }
+    return (...args: readonly string[]) => fhirUnder(env, 'package', 'add', ...args, '--data', data)
+  }
+
+  const depending = (name: string, version: string, dependencies: Tree) => ({
+    ...guide(version),
+    'package/package.json': { name, version, dependencies },
+  })
+
+  it('brings what it depends on, if that is wanted: the newest of several, circles once, and what cannot come is told', async () => {
+    const r5 = { 'package/package.json': { name: 'example.r5', version: '5.0.0', fhirVersions: ['5.0.0'] } }
+    const fetching = await registryOf({
+      'example.a': {
+        '1.0.0': depending('example.a', '1.0.0', { 'example.b': '2.0.x', 'hl7.fhir.r4.core': '4.0.1', 'hl7.fhir.us.core': '6.1.x' }),
+      },
+      'example.b': {
+        '2.0.9': depending('example.b', '2.0.9', {}),
+        '2.0.10': depending('example.b', '2.0.10', {
+          'example.a': '1.0.0',
+          'example.c': 'latest',
+          'example.d': 'current',
+          'example.r5': '5.0.0',
+        }),
+      },
+      'example.c': { '1.0.0': depending('example.c', '1.0.0', {}), '1.1.0': depending('example.c', '1.1.0', {}) },
+      'example.d': { '1.0.0': depending('example.d', '1.0.0', {}) },
+      'example.r5': { '5.0.0': r5 },
+    })
+    const { code, out, err } = await fetching('example.a@1.0.0', '--with-dependencies')
+    expect([code, out.match(/^\S+ \S+/gm)]).toEqual([1, ['example.c 1.1.0', 'example.b 2.0.10', 'example.a 1.0.0']])
+    expect(err.trim().split('\n')).toEqual([
+      expect.stringMatching(/^fhir: it depends on example\.d@current, which is not there, and cannot be added: .* is not published/),
+      'fhir: it depends on example.r5@5.0.0, which is not there, and cannot be added: example.r5 5.0.0 is of FHIR 5.0.0, and this server of R4 (4.0.1)',
+    ])
+    expect((await run('remove', 'example.a@1.0.0')).code).toBe(0)
+    expect(await fetching('example.a@latest', '--with-dependencies')).toMatchObject({ code: 0, err: '' })
+  })
+
+  it('has search parameters that are searched by when they are created', async () => {
+    const parameter = { resourceType: 'SearchParameter', id: 'p', url: 'http://example.org/p', status: 'active', code: 'own-subject' }
+    const meaning = { name: 'p', description: 'p', base: ['Basic'], type: 'reference', expression: 'Basic.subject' }
+    const { code, err } = await add('1.0.0', { 'package/SearchParameter-p.json': { ...parameter, ...meaning } })
+    expect([code, err]).toEqual([0, 'fhir: nothing is searched by its 1 search parameters: POST those you want to SearchParameter\n'])
+    const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
+    const basic = statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic')
+    expect(basic.searchParam.map(({ name }: Tree) => name)).not.toContain('own-subject')
+  })
+
+  it('is recorded where it comes and where it goes, by whom', async () => {
+    const audit = () =>
+      readdirSync(join(data, 'audit'))
+        .filter((name) => name.endsWith('.commands.jsonl'))
+        .flatMap((name) =>
+          readFileSync(join(data, 'audit', name), 'utf8')
+            .trim()
+            .split('\n'),
+        )
+        .map((line) => JSON.parse(line) as Tree)
+    const before = audit().length
+    await add('1.0.0')
+    await add('1.0.0')
+    await run('remove', `${NAME}@1.0.0`)
+    expect(audit().slice(before)).toMatchObject([
+      { interaction: 'package add', key: `${NAME}@1.0.0`, outcome: 'done', operator: expect.any(String) },
+      { interaction: 'package remove', key: `${NAME}@1.0.0`, outcome: 'done' },
+    ])
+  })
+
+  it('that is damaged is told by answers, the log and the list, and is mended by removing and adding it', async () => {
+    await add('1.0.0')
+    const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS }
+    await run('add', await archiveFile(values))
+    const file = join(data, 'packages', `${NAME}-1.0.0`, 'Basic.json')
+    writeFileSync(file, readFileSync(file, 'utf8').slice(0, 100))
+    const damaged = `The package ${NAME} 1.0.0 is damaged: Basic.json is not as it was. Remove it, and add it again`
+    expect(await validated('with-subject', colored('red'))).toEqual([422, 'error not-found', 'warning incomplete'])
+    expect(await validated('with-color', { ...colored('red'), meta: { profile: [canonical('with-subject')] } })).toEqual([
+      ...[422, 'error not-found', 'warning incomplete'],
+    ])
+    const naming = JSON.stringify({ ...colored('red'), meta: { profile: [canonical('with-subject')] } })
+    const named = await fetch(`${server.base}/Basic/$validate`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/fhir+json' },
+      body: naming,
+    })
+    const { issue } = (await named.json()) as Tree
+    expect([named.status, issue.map(({ details }: Tree) => details.text)]).toEqual([200, expect.arrayContaining([damaged])])
+    expect(server.err().split(damaged)).toHaveLength(2)
+    expect((await run('list')).out).toMatch(
+      /example\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +damaged: remove it, and add it again\n/,
+    )
+    await run('remove', `${NAME}@1.0.0`)
+    await add('1.0.0')
+    expect(await validated('with-subject', colored('red'))).toEqual([200, 'error required'])
   })
 })
 
@@ -211,7 +312,7 @@ describe('A package is there whole or not at all', () => {
     const data = newFolder()
     mkdirSync(join(data, 'packages', `${NAME}-1.0.0`), { recursive: true })
     writeFileSync(join(data, 'packages', `${NAME}-1.0.0`, 'index.json'), '{')
-    expect((await fhir('package', 'list', '--data', data)).out).toMatch(/example\.guide +1\.0\.0 +cannot be read: remove it/)
+    expect((await fhir('package', 'list', '--data', data)).out).toMatch(/example\.guide +1\.0\.0 +damaged: remove it/)
     expect((await fhir('package', 'remove', `${NAME}@1.0.0`, '--data', data)).code).toBe(0)
     expect(finished(data)).toEqual([])
   })

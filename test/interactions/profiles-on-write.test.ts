@@ -1,19 +1,19 @@
 /** A profile that is loaded and cannot be used: nothing was checked against it. */
 import { describe, expect, it } from '@jest/globals'
-import { FilesystemPackages } from '../../lambdas/adapters/filesystem/packages.ts'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { profilesOnWrite } from '../../lambdas/interactions/profiles-on-write.ts'
 import type { Conformance } from '../../lambdas/ports/conformance.ts'
 import { TENANT } from '../../lambdas/ports/known-tenants.ts'
-import { PACKAGES } from '../../lambdas/runtime/packages.ts'
+import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
 import { patient } from '../fixtures/resources.ts'
 
 const url = 'http://example.org/unusable'
-const packages = new FilesystemPackages(PACKAGES)
+const packages = definitionsOf()
 const conformance: Conformance = {
   valueSet: (canonical) => packages.valueSet(canonical),
   codeSystem: (canonical) => packages.codeSystem(canonical),
   state: async () => '',
+  damage: () => [],
   profile: async (canonical) =>
     canonical === url
       ? { url, type: 'Patient', base: 'http://example.org/not-loaded', isWhole: false, elements: [] }

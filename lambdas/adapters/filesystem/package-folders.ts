@@ -1,31 +1,27 @@
 /** The folders of packages that are added: each is there whole or not at all. One process at a time adds and removes. */
 import { randomUUID } from 'node:crypto'
-import { chown, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { chown, mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { entriesIn, flushFolder, giveToOwner, isMissing, isUnfinished, makeFolder } from './durable-file.ts'
+import { entriesIn, flushFolder, giveToOwner, isUnfinished, makeFolder } from './durable-file.ts'
 import { checkEntry } from './folder-entries.ts'
 import { takeLock } from './folder-lock.ts'
-import { packagesIn } from './packages.ts'
 
-/** What a folder says of its package. */
-export type Label = { readonly name: string; readonly version: string }
-
-/** `label`: undefined where it cannot be read, and so nothing else in it. */
-export type Found = { readonly folder: string; readonly label: Label | undefined }
-
-const LABEL = 'package.json'
 /** Milliseconds in which another process is done. */
 const PATIENCE = 15_000
 const PAUSE = 50
 
-export async function packagesFound(folder: string): Promise<readonly Found[]> {
-  const names = await packagesIn(folder)
-  return Promise.all(names.map(async (name) => ({ folder: join(folder, name), label: await labelOf(join(folder, name)) })))
+/** Nobody else adds or removes meanwhile; what a process left that ended is thrown away. */
+export function alone<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const result = last.then(() => aloneOfProcesses(folder, work))
+  last = result.catch(() => undefined)
+  return result
 }
 
-/** Nobody else adds or removes meanwhile; what a process left that ended is thrown away. */
-export async function alone<T>(folder: string, work: () => Promise<T>): Promise<T> {
+/** Of this process: the lock is the process's. */
+let last: Promise<unknown> = Promise.resolve()
+
+async function aloneOfProcesses<T>(folder: string, work: () => Promise<T>): Promise<T> {
   await checkEntry(folder, 'folder')
   await makeFolder(folder)
   const unlock = await locked(folder)
@@ -46,13 +42,12 @@ async function locked(folder: string): Promise<() => void> {
 }
 
 /** Name of the file → text. Error of the file system; nothing is there then. */
-export async function addFolder(folder: string, label: Label, files: ReadonlyMap<string, string>): Promise<void> {
-  const path = join(folder, `${label.name}-${label.version}`)
+export async function addFolder(folder: string, path: string, files: ReadonlyMap<string, string>): Promise<void> {
   const unfinished = unfinishedOf(path)
   try {
     await mkdir(unfinished, { mode: 0o700 })
     await giveToOwner(folder, ({ uid, gid }) => chown(unfinished, uid, gid))
-    for (const [name, text] of [...files, [LABEL, JSON.stringify(label)] as const]) await write(folder, join(unfinished, name), text)
+    for (const [name, text] of files) await write(folder, join(unfinished, name), text)
     await flushFolder(unfinished)
     await rename(unfinished, path)
   } catch (error) {
@@ -78,14 +73,4 @@ async function write(folder: string, path: string, text: string): Promise<void> 
     .then(() => file.writeFile(text))
     .then(() => file.sync())
     .finally(() => file.close())
-}
-
-async function labelOf(folder: string): Promise<Label | undefined> {
-  try {
-    const { name, version } = JSON.parse(await readFile(join(folder, LABEL), 'utf8'))
-    return typeof name === 'string' && typeof version === 'string' ? { name, version } : undefined
-  } catch (error) {
-    if (error instanceof SyntaxError || isMissing(error)) return undefined
-    throw error
-  }
 }

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { type IncomingMessage, request as requestPlain } from 'node:http'
 import { request } from 'node:https'
 import { isIP } from 'node:net'
+import { compareVersions } from '../../ports/version-order.ts'
 import { guarded } from './fetch-document.ts'
 import { type MayReach, notReached } from './private-hosts.ts'
 
@@ -23,19 +24,39 @@ const LONGEST = { listing: 32 * 1024 ** 2, archive: 256 * 1024 ** 2 }
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 type Dist = { readonly tarball?: unknown; readonly shasum?: unknown; readonly integrity?: unknown }
-type Listing = { readonly versions?: Readonly<Record<string, { readonly dist?: Dist } | undefined>> }
+type Listing = {
+  readonly versions?: Readonly<Record<string, { readonly dist?: Dist } | undefined>>
+  readonly 'dist-tags'?: Readonly<Record<string, unknown>>
+}
 
-/** Its archive, of which the hash is right. Error, with what a person can do. */
-export async function fetchArchive(name: string, version: string, options: RegistryOptions): Promise<Uint8Array> {
+export type Fetched = { readonly archive: Uint8Array; readonly version: string }
+
+/** Its archive, of which the hash is right. `asked`: a version, `1.0.x`, or `latest`. Error, with what a person can do. */
+export async function fetchArchive(name: string, asked: string, options: RegistryOptions): Promise<Fetched> {
   const { registry } = options
   const listing = parsed(await fetched(`${registry}/${encodeURIComponent(name)}`, LONGEST.listing, options), registry)
   const versions = listing.versions ?? {}
+  const version = versionOf(asked, name, listing)
   const dist = Object.hasOwn(versions, version) ? versions[version]?.dist : undefined
-  if (dist === undefined) throw new Error(`${registry} has no ${name} ${version}: ${known(Object.keys(versions))}`)
+  if (dist === undefined)
+    throw new Error(`${registry} has no ${name} ${version}: ${known(Object.keys(versions).toSorted(compareVersions))}`)
   if (typeof dist.tarball !== 'string') throw new Error(`${registry} does not say where the archive of ${name} ${version} is`)
   const archive = await fetched(dist.tarball, LONGEST.archive, options)
   checkHash(archive, dist, `${name} ${version}`)
-  return archive
+  return { archive, version }
+}
+
+/** Builds that authors look at; https://build.fhir.org has them, and no registry. */
+const UNPUBLISHED: ReadonlySet<string> = new Set(['current', 'dev'])
+
+/** The newest of `1.0.x`: what comes before a release only where there is none. */
+function versionOf(asked: string, name: string, { versions = {}, 'dist-tags': tags = {} }: Listing): string {
+  const all = Object.keys(versions).toSorted(compareVersions)
+  if (UNPUBLISHED.has(asked)) throw new Error(`${name}@${asked} is not published, but made anew again and again: ${known(all)}`)
+  if (asked === 'latest' && typeof tags.latest === 'string') return tags.latest
+  if (asked !== 'latest' && !asked.endsWith('.x')) return asked
+  const some = asked === 'latest' ? all : all.filter((version) => version.startsWith(asked.slice(0, -1)))
+  return some.findLast((version) => !version.includes('-')) ?? some.at(-1) ?? asked
 }
 
 const SHOWN = 10

@@ -82,15 +82,37 @@ export function packageOf(
   return making.made(name)
 }
 
-/** Name of the file → text: one for each type that profiles are about, and which canonical is in which. */
-export function packageFiles({ profiles, valueSets, codeSystems }: Package): ReadonlyMap<string, string> {
+/**
+ * Name of the file → text: one for each type that profiles are about, which canonical is in which, and the lists of value sets and code systems.
+ * A long list is several files, so that who looks something up reads a part of it: NAME-0.json and on, see `shardOf`.
+ */
+export function packageFiles({ profiles, valueSets, codeSystems }: Package, long = LONG): ReadonlyMap<string, string> {
   const index = Object.fromEntries(Object.entries(profiles).flatMap(([type, file]) => Object.keys(file).map((url) => [url, type] as const)))
   return new Map([
     ['index.json', lines(index)],
     ...Object.entries(profiles).map(([type, file]) => [`${type}.json`, lines(file)] as const),
-    ['value-sets.json', lines(valueSets)],
-    ['code-systems.json', lines(codeSystems)],
+    ...listFiles('value-sets', valueSets, long),
+    ...listFiles('code-systems', codeSystems, long),
   ])
+}
+
+/** Characters of a part of a list, about. */
+const LONG = 128 * 1024
+
+function listFiles(name: string, list: PackageFile<unknown>, long: number): readonly (readonly [string, string])[] {
+  const whole = lines(list)
+  const count = Math.ceil(whole.length / long)
+  if (count === 1) return [[`${name}.json`, whole]]
+  const parts: Record<string, unknown>[] = Array.from({ length: count }, () => Object.create(null))
+  for (const [canonical, definition] of Object.entries(list)) parts[shardOf(canonical, count)]![canonical] = definition
+  return parts.map((part, i) => [`${name}-${i}.json`, lines(part)])
+}
+
+/** The part of a list of so many in which a canonical stands. http://www.isthe.com/chongo/tech/comp/fnv/ (FNV-1a, 32 bits) */
+export function shardOf(canonical: string, count: number): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < canonical.length; i++) hash = Math.imul(hash ^ canonical.charCodeAt(i), 0x01000193)
+  return (hash >>> 0) % count
 }
 
 /** JSON with one member a line, so that differences can be read. */

@@ -1,11 +1,10 @@
 /** What is asked beyond US Core's own rules: a lab result's unit in UCUM, and when a procedure was performed. Specification 2.2, 2.3 */
 import { expect, it } from '@jest/globals'
-import { FilesystemPackages } from '../../../lambdas/adapters/filesystem/packages.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { findInProfiles } from '../../../lambdas/interactions/profile-findings.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
 import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
-import { PACKAGES } from '../../../lambdas/runtime/packages.ts'
+import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
 import { EXAMPLES } from '../../fixtures/us-core/examples.ts'
 import { example, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
 
@@ -17,7 +16,7 @@ const expressions: ExpressionRunner = {
     return evaluations.map(() => ({ ms: 0, values: [] }))
   },
 }
-const packages = new FilesystemPackages(PACKAGES)
+const packages = definitionsOf()
 const find = findInProfiles({ conformance: () => packages, expressions })
 
 /** `severity expression key` of those about these rules, and about us-core-7. */

@@ -1,0 +1,32 @@
+/** What the files of a package are, kept beside them: by it is seen that one is not as it was. */
+import { createHash } from 'node:crypto'
+import type { Label } from '../ports/packages.ts'
+
+/** `files`: their SHA-256, hexadecimal. Absent in packages that were added before there was one. */
+export type Manifest = Label & { readonly files?: Readonly<Record<string, string>> }
+
+export const MANIFEST = 'package.json'
+
+/** Name of the file → text. */
+export function withManifest({ name, version }: Label, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const digests = Object.fromEntries([...files].map(([file, text]) => [file, digestOf(text)]))
+  return new Map([...files, [MANIFEST, JSON.stringify({ name, version, files: digests } satisfies Manifest)]])
+}
+
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** undefined: it is none. */
+export function manifestIn(text: string): Manifest | undefined {
+  const value = objectIn(text) as Partial<Manifest> | undefined
+  return typeof value?.name === 'string' && typeof value.version === 'string' ? (value as Manifest) : undefined
+}
+
+/** undefined: the text is no JSON object. */
+export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.assign(Object.create(null), value) : undefined
+  } catch {
+    return undefined
+  }
+}

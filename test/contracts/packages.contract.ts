@@ -1,0 +1,140 @@
+/** What lambdas/ports/packages.ts promises, and what is made of it where something is damaged, as tests: every adapter runs this suite. */
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { withManifest } from '../../lambdas/packages/manifest.ts'
+import { PackagedDefinitions } from '../../lambdas/packages/packaged-definitions.ts'
+import type { AddedPackages, Label, PackageStore } from '../../lambdas/ports/packages.ts'
+
+export type PackagesUnderTest = {
+  /** Of two operators. */
+  readonly stores: readonly [PackageStore, PackageStore]
+  /** Of a server. `later`: until it sees what was done. */
+  readonly server: AddedPackages
+  readonly later: () => void
+  /** A file is another then; undefined: it is gone. */
+  readonly spoil: (label: Label, file: string, text: string | undefined) => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+const URL = 'http://example.org/ValueSet/a'
+/** Value sets as their file has them. */
+const files = (label: Label, url = URL): ReadonlyMap<string, string> =>
+  withManifest(label, new Map([['value-sets.json', JSON.stringify({ [url]: { url, version: label.version, include: [] } })]]))
+
+export function packagesContract(name: string, create: () => Promise<PackagesUnderTest>): void {
+  let here: PackagesUnderTest
+  beforeAll(async () => {
+    here = await create()
+  })
+  afterAll(() => here?.close())
+
+  let count = 0
+  const newLabel = (): Label => ({ name: `example.p${count++}`, version: '1.0.0-a' })
+  const said = async (from: AddedPackages): Promise<readonly string[]> =>
+    (await from.now()).packages.map((each) => `${each.name}@${each.version}`)
+  const nameOf = ({ name, version }: Label): string => `${name}@${version}`
+
+  describe(`${name}: a package`, () => {
+    it('is there, and read as it was written, until it is removed', async () => {
+      const label = newLabel()
+      const [store] = here.stores
+      expect(await store.add(label, files(label))).toBe(true)
+      expect(await said(store)).toEqual([nameOf(label)])
+      here.later()
+      expect(await said(here.server)).toEqual([nameOf(label)])
+      const kept = (await here.server.now()).packages[0]!
+      for (const [file, text] of files(label)) expect(await kept.read(file)).toBe(text)
+      expect([await kept.read('index.json'), await kept.isThere()]).toEqual([undefined, true])
+      expect(await store.remove(label)).toBe(true)
+      expect([await kept.isThere(), await kept.read('value-sets.json')]).toEqual([false, undefined])
+      here.later()
+      expect([await said(store), await said(here.server)]).toEqual([[], []])
+    })
+
+    it('is added once and removed once, whoever tries', async () => {
+      const label = newLabel()
+      const added = await Promise.all(here.stores.map((store) => store.add(label, files(label))))
+      expect(added.toSorted()).toEqual([false, true])
+      expect(await said(here.stores[1])).toEqual([nameOf(label)])
+      const removed = await Promise.all(here.stores.map((store) => store.remove(label)))
+      expect(removed.toSorted()).toEqual([false, true])
+      expect(await here.stores[0].remove(label)).toBe(false)
+    })
+
+    it('is not lost where others come and go at once', async () => {
+      const labels = Array.from({ length: 6 }, newLabel)
+      const gone = newLabel()
+      await here.stores[0].add(gone, files(gone))
+      const added = labels.map((label, i) => here.stores[i % 2]!.add(label, files(label)))
+      expect(await Promise.all([...added, here.stores[1].remove(gone)])).toEqual([...labels, gone].map(() => true))
+      expect(await said(here.stores[0])).toEqual(labels.map(nameOf).toSorted())
+      here.later()
+      for (const kept of (await here.server.now()).packages) expect(await kept.read('value-sets.json')).toContain(URL)
+      await Promise.all(labels.map((label, i) => here.stores[i % 2]!.remove(label)))
+      here.later()
+    })
+
+    it('makes another state of what there is, each time', async () => {
+      const states: string[] = []
+      const note = async () => {
+        here.later()
+        states.push((await here.server.now()).state)
+      }
+      await note()
+      for (let i = 0; i < 5; i++) {
+        const label = newLabel()
+        await here.stores[0].add(label, files(label))
+        await note()
+      }
+      expect(new Set(states).size).toBe(6)
+      await note()
+      expect(states.at(-1)).toBe(states.at(-2))
+      for (const { name, version } of (await here.stores[0].now()).packages) await here.stores[1].remove({ name, version })
+      here.later()
+    })
+  })
+
+  describe(`${name}: what is damaged`, () => {
+    const OTHER = 'http://example.org/ValueSet/other'
+
+    it.each([
+      ['missing', 'value-sets.json', undefined, 'value-sets.json is missing'],
+      ['cut off', 'value-sets.json', '{"http', 'value-sets.json is not as it was'],
+      ['JSON, but another', 'value-sets.json', '{}', 'value-sets.json is not as it was'],
+      ['empty', 'package.json', '', 'package.json does not say what is in it'],
+      ['without its list', 'package.json', undefined, 'package.json is missing'],
+    ])('is as not loaded, and told, beside others that go on, until it is removed and added again: %s', async (_, file, text, what) => {
+      const [label, other] = [newLabel(), newLabel()]
+      await here.stores[0].add(label, files(label))
+      await here.stores[0].add(other, files(other, OTHER))
+      await here.spoil(label, file, text)
+      here.later()
+      const told: string[] = []
+      const definitions = new PackagedDefinitions({ own: [], added: here.server, onDamage: (each) => told.push(each) })
+      const isFound = async () => [await definitions.valueSet(URL), await definitions.valueSet(OTHER)].map((each) => each !== undefined)
+      // Without its list a file is not compared with anything.
+      expect(await isFound()).toEqual([file === 'package.json', true])
+      expect(await isFound()).toEqual([file === 'package.json', true])
+      const sentence = `The package ${label.name} ${label.version} is damaged: ${what}. Remove it, and add it again`
+      expect([definitions.damage(), told]).toEqual([[sentence], [sentence]])
+      await here.stores[0].remove(label)
+      await here.stores[0].add(label, files(label))
+      here.later()
+      expect([await isFound(), definitions.damage(), told.length]).toEqual([[true, true], [], 1])
+      for (const each of [label, other]) await here.stores[0].remove(each)
+      here.later()
+    })
+
+    it('is not what was removed while it is asked', async () => {
+      const label = newLabel()
+      await here.stores[0].add(label, files(label))
+      here.later()
+      const definitions = new PackagedDefinitions({ own: [], added: here.server })
+      await definitions.state()
+      const kept = (await here.server.now()).packages[0]!
+      await here.stores[0].remove(label)
+      const frozen = new PackagedDefinitions({ own: [], added: { now: async () => ({ state: 'frozen', packages: [kept] }) } })
+      expect([await frozen.valueSet(URL), frozen.damage()]).toEqual([undefined, []])
+      here.later()
+    })
+  })
+}

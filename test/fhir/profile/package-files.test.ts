@@ -1,0 +1,45 @@
+/** The files of a package: a long list is in parts, and who looks something up reads one of them. */
+import { expect, it } from '@jest/globals'
+import { type Package, packageFiles, shardOf } from '../../../lambdas/fhir/profile/package.ts'
+import { withManifest } from '../../../lambdas/packages/manifest.ts'
+import { OpenedPackage } from '../../../lambdas/packages/opened-package.ts'
+
+const urls = Array.from({ length: 200 }, (_, i) => `http://example.org/ValueSet/${i}`)
+const valueSets = Object.fromEntries(urls.map((url) => [url, { url, include: [{ system: url, codes: ['a'.repeat(50)] }] }]))
+const made: Package = { name: 'a', version: '1', profiles: {}, valueSets, codeSystems: {} }
+
+it('are few where lists are short', () => {
+  expect([...packageFiles(made).keys()]).toEqual(['index.json', 'value-sets.json', 'code-systems.json'])
+})
+
+it('are parts of a long list, of which one lookup reads one', async () => {
+  const files = withManifest(made, packageFiles(made, 2_000))
+  const parts = [...files.keys()].filter((file) => file.startsWith('value-sets-'))
+  const whole = [...packageFiles(made).get('value-sets.json')!].length
+  expect([files.has('value-sets.json'), parts.length]).toEqual([false, Math.ceil(whole / 2_000)])
+  const read: string[] = []
+  const opened = new OpenedPackage(
+    {
+      ...{ name: 'a', version: '1', isThere: async () => true },
+      async read(file) {
+        read.push(file)
+        return files.get(file)
+      },
+    },
+    (text) => expect(text).toBeUndefined(),
+  )
+  const url = urls[77]!
+  expect((await opened.part('value-sets', url))[url]).toEqual(valueSets[url])
+  expect(await opened.part('code-systems', url)).toEqual({})
+  expect(read).toEqual(['package.json', `value-sets-${shardOf(url, parts.length)}.json`, 'code-systems.json'])
+  for (const each of urls) expect((await opened.part('value-sets', each))[each]).toEqual(valueSets[each])
+  expect(new Set(read).size).toBe(read.length)
+})
+
+it('goes by FNV-1a, so that what was written is found by every version of the server', () => {
+  expect([shardOf('', 1_000), shardOf('a', 1_000), shardOf('foobar', 1_000)]).toEqual([
+    0x811c9dc5 % 1_000,
+    0xe40c292c % 1_000,
+    0xbf9cf968 % 1_000,
+  ])
+})
