@@ -16,10 +16,9 @@ export const longStringWarnings = (resource: Resource, reading: Reading): readon
   }))
 
 /** What a search parameter defines in vain. */
-export const definitionWarnings = (resource: Resource): readonly Issue[] =>
-  (resource.resourceType === 'SearchParameter' ? definedByR4(resource) : []).map((type) => ({
-    severity: 'warning',
-    code: 'business-rule',
-    expression: 'SearchParameter.code',
-    text: `${type} has a search parameter of this code already, which stays what it is`,
-  }))
+export function definitionWarnings(resource: Resource): readonly Issue[] {
+  const types = resource.resourceType === 'SearchParameter' ? definedByR4(resource) : []
+  if (types.length === 0) return []
+  const text = `${types.join(', ')} ${types.length === 1 ? 'has' : 'have'} a search parameter of this code already, which stays what it is`
+  return [{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.code', text }]
+}

@@ -100,16 +100,20 @@ function checkText(expression: unknown, element: string): asserts expression is 
   if (expression.length > LONGEST) throw refused(`An expression has at most ${LONGEST} characters`, element, 'too-long')
 }
 
-/** The types on which R4 has a parameter of this code already: there it stays what it is. */
+/** The types on which R4 has a parameter of this code already: there it stays what it is. One of all types is of Resource. */
 export function definedByR4({ status, code, base }: Resource): readonly string[] {
   if (status !== 'active' || typeof code !== 'string' || !Array.isArray(base)) return []
-  return base.map(String).filter((type) => isResourceType(type) && searchParameter(type, code) !== undefined)
+  const types = base.some(isOfEveryType) ? resourceTypes : base.map(String).filter(isResourceType)
+  const found = types.filter((type) => searchParameter(type, code) !== undefined)
+  return found.length === resourceTypes.length ? ['Resource'] : found
 }
+
+const isOfEveryType = (base: unknown): boolean => base === 'Resource' || base === 'DomainResource'
 
 function basesOf(base: unknown): readonly string[] {
   const bases = Array.isArray(base) ? base.map(String) : []
-  const every = bases.some((each) => each === 'Resource' || each === 'DomainResource')
-  const unknown = bases.find((each) => !isResourceType(each) && each !== 'Resource' && each !== 'DomainResource')
+  const every = bases.some(isOfEveryType)
+  const unknown = bases.find((each) => !isResourceType(each) && !isOfEveryType(each))
   if (bases.length === 0 || unknown !== undefined) throw refused(`${unknown ?? 'Nothing'} is no resource type to search on`, 'base')
   return every ? resourceTypes : [...new Set(bases)]
 }

@@ -62,6 +62,14 @@ describe('what a search parameter defines in vain is told', () => {
     }
     expect(types).toEqual([undefined, 'SearchParameter', 'OperationOutcome'])
   })
+  it.each([
+    [{ code: '_id', base: ['Resource'] }, 'Resource has'],
+    [{ code: 'status', base: ['Encounter', 'Patient', 'Observation'] }, 'Encounter, Observation have'],
+  ])('once, with the types: %j', async (more, expected) => {
+    const { body } = await post('/SearchParameter/$validate', { ...parameter('x'), ...more })
+    const told = body.issue.flatMap(({ code, details }: Tree) => (code === 'business-rule' ? [details.text] : []))
+    expect(told).toEqual([`${expected} a search parameter of this code already, which stays what it is`])
+  })
   it('in a Bundle, and by $validate', async () => {
     const id = newId()
     const { body } = await post('/', bundle('batch', entry('PUT', `SearchParameter/${id}`, parameter(id))))
