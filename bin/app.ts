@@ -18,7 +18,6 @@ const settings = settingsOf({ stage, ...fileOf(app.node.tryGetContext('settings'
 const data = new DataStack(app, `fhir-${settings.stage}-data`, settings)
 const bundles = await bundle(join(app.outdir, 'bundles'), {
   additional: settings.exportAdditionalResources,
-  profilesOnWrite: settings.service.validateProfiles !== undefined && settings.service.validateProfiles !== 'off',
 })
 new ServiceStack(app, `fhir-${settings.stage}-service`, settings, data, bundles)
 app.synth()

@@ -26,7 +26,7 @@ const LATER: Readonly<Record<string, { readonly entry: string; readonly imported
   profiles: {
     entry: './lambdas/interactions/profile-findings.ts',
     imported: /\/profile-findings\.ts$/,
-    exports: ['damaged', 'findInProfiles', 'namedBy', 'notChecked'],
+    exports: ['damaged', 'findInProfiles', 'loading', 'namedBy', 'notChecked', 'ownDefinitions', 'toldOfDefinition'],
   },
   definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
   granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/, exports: ['conditionOf', 'isDecidable', 'meetsInside'] },
@@ -48,12 +48,10 @@ const PACKAGES = 'lambdas/fhir/definitions/packages'
 export type BundleOptions = {
   /** Rules of the stage in the place of the default. */
   readonly additional?: AdditionalResources | undefined
-  /** What writes checks profiles too. */
-  readonly profilesOnWrite?: boolean
 }
 
 /** `to`: gets the folders, and the source maps in `maps`. */
-export async function bundle(to: string, { additional, profilesOnWrite = false }: BundleOptions = {}): Promise<Bundles> {
+export async function bundle(to: string, { additional }: BundleOptions = {}): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
   const { outputFiles, metafile } = await build({
     ...optionsWith(additional),
@@ -67,9 +65,7 @@ export async function bundle(to: string, { additional, profilesOnWrite = false }
   mkdirSync(join(to, 'maps'), { recursive: true })
   for (const [name, contents] of built) if (name.endsWith('.map')) writeFileSync(join(to, 'maps', name), contents)
   const packages = packageFiles()
-  const isChecking = (name: FunctionName): boolean =>
-    FUNCTIONS[name].includes('conformance') && (profilesOnWrite || !FUNCTIONS[name].includes('writer'))
-  const besides = (name: FunctionName) => (isChecking(name) ? packages : new Map())
+  const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
   return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, metafile, besides(name))])) as Bundles
 }
 

@@ -122,7 +122,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
   validate: ['resources', 'index', 'progress', 'conformance', ...ASKED],
-  'apply-fhirpath': ['progress', 'conformance', ...ASKED],
+  'apply-fhirpath': ['resources', 'progress', 'conformance', ...ASKED],
   everything: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],

@@ -4,12 +4,15 @@ import { checkProfiles } from '../fhir/profile/check.ts'
 import { Known } from '../fhir/profile/known.ts'
 import type { Units } from '../fhir/profile/known-codes.ts'
 import { ownType } from '../fhir/profile/library.ts'
+import { Unusable } from '../fhir/profile/slim.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
 import { evaluatePending } from './pending-rules.ts'
+
+export { ownDefinitions, toldOfDefinition } from './own-definitions.ts'
 
 export type ProfileFindings = {
   readonly issues: readonly Issue[]
@@ -25,11 +28,16 @@ export type FindInProfiles = (resource: Resource, profiles: readonly string[], h
 /** `tenant`: whose definitions count. A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
 type How = { readonly tenant: string; readonly isEnforced?: boolean }
 
-export type ProfileParts = { readonly conformance: ConformanceOf; readonly expressions: ExpressionRunner }
+export type ProfileParts = {
+  readonly conformance: ConformanceOf
+  readonly expressions: ExpressionRunner
+  /** What is to be told of a definition that is stored. */
+  readonly toldOfDefinition: (resource: Resource) => Promise<readonly Issue[]>
+}
 
 const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 
-export function findInProfiles({ conformance, expressions }: ProfileParts): FindInProfiles {
+export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
   const knownNow = knownBy(conformance)
   return async (resource, canonicals, { tenant, isEnforced = false }) => {
     const known = await knownNow(tenant)
@@ -50,6 +58,18 @@ export function findInProfiles({ conformance, expressions }: ProfileParts): Find
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
       return { issues: [...faults.issues, ...damaged(conformance(tenant))], missing, unusable }
     }
+  }
+}
+
+type Loaded = { readonly kind: 'loaded' | 'missing' } | { readonly kind: 'unusable'; readonly reason: string }
+
+/** Whether there is a profile that can be used, as far as it says itself. */
+export async function loading(canonical: string, { profile }: Conformance): Promise<Loaded> {
+  try {
+    return { kind: (await profile(canonical)) === undefined ? 'missing' : 'loaded' }
+  } catch (error) {
+    if (error instanceof Unusable) return { kind: 'unusable', reason: error.message }
+    throw error
   }
 }
 

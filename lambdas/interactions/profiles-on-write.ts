@@ -1,13 +1,17 @@
 /** What profiles say of a resource that is to be stored, where the server is to ask them. https://hl7.org/fhir/R4/validation.html */
 import { FhirError, type Issue } from '../fhir/outcome.ts'
-import type { Choices, Ports } from './interaction.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { isDefinitionType } from '../ports/canonicals.ts'
+import type { Awaitable, Choices, Ports } from './interaction.ts'
 import type { ProfileParts } from './profile-findings.ts'
 
 const NOTHING: readonly Issue[] = []
 
-/** `off` loads nothing. */
+/** `off` loads nothing, but for a definition. */
 export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () => ProfileParts): Ports['profiled'] {
-  if (policy === 'off') return () => NOTHING
+  const told = (resource: Resource): Awaitable<readonly Issue[]> =>
+    isDefinitionType(resource.resourceType) ? parts().toldOfDefinition(resource) : NOTHING
+  if (policy === 'off') return told
   const isEnforced = policy === 'enforce'
   let finding: ReturnType<typeof load> | undefined
   return async (resource, tenant) => {
@@ -19,7 +23,7 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
       named.map(({ canonical }) => canonical),
       { tenant, isEnforced },
     )
-    const issues = [...found.issues, ...named.flatMap((each) => notChecked(each, found))]
+    const issues = [...found.issues, ...named.flatMap((each) => notChecked(each, found)), ...(await told(resource))]
     const isRefused = issues.some(({ severity }) => severity === 'error') || found.unusable.length > 0
     if (isEnforced && isRefused) throw new FhirError(422, issues)
     return issues.map(asWarning)

@@ -5,9 +5,19 @@
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
+import { isDefinitionType } from '../ports/canonicals.ts'
 import type { Reading } from '../search/reading.ts'
 import { findingsOf } from './findings-of.ts'
-import { damaged, type FindInProfiles, findInProfiles, type Named, namedBy, notChecked, type ProfileParts } from './profile-findings.ts'
+import {
+  damaged,
+  type FindInProfiles,
+  findInProfiles,
+  loading,
+  type Named,
+  namedBy,
+  notChecked,
+  type ProfileParts,
+} from './profile-findings.ts'
 import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 
 /** `profiles`: canonicals it is to be checked against, besides those it names. */
@@ -31,16 +41,23 @@ export function validated(parts: ProfileParts): Validate {
       // What has not the structure of its type may have texts anywhere.
       ...(found.length > 0 ? [] : longStringWarnings(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarnings(resource)),
+      ...(found.length === 0 && isDefinitionType(resource.resourceType) ? await parts.toldOfDefinition(resource) : []),
     ]
   }
 }
 
 async function mustBeLoaded(tenant: string, canonical: string, { conformance }: ProfileParts): Promise<void> {
+  if (baseTypeOf(canonical) !== undefined) return
   const definitions = conformance(tenant)
-  if (baseTypeOf(canonical) !== undefined || (await definitions.profile(canonical)) !== undefined) return
+  const loaded = await loading(canonical, definitions)
+  if (loaded.kind === 'unusable') throw cannotBeUsed(canonical, loaded.reason)
+  if (loaded.kind === 'loaded') return
   const missing = fhirError(422, 'not-found', `The profile ${canonical.slice(0, SHOWN)} is not loaded`)
   throw new FhirError(422, [...missing.issues, ...damaged(definitions)])
 }
+
+const cannotBeUsed = (canonical: string, reason: string): FhirError =>
+  fhirError(422, 'processing', `The profile ${canonical.slice(0, SHOWN)} cannot be used: ${reason}`)
 
 /** Where an object is expected there may be anything: profiles have nothing to say of it. */
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
@@ -54,8 +71,7 @@ async function inProfiles(
   const found = await findIn(resource, canonicals)
   const { issues, missing, unusable } = found
   const nominated = unusable.find(({ profile }) => !named.some(({ canonical }) => canonical === profile))
-  if (nominated !== undefined)
-    throw fhirError(422, 'processing', `The profile ${nominated.profile.slice(0, SHOWN)} cannot be used: ${nominated.reason}`)
+  if (nominated !== undefined) throw cannotBeUsed(nominated.profile, nominated.reason)
   // One that was asked for may have been removed since it was found.
   const lost = canonicals.find((each) => missing.includes(each) && !named.some(({ canonical }) => canonical === each))
   if (lost !== undefined) throw fhirError(422, 'not-found', `The profile ${lost.slice(0, SHOWN)} is not loaded`)

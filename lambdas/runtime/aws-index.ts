@@ -8,7 +8,7 @@ import { latestIndex } from '../interactions/latest-index.ts'
 import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import type { ResourceReader } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
-import { blobs, clock, config, conformance, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
+import { blobs, clock, config, definingWriter, definitions, expressions, places, progress, reading, resources, seal, store } from './aws.ts'
 import { stepParts } from './aws-handler.ts'
 import { readIdentity } from './config.ts'
 import { once } from './once.ts'
@@ -57,6 +57,9 @@ export const bodyStepParts = (): BodyStepParts => ({
   },
 })
 
+/** ms for which writes may miss what was defined. */
+const WRITES_LAG = 10_000
+
 /** What writing interactions need, but what they write with. */
 export const checkPorts = () => ({
   resources: resources(),
@@ -65,7 +68,10 @@ export const checkPorts = () => ({
   clock: clock(),
   expressions: expressions(),
   choices: config(),
-  profiled: profilesOnWrite(config().validateProfiles, () => ({ conformance: conformance(), expressions: expressions() })),
+  profiled: profilesOnWrite(config().validateProfiles, () => ({
+    ...definitions(WRITES_LAG, config().validateProfiles !== 'off'),
+    expressions: expressions(),
+  })),
 })
 
-export const writePorts = () => ({ ...checkPorts(), writer: store() })
+export const writePorts = () => ({ ...checkPorts(), writer: definingWriter() })

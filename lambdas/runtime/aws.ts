@@ -3,6 +3,7 @@
  * names the ports it needs, and its bundle carries no others: so one export for each, and never an object of them.
  */
 import { DynamoDbAuditLog } from '../adapters/dynamodb/audit-log.ts'
+import { DynamoDbCanonicals } from '../adapters/dynamodb/canonicals.ts'
 import { documentClient } from '../adapters/dynamodb/client.ts'
 import { Dynamo } from '../adapters/dynamodb/dynamo.ts'
 import { DynamoDbKeptState } from '../adapters/dynamodb/kept-state.ts'
@@ -13,9 +14,10 @@ import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
 import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
 import { KnownReading } from '../indexing/known-reading.ts'
+import { announcingWriter } from '../interactions/announcing-writer.ts'
+import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
-import type { ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
@@ -34,6 +36,7 @@ const client = /* @__PURE__ */ once(() => documentClient())
 /** What one call may take, ms, and how often it is tried: within the 29 seconds of the gateway. */
 const LIMITS = { attempts: 8, patience: 2_000 }
 
+const resourceTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().table, LIMITS))
 export const stateTable = /* @__PURE__ */ once(() => new Dynamo(client(), places().stateTable, LIMITS))
 
 /** Large bodies, kept queries, lists of tokens. */
@@ -77,8 +80,19 @@ export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
 
 /** Files beside the code. */
 const packages = /* @__PURE__ */ once(() => definitionsOf())
+const ownPackages = /* @__PURE__ */ once(() => definitionsOf())
 
-export const conformance = (): ConformanceOf => packages
+/** What is behind definitions that tenants write. `keptFor`: see DynamoDbCanonicalsOptions. */
+const canonicals = (keptFor: number) => new DynamoDbCanonicals({ dynamo: resourceTable(), clock: clock(), keptFor })
+
+/** Packages, and what tenants wrote, as late as that. `isAsked`: else only what is told of definitions, by what lies beside the code. */
+export const definitions = (keptFor: number, isAsked = true): Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> => ({
+  conformance: ownDefinitions({ packages: packages(), canonicals: canonicals(keptFor), resources: store() }),
+  toldOfDefinition: (resource) => toldOfDefinition(isAsked ? packages() : ownPackages(), resource),
+})
+
+/** Tells first which definitions it writes. */
+export const definingWriter = /* @__PURE__ */ once(() => announcingWriter(store(), (announced) => canonicals(0).announce(announced)))
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

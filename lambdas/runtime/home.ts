@@ -3,6 +3,7 @@ import type { DataFolder } from '../adapters/filesystem/data-folder.ts'
 import { FilesystemPackages } from '../adapters/filesystem/packages.ts'
 import type { WatchedClock } from '../adapters/in-process/watched-clock.ts'
 import type { AuthPorts } from '../auth/endpoint.ts'
+import type { Resource } from '../fhir/resource.ts'
 import type { Site } from '../http/exchange.ts'
 import { performer } from '../http/perform.ts'
 import { authorizingSteps } from '../http/pipelines/authorizing.ts'
@@ -27,9 +28,10 @@ import { startExport } from '../interactions/export.ts'
 import { cancelExport } from '../interactions/export-cancel.ts'
 import { exportFile } from '../interactions/export-file.ts'
 import { exportStatus } from '../interactions/export-status.ts'
+import { IndexedCanonicals } from '../interactions/indexed-canonicals.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { meta } from '../interactions/meta.ts'
-import type { ProfileParts } from '../interactions/profile-findings.ts'
+import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
 import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
 import { NO_WRITER } from '../interactions/rehearsal.ts'
@@ -124,13 +126,17 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const reading = readingOf(config, baseUrl)
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
-  const { writer, checker } = writersOf(stores, config, baseUrl)
   const packages = definitionsOf(parts.packages, (text) => parts.warn?.(text))
-  const conformance = () => packages
+  const canonicals = new IndexedCanonicals({ index: stores.searcher, resources: stores.store })
+  const { writer, checker } = writersOf(stores, config, baseUrl, canonicals)
+  const profiles = {
+    conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),
+    toldOfDefinition: (resource: Resource) => toldOfDefinition(packages, resource),
+  }
   const ports: HomePorts = {
-    profiled: profilesOnWrite(config.validateProfiles, () => ({ conformance, expressions: stores.expressions })),
+    profiled: profilesOnWrite(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions })),
     ...stores,
-    conformance,
+    ...profiles,
     clock,
     progress,
     reindex: reindexOf(stores),
@@ -194,14 +200,19 @@ const progressOf = ({ store, searcher, definitions }: Stores): IndexProgress => 
 type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter }
 
 /** What writes, and what looks at the same and keeps nothing. */
-function writersOf({ store, searcher, expressions }: Stores, { referentialIntegrity }: Config, baseUrl: string): Writers {
-  const paced = pacedWriter(store, () => searcher.lag())
+function writersOf(
+  { store, searcher, expressions }: Stores,
+  { referentialIntegrity }: Config,
+  baseUrl: string,
+  canonicals: IndexedCanonicals,
+): Writers {
+  const paced = canonicals.counting(pacedWriter(store, () => searcher.lag()))
   if (!referentialIntegrity) return { writer: paced, checker: NO_WRITER }
   const parts = { resources: seenThrough(store, () => expressions), index: searcher, baseUrl }
   return { writer: integrityWriter({ ...parts, writer: paced }), checker: integrityWriter({ ...parts, writer: NO_WRITER }) }
 }
 
-type HomePorts = Ports & Pick<Writers, 'checker'> & Pick<ProfileParts, 'conformance'>
+type HomePorts = Ports & Pick<Writers, 'checker'> & Pick<ProfileParts, 'conformance' | 'toldOfDefinition'>
 
 function serveOf(ports: HomePorts, exports: Exports, endpoints: ServerParts['endpoints'], parts: BodyStepParts, site: Site): Serve {
   const exporting = { ...exportingSteps(parts), ...downloadingSteps(parts) }

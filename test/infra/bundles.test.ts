@@ -82,7 +82,7 @@ describe('the code of a function', () => {
     const { files } = readJson('fhir-local-service.assets.json')
     const { source } = Object.values<Tree>(files).find(({ destinations }) => JSON.stringify(destinations).includes(Code.S3Key))
     expect(Handler).toBe(`${name}.handler`)
-    const packages = name === 'validate' || name === 'apply-fhirpath' ? ['packages'] : []
+    const packages = FUNCTIONS[name].includes('conformance') ? ['packages'] : []
     expect(readdirSync(join(assembly, source.path)).sort()).toEqual([...filesOf(name), 'package.json', ...packages].sort())
   })
 

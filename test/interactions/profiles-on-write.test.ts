@@ -19,7 +19,7 @@ const conformance: Conformance = {
       ? { url, type: 'Patient', base: 'http://example.org/not-loaded', isWhole: false, elements: [] }
       : packages.profile(canonical),
 }
-const parts = () => ({ conformance: () => conformance, expressions: { evaluate: async () => [] } })
+const parts = () => ({ conformance: () => conformance, expressions: { evaluate: async () => [] }, toldOfDefinition: async () => [] })
 const resource = patient('p', { meta: { profile: [url] } })
 const told = { severity: 'warning', code: 'processing', expression: 'Patient.meta.profile[0]' }
 

@@ -1,0 +1,21 @@
+/** Before definitions are committed it is told which canonicals they carry: where others look them up, none is missing then. */
+import { parseJsonBytes } from '../fhir/json.ts'
+import type { Resource } from '../fhir/resource.ts'
+import { type AnnouncedCanonical, isDefinitionType } from '../ports/canonicals.ts'
+import type { ResourceWriter, Write } from '../ports/resource-store.ts'
+import { inTurn } from './slices.ts'
+
+type Announce = (announced: readonly AnnouncedCanonical[]) => Promise<void>
+
+export const announcingWriter = (writer: ResourceWriter, announce: Announce): ResourceWriter => ({
+  async commit(writes, guards) {
+    const definitions = writes.filter(({ type, deleted }) => isDefinitionType(type) && !deleted)
+    if (definitions.length > 0) await announce((await inTurn(definitions, announcedIn)).flat())
+    return writer.commit(writes, guards)
+  },
+})
+
+function announcedIn({ tenant, type, id, body }: Write): readonly AnnouncedCanonical[] {
+  const { url } = parseJsonBytes(body) as Resource
+  return isDefinitionType(type) && typeof url === 'string' ? [{ tenant, type, id, url }] : []
+}

@@ -1,0 +1,103 @@
+/** Definitions that a tenant wrote, beside those of packages, which they do not redefine. https://hl7.org/fhir/R4/profiling.html */
+import { writeJson } from '../fhir/json.ts'
+import type { Issue } from '../fhir/outcome.ts'
+import { Unusable } from '../fhir/profile/slim.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { Canonicals, DefinitionType } from '../ports/canonicals.ts'
+import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
+import type { ResourceReader } from '../ports/resource-store.ts'
+import { compareVersions } from '../ports/version-order.ts'
+import { contentOf, type Definition, DefinitionReader } from './read-definition.ts'
+
+export type OwnParts = {
+  readonly packages: Conformance
+  readonly canonicals: Canonicals
+  readonly resources: Pick<ResourceReader, 'current'>
+}
+
+/** As packages find it, by a canonical. */
+type Find<Found> = (canonical: string) => Promise<Found | undefined>
+
+export function ownDefinitions({ packages, canonicals, resources }: OwnParts): ConformanceOf {
+  const reader = new DefinitionReader()
+  const candidates = async (tenant: string, type: DefinitionType, url: string): Promise<readonly Definition[]> => {
+    const keys = await canonicals.carrying(tenant, type, url, MOST_VERSIONS)
+    if (keys.length > MOST_VERSIONS) throw new Unusable(`More than ${MOST_VERSIONS} resources have its canonical`)
+    const found: Definition[] = []
+    for (const key of keys) {
+      const [head] = await resources.current([key])
+      if (head !== undefined && !head.deleted) found.push(await reader.read(head))
+    }
+    return found.filter((each) => each.url === url)
+  }
+  return (tenant) => {
+    /** What packages have of any version is theirs. */
+    const finder =
+      <Found>(find: Find<Found>, type: DefinitionType): Find<Found> =>
+      async (canonical) => {
+        const { url, version } = partsOf(canonical)
+        const loaded = await find(canonical)
+        if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
+        if ((await canonicals.state(tenant)) === '') return undefined
+        const content = chosen(await candidates(tenant, type, url), version)?.content
+        if (content instanceof Unusable) throw content
+        return content as Found | undefined
+      }
+    return {
+      profile: finder(packages.profile, 'StructureDefinition'),
+      valueSet: orUnknown(finder(packages.valueSet, 'ValueSet')),
+      codeSystem: orUnknown(finder(packages.codeSystem, 'CodeSystem')),
+      damage: packages.damage,
+      state: async () => `${await packages.state()}${await canonicals.state(tenant)}`,
+    }
+  }
+}
+
+/** Resources of one canonical, each another version. */
+const MOST_VERSIONS = 100
+
+function partsOf(canonical: string): { readonly url: string; readonly version: string | undefined } {
+  const [url = '', version] = canonical.split('|')
+  return { url, version }
+}
+
+function chosen(all: readonly Definition[], version: string | undefined): Definition | undefined {
+  const meant = version === undefined ? all : all.filter((each) => each.version === version)
+  return meant.toSorted(newestFirst)[0]
+}
+
+/** What is retired counts only where there is nothing else; of the same version the one that was written last does. */
+function newestFirst(a: Definition, b: Definition): number {
+  if (a.isRetired !== b.isRetired) return a.isRetired ? 1 : -1
+  return compareVersions(textOf(b.version), textOf(a.version)) || b.lastUpdated - a.lastUpdated
+}
+
+const textOf = (version: unknown): string => (typeof version === 'string' ? version : '')
+
+/** Of codes that cannot be read it is unknown which they are. */
+const orUnknown =
+  <Found>(find: Find<Found>): Find<Found> =>
+  (canonical) =>
+    find(canonical).catch((error: unknown) => {
+      if (error instanceof Unusable) return undefined
+      throw error
+    })
+
+/** What is to be told of a definition that is stored and takes no part in checks, or only where there is no other. */
+export async function toldOfDefinition(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {
+  const { resourceType, url, status } = resource
+  if (typeof url !== 'string') return [told(resourceType, 'It has no url: it takes no part in validation')]
+  const find = { StructureDefinition: packages.profile, ValueSet: packages.valueSet, CodeSystem: packages.codeSystem }[
+    resourceType as DefinitionType
+  ]
+  if ((await find(url)) !== undefined)
+    return [told(`${resourceType}.url`, 'R4 or a package of this server defines this canonical, which stays what it is')]
+  const content = contentOf(resource, Buffer.byteLength(writeJson(resource)))
+  if (content instanceof Unusable) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
+  if (content === undefined) return [told(resourceType, 'It takes no part in validation: It does not say which codes it has')]
+  return status === 'retired'
+    ? [told(`${resourceType}.status`, 'It takes part in validation only where its canonical has no other version')]
+    : []
+}
+
+const told = (expression: string, text: string): Issue => ({ severity: 'warning', code: 'business-rule', expression, text })

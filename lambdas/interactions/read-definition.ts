@@ -1,0 +1,89 @@
+/** A definition that somebody wrote, as checks read it. https://hl7.org/fhir/R4/structuredefinition.html */
+import constraintKeys from '../fhir/definitions/constraint-keys.json' with { type: 'json' }
+import { parseJsonBytes } from '../fhir/json.ts'
+import type { Profile } from '../fhir/profile/definition.ts'
+import { withoutPlain } from '../fhir/profile/plain.ts'
+import { slim, Unusable } from '../fhir/profile/slim.ts'
+import { slimCodeSystem, slimValueSet } from '../fhir/profile/slim-value-set.ts'
+import { whyNotTaken } from '../fhir/profile/usable.ts'
+import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { turn } from './slices.ts'
+
+export type Usable = Profile | ValueSet | CodeSystem
+
+/** `content`: as checks read it, or why they cannot; undefined: it does not say which codes it has. */
+export type Definition = {
+  readonly url?: unknown
+  readonly version?: unknown
+  readonly isRetired: boolean
+  readonly lastUpdated: number
+  readonly content: Usable | Unusable | undefined
+}
+
+/** Bytes of a definition: a larger one would hold up others while it is read. */
+export const LARGEST = 5_000_000
+
+/** Unusable as a value: why it takes no part in checks. `bytes`: of its body. */
+export function contentOf(resource: Resource, bytes: number): Definition['content'] {
+  if (bytes > LARGEST) return new Unusable(`It is larger than ${LARGEST} bytes`)
+  if (resource.resourceType === 'ValueSet') return slimValueSet(resource)
+  if (resource.resourceType === 'CodeSystem') return slimCodeSystem(resource)
+  const reason = whyNotTaken(resource)
+  return reason === undefined ? profileOf(resource) : new Unusable(reason)
+}
+
+const KEYS: ReadonlySet<string> = new Set(Object.values(constraintKeys).flat())
+
+function profileOf(resource: Resource): Profile | Unusable {
+  try {
+    return withoutPlain(slim(resource, (key) => KEYS.has(key)))
+  } catch (error) {
+    if (error instanceof Unusable) return error
+    throw error
+  }
+}
+
+function definitionIn({ body, lastUpdated }: ResourceVersion): Definition {
+  if (body.length > LARGEST) return { isRetired: false, lastUpdated, content: undefined }
+  const resource = parseJsonBytes(body) as Resource
+  const { url, version, status } = resource
+  return { url, version, isRetired: status === 'retired', lastUpdated, content: contentOf(resource, body.length) }
+}
+
+/** Bytes of the bodies whose definitions are kept. */
+const MOST_KEPT = 50_000_000
+
+type Entry = { readonly definition: Definition; readonly bytes: number }
+
+/** Reads a version once, as long as there is room: the last used stay. */
+export class DefinitionReader {
+  readonly #kept = new Map<string, Entry>()
+  readonly #most: number
+  #bytes = 0
+
+  constructor(most = MOST_KEPT) {
+    this.#most = most
+  }
+
+  async read(version: ResourceVersion): Promise<Definition> {
+    const { tenant, type, id, versionId, body } = version
+    const name = JSON.stringify([tenant, type, id, versionId])
+    if (!this.#kept.has(name)) await turn()
+    const entry = this.#kept.get(name) ?? { definition: definitionIn(version), bytes: body.length }
+    this.#forget(name)
+    this.#kept.set(name, entry)
+    this.#bytes += entry.bytes
+    for (const first of this.#kept.keys()) {
+      if (this.#bytes <= this.#most) break
+      this.#forget(first)
+    }
+    return entry.definition
+  }
+
+  #forget(name: string): void {
+    this.#bytes -= this.#kept.get(name)?.bytes ?? 0
+    this.#kept.delete(name)
+  }
+}

@@ -1,0 +1,73 @@
+/** Canonicals of the cloud home, on an emulator. */
+import { randomUUID } from 'node:crypto'
+import { expect, it } from '@jest/globals'
+import { DynamoDbCanonicals } from '../../lambdas/adapters/dynamodb/canonicals.ts'
+import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
+import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
+import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
+import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
+import { announcingWriter } from '../../lambdas/interactions/announcing-writer.ts'
+import type { Write } from '../../lambdas/ports/resource-store.ts'
+import { canonicalsContract } from '../contracts/canonicals.contract.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { type Call, faulty } from '../fixtures/dynamodb/faults.ts'
+import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+
+const LIMITS = { attempts: 8, patience: 60_000 }
+
+await onDynamo((engine) => {
+  const create = async ({ keptFor = 0, seen = (_: Call): undefined => undefined, now = () => Date.now() } = {}) => {
+    const table = await engine.newTable()
+    const system = new SystemClock()
+    const clock = { now, newId: () => system.newId() }
+    const store = new DynamoDbResourceStore({
+      ...{ client: faulty(engine.client, seen), table, blobs: new FilesystemBlobStore(newFolder()), clock, patience: 60_000 },
+      ...{ stampTime: Number.POSITIVE_INFINITY, settleTime: 0 },
+    })
+    const canonicals = new DynamoDbCanonicals({ dynamo: new Dynamo(faulty(engine.client, seen), table, LIMITS), clock, keptFor })
+    return { canonicals, store: { ...announcingWriter(store, (all) => canonicals.announce(all)), current: store.current.bind(store) } }
+  }
+  canonicalsContract('DynamoDB', async () => ({ ...(await create()), close: () => engine.stop() }))
+
+  const url = 'http://example.org/a'
+  const valueSet = (id: string): Write => ({
+    ...{ tenant: 't', type: 'ValueSet', id, expected: 0, lastUpdated: 1_000, deleted: false, compartments: [] },
+    body: Buffer.from(JSON.stringify({ resourceType: 'ValueSet', url })),
+  })
+
+  it('are read consistently, and stand before the commit, which may not come', async () => {
+    const calls: string[] = []
+    const { canonicals, store } = await create({
+      seen({ name, text }) {
+        const isOne = text.includes('#CANONICAL#')
+        calls.push(`${name}${isOne ? ' canonical' : ''}${name === 'Query' ? ` ${text.includes('"ConsistentRead":true')}` : ''}`)
+        return undefined
+      },
+    })
+    await store.commit([valueSet('H')], [])
+    expect(calls.indexOf('BatchWrite canonical')).toBeLessThan(calls.indexOf('Put'))
+    calls.length = 0
+    await canonicals.carrying('t', 'ValueSet', url, 1)
+    await canonicals.state('t')
+    expect(calls).toEqual(['Query canonical true', 'Query true'])
+    await canonicals.announce([{ tenant: 't', type: 'ValueSet', id: 'lost', url }])
+    expect((await canonicals.carrying('t', 'ValueSet', url, 9)).map(({ id }) => id)).toEqual(['H', 'lost'])
+    expect(await store.current([{ tenant: 't', type: 'ValueSet', id: 'lost' }])).toEqual([undefined])
+  })
+
+  it('have a state that is as old as it may be', async () => {
+    let now = 1_000
+    const { canonicals, store } = await create({ keptFor: 10_000, now: () => now })
+    const tenant = randomUUID()
+    expect(await canonicals.state(tenant)).toBe('')
+    await store.commit([{ ...valueSet('a'), tenant }], [])
+    now += 9_999
+    expect(await canonicals.state(tenant)).toBe('')
+    now += 1
+    const first = await canonicals.state(tenant)
+    now += 9_999
+    expect([first === '', await canonicals.state(tenant)]).toEqual([false, first])
+    now += 1
+    expect(await canonicals.state(tenant)).not.toBe(first)
+  })
+})

@@ -1,0 +1,196 @@
+/** Definitions that come through the API take part at once: profiles, value sets and code systems of one's own. @cloud */
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from '@jest/globals'
+import { patient } from '../fixtures/resources.ts'
+import { issues, type Tree, withServer } from './server.ts'
+
+const client = withServer({ FHIR_CLIENT_IDS: 'optional' })
+const { get, put, post, patch } = client
+
+const BASE = 'http://hl7.org/fhir/StructureDefinition/'
+const EVERYTHING = { prefer: 'return=OperationOutcome' }
+
+/** A canonical of this test's own. */
+const newUrl = (): string => `http://example.org/${randomUUID()}`
+
+/** Of Patient: what it says of elements, by their paths. */
+const profile = (url: string, elements: Tree, more: Tree = {}): Tree => ({
+  resourceType: 'StructureDefinition', id: randomUUID(), url, name: 'Own', status: 'active', kind: 'resource', abstract: false,
+  type: 'Patient', baseDefinition: `${BASE}Patient`, derivation: 'constraint',
+  differential: { element: Object.entries(elements).map(([path, said]) => ({ id: path, path, ...(said as object) })) }, ...more,
+}) // biome-ignore format: one resource
+
+const stored = async (resource: Tree): Promise<Tree> => {
+  const { status, body } = await put(`/${resource.resourceType}/${resource.id}`, resource)
+  expect([200, 201]).toContain(status)
+  return body
+}
+
+/** `status severity code expression …` of what is checked against it. */
+async function checked(resource: Tree, url: string): Promise<readonly unknown[]> {
+  const answer = await post(`/${resource.resourceType}/$validate?profile=${encodeURIComponent(url)}`, resource)
+  return [answer.status, ...issues(answer)]
+}
+
+const FINE = [200, 'information informational']
+const NOT_LOADED = [422, 'error not-found']
+const WITHOUT = [200, 'error required Patient']
+const NARRATIVE = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
+const someone = (more: Tree = {}): Tree => patient(randomUUID(), { text: NARRATIVE, name: undefined, birthDate: undefined, ...more })
+const born = someone({ birthDate: '2020-01-01' })
+
+describe('A profile that is written', () => {
+  it('counts from then on: created, changed, patched, deleted and made again', async () => {
+    const url = newUrl()
+    expect(await checked(someone(), url)).toEqual(NOT_LOADED)
+    const { id } = await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
+    expect(await checked(someone(), url)).toEqual(WITHOUT)
+    expect(await checked(born, url)).toEqual(FINE)
+    await stored(profile(url, { 'Patient.birthDate': { max: '0' } }, { id }))
+    expect(await checked(born, url)).toEqual([200, 'error structure Patient'])
+    await patch(`/StructureDefinition/${id}`, [{ op: 'replace', path: '/differential/element/0/max', value: '1' }])
+    expect(await checked(born, url)).toEqual(FINE)
+    await client.delete(`/StructureDefinition/${id}`)
+    expect(await checked(born, url)).toEqual(NOT_LOADED)
+    await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { id }))
+    expect(await checked(someone(), url)).toEqual(WITHOUT)
+  })
+
+  it('means nothing any more under the canonical it had', async () => {
+    const [before, after] = [newUrl(), newUrl()]
+    const { id } = await stored(profile(before, { 'Patient.birthDate': { min: 1 } }))
+    await stored(profile(after, { 'Patient.birthDate': { min: 1 } }, { id }))
+    expect(await checked(someone(), before)).toEqual(NOT_LOADED)
+    expect(await checked(someone(), after)).toEqual(WITHOUT)
+  })
+
+  it.each(['batch', 'transaction'])('counts after a %s with what it differs from', async (type) => {
+    const [base, url] = [newUrl(), newUrl()]
+    const differing = profile(url, { 'Patient.gender': { min: 1 } }, { baseDefinition: base })
+    const entry = [differing, profile(base, { 'Patient.birthDate': { min: 1 } })].map((resource) => ({
+      resource,
+      request: { method: 'PUT', url: `StructureDefinition/${resource.id}` },
+    }))
+    expect((await post('/', { resourceType: 'Bundle', type, entry })).status).toBe(200)
+    expect(await checked(someone({ gender: undefined }), url)).toEqual([200, 'error required Patient', 'error required Patient'])
+    await client.delete(`/StructureDefinition/${entry[1]!.resource.id}`)
+    expect(await checked(someone(), url)).toEqual([422, 'error processing'])
+  })
+
+  it('is named by its version, or is the newest that is not retired', async () => {
+    const url = newUrl()
+    const versions = { '1.9.0': 'birthDate', '1.10.0': 'gender', '2.0.0': 'name', '1.10.0-beta': 'photo' }
+    for (const [version, name] of Object.entries(versions))
+      await stored(profile(url, { [`Patient.${name}`]: { min: 1 } }, { version, status: version === '2.0.0' ? 'retired' : 'active' }))
+    const missing = async (canonical: string) => {
+      const { body } = await post(`/Patient/$validate?profile=${encodeURIComponent(canonical)}`, { ...born, gender: undefined })
+      return body.issue.map(({ diagnostics, details }: Tree) => /(\w+) is required/.exec(diagnostics ?? details?.text)?.[1])
+    }
+    expect(await missing(url)).toEqual(['gender'])
+    expect(await missing(`${url}|2.0.0`)).toEqual(['name'])
+    expect(await missing(`${url}|1.10.0-beta`)).toEqual(['photo'])
+    expect(await checked(born, `${url}|1.9.0`)).toEqual(FINE)
+    expect(await checked(born, `${url}|1.9`)).toEqual(NOT_LOADED)
+  })
+
+  it('is told where a resource names it and it cannot be used: what it differs from is not there, or it differs from itself', async () => {
+    const [lost, first, second] = [newUrl(), newUrl(), newUrl()]
+    await stored(profile(lost, { 'Patient.birthDate': { min: 1 } }, { baseDefinition: newUrl() }))
+    await stored(profile(first, { 'Patient.birthDate': { min: 1 } }, { baseDefinition: second }))
+    await stored(profile(second, { 'Patient.birthDate': { min: 1 } }, { baseDefinition: first }))
+    for (const url of [lost, first, second]) {
+      expect((await checked(someone(), url))[0]).toBe(422)
+      const answer = await post('/Patient/$validate', someone({ meta: { profile: [url] } }))
+      expect([answer.status, ...issues(answer)]).toEqual([200, 'warning processing Patient.meta.profile[0]'])
+    }
+  })
+
+  it('has rules that are evaluated, and cannot hold up anybody', async () => {
+    const url = newUrl()
+    const rule = (key: string, expression: string) => ({ key, severity: 'error', human: key, expression })
+    const constraint = [rule('own-1', "name.family.matches('^[A-Z]+$')"), rule('own-2', "'a'.matches('^(a+)+$').not()")]
+    const bomb = rule('own-3', `name.family.matches('^(([a-z])+.)+[A-Z]([a-z])+$')`)
+    await stored(profile(url, { Patient: { constraint: [...constraint, bomb] } }))
+    const [, ...found] = await checked(someone({ name: [{ family: 'a'.repeat(60) }] }), url)
+    expect(found.toSorted()).toEqual(['error invariant Patient', 'error invariant Patient', 'warning too-costly Patient'])
+  })
+})
+
+describe('Value sets and code systems that are written', () => {
+  const concepts = (...codes: readonly string[]): Tree => ({ concept: codes.map((code) => ({ code })) })
+  const codeSystem = (url: string, ...codes: readonly string[]): Tree => ({
+    resourceType: 'CodeSystem', id: randomUUID(), url, status: 'active', content: 'complete', ...concepts(...codes),
+  }) // biome-ignore format: one resource
+  const valueSet = (url: string, include: Tree): Tree => ({
+    resourceType: 'ValueSet', id: randomUUID(), url, status: 'active', compose: { include: [include] },
+  }) // biome-ignore format: one resource
+
+  it('decide what was unknown, and change their minds', async () => {
+    const [url, codes, system] = [newUrl(), newUrl(), newUrl()]
+    const binding = { strength: 'required', valueSet: codes }
+    await stored(profile(url, { 'Basic.code': { binding } }, { type: 'Basic', baseDefinition: `${BASE}Basic` }))
+    const basic = { resourceType: 'Basic', text: NARRATIVE, code: { coding: [{ system, code: 'blue' }] } }
+    expect(await checked(basic, url)).toEqual([200, 'information not-supported Basic.code'])
+    const filter = [{ property: 'concept', op: 'is-a', value: 'red' }]
+    const { id } = await stored(valueSet(codes, { system, ...concepts('red') }))
+    expect(await checked(basic, url)).toEqual([200, 'error code-invalid Basic.code'])
+    await stored({ ...valueSet(codes, { system, filter }), id })
+    expect(await checked(basic, url)).toEqual([200, 'information not-supported Basic.code'])
+    const { id: ofSystem } = await stored({ ...codeSystem(system), concept: [{ code: 'red', concept: [{ code: 'blue' }] }] })
+    expect(await checked(basic, url)).toEqual(FINE)
+    await client.delete(`/CodeSystem/${ofSystem}`)
+    expect(await checked(basic, url)).toEqual([200, 'information not-supported Basic.code'])
+  })
+})
+
+describe('What R4 and packages define', () => {
+  const told = async (resource: Tree) => issues(await put(`/${resource.resourceType}/${resource.id}`, resource, EVERYTHING))
+  const US_CORE_PATIENT = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
+  const MEANS_NOTHING = 'warning business-rule'
+
+  it.each([
+    ['a type of R4', `${BASE}Patient`, {}],
+    ['a profile of US Core', US_CORE_PATIENT, {}],
+    ['another version of one', US_CORE_PATIENT, { version: '99.0.0' }],
+  ])('stays what it is: %s', async (_, url, more) => {
+    expect(await told(profile(url, { 'Patient.gender': { max: '0' } }, more))).toContain(`${MEANS_NOTHING} StructureDefinition.url`)
+    const found = await checked(someone({ gender: 'male' }), url)
+    expect([found[0], found]).toEqual([200, expect.not.arrayContaining(['error structure Patient'])])
+    expect((await checked(born, `${url}|99.0.0`))[0]).toBe(422)
+  })
+
+  it('stays what it is: a value set of R4', async () => {
+    const url = 'http://hl7.org/fhir/ValueSet/administrative-gender'
+    const include = [{ system: 'http://example.org/none' }]
+    expect(await told({ resourceType: 'ValueSet', id: randomUUID(), url, status: 'active', compose: { include } })).toContain(
+      `${MEANS_NOTHING} ValueSet.url`,
+    )
+    expect(issues(await post('/Patient/$validate', someone({ gender: 'male' })))).toEqual(['information informational'])
+  })
+
+  it.each([
+    ['is of another FHIR', { fhirVersion: '3.0.1' }, 'StructureDefinition'],
+    ['is a logical model', { kind: 'logical' }, 'StructureDefinition'],
+    ['is retired', { status: 'retired' }, 'StructureDefinition.status'],
+  ])('says why one takes no part that %s', async (_, more, expression) => {
+    const found = await told(profile(newUrl(), { 'Patient.photo': { min: 1 } }, more))
+    expect(found).toContain(`${MEANS_NOTHING} ${expression}`)
+  })
+
+  it('says nothing of one that does', async () => {
+    expect(await told(profile(newUrl(), { 'Patient.photo': { min: 1 } }))).toEqual(['information informational'])
+  })
+})
+
+it('$apply-fhirpath uses them too', async () => {
+  const url = newUrl()
+  await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
+  const parameter = [
+    { name: 'fhirPath', valueString: 'Patient.exists()' },
+    { name: 'resource', resource: someone({ meta: { profile: [url] } }) },
+  ]
+  const { status, body } = await post('/$apply-fhirpath', { resourceType: 'Parameters', parameter })
+  const { resource } = body.parameter.find(({ name }: Tree) => name === 'validation')
+  expect([status, resource.issue.map(({ code }: Tree) => code)]).toEqual([200, ['required']])
+  expect((await get(`/StructureDefinition?url=${encodeURIComponent(url)}`)).body.total).toBe(1)
+})

@@ -1,0 +1,101 @@
+/** Definitions of a tenant's own: which of those that may carry a canonical counts, how large it may be, and how often it is read. */
+import { describe, expect, it } from '@jest/globals'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import { ownDefinitions, toldOfDefinition } from '../../lambdas/interactions/own-definitions.ts'
+import { DefinitionReader, LARGEST } from '../../lambdas/interactions/read-definition.ts'
+import type { Conformance } from '../../lambdas/ports/conformance.ts'
+import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+
+const NOTHING: Conformance = {
+  profile: async () => undefined,
+  valueSet: async () => undefined,
+  codeSystem: async () => undefined,
+  state: async () => 'packages',
+  damage: () => [],
+}
+const url = 'http://example.org/a'
+const valueSet = (more: object = {}): Resource => ({
+  resourceType: 'ValueSet', url, status: 'active', compose: { include: [{ system: 'http://example.org/s' }] }, ...more,
+}) as Resource // biome-ignore format: one resource
+const version = (id: string, resource: Resource | undefined, more: Partial<ResourceVersion> = {}): ResourceVersion => ({
+  ...{ tenant: 't', type: 'ValueSet', id, versionId: 1, lastUpdated: 1, deleted: resource === undefined, compartments: [] },
+  body: resource === undefined ? new Uint8Array() : Buffer.from(JSON.stringify(resource)),
+  ...more,
+})
+
+/** Of a tenant whose heads these are; all of them may carry the canonical. */
+function of(heads: readonly ResourceVersion[], packages: Partial<Conformance> = {}): Conformance {
+  const carrying = async (): Promise<readonly ResourceKey[]> => heads
+  const current = async (keys: readonly ResourceKey[]) => keys.map(({ id }) => heads.find((head) => head.id === id))
+  const canonicals = { carrying, state: async () => (heads.length === 0 ? '' : '1') }
+  return ownDefinitions({ packages: { ...NOTHING, ...packages }, canonicals, resources: { current } })('t')
+}
+
+describe('A canonical', () => {
+  it('is of those heads that carry it, not of what was deleted or is another by now', async () => {
+    const other = valueSet({ url: `${url}/b`, version: '9' })
+    const found = await of([version('a', undefined), version('b', other), version('c', valueSet({ version: '1' }))]).valueSet(url)
+    expect(found).toMatchObject({ url, version: '1' })
+    expect(await of([version('a', undefined), version('b', other)]).valueSet(url)).toBeUndefined()
+  })
+
+  it('is, of the same version, what was written last', async () => {
+    const heads = [3, 9, 5].map((lastUpdated) => {
+      const include = [{ system: `http://example.org/${lastUpdated}` }]
+      return version(`v${lastUpdated}`, valueSet({ version: '1', compose: { include } }), { lastUpdated })
+    })
+    expect(await of(heads).valueSet(`${url}|1`)).toMatchObject({ include: [{ system: 'http://example.org/9' }] })
+  })
+
+  it('of more resources than can be looked at cannot be used, which is told of a profile', async () => {
+    const heads = Array.from({ length: 101 }, (_, i) => version(`v${i}`, valueSet()))
+    await expect(of(heads).profile(url)).rejects.toThrow('More than 100 resources have its canonical')
+    expect(await of(heads).valueSet(url)).toBeUndefined()
+    expect(await of(heads.slice(1)).valueSet(url)).toMatchObject({ url })
+  })
+
+  it('is the packages’ where they have any version of it', async () => {
+    const loaded = { url, version: '2', include: [] }
+    const packages = { valueSet: async (asked: string) => (asked === url || asked === `${url}|2` ? loaded : undefined) }
+    const own = of([version('a', valueSet({ version: '1' }))], packages)
+    expect(await Promise.all([url, `${url}|1`, `${url}|2`].map(own.valueSet))).toEqual([loaded, undefined, loaded])
+  })
+
+  it('tells of machines that fail', async () => {
+    const broken = { valueSet: async () => Promise.reject(new Error('no disk')) }
+    await expect(of([], broken).valueSet(url)).rejects.toThrow('no disk')
+  })
+})
+
+it('The state of what is loaded is of packages and of the tenant', async () => {
+  expect([await of([]).state(), await of([version('a', valueSet())]).state()]).toEqual(['packages', 'packages1'])
+})
+
+describe('A definition', () => {
+  it('that is too large takes no part, and is told', async () => {
+    const large = valueSet({ description: 'x'.repeat(LARGEST) })
+    expect(await of([version('a', large)]).valueSet(url)).toBeUndefined()
+    expect(await new DefinitionReader().read(version('a', large))).toEqual({ isRetired: false, lastUpdated: 1 })
+    const told = await toldOfDefinition(NOTHING, large)
+    expect(told.map(({ severity, text }) => `${severity} ${text}`)).toEqual([
+      `warning It takes no part in validation: It is larger than ${LARGEST} bytes`,
+    ])
+  })
+
+  it('that has no url, or no codes, is told', async () => {
+    const told = async (more: object) => (await toldOfDefinition(NOTHING, valueSet(more))).map(({ text }) => text)
+    expect(await told({ url: undefined })).toEqual(['It has no url: it takes no part in validation'])
+    expect(await told({ compose: undefined })).toEqual(['It takes no part in validation: It does not say which codes it has'])
+    expect(await told({})).toEqual([])
+  })
+
+  it('is read once for each version of a tenant’s, as long as there is room', async () => {
+    const one = version('a', valueSet())
+    const reader = new DefinitionReader(2 * one.body.length)
+    const first = await reader.read(one)
+    expect(await reader.read(one)).toBe(first)
+    expect(await reader.read({ ...one, versionId: 2 })).not.toBe(first)
+    expect(await reader.read({ ...one, tenant: 'u' })).not.toBe(first)
+    expect(await reader.read(one)).not.toBe(first)
+  })
+})
