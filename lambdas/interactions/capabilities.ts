@@ -10,7 +10,7 @@ import { isSearchable } from '../search/criterion.ts'
 import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports } from './interaction.ts'
-import { applyFhirPath, BULK_DATA, operationsOf } from './operations.ts'
+import { APPLY_FHIRPATH, BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operations.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 import { security } from './security.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core.ts'
@@ -42,6 +42,7 @@ function withCustom(resource: Element, { custom = [] }: Reading): Element {
 
 const statement = (baseUrl: string, date: string): Resource => ({
   resourceType: 'CapabilityStatement',
+  contained: OWN_DEFINITIONS,
   status: 'active',
   date,
   kind: 'instance',
@@ -59,7 +60,7 @@ const rest = (baseUrl: string, resource: readonly Element[], { access }: Choices
   ...(access === 'token' ? { security: security(baseUrl) } : {}),
   resource,
   interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })),
-  operation: [...operationsOf('system'), applyFhirPath(baseUrl)],
+  operation: [...operationsOf('system'), APPLY_FHIRPATH],
 })
 
 const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)

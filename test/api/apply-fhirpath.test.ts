@@ -198,3 +198,22 @@ describe('the resource', () => {
     expect((await get('/$apply-fhirpath')).status).toBe(405)
   })
 })
+
+it('is defined in the CapabilityStatement, as it answers', async () => {
+  const { body: statement } = await get('/metadata')
+  const [{ definition }] = statement.rest[0].operation.filter(({ name }: Tree) => name === 'apply-fhirpath')
+  const [defined] = statement.contained.filter(({ id }: Tree) => `#${id}` === definition)
+  expect(defined).toMatchObject({ resourceType: 'OperationDefinition', code: 'apply-fhirpath', system: true, type: false, instance: false })
+  const names = (use: string): readonly string[] => defined.parameter.flatMap((each: Tree) => (each.use === use ? [each.name] : []))
+  expect(names('in')).toEqual(['fhirPath', 'resource'])
+  const { body } = await apply('name.family', patient('p', { family: 'x' }))
+  expect(new Set(body.parameter.map(({ name }: Tree) => name))).toEqual(new Set(names('out')))
+  expect((await errorsOf(defined)).map(({ details }) => details.text)).toEqual([])
+  // SMART names two endpoints more than R4's definition of its extension has. http://hl7.org/fhir/smart-app-launch/1.0.0/conformance/
+  const others = (await errorsOf(statement)).filter(({ expression }) => !/security\.extension\[0\]\.extension\[\d\]$/.test(expression[0]))
+  expect(others).toEqual([])
+})
+async function errorsOf(resource: Tree): Promise<readonly Tree[]> {
+  const { body } = await post(`/${resource.resourceType}/$validate`, resource)
+  return body.issue.filter(({ severity }: Tree) => severity === 'error')
+}
