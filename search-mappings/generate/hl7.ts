@@ -25,6 +25,7 @@ export type ElementDefinition = {
 export type ElementType = {
   readonly code: string
   readonly extension?: readonly { readonly url: string; readonly valueUrl?: string; readonly valueUri?: string }[]
+  readonly profile?: readonly string[]
   readonly targetProfile?: readonly string[]
 }
 
@@ -72,6 +73,10 @@ export function structures(): readonly StructureDefinition[] {
     .map((file) => read<StructureDefinition>(file))
     .filter((type) => type.derivation !== 'constraint' && type.kind !== 'logical' && type.snapshot !== undefined)
 }
+
+/** A profile of a type of data, as SimpleQuantity is. */
+export const profileOf = (url: string): StructureDefinition =>
+  read<StructureDefinition>(`StructureDefinition-${url.slice(url.lastIndexOf('/') + 1)}.json`)
 
 /** Without the three that are examples of how to write one. */
 export const searchParameterResources = (): readonly SearchParameterResource[] =>

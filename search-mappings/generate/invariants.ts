@@ -2,7 +2,7 @@
 import type { Compiler } from '../../lambdas/fhir/path/compile.ts'
 import { Unsupported } from '../../lambdas/fhir/path/tokens.ts'
 import type { Invariant } from '../../lambdas/fhir/validate/invariant.ts'
-import type { Constraint, ElementDefinition, StructureDefinition } from './hl7.ts'
+import { type Constraint, type ElementDefinition, profileOf, type StructureDefinition } from './hl7.ts'
 import { parentsOf, typeName } from './shapes.ts'
 
 /** Checked by the validator's own code, on its one walk: faster, or not to be said in FHIRPath of one resource. */
@@ -17,7 +17,7 @@ export function invariants(types: readonly StructureDefinition[], fhirpath: Comp
     const parents = parentsOf(type)
     for (const element of type.snapshot!.element) {
       for (const [path, focus] of parents.has(element.path) ? [[element.path, element.path] as const] : placesOf(element)) {
-        const rules = (element.constraint ?? []).filter(
+        const rules = [...(element.constraint ?? []), ...profiledRules(element, focus)].filter(
           (rule) => isChecked(rule) && (path === focus || ofTypes.get(focus)?.has(rule.key) !== true),
         )
         const compiled = rules.flatMap((rule) => compile(rule, focus, fhirpath))
@@ -27,6 +27,12 @@ export function invariants(types: readonly StructureDefinition[], fhirpath: Comp
   }
   return found
 }
+
+/** What the profiles say that its type has to be as: SimpleQuantity. */
+const profiledRules = ({ type: types = [] }: ElementDefinition, focus: string): readonly Constraint[] =>
+  types
+    .filter((type) => typeName(type) === focus)
+    .flatMap(({ profile = [] }) => profile.flatMap((url) => profileOf(url).snapshot!.element[0]!.constraint ?? []))
 
 /** An element's path and type; of a choice, all of them. A reference to another element's content has that one's rules. */
 function placesOf({ path, type = [] }: ElementDefinition): readonly (readonly [path: string, type: string])[] {
@@ -38,9 +44,12 @@ function placesOf({ path, type = [] }: ElementDefinition): readonly (readonly [p
 const isChecked = ({ key, severity, expression }: Constraint): boolean =>
   severity === 'error' && expression !== undefined && !NATIVE.has(key)
 
+/** `repeats = true` is empty where nothing is said, and so is a rule that hangs on it: what is not said is not true. */
+const decided = (expression: string): string => expression.replaceAll(/\b(\w+) ?= ?true\b/g, '$1.where($this = true).exists()')
+
 function compile({ key, human, expression }: Constraint, type: string, fhirpath: Compiler): readonly Invariant[] {
   try {
-    return [{ key, human, test: fhirpath.test(expression!, type) }]
+    return [{ key, human, test: fhirpath.test(decided(expression!), type) }]
   } catch (thrown) {
     if (thrown instanceof Unsupported) return []
     throw thrown
