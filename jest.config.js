@@ -16,6 +16,7 @@ const LONG = [
     'bin/faults',
     'infra/bundles',
     'infra/conditions',
+    'judge/again',
     'bin/output',
     'runtime/power-cut',
     'runtime/restoring',

@@ -1,0 +1,34 @@
+/** The cases are made again, and judged again: what is committed is what HL7's definitions and HAPI's validator say. */
+import { expect, it } from '@jest/globals'
+import { read, resourceOf, SIDES, title } from './cases.ts'
+import { casesOf } from './generate/cases.ts'
+import { seeds } from './generate/seeds.ts'
+import { judged, missing } from './hapi.ts'
+
+const committed = read('base')
+const reason = missing()
+if (reason !== undefined) process.stderr.write(`HAPI's validator does not judge the cases again: ${reason}\n`)
+
+it('the same cases are made of the definitions', () => {
+  const all = seeds()
+  expect([...committed.seeds]).toEqual([...all])
+  expect(committed.cases.map(({ verdicts: _, ...each }) => each)).toEqual(JSON.parse(JSON.stringify(casesOf(all))))
+})
+
+const judging = reason === undefined ? it : it.skip
+
+judging(
+  `the judge says the same of them${reason === undefined ? '' : `: ${reason}`}`,
+  async () => {
+    const rows = committed.cases.flatMap((each) => SIDES.map((side) => ({ each, side })))
+    const asked = [
+      ...[...committed.seeds.values()].map((resource) => ({ text: JSON.stringify(resource) })),
+      ...rows.map(({ each, side }) => ({ text: JSON.stringify(resourceOf(committed.seeds, each, side)) })),
+    ]
+    const verdicts = await judged(asked, { folder: '.', names: [] })
+    expect(verdicts.slice(0, committed.seeds.size).flat()).toEqual([])
+    const differing = rows.filter(({ each, side }, i) => String(each.verdicts[side]) !== String(verdicts[committed.seeds.size + i]))
+    expect(differing.map(({ each, side }) => `${side} ${title(each)}`)).toEqual([])
+  },
+  600_000,
+)

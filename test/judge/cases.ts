@@ -1,0 +1,33 @@
+/** The cases as they are committed, with what HAPI's validator said of each. `node test/judge/write.ts` makes them. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Resource } from '../../lambdas/fhir/resource.ts'
+import type { Case } from './generate/cases.ts'
+import type { Tree } from './generate/definitions.ts'
+import { patched } from './generate/patch.ts'
+import type { Verdict } from './hapi.ts'
+
+export const SIDES = ['break', 'neighbour'] as const
+export type Side = (typeof SIDES)[number]
+
+export type Judged = Case & { readonly verdicts: Readonly<Record<Side, Verdict>> }
+
+export type Cases = { readonly seeds: ReadonlyMap<string, Tree>; readonly cases: readonly Judged[] }
+
+export const fileOf = (name: string): string => join(import.meta.dirname, 'cases', `${name}.ndjson`)
+
+const linesOf = (name: string) =>
+  readFileSync(fileOf(name), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
+export const read = (name: string): Cases => ({
+  seeds: new Map(linesOf(`${name}-seeds`).map(({ seed, resource }) => [seed, resource])),
+  cases: linesOf(name),
+})
+
+export const resourceOf = (seeds: ReadonlyMap<string, Tree>, each: Case, side: Side): Resource =>
+  patched(seeds.get(each.seed)!, each[side]) as Resource
+
+export const title = ({ category, kind, seed, element }: Case): string => `${category}: ${kind}, ${element} of ${seed}`

@@ -1,0 +1,19 @@
+/** Generates the cases and has them judged: `node test/judge/write.ts`. Needs Maven and a JDK. */
+import { writeFileSync } from 'node:fs'
+import { fileOf, resourceOf, SIDES } from './cases.ts'
+import { casesOf } from './generate/cases.ts'
+import { seeds } from './generate/seeds.ts'
+import { judged } from './hapi.ts'
+
+const all = seeds()
+const cases = casesOf(all)
+const asked = cases.flatMap((each) => SIDES.map((side) => ({ text: JSON.stringify(resourceOf(all, each, side)) })))
+const verdicts = await judged(asked, { folder: '.', names: [] })
+const lines = cases.map((each, i) => ({ ...each, verdicts: { break: verdicts[2 * i]!, neighbour: verdicts[2 * i + 1]! } }))
+const write = (name: string, rows: readonly unknown[]): void =>
+  writeFileSync(fileOf(name), rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+write('base', lines)
+write(
+  'base-seeds',
+  [...all].map(([seed, resource]) => ({ seed, resource })),
+)
