@@ -73,5 +73,8 @@ function onlyNamed(made: Package): Package {
   return { ...made, valueSets, codeSystems }
 }
 
+/** What the server brings along stands on a disk beside it: its lists are not divided. */
+const WHOLE = Number.MAX_SAFE_INTEGER
+
 export const filesOf = (made: Package): ReadonlyMap<string, string> =>
-  new Map([...packageFiles(made)].map(([name, text]) => [`${FOLDER}/${made.name}-${made.version}/${name}`, text]))
+  new Map([...packageFiles(made, WHOLE)].map(([name, text]) => [`${FOLDER}/${made.name}-${made.version}/${name}`, text]))
