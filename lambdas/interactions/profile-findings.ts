@@ -42,8 +42,9 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
   return async (resource, canonicals, { tenant, isEnforced = false }) => {
     const known = await knownNow(tenant)
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
-    const work = { left: WORK }
-    for (let loads = 0; ; loads++) {
+    const most = workFor(resource)
+    for (let loads = 0, spent = 0; ; loads++) {
+      const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))
       const { faults, pending } = checkProfiles(
         resource,
@@ -51,8 +52,9 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
         known,
         work,
       )
+      spent += most - work.left
       // What was not at hand is now, or is not loaded at all.
-      if (loads < MOST_LOADS && work.left > 0 && (await known.load())) continue
+      if (loads < MOST_LOADS && spent < MOST_TIMES * most && (await known.load())) continue
       await evaluatePending(pending, faults, expressions, isEnforced ? 'error' : 'warning')
       const unusable = profiles.flatMap((profile) => reasons(profile, known.unusable(profile)))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
@@ -104,10 +106,26 @@ const MOST_NAMED = 100
 const reasons = (profile: string, reason: string | undefined): ProfileFindings['unusable'] =>
   reason === undefined ? [] : [{ profile, reason }]
 
-/** Elements looked at, with all that is tried on them: some seconds at most. */
-const WORK = 5_000_000
+/**
+ * Looking at an element is one: less than a microsecond. A resource is looked at some ten times, by the profiles that it names and by those
+ * that these name.
+ */
+const workFor = (resource: Resource): number => 60_000 + lengthOf(resource) / 5
+
+/** About the characters of its JSON. */
+function lengthOf(tree: unknown): number {
+  if (typeof tree === 'string') return tree.length + 4
+  if (typeof tree !== 'object' || tree === null) return 4
+  let length = 4
+  if (Array.isArray(tree)) for (const item of tree) length += lengthOf(item)
+  else for (const key in tree) length += key.length + 4 + lengthOf(tree[key as never])
+  return length
+}
+
 /** Each brings what the one before showed to be needed: bases, parts, value sets of value sets. */
 const MOST_LOADS = 50
+/** What all of them may take, against the last one. */
+const MOST_TIMES = 5
 
 /** States that are remembered: of tenants that loaded nothing of their own it is one. */
 const MOST_STATES = 20

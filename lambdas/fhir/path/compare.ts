@@ -32,9 +32,9 @@ export const sameLists = (a: readonly unknown[], b: readonly unknown[]): boolean
 /** Equivalence: strings without regard to case and white space, lists without regard to order. */
 export function alike(a: readonly unknown[], b: readonly unknown[]): boolean {
   if (a.length !== b.length) return false
-  const left = [...b]
-  return a.every((value) => {
-    const at = left.findIndex((other) => same(loosely(value), loosely(other)))
+  const left = b.map(loosely)
+  return a.map(loosely).every((value) => {
+    const at = left.findIndex((other) => same(value, other))
     if (at >= 0) left.splice(at, 1)
     return at >= 0
   })

@@ -129,10 +129,13 @@ function equality(name: '=' | '!=' | '~' | '!~', left: Collect, right: Collect):
     const b = right(focus, scope)
     if (equal === alike && (a.length === 0 || b.length === 0)) return (a.length === b.length) === wanted
     if (a.length === 0 || b.length === 0 || a[0] === NO_VALUE || b[0] === NO_VALUE) return undefined
-    if (equal === alike) spend(scope.work, a.length * b.length)
+    if (equal === alike) spend(scope.work, a.length * b.length + (charactersOf(a) + charactersOf(b)) / CHARACTERS)
     return equal(a, b) === wanted
   }
 }
+
+const charactersOf = (values: readonly unknown[]): number =>
+  values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 1), 0)
 
 /** Three-valued. http://hl7.org/fhirpath/N1/#boolean-logic */
 function logic(name: 'and' | 'or' | 'implies', left: Evaluate, right: Evaluate): Evaluate {

@@ -1,5 +1,6 @@
 /** Which type of resource a Reference refers to, as its text says. https://hl7.org/fhir/R4/references.html#literal */
 import type { Element } from '../resource.ts'
+import { containedWith } from './contained.ts'
 
 /** `resource` is the one whose contained resources a `#id` is looked up in. */
 export const refersTo = (reference: unknown, type: string, resource: unknown): boolean => targetType(reference, resource) === type
@@ -16,9 +17,7 @@ export function targetType(value: unknown, resource: unknown): string | undefine
 }
 
 function typeOfContained(id: string, resource: unknown): string | undefined {
-  const contained = (resource as Element | null)?.contained
-  if (!Array.isArray(contained)) return undefined
-  const type: unknown = contained.find((one) => one?.id === id)?.resourceType
+  const type = containedWith(id, (resource as Element | null)?.contained)?.resourceType
   return typeof type === 'string' ? type : undefined
 }
 

@@ -76,8 +76,12 @@ function primitive(key: string, next: Walk): Walk {
   }
 }
 
+/** What passing an item costs, against gathering it. */
+const PASSED = 1 / 8
+
 function open(value: unknown, next: Walk, scope: Scope, found: Collected | undefined): boolean {
   if (!Array.isArray(value)) return next(value, scope, found)
+  spend(scope.work, PASSED * value.length)
   for (const item of value) if (item !== null && next(item, scope, found)) return true
   return false
 }

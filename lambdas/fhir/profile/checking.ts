@@ -50,6 +50,12 @@ const LONGEST = 300
 
 export const clipped = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)
 
+/** Of many, the first ones. */
+export const listed = (names: readonly unknown[], between = ', '): string =>
+  names.length <= LISTED ? clipped(names.join(between)) : clipped(`${names.slice(0, LISTED).join(between)}…`)
+
+const LISTED = 20
+
 export function report(check: Check, code: IssueCode, rule: string, text: string, severity: Issue['severity'] = 'error'): void {
   check.faults.report(severity, code, rule, `${text} (${sayer(check)})`)
 }

@@ -15,18 +15,35 @@ import type { Faults } from './faults.ts'
 import type { Item } from './items.ts'
 
 let fhirpath: Compiler | undefined
-const COMPILED = new WeakMap<ProfileConstraint, Map<string, Rule['holds'] | undefined>>()
+const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined>>()
 
-export function checkConstraints(constraints: readonly Sourced<ProfileConstraint>[], { value }: Item, type: string, check: Check): void {
+/** `dearness`: what its longest step takes, against looking at an element. */
+type Compiled = { readonly holds: Rule['holds']; readonly dearness: number }
+
+export function checkConstraints(
+  constraints: ReadonlyMap<string, Sourced<ProfileConstraint>>,
+  { value }: Item,
+  type: string,
+  check: Check,
+): void {
   if (value === undefined) return
-  for (const constraint of constraints) checkConstraint(constraint, value, type, check)
+  for (const constraint of constraints.values()) checkConstraint(constraint, value, type, check)
 }
 
 function checkConstraint(constraint: Sourced<ProfileConstraint>, focus: unknown, type: string, check: Check): void {
-  const holds = compiledFor(constraint, type, check.work)
-  const { owner, root, work, faults } = check
-  if (holds === undefined) postpone(constraint.said, focus, type, check)
-  else if (holds(focus, { resource: owner, root, work }) === false) tell(constraint.said, sayer(check), faults.expression, faults)
+  const compiled = compiledFor(constraint, type, check.work)
+  if (compiled === undefined) postpone(constraint.said, focus, type, check)
+  else if (holds(compiled, focus, check) === false) tell(constraint.said, sayer(check), check.faults.expression, check.faults)
+}
+
+function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: Check): boolean | undefined {
+  // It may be taken on each item that is gathered.
+  const times = Math.max(dearness, 1)
+  const most = work.left / times
+  const own = { left: most }
+  const answer = holds(focus, { resource: owner, root, work: own })
+  spend(work, dearness + times * (most - own.left))
+  return answer
 }
 
 /** What it takes to have something evaluated elsewhere, against looking at an element. */
@@ -42,29 +59,34 @@ export function postpone(constraint: ProfileConstraint, focus: unknown, type: st
 export const tell = ({ key, severity, human }: ProfileConstraint, by: string, expression: string, faults: Faults): void =>
   faults.reportAt(expression, { severity, code: 'invariant', text: `${human} (${key}, ${by})` }, key)
 
-function compiledFor(constraint: Sourced<ProfileConstraint>, type: string, work: Work): Rule['holds'] | undefined {
+function compiledFor(constraint: Sourced<ProfileConstraint>, type: string, work: Work): Compiled | undefined {
   let known = COMPILED.get(constraint.said)
   if (known === undefined) {
     known = new Map()
     COMPILED.set(constraint.said, known)
   }
   if (!known.has(type)) {
-    if (!constraint.isBuiltIn) spend(work, COMPILING)
+    if (!constraint.isBuiltIn) spend(work, COMPILING + constraint.said.expression.length)
     known.set(type, compiled(constraint, type))
   }
   return known.get(type)
 }
 
-/** What it takes to compile an expression, against looking at an element; and how large it may be when it is written out. */
-const COMPILING = 5_000
+/** What it takes to compile an expression, besides its characters, against looking at an element; how large it may be when written out. */
+const COMPILING = 100
 const LARGEST = 3_000
+/** What as large an expression takes as much as looking at an element. */
+const CHEAP = 200
+/** Of those that every server has, which are small. */
+const BUILT_IN = 1 / 4
 
-function compiled({ said: { expression }, isBuiltIn }: Sourced<ProfileConstraint>, type: string): Rule['holds'] | undefined {
+function compiled({ said: { expression }, isBuiltIn }: Sourced<ProfileConstraint>, type: string): Compiled | undefined {
   fhirpath ??= compiler(R4)
   try {
-    if (isBuiltIn) return prepareTest(fhirpath.test(expression, type))
-    const test = fhirpath.test(expression, type, { left: LARGEST })
-    return mayTakeLong(Object(test)) ? undefined : prepareTest(test)
+    if (isBuiltIn) return { holds: prepareTest(fhirpath.test(expression, type)), dearness: BUILT_IN }
+    const size = { left: LARGEST }
+    const test = fhirpath.test(expression, type, size)
+    return mayTakeLong(Object(test)) ? undefined : { holds: prepareTest(test), dearness: (LARGEST - size.left) / CHEAP }
   } catch (error) {
     if (error instanceof Unsupported || error instanceof TooCostly) return undefined
     throw error

@@ -10,7 +10,7 @@ import { leadTo, type Place } from './place.ts'
 import { typesOf } from './target.ts'
 
 /** What following a discriminator takes, against looking at an element. */
-const TOLD = 10
+const TOLD = 4
 
 /** Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. */
 export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): boolean {

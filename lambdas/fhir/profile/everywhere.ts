@@ -6,7 +6,7 @@ import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { checkCode } from './binding.ts'
-import { type Check, report } from './checking.ts'
+import { type Check, listed, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
 import type { Tree } from './node.ts'
@@ -96,22 +96,23 @@ function checkExtension(extension: Element, isModifier: boolean, host: Here, che
   const tree = check.library.tree(url)
   if (tree === undefined || tree.profile.type !== 'Extension') return unknown(isModifier, check)
   const { isModifier: modifies = false, contexts = [] } = tree.profile
+  spend(check.work, contexts.length)
   const own = { ...check, profile: tree }
   if (modifies !== isModifier)
     report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
   if (contexts.length > 0 && !isAllowed(contexts, host))
-    report(own, 'structure', 'context', `This extension may stand only on ${contexts.map(({ expression }) => expression).join(', ')}`)
+    report(own, 'structure', 'context', `This extension may stand only on ${listed(contexts.map(({ expression }) => expression))}`)
   against(tree, itemOf(extension), 'Extension', own)
   return tree
 }
 
 /** What stands within another extension is a part of that one's definition. */
 function checkPart(url: string, { definition }: Here, check: Check): undefined {
-  const parts = [...(definition?.root.children.get('extension')?.slices.values() ?? [])].map(
-    (slice) => slice.children.get('url')?.fixed?.[0],
-  )
+  const slices = definition?.root.children.get('extension')?.slices
+  spend(check.work, slices?.size ?? 0)
+  const parts = [...(slices?.values() ?? [])].map((slice) => slice.children.get('url')?.fixed?.[0])
   if (definition !== undefined && parts.length > 0 && !parts.includes(url))
-    report({ ...check, profile: definition }, 'structure', 'part', `The extension has only these parts: ${parts.join(', ')}`)
+    report({ ...check, profile: definition }, 'structure', 'part', `The extension has only these parts: ${listed(parts)}`)
 }
 
 function unknown(isModifier: boolean, { faults }: Check): undefined {

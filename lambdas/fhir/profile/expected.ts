@@ -10,7 +10,7 @@ import type { Place } from './place.ts'
 export function isExpected({ items, nodes, expected }: Place, check: Check): boolean | undefined {
   if (expected.length > 0)
     return expected.every(({ value, isExact }) =>
-      items.some((item) => (isExact ? isFixed(item.value, value) : fits(item.value, value, check.work))),
+      items.some((item) => (isExact ? isFixed(item.value, value, check.work) : fits(item.value, value, check.work))),
     )
   const telling = nodes.filter(isTelling)
   if (telling.length === 0) return undefined
@@ -20,7 +20,7 @@ export function isExpected({ items, nodes, expected }: Place, check: Check): boo
 /** Whether an item has all the values that a node and what is below it give. */
 function isLike(item: Item, node: Node, check: Check): boolean {
   const { fixed, pattern, binding } = node
-  if (fixed !== undefined && !isFixed(item.value, fixed[0])) return false
+  if (fixed !== undefined && !isFixed(item.value, fixed[0], check.work)) return false
   if (pattern !== undefined && !fits(item.value, pattern[0], check.work)) return false
   // What is unknown may be in it.
   if (binding?.strength === 'required' && ['out', 'none'].includes(membershipOf(item.value, binding.valueSet ?? '', check))) return false

@@ -22,7 +22,8 @@ export type Node = {
   binding: Binding | undefined
   slicing: Slicing | undefined
   content: string | undefined
-  readonly constraints: Sourced<ProfileConstraint>[]
+  /** By their keys. */
+  readonly constraints: Map<string, Sourced<ProfileConstraint>>
   readonly slices: Map<string, Node>
   readonly children: Map<string, Node>
 }
@@ -49,7 +50,7 @@ const nodeOf = (id: string, slice?: string): Node => {
     binding: undefined,
     slicing: undefined,
     content: undefined,
-    constraints: [],
+    constraints: new Map(),
     slices: new Map(),
     children: new Map(),
   }
@@ -110,7 +111,7 @@ function copied(base: Tree, nodes: Map<string, Node>): Node {
   for (const [id, node] of base.nodes) {
     const { slices: _, children: __, constraints, ...said } = node
     Object.assign(placed(id, nodes), said)
-    nodes.get(id)!.constraints.push(...constraints)
+    for (const [key, constraint] of constraints) nodes.get(id)!.constraints.set(key, constraint)
   }
   return nodes.get(base.root.id)!
 }
@@ -130,7 +131,7 @@ function say(element: ProfileElement, isBuiltIn: boolean, node: Node): void {
   if (slicing !== undefined) node.slicing = narrowed(node.slicing, slicing)
   if (content !== undefined) node.content = content
   for (const constraint of constraints ?? [])
-    if (!node.constraints.some(({ said }) => said.key === constraint.key)) node.constraints.push({ said: constraint, isBuiltIn })
+    if (!node.constraints.has(constraint.key)) node.constraints.set(constraint.key, { said: constraint, isBuiltIn })
 }
 
 /** A slicing that is said again may leave out how items are told apart. */

@@ -1,5 +1,6 @@
 /** What the path of a discriminator leads to. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { targetType } from '../path/refers.ts'
+import { spend } from '../path/work.ts'
 import { isElement } from '../resource.ts'
 import { type Check, typeOfItem } from './checking.ts'
 import { type Item, itemOf, itemsOf } from './items.ts'
@@ -37,9 +38,21 @@ export function leadTo(path: string, item: Item, slice: Node, type: string, chec
   return stepsOf(path).reduce<Place>((place, step) => onward(place, step, check), here)
 }
 
-const stepsOf = (path: string): readonly string[] => path.match(/\w+\('[^']*'\)|\w+\([^)]*\)|\$this|[^.]+/g) ?? []
+const STEPS = new Map<string, readonly string[]>()
+const MOST_PATHS = 1_000
+
+/** Paths of profiles are few, and asked for again and again. */
+function stepsOf(path: string): readonly string[] {
+  const known = STEPS.get(path)
+  if (known !== undefined) return known
+  const steps = path.match(/\w+\('[^']*'\)|\w+\([^)]*\)|\$this|[^.]+/g) ?? []
+  if (STEPS.size >= MOST_PATHS) STEPS.clear()
+  STEPS.set(path, steps)
+  return steps
+}
 
 function onward(place: Place, step: string, check: Check): Place {
+  spend(check.work, 1 + place.items.length + place.nodes.length)
   if (step === '$this') return place
   const [, call, argument = ''] = /^(\w+)\('?([^')]*)'?\)$/.exec(step) ?? []
   if (call === 'resolve') return resolvedPlace(place, check)

@@ -1,6 +1,6 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { spend } from '../path/work.ts'
-import { atItem, type Check, checkCount, nameOf, report, typeOfItem } from './checking.ts'
+import { atItem, type Check, checkCount, listed, nameOf, report, typeOfItem } from './checking.ts'
 import type { Slicing } from './definition.ts'
 import { belongs } from './discriminator.ts'
 import type { Item } from './items.ts'
@@ -65,15 +65,12 @@ function checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, c
   const byDefault = node.slices.get(DEFAULT)
   if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
   if (slicing.rules !== 'closed') return
-  const names = [...node.slices.keys()].slice(0, NAMED).join(', ')
+  const names = listed([...node.slices.keys()])
   check.faults.enter(node.name)
   for (const item of rest)
     atItem(item, check.faults, () => report(check, 'structure', 'closed', `Only these slices of ${nameOf(node)} are allowed: ${names}`))
   check.faults.leave()
 }
-
-/** Slices that a finding lists. */
-const NAMED = 20
 
 function checkOrder(node: Node, { rules, isOrdered }: Slicing, { items, owners }: Owned, check: Check): void {
   if (isOrdered !== true && rules !== 'openAtEnd') return

@@ -56,15 +56,17 @@ const UNTOLD = { property: 'untold', op: '=', value: '' }
 /** Undefined where it does not hold all of its concepts. */
 export function slimCodeSystem({ url, version, content, concept }: Resource): CodeSystem | undefined {
   if (typeof url !== 'string' || content !== 'complete') return undefined
-  const codes: Record<string, readonly string[]> = Object.create(null)
+  const found = new Map<string, Set<string>>()
   const add = (concepts: unknown, above: readonly string[]): void => {
     for (const { code, concept: below } of elementsIn(concepts)) {
-      const before = codes[String(code)] ?? []
-      codes[String(code)] = before.length === 0 ? above : [...new Set([...before, ...above])]
+      const known = found.get(String(code)) ?? new Set()
+      found.set(String(code), known)
+      for (const each of above) known.add(each)
       add(below, [...above, String(code)])
     }
   }
   add(concept, [])
+  const codes = Object.fromEntries([...found].map(([code, above]) => [code, [...above]]))
   return { url, ...(typeof version === 'string' ? { version } : {}), codes }
 }
 

@@ -1,35 +1,36 @@
 /** What a reference refers to: of what type, and as which profile where it is at hand. https://hl7.org/fhir/R4/references.html */
+import { containedWith } from '../path/contained.ts'
 import { targetType } from '../path/refers.ts'
+import { spend } from '../path/work.ts'
 import { type Element, isElement, isResource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Check, report } from './checking.ts'
+import { type Check, listed, report } from './checking.ts'
 import { type Item, itemOf } from './items.ts'
 import { ownType } from './library.ts'
 
 /** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
 export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): void {
   if (profiles.length === 0 || !isElement(value)) return
+  spend(check.work, profiles.length)
   const types = typesOf(profiles, check)
   const type = targetType(value, check.owner)
   if (type === undefined || !isResourceType(type)) return
   if (types !== undefined && !types.has(type) && !types.has('Resource')) {
-    report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${[...types].join(', ')}`)
+    report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${listed([...types])}`)
     return
   }
   const target = resolved(value, check)
-  if (target !== undefined) checkTarget(profiles, target, type, check)
+  if (target !== undefined) checkTarget(profiles, target, type, String(value.reference).startsWith('#'), check)
 }
 
-function checkTarget(profiles: readonly string[], target: Element, type: string, check: Check): void {
+function checkTarget(profiles: readonly string[], target: Element, type: string, isContained: boolean, check: Check): void {
   const fitting = profiles.filter((canonical) => ownType(canonical) !== undefined || check.library.tree(canonical)?.profile.type === type)
   if (fitting.some((canonical) => ownType(canonical) === type || ownType(canonical) === 'Resource')) return
   const faults = check.faults.apart()
-  const owner = check.root.resourceType === 'Bundle' && !isContained(target, check) ? target : check.owner
+  const owner = check.root.resourceType === 'Bundle' && !isContained ? target : check.owner
   check.again.oneOf(fitting, itemOf(target), type, { ...check, owner, faults, pending: [] })
-  if (faults.errors > 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${fitting.join(' or ')}`)
+  if (faults.errors > 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${listed(fitting, ' or ')}`)
 }
-
-const isContained = (target: Element, { owner }: Check): boolean => elementsIn(owner.contained).includes(target)
 
 /** undefined: one of the profiles is not loaded. */
 export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'library'>): ReadonlySet<string> | undefined {
@@ -41,16 +42,31 @@ export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'l
 export function resolved(reference: Element, { owner, root }: Pick<Check, 'owner' | 'root'>): Element | undefined {
   const { reference: text } = reference
   if (typeof text !== 'string') return undefined
-  if (text.startsWith('#')) return elementsIn(owner.contained).find(({ id }) => id === text.slice(1))
-  if (root.resourceType !== 'Bundle') return undefined
-  return elementsIn(root.entry).find((entry) => isNamed(entry, text))?.resource as Element | undefined
+  if (text.startsWith('#')) return containedWith(text.slice(1), owner.contained)
+  return root.resourceType === 'Bundle' && Array.isArray(root.entry) ? entriesOf(root.entry).get(text) : undefined
 }
 
-function isNamed({ fullUrl, resource }: Element, text: string): boolean {
-  if (fullUrl === text) return true
-  const isRelative = /^[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/.test(text)
-  if (!isRelative || !isResource(resource)) return false
-  return `${resource.resourceType}/${resource.id}` === text || (typeof fullUrl === 'string' && fullUrl.endsWith(`/${text}`))
+const ENTRIES = new WeakMap<readonly unknown[], ReadonlyMap<string, Element | undefined>>()
+
+/** By their names, of which the first entry's counts. */
+function entriesOf(list: readonly unknown[]): ReadonlyMap<string, Element | undefined> {
+  const known = ENTRIES.get(list)
+  if (known !== undefined) return known
+  const entries = new Map<string, Element | undefined>()
+  for (const entry of list) {
+    if (!isElement(entry)) continue
+    for (const name of namesOf(entry)) if (!entries.has(name)) entries.set(name, entry.resource as Element | undefined)
+  }
+  ENTRIES.set(list, entries)
+  return entries
 }
 
-const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])
+/** Its fullUrl, and `Type/id`, as the resource says and as the fullUrl ends. */
+function namesOf({ fullUrl, resource }: Element): readonly string[] {
+  const whole = typeof fullUrl === 'string' ? [fullUrl] : []
+  if (!isResource(resource)) return whole
+  const end = whole.flatMap((url) => RELATIVE.exec(url)?.[1] ?? [])
+  return [...whole, ...[`${resource.resourceType}/${resource.id}`, ...end].filter((name) => RELATIVE.test(`/${name}`))]
+}
+
+const RELATIVE = /\/([A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64})$/

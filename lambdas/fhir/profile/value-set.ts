@@ -2,7 +2,7 @@
  * Whether a code is in a value set: in, out, or unknown where what is loaded does not say. https://hl7.org/fhir/R4/valueset.html
  * A system that is included whole holds any code: whether it is one of the system's is not for a value set to say.
  */
-import { spend, type Work } from '../path/work.ts'
+import { CHARACTERS, spend, type Work } from '../path/work.ts'
 
 export type ValueSet = {
   readonly url: string
@@ -72,14 +72,14 @@ function inSystem(
   system: string,
   codes: readonly string[] | undefined,
   filters: readonly Filter[] | undefined,
-  { system: given, code, terminology }: Asked,
+  { system: given, code, terminology, work }: Asked,
 ): Membership {
   if (given !== undefined && given !== system) return 'out'
   if (codes !== undefined) return listedIn(codes, code) ? 'in' : 'out'
   if (terminology.isCode?.(system, code) === false) return 'out'
   if (filters === undefined) return 'in'
   const known = terminology.codeSystem(system)
-  return allOf(filters.map((filter) => passes(code, filter, known)))
+  return allOf(filters.map((filter) => passes(code, filter, known, work)))
 }
 
 /** Lists of many codes are looked through once. */
@@ -94,13 +94,15 @@ function listedIn(codes: readonly string[], code: string): boolean {
 }
 
 /** https://hl7.org/fhir/R4/valueset-filter-operator.html, of those the codes themselves and what is above them. */
-function passes(code: string, { property, op, value }: Filter, known: CodeSystem | undefined): Membership {
+function passes(code: string, { property, op, value }: Filter, known: CodeSystem | undefined, work: Work): Membership {
+  spend(work, 1 + value.length / CHARACTERS)
   if (property !== 'concept' && property !== 'code') return 'unknown'
   const isNamed = value.split(',').some((each) => each.trim() === code)
   if (op === '=') return isNamed ? 'in' : 'out'
   if (op === 'in' || op === 'not-in') return isNamed === (op === 'in') ? 'in' : 'out'
   if (!HIERARCHICAL.has(op) || known === undefined) return 'unknown'
   if (!Object.hasOwn(known.codes, code)) return 'out'
+  spend(work, known.codes[code]!.length / CHARACTERS)
   const isBelow = known.codes[code]!.includes(value)
   const passed = op === 'descendent-of' ? isBelow : (isBelow || code === value) === (op === 'is-a')
   return passed ? 'in' : 'out'

@@ -2,19 +2,19 @@
 import { decimalText, isDecimal, writeJson } from '../json.ts'
 import { compare } from '../path/compare.ts'
 import { isElement } from '../resource.ts'
-import { type Check, nameOf, report } from './checking.ts'
+import { type Check, clipped, nameOf, report } from './checking.ts'
 import { postpone } from './constraint.ts'
 import type { Sourced } from './definition.ts'
 import type { Item } from './items.ts'
 import { UCUM } from './known-codes.ts'
-import { fits, isFixed } from './matching.ts'
+import { fits, isFixed, sizeOf } from './matching.ts'
 import type { Node } from './node.ts'
 
 export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
   if (value === undefined) return
   const { fixed, pattern, maxLength, regex, minValue, maxValue, types } = node
   const fault = (rule: string, text: string): void => report(check, RULES.get(rule) ?? 'value', rule, `${nameOf(node)} ${text}`)
-  if (fixed !== undefined && !isFixed(value, fixed[0])) fault('fixed', `must be ${shown(fixed[0])}`)
+  if (fixed !== undefined && !isFixed(value, fixed[0], check.work)) fault('fixed', `must be ${shown(fixed[0])}`)
   if (pattern !== undefined && !fits(value, pattern[0], check.work)) fault('pattern', `must have ${shown(pattern[0])}`)
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
   if (minValue !== undefined && (orderOf(value, minValue, check) ?? 0) < 0) fault('minValue', `must be at least ${shown(minValue)}`)
@@ -31,11 +31,12 @@ const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
 
 /** What the profile says, never a value of the resource. */
 function shown(expected: unknown): string {
-  const text = typeof expected === 'string' && !isDecimal(expected) ? expected : writeJson(expected)
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
+  if (typeof expected === 'string' && !isDecimal(expected)) return clipped(expected)
+  return sizeOf(expected) > LARGEST ? 'what the profile says' : clipped(writeJson(expected))
 }
 
-const LONGEST = 300
+/** Parts of a value that is written out. */
+const LARGEST = 100
 
 /** In characters, not in halves of them. */
 const lengthOf = (value: unknown): number => (typeof value === 'string' && !isDecimal(value) ? [...value].length : 0)

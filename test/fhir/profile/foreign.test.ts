@@ -37,7 +37,7 @@ describe('where a rule is evaluated', () => {
     ['the outermost resource', '%rootResource.id.empty()', 'elsewhere'],
     ['all that is within', 'descendants().count() < 9', 'elsewhere'],
     ['what is written out', 'given.isDistinct()', 'elsewhere'],
-    ['what doubles with each step', `given${'.select($this|$this.where(true))'.repeat(24)}.exists()`, 'elsewhere'],
+    ['what doubles with each step', `given${'.select($this|$this.where(true))'.repeat(12)}.exists()`, 'elsewhere'],
     ['what our compiler does not know', 'given.repeat($this).exists()', 'elsewhere'],
     ['what is linear', "given.exists() and family.startsWith('x') and given.where($this = 'y').empty()", 'here'],
   ])('%s: %s', async (_name, expression, where) => {

@@ -1,0 +1,53 @@
+/** What profiles may ask for without end: each ends with a finding that says so, and a tenth of it is checked to its end. */
+import { expect, it } from '@jest/globals'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { BASE, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+const patient = (more: object): Resource => ({ resourceType: 'Patient', ...more })
+const identifiers = (count: number): Resource => patient({ identifier: many(count, (i) => ({ system: `x${i}` })) })
+const names = (count: number, name: object): Resource => patient({ name: many(count, () => name) })
+const value = (path: string) => ({ type: 'value', path })
+const sliced = (count: number, discriminator: readonly object[]): Said[] => [
+  { id: 'Patient.identifier', slicing: { discriminator, rules: 'open' } },
+  ...many(count, (i): Said[] => [
+    { id: `Patient.identifier:s${i}`, max: '1' },
+    { id: `Patient.identifier:s${i}.system`, fixedUri: `s${i}` },
+  ]).flat(),
+]
+const constrained = (id: string, count: number, expression: (i: number) => string): Said[] => [
+  { id, constraint: many(count, (i) => ({ key: `k${i}`, severity: 'error', human: 'Said', expression: expression(i) })) },
+]
+const bound = [{ id: 'Patient.communication.language', binding: { strength: 'extensible', valueSet: 'http://example.org/v' } }]
+const spoken = (count: number): Resource =>
+  patient({ communication: many(count, (i) => ({ language: { coding: [{ system: 's', code: `c${i}` }] } })) })
+const valueSet = (include: readonly object[]): Resource => ({ resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } })
+const extension = { ...profile([{ id: 'Extension.url', fixedUri: URL }]), kind: 'complex-type', type: 'Extension' }
+
+/** `size`: of the resource and of the profile. */
+// biome-ignore format: a table
+const ROWS: readonly (readonly [string, (size: number) => readonly [Resource, readonly Resource[]]])[] = [
+  ['slices', (size) => [identifiers(300 * size), [profile(sliced(300 * size, [value('system')]))]]],
+  ['discriminators', (size) => [identifiers(20 * size), [profile(sliced(20, many(1_000 * size, () => value('assigner'))))]]],
+  ['steps of a discriminator', (size) => [identifiers(50 * size), [profile(sliced(20, [value(many(1_000 * size, () => 'assigner').join('.'))]))]]],
+  ['slices without a discriminator', (size) => [identifiers(300 * size), [profile(sliced(300 * size, []))]]],
+  ['a pattern of many parts', (size) => [names(20, { given: many(800 * size, String) }), [profile([{ id: 'Patient.name', patternHumanName: { given: many(800 * size, (i) => `${800 * size - 1 - i}`) } }])]]],
+  ['a fixed value of many parts', (size) => [names(90 * size, { given: ['x'] }), [profile([{ id: 'Patient.name', fixedHumanName: { given: many(20_000 * size, String) } }])]]],
+  ['constraints', (size) => [names(400 * size, { text: 'x' }), [profile(constrained('Patient.name', 400 * size, (i) => `text.exists() or ${i} = 1`))]]],
+  ['criteria of constraints', (size) => [names(50, { given: many(100 * size, String) }), [profile(constrained('Patient.name', 100 * size, () => many(4, (i) => `given.where($this = 'x${i}' and $this != 'y').empty()`).join(' and ')))]]],
+  ['constraints on long texts', (size) => [names(1, { text: 'a '.repeat(100_000), family: 'b '.repeat(100_000) }), [profile(constrained('Patient.name', 100 * size, (i) => `text !~ family or ${i} = 1`))]]],
+  ['parts of a value set', (size) => [spoken(100 * size), [profile(bound), valueSet(many(1_000 * size, (i) => ({ system: `s${i}`, concept: [{ code: 'x' }] })))]]],
+  ['filters of a value set', (size) => [spoken(100 * size), [profile(bound), valueSet([{ system: 's', filter: many(1_000 * size, () => ({ property: 'concept', op: 'in', value: many(100, String).join() })) }])]]],
+  ['contexts of an extension', (size) => [patient({ extension: many(90 * size, () => ({ url: URL, valueString: 'x' })) }), [{ ...extension, context: many(2_000 * size, (i) => ({ type: 'element', expression: i === 0 ? 'Patient' : `Patient.x${i}` })) }]]],
+  ['targets of references', (size) => [patient({ generalPractitioner: many(200 * size, () => ({ reference: 'Practitioner/1' })) }), [profile([{ id: 'Patient.generalPractitioner', type: [{ code: 'Reference', targetProfile: many(900 * size, (i) => `${BASE}${i === 0 ? 'Practitioner' : 'Organization'}`) }] }])]]],
+]
+
+it.each(ROWS)('%s', async (_name, made) => {
+  const [[resource, definitions], [less, fewer]] = [made(1), made(0.1)]
+  const costly = async (of: Resource, by: readonly Resource[]): Promise<readonly string[]> => {
+    const { issues } = await finding(by)(of, [URL])
+    return issues.filter(({ code }) => code === 'too-costly').map(({ severity, expression }) => `${severity} ${expression}`)
+  }
+  expect(await costly(resource, definitions)).toEqual(['error Patient'])
+  expect(await costly(less, fewer)).toEqual([])
+})
