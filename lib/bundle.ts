@@ -159,7 +159,7 @@ function programs(): Plugin {
 }
 
 function packages(): Plugin {
-  return replacing('packages', /^\.\/packages\.ts$/, /./, [
+  return replacing('packages', /^\.\/packages\.ts$/, /\/runtime\/[^/]+$/, [
     "import { join } from 'node:path'",
     `export const PACKAGES = ${JSON.stringify(readdirSync(join(ROOT, PACKAGES)))}.map((name) => join(__dirname, 'packages', name))`,
   ])

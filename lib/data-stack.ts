@@ -103,7 +103,7 @@ export class DataStack extends Stack {
     return bucket as IBucket
   }
 
-  /** overflow/: bodies too large for an item. queries/, tokens/: what links of searches refer to. aws/: records no function could take. */
+  /** overflow/: bodies too large for an item. queries/, tokens/: what links of searches refer to. packages/: definitions that operators added. aws/: records no function could take. */
   #dataBucket(): IBucket {
     return new Bucket(this, 'DataBucket', {
       ...SAFE,

@@ -18,6 +18,7 @@ const WRITE_ITEMS = [
 ]
 
 const OVERFLOW = 'overflow/*'
+const ADDED_PACKAGES = 'packages/*'
 /** Where pages of searches and lists of tokens are kept. */
 const SEARCHES = ['queries/*', 'tokens/*']
 
@@ -44,6 +45,10 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   ...EXPORT_GRANTS,
   // Its files lie beside the code.
   conformance: () => ({ environment: {}, statements: [] }),
+  packages: (aws) => ({
+    environment: blobs(aws),
+    statements: [onObjects(aws, ['s3:GetObject'], [ADDED_PACKAGES]), onBucket(aws), decrypts(aws)],
+  }),
   resources: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [onTable(aws, READ_ITEMS), onIndex(aws), onObjects(aws, ['s3:GetObject'], [OVERFLOW]), onBucket(aws), decrypts(aws)],

@@ -211,7 +211,7 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
   return [
-    ...below(arnOf(bucket), ['aws/lambda/*', 'overflow/*', 'queries/*', 'tokens/*']),
+    ...below(arnOf(bucket), ['aws/lambda/*', 'overflow/*', 'packages/*', 'queries/*', 'tokens/*']),
     ...below(arnOf(resourceTable), ['stream/*']),
     ...(domainArn === undefined ? [] : below(domainArn, ['_alias/fhir-*', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
   ]

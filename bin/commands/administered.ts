@@ -48,20 +48,26 @@ async function settingsOfStage(stage: string) {
   return { region: settings.region, config: readConfig(serviceEnvironment(settings)) }
 }
 
-async function openStage(stage: string): Promise<Administration> {
+/** Where its stores are, by what `npm run deploy` has written down. */
+export async function deployment(stage: string) {
   const { region, config } = await settingsOfStage(stage)
-  const { openDeployment } = await import('../../lambdas/runtime/aws-administration.ts')
-  return openDeployment({ stage, region, stateTable: stateTableOf(stage), auditRetentionDays: config.auditRetentionDays })
+  const { StateTableName: stateTable, BucketName: bucket } = outputsOf(stage)
+  if (stateTable === undefined) throw new Error(`.fhir/${stage}.json does not name the table of state: deploy the stage again`)
+  return { stage, region, stateTable, bucket, auditRetentionDays: config.auditRetentionDays }
 }
 
-/** As `npm run deploy` has written it down. */
-function stateTableOf(stage: string): string {
+async function openStage(stage: string): Promise<Administration> {
+  const { bucket: _, ...deployed } = await deployment(stage)
+  const { openDeployment } = await import('../../lambdas/runtime/aws-administration.ts')
+  return openDeployment(deployed)
+}
+
+/** Of the stack of what lasts. */
+function outputsOf(stage: string): Readonly<Record<string, string>> {
   const file = `.fhir/${stage}.json`
   if (!existsSync(file)) throw new Error(`There is no ${file}, which npm run deploy writes: run it, or copy the file from where it was run`)
   const outputs = JSON.parse(readFileSync(file, 'utf8')) as Readonly<Record<string, Readonly<Record<string, string>>>>
-  const table = outputs[`fhir-${stage}-data`]?.StateTableName
-  if (table === undefined) throw new Error(`${file} does not name the table of state: deploy the stage again`)
-  return table
+  return outputs[`fhir-${stage}-data`] ?? {}
 }
 
 /** What a server would only say when somebody comes: whether one on this machine keeps tenants is known to who starts it. */

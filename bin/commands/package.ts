@@ -1,6 +1,6 @@
 /** `fhir package`: definitions that resources are checked against, besides R4's and US Core's. */
 import { existsSync } from 'node:fs'
-import { type Command as Built, Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import {
   type Added,
   addPackage,
@@ -16,19 +16,16 @@ import {
 } from '../../lambdas/runtime/package-command.ts'
 import { folderAt } from '../../lambdas/runtime/running-server.ts'
 import { oneLine, say, warn } from '../output.ts'
-import { table } from './administered.ts'
-import { dataOption, placeOf, portOption, type ServerOptions, withExamples } from './options.ts'
+import { deployment, type PlaceOptions, placed, table } from './administered.ts'
+import { placeOf, withExamples } from './options.ts'
 
 /** Lines of one kind that are told. */
 const TOLD = 20
 
-const placed = (command: Built): Built =>
-  command.addOption(dataOption('data folder of the server, which may be running')).addOption(portOption())
-
-type AddOptions = ServerOptions & { readonly withDependencies?: boolean }
+type AddOptions = PlaceOptions & { readonly withDependencies?: boolean }
 
 const add = new Command('add')
-  .description('add a package of R4 to a server, which takes part at once')
+  .description('add a package of R4 to a server, which takes part at once, on AWS within ten seconds')
   .argument(
     '<package>',
     'its archive, FILE.tgz, or NAME@VERSION of the registry that FHIR_PACKAGE_REGISTRY names; also NAME@1.0.x, NAME@latest',
@@ -47,12 +44,12 @@ const add = new Command('add')
 const remove = new Command('remove')
   .description('remove a package that was added; what was checked against it stays as it is')
   .argument('<package>', 'NAME@VERSION', labelOf)
-  .action(async (label: ReturnType<typeof labelOf>, place: ServerOptions) => {
+  .action(async (label: ReturnType<typeof labelOf>, place: PlaceOptions) => {
     await at(place, (packages) => removePackage(packages, label))
     say(`${label.name} ${label.version} is removed\n`)
   })
 
-const list = new Command('list').description('list the packages of a server').action(async (place: ServerOptions) => {
+const list = new Command('list').description('list the packages of a server').action(async (place: PlaceOptions) => {
   const rows = (await at(place, listPackages)).map(({ name, version, counts, isOwn }) => [
     ...[name, version],
     ...(counts === undefined ? ['', '', ''] : [counts.profiles, counts.valueSets, counts.codeSystems].map(String)),
@@ -61,15 +58,26 @@ const list = new Command('list').description('list the packages of a server').ac
   say(table([['NAME', 'VERSION', 'PROFILES', 'VALUE SETS', 'CODE SYSTEMS', ''], ...rows]))
 })
 
-async function at<T>(place: ServerOptions, work: (packages: PackagePlace) => Promise<T>): Promise<T> {
-  const folder = await folderAt(placeOf(place))
-  if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
-  const packages = openPackages(folder)
+async function at<T>(place: PlaceOptions, work: (packages: PackagePlace) => Promise<T>): Promise<T> {
+  const packages = place.stage === undefined ? await openFolder(place) : await openStage(place.stage)
   try {
     return await work(packages)
   } finally {
     await packages.close()
   }
+}
+
+async function openFolder(place: PlaceOptions): Promise<PackagePlace> {
+  const folder = await folderAt(placeOf(place))
+  if (!existsSync(folder)) throw new Error(`There is no ${folder}: start a server on it first`)
+  return openPackages(folder)
+}
+
+async function openStage(stage: string): Promise<PackagePlace> {
+  const { bucket, ...deployed } = await deployment(stage)
+  if (bucket === undefined) throw new Error(`.fhir/${stage}.json does not name the bucket: deploy the stage again`)
+  const { openDeployedPackages } = await import('../../lambdas/runtime/aws-packages.ts')
+  return openDeployedPackages({ ...deployed, bucket })
 }
 
 function sourceOf(text: string): Source {
@@ -113,7 +121,7 @@ const counted = ({ profiles, valueSets, codeSystems }: Counts): string =>
   `${profiles} profiles and extensions, ${valueSets} value sets, ${codeSystems} code systems`
 
 export const packageCommand = new Command('package')
-  .description('definitions that resources are checked against, besides those of R4 and US Core 6.1.0: for an embedded server')
+  .description('definitions that resources are checked against, besides those of R4 and US Core 6.1.0')
   .addCommand(
     withExamples(placed(add), ['npm run -s fhir -- package add hl7.fhir.us.core@7.0.0', 'npm run -s fhir -- package add guide.tgz']),
   )

@@ -4,11 +4,11 @@ import { searchingSteps } from '../http/pipelines/searching.ts'
 import { writingSteps } from '../http/pipelines/writing.ts'
 import { bundle } from '../interactions/bundle.ts'
 import { entryInteractions } from '../interactions/entry-interactions.ts'
-import { blobs, progress, reading, seal } from '../runtime/aws.ts'
+import { addedProfiles, blobs, progress, reading, seal } from '../runtime/aws.ts'
 import { httpHandler } from '../runtime/aws-handler.ts'
 import { bodyStepParts, index, writePorts } from '../runtime/aws-index.ts'
 
-const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), progress: progress() }
+const ports = { ...writePorts(), index: index(), seal: seal(), blobs: blobs(), progress: progress(), profilesOf: addedProfiles() }
 const parts = bodyStepParts()
 const steps = { ...writingSteps(parts), ...searchingSteps(parts) }
 

@@ -1,11 +1,11 @@
 /** FHIR capabilities. */
 import { readingSteps } from '../http/pipelines/reading.ts'
 import { capabilities } from '../interactions/capabilities.ts'
-import { clock, config, reading } from '../runtime/aws.ts'
+import { addedProfiles, clock, config, reading } from '../runtime/aws.ts'
 import { httpHandler, stepParts } from '../runtime/aws-handler.ts'
 
 export const handler = httpHandler({
-  interactions: { capabilities: capabilities({ clock: clock(), choices: config() }) },
+  interactions: { capabilities: capabilities({ clock: clock(), choices: config(), profilesOf: addedProfiles() }) },
   steps: readingSteps(stepParts()),
   reading: reading(),
 })

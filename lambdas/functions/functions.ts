@@ -15,7 +15,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
  * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
  * only removes files. links: signs links to them. link-key: reads the public half of the key that does. conformance: reads the definitions that lie
- * beside its code; those that write, where the stage asks profiles.
+ * beside its code, packages those that operators added: who writes, where the stage asks profiles.
  */
 export type PortName =
   | 'resources'
@@ -41,6 +41,7 @@ export type PortName =
   | 'signing'
   | 'keys'
   | 'conformance'
+  | 'packages'
   | ExportPort
 
 /** Of exports. */
@@ -105,7 +106,7 @@ export type FunctionName = HttpFunction | Worker
 /** Of every function that answers who has to say who it is. */
 const ASKED: readonly PortName[] = ['verification', 'conditions', 'audit']
 const SEARCHING: readonly PortName[] = ['resources', 'index', 'blobs', 'seal', 'progress']
-const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', ...ASKED]
+const WRITING: readonly PortName[] = [...SEARCHING, 'writer', 'conformance', 'packages', ...ASKED]
 
 export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   read: ['resources', 'progress', ...ASKED],
@@ -117,12 +118,12 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   patch: WRITING,
   delete: WRITING,
   bundle: WRITING,
-  capabilities: ['progress', ...ASKED],
+  capabilities: ['progress', 'packages', ...ASKED],
   reindex: ['definitions', 'workflow', ...ASKED],
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
-  validate: ['resources', 'index', 'progress', 'conformance', ...ASKED],
-  'apply-fhirpath': ['resources', 'progress', 'conformance', ...ASKED],
+  validate: ['resources', 'index', 'progress', 'conformance', 'packages', ...ASKED],
+  'apply-fhirpath': ['resources', 'progress', 'conformance', 'packages', ...ASKED],
   everything: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],
@@ -160,8 +161,12 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
   (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => access === 'token' || !OF_TOKENS.has(name))
 
-export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
-  FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
+/** `asksProfiles`: whether what is written is checked against profiles. A Bundle may also ask what the server can. */
+export const portsOfStage = (name: FunctionName, access: string, asksProfiles = false): readonly PortName[] =>
+  FUNCTIONS[name].filter((port) => {
+    if (port === 'packages' && !asksProfiles && name !== 'bundle' && FUNCTIONS[name].includes('writer')) return false
+    return access === 'token' || !ABOUT_TOKENS.has(port)
+  })
 
 /** The function that answers: one for each interaction, but the kinds of history together, those of search and what is one, and the pages. */
 export function functionOf(code: InteractionCode | AuthCode): HttpFunction {

@@ -9,19 +9,20 @@ import { instant } from '../fhir/version.ts'
 import { isSearchable } from '../search/criterion.ts'
 import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
-import type { Choices, Interaction, Ports } from './interaction.ts'
+import type { Choices, Interaction, Ports, ProfilesByType } from './interaction.ts'
 import { APPLY_FHIRPATH, BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operations.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 import { security } from './security.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core.ts'
 
-export const capabilities = ({ clock, choices }: Pick<Ports, 'clock' | 'choices'>): Interaction => {
+export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 'clock' | 'choices' | 'profilesOf'>): Interaction => {
   const started = instant(clock.now())
   // Made when it is first asked for: most processes never are.
   let resources: readonly Element[] | undefined
-  return async ({ baseUrl, reading }) => {
+  return async ({ baseUrl, reading, tenant }) => {
     resources ??= resourcesOf(choices)
-    const known = resources.map((each) => withCustom(each, reading))
+    const profiles = await added?.(tenant)
+    const known = resources.map((each) => withProfiles(withCustom(each, reading), profiles))
     return { status: 200, body: { ...statement(baseUrl, started), rest: [rest(baseUrl, known, choices)] } }
   }
 }
@@ -38,6 +39,14 @@ function withCustom(resource: Element, { custom = [] }: Reading): Element {
   const codes = new Set<unknown>(mine.map(({ code }) => code))
   const others = (resource.searchParam as readonly Element[]).filter(({ name }) => !codes.has(name))
   return { ...resource, searchParam: [...others, ...mine.map(({ code, type, url }) => ({ name: code, definition: url, type }))] }
+}
+
+/** And the profiles somebody added. */
+function withProfiles(resource: Element, added: ProfilesByType | undefined): Element {
+  const mine = added?.get(resource.type as string)
+  if (mine === undefined) return resource
+  const { supportedProfile: own = [] } = resource as { readonly supportedProfile?: readonly string[] }
+  return { ...resource, supportedProfile: [...new Set([...own, ...[...mine].toSorted()])] }
 }
 
 const statement = (baseUrl: string, date: string): Resource => ({

@@ -152,5 +152,10 @@ export type Ports = {
   readonly expressions: ExpressionRunner
   /** What is to be told of a resource that a tenant is to store. FhirError 422 where it may not be. */
   readonly profiled: (resource: Resource, tenant: string) => Awaitable<readonly Issue[]>
+  /** Which profiles a tenant's resources are checked against besides those of the server's own packages. Absent: none. */
+  readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
   readonly choices: Choices
 }
+
+/** Canonicals, by the type they are about. */
+export type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>

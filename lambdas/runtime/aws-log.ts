@@ -16,6 +16,9 @@ export function report(error: unknown, requestId: string): void {
   console.error(JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), ...told, at }))
 }
 
+/** What an operator can mend. */
+export const warn = (message: string): void => console.warn(JSON.stringify({ level: 'warning', message }))
+
 const NAMESPACE = 'FHIR'
 /** An array of the format holds so many. */
 const MOST_VALUES = 100

@@ -12,16 +12,19 @@ import { readSecretKey } from '../adapters/dynamodb/secret-key.ts'
 import { OpenedSeal } from '../adapters/in-process/opened-seal.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
+import { lazyS3Packages } from '../adapters/s3/lazy-packages.ts'
 import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
 import { KnownReading } from '../indexing/known-reading.ts'
 import { announcingWriter } from '../interactions/announcing-writer.ts'
 import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
 import { seenThrough } from '../interactions/seen.ts'
+import { supportedProfiles } from '../packages/supported-profiles.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
+import type { AddedPackages } from '../ports/packages.ts'
 import type { IndexProgress } from '../ports/reindex.ts'
 import type { Reading } from '../search/reading.ts'
-import { report } from './aws-log.ts'
+import { report, warn } from './aws-log.ts'
 import { type Places, readConfig, readPlaces } from './config.ts'
 import { definitionsOf } from './definitions.ts'
 import { expressionRunner } from './expressions.ts'
@@ -78,8 +81,14 @@ export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
   return { evaluate: (...asked) => runner().evaluate(...asked) }
 })
 
-/** Files beside the code. */
-const packages = /* @__PURE__ */ once(() => definitionsOf())
+/** Those that operators added. */
+export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() => lazyS3Packages(places().bucket, () => clock().now()))
+
+/** Their profiles. */
+export const addedProfiles = /* @__PURE__ */ once(() => supportedProfiles(addedPackages(), warn))
+
+/** And files beside the code; these alone. */
+const packages = /* @__PURE__ */ once(() => definitionsOf(addedPackages(), warn))
 const ownPackages = /* @__PURE__ */ once(() => definitionsOf())
 
 /** What is behind definitions that tenants write. `keptFor`: see DynamoDbCanonicalsOptions. */

@@ -39,6 +39,7 @@ import { reindexStatus, startReindex } from '../interactions/reindex.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import { validate } from '../interactions/validate.ts'
 import { validated } from '../interactions/validated.ts'
+import { supportedProfiles } from '../packages/supported-profiles.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type KnownTenants, TENANT } from '../ports/known-tenants.ts'
@@ -137,6 +138,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     profiled: profilesOnWrite(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions })),
     ...stores,
     ...profiles,
+    ...(parts.packages === undefined ? {} : { profilesOf: supportedProfiles(parts.packages, (text) => parts.warn?.(text)) }),
     clock,
     progress,
     reindex: reindexOf(stores),

@@ -1,15 +1,10 @@
 /** Blobs of the cloud home, on the engine of S3_ENDPOINT (credentials S3_ACCESS_KEY, S3_SECRET_KEY). */
-import { randomUUID } from 'node:crypto'
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
   CopyObjectCommand,
-  CreateBucketCommand,
   CreateMultipartUploadCommand,
-  DeleteBucketCommand,
-  DeleteObjectsCommand,
   ListMultipartUploadsCommand,
-  ListObjectsV2Command,
   NoSuchUpload,
   S3Client,
   UploadPartCopyCommand,
@@ -20,6 +15,7 @@ import { S3BlobCopier } from '../../lambdas/adapters/s3/blob-copier.ts'
 import { S3BlobStore } from '../../lambdas/adapters/s3/blob-store.ts'
 import { blobCopierContract } from '../contracts/blob-copier.contract.ts'
 import { blobStoreContract } from '../contracts/blob-store.contract.ts'
+import { bucketOn } from '../fixtures/s3-engine.ts'
 
 const endpoint = process.env.S3_ENDPOINT
 
@@ -30,9 +26,9 @@ if (endpoint === undefined) {
     it.skip(`is not tested: ${reason}`, () => {})
   })
 } else {
-  blobStoreContract('S3', () => bucketOn(endpoint))
+  blobStoreContract('S3', () => bucketWithStore(endpoint))
   blobCopierContract('S3', async () => {
-    const [from, to] = [await bucketOn(endpoint), await bucketOn(endpoint)]
+    const [from, to] = [await bucketWithStore(endpoint), await bucketWithStore(endpoint)]
     const copier = () => new S3BlobCopier(from.client, from.name, 5 * 1024 * 1024)
     return {
       ...{ blobs: from.store, copiers: [copier(), copier()], each: 5 * 1024 * 1024, bucket: to.name },
@@ -44,28 +40,10 @@ if (endpoint === undefined) {
   })
 }
 
-async function bucketOn(endpoint: string) {
-  const credentials = {
-    accessKeyId: process.env.S3_ACCESS_KEY ?? 'minioadmin',
-    secretAccessKey: process.env.S3_SECRET_KEY ?? 'minioadmin',
-  }
-  const client = new S3Client({ endpoint, region: 'us-east-1', credentials, forcePathStyle: true })
-  const Bucket = `fhir-${randomUUID()}`
-  await client.send(new CreateBucketCommand({ Bucket }))
-  const empty = async () => {
-    for (;;) {
-      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket }))
-      if (Contents.length === 0) return
-      await client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects: Contents.map(({ Key }) => ({ Key })) } }))
-    }
-  }
-  const close = async () => {
-    await empty()
-    await client.send(new DeleteBucketCommand({ Bucket }))
-    client.destroy()
-  }
+async function bucketWithStore(endpoint: string) {
+  const bucket = await bucketOn(endpoint)
   // MinIO lists unfinished uploads of one key alone; by what keys begin with they are looked for below, page by page.
-  return { store: new S3BlobStore(client, Bucket), client, name: Bucket, close, listsUploads: false }
+  return { ...bucket, store: new S3BlobStore(bucket.client, bucket.name), listsUploads: false }
 }
 
 it('An object is kept by who downloads it as the last segment of its key', async () => {

@@ -54,6 +54,18 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', `${NAME}@1.0.0`)).err).toContain('is not there')
   })
 
+  it('has profiles that the server names, while it is there', async () => {
+    const supported = async () => {
+      const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
+      return statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic').supportedProfile
+    }
+    expect(await supported()).toBeUndefined()
+    await add('1.0.0')
+    expect(await supported()).toEqual([canonical('with-color'), canonical('with-subject')])
+    await run('remove', `${NAME}@1.0.0`)
+    expect(await supported()).toBeUndefined()
+  })
+
   it('decides what was unknown by the value sets it brings', async () => {
     await add('1.0.0')
     expect(await validated('with-color', colored('blue'))).toEqual([200, 'information not-supported'])

@@ -1,4 +1,4 @@
-/** `fhir client`, `fhir user` and `fhir keys` on a deployed stage: its stores on an emulator, found by what a deployment writes down. */
+/** `fhir client`, `user`, `keys` and `package` on a deployed stage: its stores on emulators, found by what a deployment writes down. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,6 +12,9 @@ import { Passwords } from '../../lambdas/auth/passwords.ts'
 import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
+import { archiveFile, COLORS, guide, NAME } from '../fixtures/packages.ts'
+import { bucketInMemory } from '../fixtures/s3.ts'
+import { serveBucket } from '../fixtures/s3-server.ts'
 import type { Ended } from './process.ts'
 
 const program = fileURLToPath(new URL('../../bin/fhir.js', import.meta.url))
@@ -20,9 +23,12 @@ await onDynamo(async (engine) => {
   const table = await engine.newTable()
   const folder = newFolder()
   mkdirSync(join(folder, '.fhir'))
-  writeFileSync(join(folder, '.fhir', 'test.json'), JSON.stringify({ 'fhir-test-data': { StateTableName: table } }))
+  writeFileSync(join(folder, '.fhir', 'test.json'), JSON.stringify({ 'fhir-test-data': { StateTableName: table, BucketName: 'b' } }))
+  writeFileSync(join(folder, '.fhir', 'old.json'), JSON.stringify({ 'fhir-old-data': { StateTableName: table } }))
   writeFileSync(join(folder, '.fhir', 'empty.json'), JSON.stringify({ 'fhir-empty-service': {} }))
+  const bucket = bucketInMemory(() => Date.now())
   const environment = {
+    AWS_ENDPOINT_URL_S3: await serveBucket(bucket.client),
     ...{ AWS_ENDPOINT_URL_DYNAMODB: engine.endpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' },
     ...(process.env.KMS_ENDPOINT === undefined ? {} : { AWS_ENDPOINT_URL_KMS: process.env.KMS_ENDPOINT }),
   }
@@ -79,6 +85,36 @@ await onDynamo(async (engine) => {
       for (const said of ['from now on', 'in ten minutes'])
         expect((await fhir('', 'keys', 'rotate', '--stage', 'test')).out).toContain(said)
       expect((await fhir('', 'keys', 'list', '--stage', 'test')).out.trim().split('\n')).toHaveLength(3)
+    })
+
+    it('packages are added, listed and removed, whoever else does, and recorded', async () => {
+      const label = `${NAME}@1.0.0`
+      const values = { 'package/package.json': { name: 'example.colors', version: '1.0.0' }, 'package/colors.json': COLORS }
+      const files = [await archiveFile(guide('1.0.0')), await archiveFile(values)]
+      const added = await Promise.all(files.map((file) => fhir('', 'package', 'add', file, '--stage', 'test')))
+      expect(added.map(({ code, err }) => [code, err])).toEqual([
+        [0, ''],
+        [0, ''],
+      ])
+      expect(await fhir('', 'package', 'add', files[0]!, '--stage', 'test')).toMatchObject({
+        code: 1,
+        err: `fhir: ${NAME} 1.0.0 is there already\n`,
+      })
+      const list = async () => (await fhir('', 'package', 'list', '--stage', 'test')).out
+      expect(await list()).toMatch(/us\.core .* built in\nexample\.colors +1\.0\.0 +0 +1 +0\nexample\.guide +1\.0\.0 +2 +0 +0\n$/)
+      bucket.objects.delete([...bucket.objects.keys()].find((key) => key.endsWith('/Basic.json'))!)
+      expect(await list()).toMatch(/example\.guide +1\.0\.0 +damaged: remove it, and add it again\n$/)
+      expect((await fhir('', 'package', 'remove', label, '--stage', 'test')).out).toBe(`${NAME} 1.0.0 is removed\n`)
+      expect([...bucket.objects.keys()].filter((key) => key.includes(NAME))).toEqual([])
+      const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
+      const records = Items.filter(({ pk, key }) => String(pk).startsWith('AUDIT#') && key === label)
+      expect(records.map(({ interaction, outcome }) => [interaction, outcome]).toSorted()).toEqual([
+        ['package add', 'done'],
+        ['package remove', 'done'],
+      ])
+      expect((await fhir('', 'package', 'list', '--stage', 'old')).err).toBe(
+        'fhir: .fhir/old.json does not name the bucket: deploy the stage again\n',
+      )
     })
 
     it.each([

@@ -91,6 +91,12 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
     const writers: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
     const rows: readonly (readonly [what: string, functions: readonly FunctionName[], need: Omit<Need, 'functionName'>])[] = [
       ['writing resources', others(...writers), { action: 'dynamodb:PutItem', resource: ARNS.ResourceTable }],
+      ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],
+      [
+        'reading packages',
+        others('validate', 'apply-fhirpath', 'capabilities', 'bundle'),
+        { action: 's3:GetObject', resource: `${ARNS.DataBucket}/packages/index.json` },
+      ],
       ['deleting a table', all, { action: 'dynamodb:DeleteTable', resource: ARNS.ResourceTable }],
       ['scanning a table', all, { action: 'dynamodb:Scan', resource: ARNS.ResourceTable }],
       ['deleting an index', others('rebuild-step'), { action: 'es:ESHttpDelete', resource: `${ARNS.SearchDomain}/fhir-patient-v1` }],

@@ -64,6 +64,7 @@ const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   links: ['cloudfront'],
   'link-key': ['kms'],
   conformance: ['filesystem'],
+  packages: ['s3'],
 }
 
 describe('the code of a function', () => {

@@ -1,7 +1,7 @@
 /** The costs lib/README.md tells, computed. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
+import { OF_PACKAGES, OF_TOKENS, ofMillion, ofMonth, type Use, WORK } from './costs.ts'
 
 const README = readFileSync('lib/README.md', 'utf8')
 
@@ -19,6 +19,11 @@ describe('a million requests', () => {
 })
 
 describe('a month', () => {
+  it('of a function that never sleeps and looks for packages costs $0.10', () => {
+    expect(OF_PACKAGES.toFixed(2)).toBe('0.10')
+    expect(README).toContain('$0.10')
+  })
+
   it('of tokens costs $1.60 before the first is given', () => {
     expect(OF_TOKENS.toFixed(2)).toBe('1.60')
     expect(README).toContain('$1.60')

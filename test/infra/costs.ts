@@ -12,6 +12,7 @@ const PRICES = {
   cloudFront: 1,
   firewall: 0.6,
   signature: 3,
+  objectRead: 0.4,
   /** For a gigabyte and second, on arm64. */
   computing: 0.0000133334,
   /** For a gigabyte: once, or each month. */
@@ -61,6 +62,9 @@ const INDEXING = 0.05
 
 /** In a month, of a stage that gives tokens: its signing key, what CloudFront shows the API, two alarms. */
 export const OF_TOKENS = PRICES.key + PRICES.secret + 2 * PRICES.alarm
+
+/** In a month, of a function that asks what packages there are every ten seconds. */
+export const OF_PACKAGES = ((30 * 24 * 3_600) / 10 / 1_000_000) * PRICES.objectRead
 
 /** Of a million requests, but for transfer. */
 export function ofMillion({ gigabytes, ms, writes, reads, indexed, signed }: Work): number {

@@ -191,6 +191,7 @@ const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   documents: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING', 'FHIR_BUCKET'],
   rebuilding: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
   blobs: ['FHIR_BUCKET'],
+  packages: ['FHIR_BUCKET'],
   workflow: ['FHIR_REBUILD_WORKFLOW'],
   keys: ['FHIR_STATE_TABLE', 'FHIR_STAGE'],
   links: ['FHIR_EXPORT_ORIGIN', 'FHIR_LINK_KEY', 'FHIR_LINK_KEY_PAIR'],

@@ -1,10 +1,16 @@
-/** The store of a bucket, and who copies out of it, each with a client of its own. */
+/** The store of a bucket, who copies out of it, and the packages in it, each with a client of its own. */
 import { S3Client } from '@aws-sdk/client-s3'
 import type { BlobCopier } from '../../ports/blob-copier.ts'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import { S3BlobCopier } from './blob-copier.ts'
 import { S3BlobStore } from './blob-store.ts'
+import { S3Packages } from './packages.ts'
 
 export const openS3BlobStore = (bucket: string): BlobStore => new S3BlobStore(new S3Client({ forcePathStyle: true }), bucket)
 
 export const openS3BlobCopier = (from: string): BlobCopier => new S3BlobCopier(new S3Client({ forcePathStyle: true }), from)
+
+export type PackagesIn = { readonly bucket: string; readonly now: () => number; readonly region?: string }
+
+export const openS3Packages = ({ bucket, now, ...where }: PackagesIn): S3Packages =>
+  new S3Packages({ client: new S3Client({ forcePathStyle: true, ...where }), bucket, now })

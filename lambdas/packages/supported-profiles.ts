@@ -1,0 +1,25 @@
+/** Which profiles the packages that were added have, as a CapabilityStatement names them. */
+import type { AddedPackages } from '../ports/packages.ts'
+import { type OnDamage, OpenedPackage } from './opened-package.ts'
+
+/** By the type they are about: their canonicals. */
+type ProfilesByType = ReadonlyMap<string, ReadonlySet<string>>
+
+export function supportedProfiles(added: AddedPackages, onDamage: OnDamage): () => Promise<ProfilesByType> {
+  let last: { readonly state: string; readonly profiles: Promise<ProfilesByType> } | undefined
+  return async () => {
+    const { state, packages } = await added.now()
+    if (last?.state !== state) {
+      last = { state, profiles: profilesIn(packages.map((kept) => new OpenedPackage(kept, onDamage))) }
+      last.profiles.catch(() => (last = undefined))
+    }
+    return last.profiles
+  }
+}
+
+async function profilesIn(packages: readonly OpenedPackage[]): Promise<ProfilesByType> {
+  const byType = new Map<string, Set<string>>()
+  for (const index of await Promise.all(packages.map((each) => each.file<string>('index'))))
+    for (const [canonical, type] of Object.entries(index)) byType.set(type, (byType.get(type) ?? new Set()).add(canonical))
+  return byType
+}

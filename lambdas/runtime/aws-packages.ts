@@ -1,0 +1,11 @@
+/** Packages of definitions of a deployed server: in its bucket, with the credentials of who asks. */
+import { openS3Packages } from '../adapters/s3/open-blob-store.ts'
+import { type Deployment, openDeployment } from './aws-administration.ts'
+import type { PackagePlace } from './package-command.ts'
+
+/** `bucket`: its name. */
+export function openDeployedPackages({ bucket, ...deployment }: Deployment & { readonly bucket: string }): PackagePlace {
+  const { audit, clock, close } = openDeployment(deployment)
+  const store = openS3Packages({ bucket, region: deployment.region, now: () => clock.now() })
+  return { store, recording: { audit, clock }, close }
+}

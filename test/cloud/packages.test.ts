@@ -1,0 +1,57 @@
+/** A package of definitions on the deployed functions: from the command line that adds it to answers that go by it, until it is removed. */
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, it } from '@jest/globals'
+import type { Tree } from '../api/server.ts'
+import { newFolder } from '../fixtures/at-end.ts'
+import { archiveFile, canonical, colored, guide, NAME } from '../fixtures/packages.ts'
+import { onCloud } from './deployed.ts'
+
+const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
+/** Seconds within which every function goes by what was done, and a few for a machine that is busy. */
+const LAG = 10 + 20
+
+onCloud('packages of a stage', {}, (cloud, { get, post }) => {
+  const folder = newFolder()
+  async function fhir(...words: readonly string[]): Promise<string> {
+    const environment = { AWS_ENDPOINT_URL: cloud().awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
+    const child = spawn(process.execPath, [PROGRAM, 'package', ...words, '--stage', 'local'], {
+      cwd: folder,
+      env: { ...process.env, ...environment },
+    })
+    const [out, err] = await Promise.all([child.stdout.toArray(), child.stderr.toArray()])
+    return Buffer.concat([...out, ...err]).toString()
+  }
+  const validated = async (): Promise<readonly string[]> => {
+    const { body } = await post(`/Basic/$validate?profile=${encodeURIComponent(canonical('with-subject'))}`, colored('red'))
+    return body.issue.map(({ severity, code }: Tree) => `${severity} ${code}`)
+  }
+  async function eventually(expected: string): Promise<void> {
+    let found: readonly string[] = []
+    for (let second = 0; second < LAG && !found.includes(expected); second++) {
+      if (second > 0) await wait(1_000)
+      found = await validated()
+    }
+    expect(found).toContain(expected)
+  }
+  const supported = async (): Promise<readonly string[]> => {
+    const { body } = await get('/metadata')
+    return body.rest[0].resource.find(({ type }: Tree) => type === 'Basic').supportedProfile ?? []
+  }
+
+  it('take part within ten seconds of the command that adds or removes them', async () => {
+    mkdirSync(join(folder, '.fhir'))
+    writeFileSync(join(folder, '.fhir', 'local.json'), JSON.stringify(cloud().deployment.outputs))
+    expect(await validated()).toEqual(['error not-found'])
+    expect(await fhir('add', await archiveFile(guide('1.0.0')))).toContain(`${NAME} 1.0.0 is added: 2 profiles`)
+    await eventually('error required')
+    expect(await fhir('list')).toMatch(/example\.guide +1\.0\.0 +2 +0 +0\n/)
+    for (let second = 0; second < LAG && (await supported()).length === 0; second++) await wait(1_000)
+    expect(await supported()).toEqual([canonical('with-color'), canonical('with-subject')])
+    expect(await fhir('add', await archiveFile(guide('1.0.0')))).toContain('is there already')
+    expect(await fhir('remove', `${NAME}@1.0.0`)).toBe(`${NAME} 1.0.0 is removed\n`)
+    await eventually('error not-found')
+  })
+})
