@@ -63,14 +63,15 @@ export class PackagedDefinitions implements Conformance {
   ): Promise<Definition | undefined> {
     const [url, version] = [canonical.split('|', 1)[0]!, canonical.split('|')[1]]
     await this.state()
-    let found: Definition | undefined
-    for (const each of this.#now.packages) {
-      const definition = await lookUp(each, url)
-      if (definition === undefined || (version !== undefined && definition.version !== version)) continue
-      if (each === this.#own[0]) return definition
-      if (found === undefined || isNewer(definition, found)) found = definition
-    }
-    return found
+    const isAsked = (definition: Definition | undefined): definition is Definition =>
+      definition !== undefined && (version === undefined || definition.version === version)
+    const [r4] = this.#own
+    const ofR4 = r4 && (await lookUp(r4, url))
+    if (isAsked(ofR4)) return ofR4
+    // Each may be some requests away.
+    const others = this.#now.packages.filter((each) => each !== r4)
+    const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
+    return found.filter(isAsked).reduce<Definition | undefined>((best, each) => (best && !isNewer(each, best) ? best : each), undefined)
   }
 }
 
