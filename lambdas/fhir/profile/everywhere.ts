@@ -10,7 +10,7 @@ import { type Check, listed, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
 import type { Tree } from './node.ts'
-import { elementOf, PLAIN } from './types.ts'
+import { basesOf, elementOf } from './types.ts'
 
 /** Checks an item against a tree. */
 export type Against = (tree: Tree, item: Item, type: string, check: Check) => void
@@ -22,7 +22,8 @@ type Here = {
   readonly type: string
   readonly name?: string
   readonly above?: Here
-  /** Of an extension: its definition. */
+  /** Of an extension: its url, and its definition where that is loaded. */
+  readonly url?: unknown
   readonly definition?: Tree | undefined
 }
 
@@ -55,16 +56,14 @@ function visitMembers(element: Element, here: Here, check: Check, against: Again
 
 const EXTENSION = { type: 'Extension', choice: undefined }
 
-/** The names under which an extension may say that it stands on an element: `Patient.contact`, `HumanName`, `Element`. */
+/** The names under which an extension may say that it stands on an element: `Patient.contact`, `BackboneElement`, `DomainResource.contact`. */
 function hostsOf(here: Here): readonly string[] {
-  const { type, above } = here
-  if (above === undefined) return [type, 'Resource', 'Element', ...(PLAIN.has(type) ? [] : ['DomainResource'])]
-  const paths: string[] = []
+  const hosts = [here.type, ...basesOf(here.type), 'Element']
   for (let [at, path]: [Here, string] = [here, '']; at.above !== undefined; at = at.above) {
     path = `.${at.name}${path}`
-    paths.push(`${at.above.type}${path}`)
+    for (const type of [at.above.type, ...basesOf(at.above.type)]) hosts.push(`${type}${path}`, `${type}${path.replaceAll('[x]', '')}`)
   }
-  return [...paths, ...paths.map((path) => path.replace('[x]', '')), type, 'Element']
+  return hosts
 }
 
 function visit(value: unknown, key: string, here: Here, check: Check, against: Against): void {
@@ -75,7 +74,7 @@ function visit(value: unknown, key: string, here: Here, check: Check, against: A
   }
   if (here.type === 'Extension') {
     const definition = checkExtension(value, key === 'modifierExtension', here.above!, check, against)
-    visitMembers(value, { ...here, definition }, check, against)
+    visitMembers(value, { ...here, url: value.url, definition }, check, against)
     return
   }
   if (CODED.has(here.type)) checkCode(value, check)
@@ -121,12 +120,14 @@ function unknown(isModifier: boolean, { faults }: Check): undefined {
   else faults.report('information', 'not-supported', 'extension', 'The definition of this extension is not loaded: it was not checked')
 }
 
-/** What is said in FHIRPath, or of a profile's element, is not decided here: it is allowed. */
+/** What is said in FHIRPath is not decided here: it is allowed. Of a profile's element: whether the resource is as that profile says is not asked. */
 function isAllowed(contexts: readonly Context[], host: Here): boolean {
-  const hosts = hostsOf(host)
-  const outer = host.definition?.profile.url
-  return contexts.some(
-    ({ type, expression }) =>
-      type === 'fhirpath' || expression.includes('#') || (type === 'extension' ? expression === outer : hosts.includes(expression)),
-  )
+  const hosts = new Set(hostsOf(host))
+  return contexts.some(({ type, expression }) => {
+    if (type === 'fhirpath') return true
+    return type === 'extension' ? expression === host.url : hosts.has(pathOf(expression))
+  })
 }
+
+/** `http://example.org/profile#Patient.name:official` → `Patient.name` */
+const pathOf = (expression: string): string => expression.slice(expression.lastIndexOf('#') + 1).replace(/:[^.]*/g, '')

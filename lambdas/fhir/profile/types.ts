@@ -21,22 +21,26 @@ export function typeOfElement(type: string, name: string): string {
   return name === 'extension' ? 'Extension' : ''
 }
 
-/** What types are kinds of, besides themselves. https://hl7.org/fhir/R4/datatypes.html */
-const KINDS: ReadonlyMap<string, readonly string[]> = new Map([
-  ['Quantity', ['Age', 'Count', 'Distance', 'Duration']],
-  ['string', ['code', 'id', 'markdown']],
-  ['uri', ['url', 'canonical', 'oid', 'uuid']],
-  ['integer', ['positiveInt', 'unsignedInt']],
-])
+/** What types are kinds of, besides Element. https://hl7.org/fhir/R4/datatypes.html */
+const KINDS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    Quantity: ['Age', 'Count', 'Distance', 'Duration'],
+    string: ['code', 'id', 'markdown'],
+    uri: ['url', 'canonical', 'oid', 'uuid'],
+    integer: ['positiveInt', 'unsignedInt'],
+    BackboneElement: ['Timing', 'Dosage', 'ElementDefinition', 'MarketingStatus', 'Population', 'ProdCharacteristic', 'ProductShelfLife'],
+  }).flatMap(([base, types]) => types.map((type) => [type, base])),
+)
 
 /** Resources that are no DomainResource. https://hl7.org/fhir/R4/resource.html */
 export const PLAIN: ReadonlySet<string> = new Set(['Bundle', 'Binary', 'Parameters'])
 
-/** `type`: empty where it is not known. */
-export function isKindOf(type: string, about: string): boolean {
-  if (type === about || type === '') return true
-  if (about === 'Resource') return isResourceType(type)
-  if (about === 'DomainResource') return isResourceType(type) && !PLAIN.has(type)
-  if (about === 'Element' || about === 'BackboneElement') return !isResourceType(type)
-  return KINDS.get(about)?.includes(type) === true
+/** What a type is a kind of, besides itself. `type`: `Patient.contact` is one, too. */
+export function basesOf(type: string): readonly string[] {
+  if (isResourceType(type)) return PLAIN.has(type) ? ['Resource'] : ['DomainResource', 'Resource']
+  const base = KINDS.get(type) ?? (isResourceType(type.split('.')[0]!) ? 'BackboneElement' : undefined)
+  return base === undefined ? ['Element'] : [base, 'Element']
 }
+
+/** `type`: empty where it is not known. */
+export const isKindOf = (type: string, about: string): boolean => type === about || type === '' || basesOf(type).includes(about)

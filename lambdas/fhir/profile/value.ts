@@ -19,10 +19,17 @@ export function checkValue(node: Node, { value }: Item, type: string, check: Che
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
   if (minValue !== undefined && (orderOf(value, minValue, check) ?? 0) < 0) fault('minValue', `must be at least ${shown(minValue)}`)
   if (maxValue !== undefined && (orderOf(value, maxValue, check) ?? 0) > 0) fault('maxValue', `must be at most ${shown(maxValue)}`)
+  if (isMoment(value) && (isElement(minValue) || isElement(maxValue))) notAged(node, check)
   if (types !== undefined && !isOfTypes(node, value, type))
     fault('type', `must be of the type ${types.map(({ code }) => code).join(' or ')}`)
   if (regex !== undefined) checkRegex(regex, node, value, check)
 }
+
+const isMoment = (value: unknown): boolean => typeof value === 'string' && !isDecimal(value)
+
+/** What is found does not change with time. https://hl7.org/fhir/R4/elementdefinition-definitions.html#ElementDefinition.minValue_x_ */
+const notAged = (node: Node, check: Check): void =>
+  report(check, 'not-supported', 'age', `How far ${nameOf(node)} is from now is not checked`, 'information')
 
 const RULES: ReadonlyMap<string, 'too-long' | 'structure'> = new Map([
   ['maxLength', 'too-long'],

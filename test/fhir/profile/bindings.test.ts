@@ -108,3 +108,18 @@ it.each([
   const { issues } = await finding([profile([{ id: 'Observation.value[x]' }])])(coded(code, system), [URL])
   expect(issues.filter(({ expression }) => expression === 'Observation.value.coding[0]').map(({ severity }) => severity)).toEqual(expected)
 })
+
+/** https://hl7.org/fhir/R4/extension-elementdefinition-maxvalueset.html */
+it.each([
+  ['required', 'a', []],
+  ['extensible', 'b', ['warning']],
+  ['extensible', 'c', ['warning', 'error']],
+  ['preferred', 'c', ['information', 'error']],
+  ['example', 'b', []],
+  ['example', 'c', ['error']],
+])('beside a %s binding, nothing is allowed beyond the greatest value set: %s', async (strength, code, expected) => {
+  const extension = [{ url: 'http://hl7.org/fhir/StructureDefinition/elementdefinition-maxValueSet', valueCanonical: 'below' }]
+  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength, valueSet: 'listed', extension } }]), ...SETS])
+  const { issues } = await find(coded(code), [URL])
+  expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity }) => severity)).toEqual(expected)
+})

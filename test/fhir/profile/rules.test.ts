@@ -127,3 +127,16 @@ describe('profiles that refer to profiles', () => {
     })
   })
 })
+
+/** What is found does not change with time: what a limit from now says is not checked, and that is told. */
+it.each([
+  ['minValueQuantity', '1900-01-01'],
+  ['maxValueQuantity', '2999-01-01'],
+])('%s of a date is not checked', async (limit, birthDate) => {
+  const find = finding([profile([{ id: 'Patient.birthDate', [limit]: { value: 1, system: 'http://unitsofmeasure.org', code: 'a' } }])])
+  const { issues } = await find({ resourceType: 'Patient', birthDate }, ['http://example.org/profile'])
+  const told = issues
+    .filter(({ expression }) => expression === 'Patient.birthDate')
+    .map(({ severity, code, text }) => [severity, code, text])
+  expect(told).toEqual([['information', 'not-supported', 'How far birthDate is from now is not checked (http://example.org/profile)']])
+})
