@@ -30,7 +30,10 @@ const add = new Command('add')
     '<package>',
     'its archive, FILE.tgz, or NAME@VERSION of the registry that FHIR_PACKAGE_REGISTRY names; also NAME@1.0.x, NAME@latest',
   )
-  .option('--with-dependencies', 'with the packages it depends on, those of these too, from the registry; without it they are named')
+  .option(
+    '--with-dependencies',
+    'with the packages it depends on, those of these too, from the registry, or exit code 1; without it they are named',
+  )
   .action(async (text: string, { withDependencies = false, ...place }: AddOptions) => {
     const source = sourceOf(text)
     const all = await at(place, (packages) => addPackage(packages, source, withDependencies))

@@ -18,7 +18,9 @@ export const digestOf = (text: string): string => createHash('sha256').update(te
 /** undefined: it is none. */
 export function manifestIn(text: string): Manifest | undefined {
   const value = objectIn(text) as Partial<Manifest> | undefined
-  return typeof value?.name === 'string' && typeof value.version === 'string' ? (value as Manifest) : undefined
+  const { name, version, files = {} } = value ?? {}
+  const isSaid = typeof name === 'string' && typeof version === 'string' && typeof files === 'object' && files !== null
+  return isSaid ? (value as Manifest) : undefined
 }
 
 /** undefined: the text is no JSON object. */

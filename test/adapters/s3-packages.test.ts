@@ -127,7 +127,7 @@ describe('Packages in a bucket', () => {
   it('are told to be out of reach where what names them is damaged', async () => {
     const { objects, packages } = opened()
     await packages().add(label, files)
-    for (const text of ['', '{}', '{"packages":[]}']) {
+    for (const text of ['', '{}', '{"packages":[]}', '{"change":"a","packages":[null]}']) {
       objects.set('packages/index.json', { text, written: time })
       await expect(packages().now()).rejects.toThrow('packages/index.json of the bucket is damaged')
       await expect(packages().remove(label)).rejects.toThrow('is damaged')

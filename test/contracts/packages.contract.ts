@@ -101,6 +101,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       ['cut off', 'value-sets.json', '{"http', 'value-sets.json is not as it was'],
       ['JSON, but another', 'value-sets.json', '{}', 'value-sets.json is not as it was'],
       ['empty', 'package.json', '', 'package.json does not say what is in it'],
+      ['no list', 'package.json', '{"name":"a","version":"1","files":null}', 'package.json does not say what is in it'],
       ['without its list', 'package.json', undefined, 'package.json is missing'],
     ])('is as not loaded, and told, beside others that go on, until it is removed and added again: %s', async (_, file, text, what) => {
       const [label, other] = [newLabel(), newLabel()]

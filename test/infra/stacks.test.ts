@@ -887,6 +887,12 @@ describe('a deployment', () => {
   })
 })
 
+it('Who writes reads packages only where the stage asks profiles, but a Bundle, which may ask for metadata', () => {
+  const reading = (asksProfiles: boolean) => names.filter((name) => portsOfStage(name, 'iam', asksProfiles).includes('packages')).toSorted()
+  const always = ['apply-fhirpath', 'bundle', 'capabilities', 'validate']
+  expect([reading(false), reading(true)]).toEqual([always, [...always, 'create', 'delete', 'patch', 'update'].toSorted()])
+})
+
 describe('what is deployed, type by type and permission by permission', () => {
   it('what lasts', () => expect(digest(demo.data)).toMatchSnapshot())
   it('what runs', () => expect(digest(demo.service)).toMatchSnapshot())

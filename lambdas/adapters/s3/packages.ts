@@ -175,12 +175,14 @@ export class S3Packages implements PackageStore {
 function indexIn(text: string): Index {
   try {
     const { change, packages } = JSON.parse(text)
-    if (typeof change === 'string' && Array.isArray(packages)) return { change, packages }
+    if (typeof change === 'string' && Array.isArray(packages) && packages.every(isNamed)) return { change, packages }
   } catch {
     // As what is no index.
   }
   throw new Unavailable(`${INDEX} of the bucket is damaged: put its last version back`)
 }
+
+const isNamed = (each: unknown): boolean => ['name', 'version', 'at'].every((key) => typeof Object(each)[key] === 'string')
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { readonly $metadata?: { readonly httpStatusCode?: number } }).$metadata?.httpStatusCode
