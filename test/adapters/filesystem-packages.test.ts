@@ -1,6 +1,7 @@
 /** Packages in folders, and the definitions in them. */
 import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { beforeEach, expect, it } from '@jest/globals'
 import { FilesystemPackages, packageIn } from '../../lambdas/adapters/filesystem/packages.ts'
 import { PackagedDefinitions } from '../../lambdas/packages/packaged-definitions.ts'
@@ -10,6 +11,9 @@ import { packagesContract } from '../contracts/packages.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { loadingPackages } from '../fixtures/packages.ts'
 
+/** Times of a file system may stand still for some milliseconds. */
+const tick = () => wait(25)
+
 const noClose = async () => undefined
 
 packagesContract('Folders', async () => {
@@ -17,7 +21,7 @@ packagesContract('Folders', async () => {
   return {
     stores: [new FilesystemPackages(folder), new FilesystemPackages(folder)],
     server: new FilesystemPackages(folder),
-    later: () => undefined,
+    later: tick,
     async spoil({ name, version }, file, text) {
       const path = join(folder, `${name}-${version}`, file)
       if (text === undefined) rmSync(path)
@@ -29,7 +33,12 @@ packagesContract('Folders', async () => {
 
 conformanceContract('Folders', async () => {
   const store = new FilesystemPackages(join(newFolder(), 'packages'))
-  return { conformance: definitionsOf(store), load: loadingPackages(store), close: noClose }
+  const loading = loadingPackages(store)
+  const load: typeof loading = async (definitions) => {
+    const takeAway = await tick().then(() => loading(definitions))
+    return () => tick().then(takeAway)
+  }
+  return { conformance: definitionsOf(store), load, close: noClose }
 })
 
 const URL = 'http://example.org/ValueSet/a'

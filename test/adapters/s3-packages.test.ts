@@ -22,7 +22,7 @@ function contracts(name: string, open: () => Promise<Place>): void {
     return {
       stores: [packages(), packages()],
       server: packages(),
-      later() {
+      async later() {
         time += 10 * SECOND
       },
       async spoil(label, file, text) {

@@ -9,7 +9,7 @@ export type PackagesUnderTest = {
   readonly stores: readonly [PackageStore, PackageStore]
   /** Of a server. `later`: until it sees what was done. */
   readonly server: AddedPackages
-  readonly later: () => void
+  readonly later: () => Promise<void>
   /** A file is another then; undefined: it is gone. */
   readonly spoil: (label: Label, file: string, text: string | undefined) => Promise<void>
   readonly close: () => Promise<void>
@@ -39,14 +39,14 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       const [store] = here.stores
       expect(await store.add(label, files(label))).toBe(true)
       expect(await said(store)).toEqual([nameOf(label)])
-      here.later()
+      await here.later()
       expect(await said(here.server)).toEqual([nameOf(label)])
       const kept = (await here.server.now()).packages[0]!
       for (const [file, text] of files(label)) expect(await kept.read(file)).toBe(text)
       expect([await kept.read('index.json'), await kept.isThere()]).toEqual([undefined, true])
       expect(await store.remove(label)).toBe(true)
       expect([await kept.isThere(), await kept.read('value-sets.json')]).toEqual([false, undefined])
-      here.later()
+      await here.later()
       expect([await said(store), await said(here.server)]).toEqual([[], []])
     })
 
@@ -67,16 +67,16 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       const added = labels.map((label, i) => here.stores[i % 2]!.add(label, files(label)))
       expect(await Promise.all([...added, here.stores[1].remove(gone)])).toEqual([...labels, gone].map(() => true))
       expect(await said(here.stores[0])).toEqual(labels.map(nameOf).toSorted())
-      here.later()
+      await here.later()
       for (const kept of (await here.server.now()).packages) expect(await kept.read('value-sets.json')).toContain(URL)
       await Promise.all(labels.map((label, i) => here.stores[i % 2]!.remove(label)))
-      here.later()
+      await here.later()
     })
 
     it('makes another state of what there is, each time', async () => {
       const states: string[] = []
       const note = async () => {
-        here.later()
+        await here.later()
         states.push((await here.server.now()).state)
       }
       await note()
@@ -89,7 +89,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       await note()
       expect(states.at(-1)).toBe(states.at(-2))
       for (const { name, version } of (await here.stores[0].now()).packages) await here.stores[1].remove({ name, version })
-      here.later()
+      await here.later()
     })
   })
 
@@ -108,7 +108,7 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       await here.stores[0].add(label, files(label))
       await here.stores[0].add(other, files(other, OTHER))
       await here.spoil(label, file, text)
-      here.later()
+      await here.later()
       const told: string[] = []
       const definitions = new PackagedDefinitions({ own: [], added: here.server, onDamage: (each) => told.push(each) })
       const isFound = async () => [await definitions.valueSet(URL), await definitions.valueSet(OTHER)].map((each) => each !== undefined)
@@ -117,25 +117,26 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       expect(await isFound()).toEqual([file === 'package.json', true])
       const sentence = `The package ${label.name} ${label.version} is damaged: ${what}. Remove it, and add it again`
       expect([definitions.damage(), told]).toEqual([[sentence], [sentence]])
+      await here.later()
       await here.stores[0].remove(label)
       await here.stores[0].add(label, files(label))
-      here.later()
+      await here.later()
       expect([await isFound(), definitions.damage(), told.length]).toEqual([[true, true], [], 1])
       for (const each of [label, other]) await here.stores[0].remove(each)
-      here.later()
+      await here.later()
     })
 
     it('is not what was removed while it is asked', async () => {
       const label = newLabel()
       await here.stores[0].add(label, files(label))
-      here.later()
+      await here.later()
       const definitions = new PackagedDefinitions({ own: [], added: here.server })
       await definitions.state()
       const kept = (await here.server.now()).packages[0]!
       await here.stores[0].remove(label)
       const frozen = new PackagedDefinitions({ own: [], added: { now: async () => ({ state: 'frozen', packages: [kept] }) } })
       expect([await frozen.valueSet(URL), frozen.damage()]).toEqual([undefined, []])
-      here.later()
+      await here.later()
     })
   })
 }
