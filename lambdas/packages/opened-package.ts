@@ -22,6 +22,7 @@ export class OpenedPackage {
   readonly #isOwn: boolean
   readonly #read = new Map<string, Promise<PackageFile<never>>>()
   #manifest: Promise<Manifest | undefined> | undefined
+  #isDamaged = false
 
   /** `isOwn`: of the server, which has no manifest. */
   constructor(kept: KeptPackage, onDamage: OnDamage, isOwn = false) {
@@ -57,11 +58,9 @@ export class OpenedPackage {
   async isWhole(): Promise<boolean> {
     const files = Object.keys((await this.#known())?.files ?? {}).map((file) => file.replace(/\.json$/, ''))
     const types = Object.values(await this.file<string>('index'))
-    for (const file of new Set(['index', 'value-sets', 'code-systems', ...types, ...files])) await this.file(file)
+    await Promise.all([...new Set(['index', 'value-sets', 'code-systems', ...types, ...files])].map((file) => this.file(file)))
     return !this.#isDamaged
   }
-
-  #isDamaged = false
 
   async #partsOf(list: List): Promise<number> {
     const files = Object.keys((await this.#known())?.files ?? {})
