@@ -118,6 +118,9 @@ describe('a code', () => {
   it('is never for more than the user may, nor for the whole system', async () => {
     const { code } = await codeFor('user/Observation.rs user/Encounter.rs system/*.rs system/admin')
     expect((await exchange(code)).body.scope).toBe('user/Observation.rs')
+    await auth.addUser('ann', { fhirUser: 'Practitioner/7', scopes: ['system/*.cruds'] })
+    const another = await codeFor('user/Observation.rs system/*.rs')
+    expect((await exchange(another.code)).body.scope).toBe('user/Observation.rs')
   })
 
   it('counts once: used again, what it gave does not count any more', async () => {
