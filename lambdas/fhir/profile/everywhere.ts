@@ -56,14 +56,13 @@ function visitMembers(element: Element, here: Here, check: Check, against: Again
 
 const EXTENSION = { type: 'Extension', choice: undefined }
 
-/** The names under which an extension may say that it stands on an element: `Patient.contact`, `BackboneElement`, `DomainResource.contact`. */
-function hostsOf(here: Here): readonly string[] {
-  const hosts = [here.type, ...basesOf(here.type), 'Element']
-  for (let [at, path]: [Here, string] = [here, '']; at.above !== undefined; at = at.above) {
-    path = `.${at.name}${path}`
-    for (const type of [at.above.type, ...basesOf(at.above.type)]) hosts.push(`${type}${path}`, `${type}${path.replaceAll('[x]', '')}`)
+/** `Patient.contact`, `BackboneElement`, `DomainResource.contact`, `HumanName.given`: from the end upwards, until a type has the rest for its name. */
+function isAt(path: string, here: Here): boolean {
+  for (let [at, rest]: [Here, string] = [here, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
+    if (rest === at.type || rest === 'Element' || basesOf(at.type).includes(rest)) return true
+    const name = rest.slice(rest.lastIndexOf('.') + 1)
+    if (name === rest || at.above === undefined || (name !== at.name && `${name}[x]` !== at.name)) return false
   }
-  return hosts
 }
 
 function visit(value: unknown, key: string, here: Here, check: Check, against: Against): void {
@@ -99,8 +98,7 @@ function checkExtension(extension: Element, isModifier: boolean, host: Here, che
   const own = { ...check, profile: tree }
   if (modifies !== isModifier)
     report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
-  if (contexts.length > 0 && !isAllowed(contexts, host))
-    report(own, 'structure', 'context', `This extension may stand only on ${listed(contexts.map(({ expression }) => expression))}`)
+  checkContexts(contexts, host, own)
   against(tree, itemOf(extension), 'Extension', own)
   return tree
 }
@@ -120,14 +118,16 @@ function unknown(isModifier: boolean, { faults }: Check): undefined {
   else faults.report('information', 'not-supported', 'extension', 'The definition of this extension is not loaded: it was not checked')
 }
 
-/** What is said in FHIRPath is not decided here: it is allowed. Of a profile's element: whether the resource is as that profile says is not asked. */
-function isAllowed(contexts: readonly Context[], host: Here): boolean {
-  const hosts = new Set(hostsOf(host))
-  return contexts.some(({ type, expression }) => {
-    if (type === 'fhirpath') return true
-    return type === 'extension' ? expression === host.url : hosts.has(pathOf(expression))
-  })
+function checkContexts(contexts: readonly Context[], host: Here, check: Check): void {
+  if (contexts.length === 0 || contexts.some((context) => isAllowed(context, host))) return
+  if (contexts.some(({ type }) => type === 'fhirpath'))
+    report(check, 'not-supported', 'context', 'Where this extension may stand is said in FHIRPath: it was not checked', 'information')
+  else report(check, 'structure', 'context', `This extension may stand only on ${listed(contexts.map(({ expression }) => expression))}`)
 }
+
+/** Of a profile's element: whether the resource is as that profile says is not asked. */
+const isAllowed = ({ type, expression }: Context, host: Here): boolean =>
+  type === 'extension' ? expression === host.url : type === 'element' && isAt(pathOf(expression), host)
 
 /** `http://example.org/profile#Patient.name:official` → `Patient.name` */
 const pathOf = (expression: string): string => expression.slice(expression.lastIndexOf('#') + 1).replace(/:[^.]*/g, '')

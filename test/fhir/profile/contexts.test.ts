@@ -27,6 +27,7 @@ const timing = { resourceType: 'ServiceRequest', occurrenceTiming: { extension }
 const repeat = { resourceType: 'ServiceRequest', occurrenceTiming: { repeat: { extension } } }
 const meta = { resourceType: 'Patient', meta: { extension } }
 const item = { resourceType: 'Questionnaire', item: [{ linkId: '1', item: [{ linkId: '2', extension }] }] }
+const linkId = { resourceType: 'Questionnaire', item: [{ linkId: '1', item: [{ linkId: '2', _linkId: { extension } }] }] }
 
 /** Type and expression of the context; where the extension may stand; where it may not. */
 const ROWS: readonly (readonly [string, string, readonly object[], readonly object[]])[] = [
@@ -49,9 +50,12 @@ const ROWS: readonly (readonly [string, string, readonly object[], readonly obje
   ['element', 'Condition.onset', [age], [quantity]],
   ['element', 'Questionnaire.item', [item], [patient]],
   ['element', 'Questionnaire.item.item', [item], [patient]],
+  ['element', 'Questionnaire.item.linkId', [linkId], [item]],
+  ['element', 'Questionnaire.item.item.linkId', [linkId], [item]],
+  ['element', 'contact', [], [contact, patient]],
+  ['element', 'Group.name.given', [], [given]],
   ['element', 'http://example.org/profile#Patient.name:official', [name], [patient, contact]],
   ['extension', 'http://example.org/outer', [outer], [patient, name]],
-  ['fhirpath', 'name', [name, patient], []],
 ] // biome-ignore format: a table
 
 it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
@@ -62,4 +66,11 @@ it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
   }
   for (const resource of allowed) expect([resource, await told(resource)]).toEqual([resource, false])
   for (const resource of others) expect([resource, await told(resource)]).toEqual([resource, true])
+})
+
+it('that is said in FHIRPath is told as not checked', async () => {
+  const { issues } = await finding([definition('fhirpath', 'name')])(name as Resource, [])
+  expect(issues.map(({ severity, code, expression }) => [severity, code, expression])).toContainEqual([
+    ...['information', 'not-supported', 'Patient.name[0].extension[0]'],
+  ])
 })
