@@ -1,9 +1,11 @@
 /** The cases are made again, and judged again: what is committed is what HL7's definitions and HAPI's validator say. */
+import { existsSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
-import { read, resourceOf, SIDES, title } from './cases.ts'
+import { read, readProfiled, resourceOf, SIDES, title } from './cases.ts'
 import { casesOf } from './generate/cases.ts'
 import { seeds } from './generate/seeds.ts'
 import { judged, missing } from './hapi.ts'
+import { judgedByUsCore, usCoreCases } from './us-core-cases.ts'
 
 const committed = read('base')
 const reason = missing()
@@ -32,3 +34,16 @@ judging(
   },
   600_000,
 )
+
+/** HL7 publishes the package at https://hl7.org/fhir/us/core/STU6.1/package.tgz; no registry of npm has it. */
+const archive = process.env.FHIR_US_CORE_PACKAGE ?? '../shared/data/us-core-6.1.0.tgz'
+const noPackage = existsSync(archive) ? undefined : 'FHIR_US_CORE_PACKAGE names no archive of US Core 6.1.0'
+if (noPackage !== undefined) process.stderr.write(`The cases of US Core are not made again: ${noPackage}\n`)
+
+const making = noPackage === undefined ? it : it.skip
+
+making(`the same cases are made of US Core${noPackage === undefined ? '' : `: ${noPackage}`}`, async () => {
+  const made = JSON.parse(JSON.stringify(await usCoreCases(archive)))
+  expect(readProfiled('us-core').map(({ verdicts: _, ...each }) => each)).toEqual(made)
+  if (reason === undefined) expect(await judgedByUsCore(made, archive)).toEqual(readProfiled('us-core'))
+})

@@ -22,6 +22,9 @@ const linesOf = (name: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
+/** With the profile each is judged by. */
+export const readProfiled = (name: string): readonly (Judged & { readonly profile: string })[] => linesOf(name)
+
 export const read = (name: string): Cases => ({
   seeds: new Map(linesOf(`${name}-seeds`).map(({ seed, resource }) => [seed, resource])),
   cases: linesOf(name),

@@ -46,3 +46,22 @@ export const DIFFERENCES: readonly Difference[] = [
     source: 'https://hl7.org/fhir/R4/datatypes.html#base64Binary',
   },
 ]
+
+export const PROFILED_DIFFERENCES: readonly Difference[] = [
+  {
+    category: 'invariant',
+    kinds: /^us-core-1$/,
+    side: 'break',
+    isWrong: true,
+    passage: 'us-core-1: a dateTime must be at least to the day. HAPI takes an element of the type dateTime for no DateTime.',
+    source: 'https://hl7.org/fhir/R4/fhirpath.html#types',
+  },
+  {
+    category: 'invariant',
+    kinds: /^provenance-1$/,
+    side: 'break',
+    isWrong: true,
+    passage: 'onBehalfOf shall be there where who is a Practitioner: the reference says its type. HAPI does not resolve it.',
+    source: 'https://hl7.org/fhir/R4/references.html#literal',
+  },
+]

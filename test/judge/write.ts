@@ -1,19 +1,29 @@
-/** Generates the cases and has them judged: `node test/judge/write.ts`. Needs Maven and a JDK. */
+/** Generates the cases and has them judged: `node test/judge/write.ts [US-CORE.tgz]`. Needs Maven and a JDK. */
 import { writeFileSync } from 'node:fs'
 import { fileOf, resourceOf, SIDES } from './cases.ts'
 import { casesOf } from './generate/cases.ts'
 import { seeds } from './generate/seeds.ts'
 import { judged } from './hapi.ts'
+import { judgedByUsCore, usCoreCases } from './us-core-cases.ts'
 
-const all = seeds()
-const cases = casesOf(all)
-const asked = cases.flatMap((each) => SIDES.map((side) => ({ text: JSON.stringify(resourceOf(all, each, side)) })))
-const verdicts = await judged(asked, { folder: '.', names: [] })
-const lines = cases.map((each, i) => ({ ...each, verdicts: { break: verdicts[2 * i]!, neighbour: verdicts[2 * i + 1]! } }))
 const write = (name: string, rows: readonly unknown[]): void =>
   writeFileSync(fileOf(name), rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
-write('base', lines)
-write(
-  'base-seeds',
-  [...all].map(([seed, resource]) => ({ seed, resource })),
-)
+
+async function writeBase(): Promise<void> {
+  const all = seeds()
+  const cases = casesOf(all)
+  const asked = cases.flatMap((each) => SIDES.map((side) => ({ text: JSON.stringify(resourceOf(all, each, side)) })))
+  const verdicts = await judged(asked, { folder: '.', names: [] })
+  write(
+    'base',
+    cases.map((each, i) => ({ ...each, verdicts: { break: verdicts[2 * i]!, neighbour: verdicts[2 * i + 1]! } })),
+  )
+  write(
+    'base-seeds',
+    [...all].map(([seed, resource]) => ({ seed, resource })),
+  )
+}
+
+const [archive] = process.argv.slice(2)
+if (archive === undefined) await writeBase()
+else write('us-core', await judgedByUsCore(await usCoreCases(archive), archive))

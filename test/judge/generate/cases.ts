@@ -35,11 +35,11 @@ export function casesOf(all: ReadonlyMap<string, Tree> = seeds()): readonly Case
 }
 
 /** One of each kind in turn, each time of the seed and the element that were taken least. */
-function spread(candidates: readonly Case[], count: number): readonly Case[] {
+export function spread<Each extends Case>(candidates: readonly Each[], count: number): readonly Each[] {
   const kinds = [...Map.groupBy(candidates, ({ kind }) => kind).values()].map((list) => [...list])
   const taken = new Map<string, number>()
-  const weight = ({ seed, element }: Case): number => (taken.get(seed) ?? 0) + 3 * (taken.get(element) ?? 0)
-  const chosen: Case[] = []
+  const weight = ({ seed, element }: Each): number => (taken.get(seed) ?? 0) + 3 * (taken.get(element) ?? 0)
+  const chosen: Each[] = []
   for (let at = 0; chosen.length < count && kinds.some(({ length }) => length > 0); at++) {
     const kind = kinds[at % kinds.length]!
     if (kind.length === 0) continue
