@@ -36,5 +36,8 @@ export const pathOf = (steps: readonly (string | number)[]): string =>
     '',
   )
 
-/** Names that FHIRPath could not read stand in backticks. */
-export const named = (name: string): string => (/^\w{1,64}$/.test(name) ? name : `\`${name.slice(0, 64).replace(/[\\`]/g, '\\$&')}\``)
+/** Names that FHIRPath could not read stand in backticks: Narrative.div is an operator there. http://hl7.org/fhirpath/N1/#keywords */
+export const named = (name: string): string =>
+  /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${name.slice(0, 64).replace(/[\\`]/g, '\\$&')}\``
+
+const KEYWORDS: ReadonlySet<string> = new Set(['and', 'div', 'false', 'implies', 'mod', 'or', 'true', 'xor'])
