@@ -43,7 +43,7 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
     const known = await knownNow(tenant)
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
     const most = workFor(resource)
-    for (let loads = 0, spent = 0; ; loads++) {
+    for (let loads = 0, spent = 0, asked = 0; ; loads++) {
       const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))
       const { faults, pending } = checkProfiles(
@@ -53,12 +53,17 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
         work,
       )
       spent += most - work.left
+      const isLast = loads >= MOST_LOADS || asked >= MOST_ASKED || spent >= MOST_TIMES * most
+      const more = isLast ? 0 : await known.load()
+      asked += more
       // What was not at hand is now, or is not loaded at all.
-      if (loads < MOST_LOADS && spent < MOST_TIMES * most && (await known.load())) continue
-      await evaluatePending(pending, faults, expressions, isEnforced ? 'error' : 'warning')
+      if (more > 0) continue
+      const severity = isEnforced ? 'error' : 'warning'
+      await evaluatePending(pending, faults, expressions, severity)
+      const unasked: readonly Issue[] = isLast && known.isWanting() ? [{ severity, ...UNASKED, expression: resource.resourceType }] : []
       const unusable = profiles.flatMap((profile) => reasons(profile, known.unusable(profile)))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
-      return { issues: [...faults.issues, ...damaged(conformance(tenant))], missing, unusable }
+      return { issues: [...faults.issues, ...unasked, ...damaged(conformance(tenant))], missing, unusable }
     }
   }
 }
@@ -124,8 +129,11 @@ function lengthOf(tree: unknown): number {
 
 /** Each brings what the one before showed to be needed: bases, parts, value sets of value sets. */
 const MOST_LOADS = 50
-/** What all of them may take, against the last one. */
+/** Definitions that are looked for, and what all of it may take, against the last time. */
+const MOST_ASKED = 2_000
 const MOST_TIMES = 5
+
+const UNASKED = { code: 'too-costly', text: 'More definitions are named than are looked for: not all of them were checked' } as const
 
 /** States that are remembered: of tenants that loaded nothing of their own it is one. */
 const MOST_STATES = 20

@@ -45,10 +45,19 @@ export class Known implements Library {
   isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
   inBaseUnits: Units['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
 
-  /** Whether something was wanted, which is there now or known not to be. */
-  async load(): Promise<boolean> {
-    const loaded = await Promise.all([this.#trees.load(), this.#valueSets.load(), this.#codeSystems.load()])
-    return loaded.includes(true)
+  /** How much was wanted, which is there now or known not to be. */
+  async load(): Promise<number> {
+    const loaded = await Promise.all(this.#shelves.map((shelf) => shelf.load()))
+    return loaded.reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Whether something is wanted, which nobody is going to load. */
+  isWanting(): boolean {
+    return this.#shelves.map((shelf) => shelf.forget()).includes(true)
+  }
+
+  get #shelves() {
+    return [this.#trees, this.#valueSets, this.#codeSystems] as const
   }
 
   async #treeOrReason(canonical: string): Promise<Tree | Unusable | undefined> {
@@ -101,12 +110,18 @@ class Shelf<Definition> {
     return found
   }
 
-  async load(): Promise<boolean> {
+  forget(): boolean {
+    const isWanting = this.#wanted.size > 0
+    this.#wanted.clear()
+    return isWanting
+  }
+
+  async load(): Promise<number> {
     const wanted = [...this.#wanted]
     this.#wanted.clear()
     const found = await Promise.all(wanted.map((canonical) => this.#find(canonical)))
     if (this.#known.size + wanted.length > MOST) this.#known.clear()
     for (const [i, canonical] of wanted.entries()) this.#known.set(canonical, found[i])
-    return wanted.length > 0
+    return wanted.length
   }
 }

@@ -42,6 +42,18 @@ const ROWS: readonly (readonly [string, (size: number) => readonly [Resource, re
   ['targets of references', (size) => [patient({ generalPractitioner: many(200 * size, () => ({ reference: 'Practitioner/1' })) }), [profile([{ id: 'Patient.generalPractitioner', type: [{ code: 'Reference', targetProfile: many(900 * size, (i) => `${BASE}${i === 0 ? 'Practitioner' : 'Organization'}`) }] }])]]],
 ]
 
+it('definitions that are named', async () => {
+  const named = (count: number): Resource =>
+    patient({ extension: many(count, (i) => ({ url: `http://example.org/${i}`, valueString: 'x' })) })
+  const costly = async (count: number, isEnforced: boolean): Promise<readonly string[]> => {
+    const { issues } = await finding([])(named(count), [], { isEnforced })
+    return issues.filter(({ code }) => code === 'too-costly').map(({ severity, expression }) => `${severity} ${expression}`)
+  }
+  expect(await costly(2_500, false)).toEqual(['warning Patient'])
+  expect(await costly(2_600, true)).toEqual(['error Patient'])
+  expect(await costly(1_500, true)).toEqual([])
+})
+
 it.each(ROWS)('%s', async (_name, made) => {
   const [[resource, definitions], [less, fewer]] = [made(1), made(0.1)]
   const costly = async (of: Resource, by: readonly Resource[]): Promise<readonly string[]> => {
