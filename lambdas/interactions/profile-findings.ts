@@ -11,6 +11,7 @@ import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
 import { evaluatePending } from './pending-rules.ts'
+import { othersPass } from './slices.ts'
 
 export { ownDefinitions, toldOfDefinition } from './own-definitions.ts'
 
@@ -44,6 +45,8 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
     const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
     const most = workFor(resource)
     for (let loads = 0, spent = 0, asked = 0; ; loads++) {
+      const pause = othersPass()
+      if (pause !== undefined) await pause
       const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))
       const { faults, pending } = checkProfiles(

@@ -85,6 +85,21 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     headers: JSON_BODY,
     body: `{"resourceType":"Bundle","type":"${type}","entry":[${list(count, (i) => JSON.stringify(each(i)))}]}`,
   })
+  const post = (name: string, path: string, body: string): WorstRequest => ({ name, method: 'POST', path, headers: JSON_BODY, body })
+  const validate = (name: string, members: string): WorstRequest =>
+    post(name, '/Patient/$validate', `{"resourceType":"Patient","id":"worst",${members}}`)
+  const applied = (name: string, expression: string, members = '"active":true'): WorstRequest =>
+    post(
+      name,
+      '/$apply-fhirpath',
+      `{"resourceType":"Parameters","parameter":[{"name":"fhirPath","valueString":${JSON.stringify(expression)}},{"name":"resource","resource":{"resourceType":"Patient",${members}}}]}`,
+    )
+  const definition = (name: string, element: readonly object[]): WorstRequest =>
+    put(
+      name,
+      'StructureDefinition',
+      `"url":"http://example.org/worst","name":"N","status":"draft","kind":"resource","abstract":false,"type":"Patient","derivation":"constraint","baseDefinition":"http://hl7.org/fhir/StructureDefinition/Patient","differential":{"element":${JSON.stringify(element)}}`,
+    )
   const reading = (url: string) => ({ request: { method: 'GET', url } })
   const writing = (method: string, url: string, resource: object) => ({ resource, request: { method, url } })
   const questionnaire = (j: number, count: number) => ({
@@ -172,6 +187,25 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield get('a Binary of 15 MB, pretty', '/Binary/worst?_pretty=true')
     yield { name: 'a body that says it is compressed', method: 'PUT', path: '/Patient/worst', headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: new Uint8Array(most(15_000_000)) }
     yield { name: 'a body of 20 MB', method: 'PUT', path: '/Patient/worst', headers: JSON_BODY, body: new Uint8Array(most(20_000_000)) }
+
+    // Profiles
+    yield definition('a profile of 3,000 slices, a pattern that explodes, 300 constraints', [
+      { id: 'Patient.identifier', path: 'Patient.identifier', slicing: { discriminator: [{ type: 'value', path: 'system' }], rules: 'open' } },
+      ...Array.from({ length: most(3_000) }, (_, i) => [{ id: `Patient.identifier:s${i}`, path: 'Patient.identifier', sliceName: `s${i}`, max: '1' }, { id: `Patient.identifier:s${i}.system`, path: 'Patient.identifier.system', fixedUri: `s${i}` }]).flat(),
+      { id: 'Patient.language', path: 'Patient.language', extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/regex', valueString: '(a+)+b' }] },
+      { id: 'Patient.name', path: 'Patient.name', constraint: Array.from({ length: most(300) }, (_, i) => ({ key: `k${i}`, severity: 'error', human: 'x', expression: `text.exists() or given.where($this = 'x${i}').exists()` })) },
+    ])
+    yield validate('… with 50,000 identifiers', `"meta":{"profile":["http://example.org/worst"]},"identifier":[${list(50_000, (i) => `{"system":"x${i}"}`)}]`)
+    yield validate('… with a text that the pattern explodes on', `"meta":{"profile":["http://example.org/worst"]},"language":"${'a'.repeat(40)}"`)
+    yield validate('… with 20,000 names', `"meta":{"profile":["http://example.org/worst"]},"name":[${list(20_000, (i) => `{"family":"f${i}","given":["a","b"]}`)}]`)
+    yield validate('100,000 names of a US Core Patient', `"meta":{"profile":["${US_CORE}us-core-patient"]},"gender":"male","identifier":[{"system":"s","value":"v"}],"name":[${list(100_000, (i) => `{"family":"f${i}","given":["a"]}`)}]`)
+    yield validate('100,000 extensions that nobody knows', extensions(100_000, () => '"valueString":"x"'))
+    yield validate('20,000 contained × 100,000 references, validated', `"contained":[${list(20_000, (i) => `{"resourceType":"Organization","id":"o${i}","name":"x"}`)}],"generalPractitioner":[${list(100_000, (i) => `{"reference":"#o${i % 20_000}"}`)}]`)
+    yield validate('100 profiles nobody has', `"meta":{"profile":[${list(100, (i) => `"http://example.org/none/${i}"`)}]}`)
+    yield applied('an expression that doubles 24 times', `name${'.select($this|$this.where(true))'.repeat(Math.ceil(24 * Math.min(1, size * 2)))}.exists()`)
+    yield applied('an expression with a pattern that explodes', `'${'a'.repeat(Math.ceil(40 * Math.min(1, size * 2)))}!'.matches('^(a+)+$')`)
+    yield applied('all of 50,000 names, shown', 'Patient.descendants()', `"name":[${list(50_000, (i) => `{"family":"f${i}"}`)}]`)
+    yield get('everything of a patient with 300 conditions', '/Patient/p0/$everything?_count=1000')
 
     // Bundles
     yield bundle('transaction of 5,000 that refer to each other', 'transaction', 5_000, (i) => ({ fullUrl: `urn:uuid:${uuid(i)}`, ...writing('POST', 'Observation', { resourceType: 'Observation', id: `t-${Date.now().toString(36)}-${i}`, status: 'final', code: { text: 'x' }, subject: { reference: 'Patient/p0' }, hasMember: Array.from({ length: 20 }, (_, j) => ({ reference: `urn:uuid:${uuid((i + j) % most(5_000))}` })) }) }))
@@ -277,6 +311,8 @@ export function* worstRequests(size = 1): Generator<WorstRequest> {
     yield { name: 'a conditional update by 10,000 values', method: 'PUT', path: `/Patient?_id=${list(10_000, (i) => `u${i}`)}`, headers: JSON_BODY, body: '{"resourceType":"Patient"}' }
   }
 }
+
+const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/'
 
 const uuid = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
