@@ -64,6 +64,31 @@ describe('validateProfiles=enforce', () => {
   })
 })
 
+describe('validateProfiles=enforce, and a profile of one’s own', () => {
+  const { put, post } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
+  const url = 'http://example.org/own'
+  const own = (element: Tree, more: Tree = {}): Tree => ({
+    resourceType: 'StructureDefinition', id: 'own', url, name: 'Own', status: 'active', kind: 'resource', abstract: false, type: 'Observation',
+    baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Observation', derivation: 'constraint', differential: { element: [element] }, ...more,
+  }) // biome-ignore format: one resource
+  const method = { id: 'Observation.method', path: 'Observation.method' }
+  const { meta: _, method: __, ...plain } = right()
+  const naming: Tree = { ...plain, meta: { profile: [url] } }
+  const statuses = async () => {
+    const { body } = await post('/', bundle('batch', entry(naming)))
+    return [(await put(`/Observation/${naming.id}`, naming)).status, body.entry[0].response.status.slice(0, 3)]
+  }
+
+  it('counts for the next write, whatever it says by then', async () => {
+    await put('/StructureDefinition/own', own({ ...method, min: 1 }))
+    expect(await statuses()).toEqual([422, '422'])
+    await put('/StructureDefinition/own', own({ ...method, max: '0' }))
+    expect(await statuses()).toEqual([200, '201'])
+    await put('/StructureDefinition/own', own({ ...method, min: 1 }, { baseDefinition: 'http://example.org/not-there' }))
+    expect(await statuses()).toEqual([422, '422'])
+  })
+})
+
 describe('validateProfiles=warn', () => {
   const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
 

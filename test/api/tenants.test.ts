@@ -41,6 +41,12 @@ const observation = (id: string, subject: string, code: string): Tree => ({
 const identified = (id: string, value: string, family: string): Tree =>
   patient(id, { identifier: [{ system: 'urn:s', value }], name: [{ family, given: [family.toLowerCase()] }] })
 
+const profile = (id: string, required: string): Tree => ({
+  resourceType: 'StructureDefinition', id, url: `http://example.org/${id}`, name: 'Own', status: 'active', kind: 'resource', abstract: false,
+  type: 'Patient', baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Patient', derivation: 'constraint',
+  differential: { element: [{ id: `Patient.${required}`, path: `Patient.${required}`, min: 1 }] },
+}) // biome-ignore format: one resource
+
 const transaction = (...entry: readonly Tree[]): Tree => ({ resourceType: 'Bundle', type: 'transaction', entry })
 
 async function settled(client: Client): Promise<void> {
@@ -67,6 +73,8 @@ async function fillOther(client: Client): Promise<void> {
     await client.put(`/Patient/p${i}`, identified(`p${i}`, `v${i}`, `${'a'.repeat(40)}!`))
     await client.put(`/Observation/o${i}`, observation(`o${i}`, `Patient/p${i}`, 'other'))
   }
+  await client.put('/StructureDefinition/own', profile('own', 'birthDate'))
+  await client.put('/StructureDefinition/only-other', profile('only-other', 'birthDate'))
   await client.put('/Patient/gone', identified('gone', 'gone', 'Gone'))
   await client.put('/Patient/only-other', identified('only-other', 'only-other', 'Other'))
   await client.put('/Patient/p0', identified('p0', 'v0', 'Again'))
@@ -79,6 +87,7 @@ async function fillOther(client: Client): Promise<void> {
 /** What the tenant that is looked at has. */
 async function fill(client: Client): Promise<void> {
   await client.put('/SearchParameter/nick', parameter('nick', 'Patient.name.given'))
+  await client.put('/StructureDefinition/own', profile('own', 'photo'))
   for (let i = 0; i < 5; i++) {
     await client.put(`/Patient/p${i}`, identified(`p${i}`, `v${i}`, `F${i % 2}`))
     await client.put(`/Observation/o${i}`, observation(`o${i}`, `Patient/p${i % 2}`, `c${i % 3}`))
@@ -125,6 +134,8 @@ const READS: readonly (readonly [path: string, headers?: Record<string, string>]
   ['/?_type=Patient,Observation&_total=accurate'],
   ['/Patient?family=F0', { prefer: 'explain=true' }],
   ['/$reindex-status'],
+  ['/Patient/p0/$validate?profile=http://example.org/own'],
+  ['/Patient/p0/$validate?profile=http://example.org/only-other'],
 ]
 
 type Sent = readonly [method: string, path: string, body?: unknown, headers?: Record<string, string>]
@@ -151,6 +162,9 @@ const WRITES: readonly Sent[] = [
   ['PUT', '/SearchParameter/nick', parameter('nick', 'Patient.name.family')],
   ['POST', '/$reindex?type=Patient'],
   ['DELETE', '/SearchParameter/bad'],
+  ['POST', '/Patient/$validate?profile=http://example.org/only-other', identified('p0', 'v0', 'New')],
+  ['PUT', '/StructureDefinition/own', profile('own', 'contact')],
+  ['POST', '/Patient/$validate?profile=http://example.org/own', identified('p0', 'v0', 'New')],
 ] // biome-ignore format: one request a line
 
 const PASSING = new Set(['date', 'x-request-id', 'x-index-token', 'last-modified', 'connection', 'keep-alive', 'transfer-encoding'])
@@ -200,7 +214,7 @@ describe('A tenant', () => {
   it('is told what it has by every reading, and nothing of another', async () => {
     const statuses = new Set<number>()
     for (const [path, headers] of READS) statuses.add((await compared('GET', path, undefined, headers)).status)
-    expect([...statuses].toSorted()).toEqual([200, 400, 404])
+    expect([...statuses].toSorted()).toEqual([200, 400, 404, 422])
   })
 
   it('pages through what it has, and nothing of another', async () => {
@@ -227,7 +241,7 @@ describe('A tenant', () => {
       statuses.push((await compared(...request)).status)
       await other.put('/Patient/p0', identified('p0', 'v0', 'Noise'))
     }
-    expect(new Set(statuses)).toEqual(new Set([200, 201, 202, 204, 404, 409, 412]))
+    expect(new Set(statuses)).toEqual(new Set([200, 201, 202, 204, 404, 409, 412, 422]))
     for (const client of [one, same]) await settled(client)
     for (const [path, headers] of READS) await compared('GET', path, undefined, headers)
   })
