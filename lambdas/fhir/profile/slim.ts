@@ -35,19 +35,24 @@ export function slim(definition: Resource, isKnown: (key: string) => boolean): P
   }
 }
 
-/** Levels of elements: none is nested so deep. */
+/** Levels of elements, and slices of slices: none is nested so deep. */
 const DEEPEST = 64
+const STEPS = /[./]/
+/** Elements: the largest profiles have some thousand. */
+const MOST_ELEMENTS = 30_000
 
 /** Where ids are left out, an element belongs to the slice that was last begun above it. */
 function named(elements: readonly Element[], isKnown: (key: string) => boolean): readonly ProfileElement[] {
+  if (elements.length > MOST_ELEMENTS) throw new Unusable(`It has more than ${MOST_ELEMENTS} elements`)
   const last = new Map<string, string>()
   return elements.map((element) => {
     const path = String(element.path)
-    if (path.split('.').length > DEEPEST) throw new Unusable('Its elements are nested too deep')
     const dot = path.lastIndexOf('.')
     const above = last.get(path.slice(0, Math.max(dot, 0)))
     const id = typeof element.id === 'string' ? element.id : above === undefined ? path : `${above}${path.slice(dot)}`
     const name = typeof element.sliceName === 'string' && !id.slice(id.lastIndexOf('.') + 1).includes(':') ? `:${element.sliceName}` : ''
+    if ([path, `${id}${name}`].some((each) => each.split(STEPS, DEEPEST + 1).length > DEEPEST))
+      throw new Unusable('Its elements are nested too deep')
     last.set(path, `${id}${name}`)
     return slimElement(element, `${id}${name}`, isKnown)
   })
