@@ -1,11 +1,13 @@
 /**
  * `npm run bench`: what the server does against floors (rates.ts). `npm run bench -- worst`: what the worst requests do to it (worst.ts).
  * `npm run bench -- auth`: what it costs to know who asks (auth.ts). `npm run bench -- export`: exports (export.ts).
+ * `npm run bench -- profiles`: the check against US Core (profiles.ts).
  */
 const BENCHES: Readonly<Record<string, () => Promise<unknown>>> = {
   worst: () => import('./worst.ts'),
   auth: () => import('./auth.ts'),
   export: () => import('./export.ts'),
+  profiles: () => import('./profiles.ts'),
 }
 
 await (BENCHES[process.argv[2] ?? ''] ?? (() => import('./rates.ts')))()
