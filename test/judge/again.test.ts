@@ -42,8 +42,12 @@ if (noPackage !== undefined) process.stderr.write(`The cases of US Core are not 
 
 const making = noPackage === undefined ? it : it.skip
 
-making(`the same cases are made of US Core${noPackage === undefined ? '' : `: ${noPackage}`}`, async () => {
-  const made = JSON.parse(JSON.stringify(await usCoreCases(archive)))
-  expect(readProfiled('us-core').map(({ verdicts: _, ...each }) => each)).toEqual(made)
-  if (reason === undefined) expect(await judgedByUsCore(made, archive)).toEqual(readProfiled('us-core'))
-})
+making(
+  `the same cases are made of US Core${noPackage === undefined ? '' : `: ${noPackage}`}`,
+  async () => {
+    const made = JSON.parse(JSON.stringify(await usCoreCases(archive)))
+    expect(readProfiled('us-core').map(({ verdicts: _, ...each }) => each)).toEqual(made)
+    if (reason === undefined) expect(await judgedByUsCore(made, archive)).toEqual(readProfiled('us-core'))
+  },
+  600_000,
+)
