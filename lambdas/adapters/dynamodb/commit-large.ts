@@ -3,12 +3,12 @@
  * record, then move it in. Readers ask the record, so that nobody sees a part of it.
  */
 import { Overloaded } from '../../ports/overloaded.ts'
+import { inParallel } from '../../ports/parallel.ts'
 import type { CommitResult, Guard } from '../../ports/resource-store.ts'
 import { COMMITTED, type CommitParts, conflictAt, inTime } from './commit-parts.ts'
 import type { Dynamo, Item, Key } from './dynamo.ts'
 import { bound, guardKey, holderOf, isFree } from './guards.ts'
 import { copyItem, type HeadItem, headPlace, type Staged } from './item.ts'
-import { inParallel } from './parallel.ts'
 import { pause } from './retry.ts'
 import { makeRoom, settleAll, WIDTH } from './settle.ts'
 import { HEAD, primaryKey } from './table.ts'

@@ -17,8 +17,8 @@ import {
   UpdateCommand,
   type UpdateCommandInput,
 } from '@aws-sdk/lib-dynamodb'
+import { inChunks } from '../../ports/parallel.ts'
 import { plainItem } from './attributes.ts'
-import { inChunks } from './parallel.ts'
 import { pause, Refused, retried, unanswered } from './retry.ts'
 
 export type Key = { readonly pk: string; readonly sk: string }

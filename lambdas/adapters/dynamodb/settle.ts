@@ -1,7 +1,8 @@
 /** Settles what a transaction staged: forward when it was committed, back when it was not. Every step may be repeated by anybody. */
+
+import { inParallel } from '../../ports/parallel.ts'
 import type { Dynamo, Item, Key } from './dynamo.ts'
 import { guardExpiry } from './guards.ts'
-import { inParallel } from './parallel.ts'
 import { HEAD } from './table.ts'
 import { LAG, STAMP_TIME } from './times.ts'
 import {

@@ -2,9 +2,10 @@
  * The index of a type, read in windows: what is current first, what is past after it. A version that moves from one to the other in between
  * is in both, never in neither.
  */
+
+import { inParallel } from '../../ports/parallel.ts'
 import type { VersionKey } from '../../ports/resource-store.ts'
 import type { Dynamo } from './dynamo.ts'
-import { inParallel } from './parallel.ts'
 import { HEAD, INDEX, type Kind, partition, placed } from './table.ts'
 
 export type Source = { readonly tenant: string; readonly type: string; readonly shard: number }

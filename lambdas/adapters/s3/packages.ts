@@ -14,6 +14,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/packages.ts'
+import { inParallel } from '../../ports/parallel.ts'
 import { Unavailable } from '../../ports/unavailable.ts'
 
 /** `at`: what the keys of its files begin with. */
@@ -62,7 +63,7 @@ export class S3Packages implements PackageStore {
     const { name, version } = label
     const named = { name, version, at: `${PREFIX}${name}-${version}/${randomUUID()}/` }
     if ((await this.#find()).index.packages.some((each) => isSamePackage(each, label))) return false
-    await inParallel([...files], ([file, text]) => this.#put(`${named.at}${file}`, text))
+    await inParallel([...files], PARALLEL, ([file, text]) => this.#put(`${named.at}${file}`, text))
     const isAdded = await this.#change(({ packages }) =>
       packages.some((each) => isSamePackage(each, label)) ? undefined : [...packages, named].toSorted(byName),
     )
@@ -166,7 +167,7 @@ export class S3Packages implements PackageStore {
         if (Key === INDEX || there.some((named) => Key!.startsWith(named.at))) return false
         return (at !== undefined && Key!.startsWith(at)) || LastModified!.getTime() < old
       })
-      await inParallel(keys, ({ Key }) => client.send(new DeleteObjectCommand({ Bucket: bucket, Key })))
+      await inParallel(keys, PARALLEL, ({ Key }) => client.send(new DeleteObjectCommand({ Bucket: bucket, Key })))
       token = page.NextContinuationToken
     }
   }
@@ -189,11 +190,3 @@ const statusOf = (error: unknown): number | undefined =>
 
 const keyOf = ({ name, version }: Label): string => `${name}-${version}`
 const byName = (a: Label, b: Label): number => (keyOf(a) < keyOf(b) ? -1 : 1)
-
-async function inParallel<T>(all: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {
-  const left = [...all]
-  const worker = async (): Promise<void> => {
-    for (let next = left.pop(); next !== undefined; next = left.pop()) await work(next)
-  }
-  await Promise.all(Array.from({ length: Math.min(PARALLEL, all.length) }, worker))
-}

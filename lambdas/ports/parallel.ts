@@ -1,7 +1,7 @@
 /** Work on many things at once, but not on all. */
 
 /** Rejects with the first failure when nothing is under way any more; what has not begun by then is left. */
-export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
+export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = items.values()
   let failed = false
   const results = await Promise.allSettled(
