@@ -83,13 +83,14 @@ export async function loading(canonical: string, { profile }: Conformance): Prom
   }
 }
 
-/** What is to be told of a profile that a resource names, where it was not checked. */
-export function notChecked({ canonical, place }: Named, { missing, unusable }: ProfileFindings): readonly Issue[] {
+/** What is to be told of a profile that a resource names, where it was not checked. What cannot be used is an error where it is enforced. */
+export function notChecked({ canonical, place }: Named, { missing, unusable }: ProfileFindings, isEnforced = false): readonly Issue[] {
   const reason = unusable.find(({ profile }) => profile === canonical)?.reason
   if (reason === undefined && !missing.includes(canonical)) return []
   const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
   const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
-  return [{ severity: 'warning', code: reason === undefined ? 'not-found' : 'processing', expression: place, text }]
+  if (reason === undefined) return [{ severity: 'warning', code: 'not-found', expression: place, text }]
+  return [{ severity: isEnforced ? 'error' : 'warning', code: 'processing', expression: place, text }]
 }
 
 /** That something was not looked at, because what is loaded is damaged. */

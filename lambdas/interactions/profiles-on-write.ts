@@ -23,9 +23,9 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
       named.map(({ canonical }) => canonical),
       { tenant, isEnforced },
     )
-    const issues = [...found.issues, ...named.flatMap((each) => notChecked(each, found)), ...(await told(resource))]
-    const isRefused = issues.some(({ severity }) => severity === 'error') || found.unusable.length > 0
-    if (isEnforced && isRefused) throw new FhirError(422, issues)
+    const unchecked = named.flatMap((each) => notChecked(each, found, isEnforced))
+    const issues = [...found.issues, ...unchecked, ...(await told(resource))]
+    if (isEnforced && issues.some(({ severity }) => severity === 'error')) throw new FhirError(422, issues)
     return issues.map(asWarning)
   }
 }

@@ -33,11 +33,13 @@ export function validated(parts: ProfileParts): Validate {
     const found = await findingsOf(resource)
     const named = namedBy(resource)
     const canonicals = [...new Set([...profiles, ...named.map(({ canonical }) => canonical)])]
-    const types = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
+    const asked = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
     return [
       ...found,
-      ...types.flatMap(({ canonical, place }) => notOfType(canonical, resource.resourceType, place)),
-      ...(isShapeless(found) ? [] : await inProfiles((...asked) => findIn(...asked, { tenant }), resource, canonicals, named)),
+      ...asked.flatMap(({ canonical, place }) => notOfType(canonical, resource.resourceType, place)),
+      ...(isShapeless(found)
+        ? asked.flatMap(unchecked)
+        : await inProfiles((...args) => findIn(...args, { tenant }), resource, canonicals, named)),
       // What has not the structure of its type may have texts anywhere.
       ...(found.length > 0 ? [] : longStringWarnings(resource, reading)),
       ...(found.length > 0 ? [] : definitionWarnings(resource)),
@@ -61,6 +63,13 @@ const cannotBeUsed = (canonical: string, reason: string): FhirError =>
 
 /** Where an object is expected there may be anything: profiles have nothing to say of it. */
 const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) => code === 'structure')
+
+/** R4's own types are what it was checked against. */
+function unchecked({ canonical, place }: Named): readonly Issue[] {
+  if (baseTypeOf(canonical) !== undefined) return []
+  const text = `The resource was not checked against the profile ${canonical.slice(0, SHOWN)}: it has not the structure that R4 gives it`
+  return [{ severity: 'information', code: 'incomplete', expression: place, text }]
+}
 
 async function inProfiles(
   findIn: (resource: Resource, canonicals: readonly string[]) => ReturnType<FindInProfiles>,

@@ -126,6 +126,14 @@ describe('a profile', () => {
       [...FAULTS, 'warning not-found Patient.meta.profile[1]'],
     ])
   })
+  it('is not asked of what has not the structure of R4, and that is told', async () => {
+    const loaded = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
+    const shapeless = { ...patient('x', { meta: { profile: [`${BASE}/Patient`, PROFILE] } }), odd: 1 }
+    expect(found(await post(`/Patient/$validate?profile=${loaded}`, shapeless))).toEqual([
+      200,
+      ['error structure Patient.odd', 'information incomplete Patient', 'information incomplete Patient.meta.profile[1]'],
+    ])
+  })
   it('that is named twice is one, or none', async () => {
     const twice = (canonical: string) => post(`/Patient/$validate?profile=${BASE}/Patient`, input(sent(patient('x')), { name: 'profile', valueUri: canonical })) // biome-ignore format: one
     expect(found(await twice(`${BASE}/Patient`))).toEqual([200, NOTHING])

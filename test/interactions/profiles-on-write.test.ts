@@ -21,16 +21,16 @@ const conformance: Conformance = {
 }
 const parts = () => ({ conformance: () => conformance, expressions: { evaluate: async () => [] }, toldOfDefinition: async () => [] })
 const resource = patient('p', { meta: { profile: [url] } })
-const told = { severity: 'warning', code: 'processing', expression: 'Patient.meta.profile[0]' }
+const told = { code: 'processing', expression: 'Patient.meta.profile[0]' }
 
 describe('what names it', () => {
   it('is not stored where profiles are enforced', async () => {
     const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, TENANT)).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(FhirError)
-    expect(refused).toMatchObject({ status: 422, issues: expect.arrayContaining([expect.objectContaining(told)]) })
+    expect(refused).toMatchObject({ status: 422, issues: expect.arrayContaining([expect.objectContaining({ ...told, severity: 'error' })]) })
   })
 
   it('is stored where they are only told, with a warning', async () => {
-    expect(await profilesOnWrite('warn', parts)(resource, TENANT)).toContainEqual(expect.objectContaining(told))
+    expect(await profilesOnWrite('warn', parts)(resource, TENANT)).toContainEqual(expect.objectContaining({ ...told, severity: 'warning' }))
   })
 })

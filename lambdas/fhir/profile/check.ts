@@ -3,7 +3,7 @@ import { spend, TooCostly, type Work } from '../path/work.ts'
 import { isElement, type Resource } from '../resource.ts'
 import { Enough } from '../validate/findings.ts'
 import { checkBinding } from './binding.ts'
-import { atItem, type Check, checkCount, notLoaded, type Pending, report, typeOfItem } from './checking.ts'
+import { atItem, type Check, checkLeast, checkMost, notLoaded, type Pending, report, typeOfItem } from './checking.ts'
 import { checkConstraints } from './constraint.ts'
 import { checkEverywhere } from './everywhere.ts'
 import { Faults } from './faults.ts'
@@ -79,9 +79,10 @@ export function checkOneOf(profiles: readonly string[], item: Item, type: string
 /** An element within an item: how many there are, each of them, and its slices. `type`: of the element, unless it is a choice. */
 function checkElement(node: Node, parent: Item, type: string, check: Check): void {
   const items = itemsOf(parent, node.name, node.isChoice)
-  checkCount(node, items.length, check)
+  checkLeast(node, items.length, check)
   if (items.length === 0 && node.slices.size === 0) return
   check.faults.enter(node.name)
+  checkMost(node, items.length, check)
   for (const item of items)
     atItem(item, check.faults, () => checkContent(node, item, item.type ?? typeOfItem(item, type), within(item, node, check)))
   check.faults.leave()

@@ -79,10 +79,15 @@ export function atItem({ index }: Item, faults: Faults, visit: () => void): void
   if (index !== undefined) faults.leave()
 }
 
-export function checkCount(node: Node, count: number, check: Check): void {
+export function checkLeast(node: Node, count: number, check: Check): void {
+  if (count >= node.min) return
   const name = nameOf(node)
-  if (count < node.min)
-    report(check, 'required', `min ${name}`, node.min === 1 ? `${name} is required` : `There must be at least ${node.min} ${name}`)
-  if (count > node.max)
-    report(check, 'structure', `max ${name}`, node.max === 0 ? `${name} is not allowed` : `There may be at most ${node.max} ${name}`)
+  report(check, 'required', `min ${name}`, node.min === 1 ? `${name} is required` : `There must be at least ${node.min} ${name}`)
+}
+
+/** Told where they are, that are too many. */
+export function checkMost(node: Node, count: number, check: Check): void {
+  if (count <= node.max) return
+  const name = nameOf(node)
+  report(check, 'structure', `max ${name}`, node.max === 0 ? `${name} is not allowed` : `There may be at most ${node.max} ${name}`)
 }

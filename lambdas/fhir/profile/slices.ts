@@ -1,6 +1,6 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { spend } from '../path/work.ts'
-import { atItem, type Check, checkCount, listed, nameOf, report, typeOfItem } from './checking.ts'
+import { atItem, type Check, checkLeast, checkMost, listed, nameOf, report, typeOfItem } from './checking.ts'
 import type { Slicing } from './definition.ts'
 import { belongs } from './discriminator.ts'
 import type { Item } from './items.ts'
@@ -52,8 +52,9 @@ function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check)
   const { items, type, isListed, isTold } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  if (!isTold) checkCount(slice, items.length, check)
+  if (!isTold) checkLeast(slice, items.length, check)
   if (!isListed) faults.enter(slice.name)
+  checkMost(slice, items.length, check)
   for (const item of items) atItem(item, faults, () => check.again.content(slice, item, item.type ?? typeOfItem(item, type), check))
   faults.leave()
   if (slice.slices.size > 0) checkSliced(slice, sliced, slicing, check)

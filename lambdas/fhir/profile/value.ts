@@ -11,11 +11,12 @@ import { fits, isFixed, sizeOf } from './matching.ts'
 import type { Node } from './node.ts'
 
 export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
-  if (value === undefined) return
   const { fixed, pattern, maxLength, regex, minValue, maxValue, types } = node
   const fault = (rule: string, text: string): void => report(check, RULES.get(rule) ?? 'value', rule, `${nameOf(node)} ${text}`)
   if (fixed !== undefined && !isFixed(value, fixed[0], check.work)) fault('fixed', `must be ${shown(fixed[0])}`)
   if (pattern !== undefined && !fits(value, pattern[0], check.work)) fault('pattern', `must have ${shown(pattern[0])}`)
+  // A primitive that has only extensions.
+  if (value === undefined) return
   if (maxLength !== undefined && lengthOf(value) > maxLength) fault('maxLength', `may have ${maxLength} characters`)
   if (minValue !== undefined && (orderOf(value, minValue, check) ?? 0) < 0) fault('minValue', `must be at least ${shown(minValue)}`)
   if (maxValue !== undefined && (orderOf(value, maxValue, check) ?? 0) > 0) fault('maxValue', `must be at most ${shown(maxValue)}`)
