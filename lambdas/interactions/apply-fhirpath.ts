@@ -4,6 +4,7 @@ import { type FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import { type Element, isElement, type Resource } from '../fhir/resource.ts'
 import type { Budget, Evaluated, FoundValue } from '../ports/expression-runner.ts'
 import { Overloaded } from '../ports/overloaded.ts'
+import { faultIn } from './expression-fault.ts'
 import { type Item, itemOf, resultOf } from './fhirpath-result.ts'
 import { checkParameters, type Input, inputsOf, orNoIssues, required } from './input-parameters.ts'
 import type { Interaction, Ports } from './interaction.ts'
@@ -71,15 +72,9 @@ function valuesOf(outcome: Evaluated, { value, place }: Input<string>): readonly
 
 const tooCostly = (what: string, place: string): FhirError => fhirError(422, 'too-costly', `The expression ${what}`, place)
 
-/** Where it is wrong, as far as that is known: fhirpath.js tells it of what it cannot read, and names the functions it does not have. */
 function wrongIn(expression: string, reason: string): string {
-  const [, line, offset, message] = /^line: (\d+); column: (\d+); message: (.*)/.exec(reason) ?? []
-  if (message !== undefined) return `The expression is no FHIRPath: ${message} (line ${line}, column ${Number(offset) + 1})`
-  const [, name] = /^Not implemented: (\w+)$/.exec(reason) ?? []
-  const before = name === undefined ? undefined : new RegExp(`^(.*?)\\b${name}\\s*\\(`, 's').exec(expression)?.[1]
-  if (before === undefined) return `The expression cannot be evaluated on this resource: ${reason}`
-  const lines = before.split('\n')
-  return `The expression is no FHIRPath: there is no function ${name} (line ${lines.length}, column ${lines.at(-1)!.length + 1})`
+  const fault = faultIn(expression, reason)
+  return fault === undefined ? `The expression cannot be evaluated on this resource: ${reason}` : `The expression is no FHIRPath: ${fault}`
 }
 
 type Shown = { readonly found: readonly Element[]; readonly json: string }

@@ -4,9 +4,11 @@ import type { Issue } from '../fhir/outcome.ts'
 import type { Pending } from '../fhir/profile/checking.ts'
 import { tell } from '../fhir/profile/constraint.ts'
 import type { Faults } from '../fhir/profile/faults.ts'
+import { clipped } from '../fhir/profile/shown.ts'
 import type { Element } from '../fhir/resource.ts'
 import { Enough } from '../fhir/validate/findings.ts'
 import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../ports/expression-runner.ts'
+import { faultIn } from './expression-fault.ts'
 
 /** Rules that only fhirpath.js knows are few. */
 const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
@@ -57,8 +59,16 @@ const TOO_LONG = '('
 function judge({ constraint, by, expression }: Pending, outcome: Evaluated | undefined, faults: Faults, severity: Issue['severity']): void {
   if (outcome === undefined || 'failure' in outcome) {
     const isCostly = outcome === undefined || outcome.failure === 'too-costly'
-    const text = `The rule ${constraint.key} ${isCostly ? 'takes too long to evaluate' : 'could not be evaluated'} (${by})`
+    const why = isCostly ? 'takes too long to evaluate' : `could not be evaluated: ${reasonOf(constraint.expression, outcome.reason)}`
+    const text = `The rule ${constraint.key} ${why} (${by})`
     faults.reportAt(expression, { severity, code: isCostly ? 'too-costly' : 'not-supported', text }, constraint.key)
   } else if (outcome.values.length === 1 && 'value' in outcome.values[0]! && outcome.values[0].value === false)
     tell(constraint, by, expression, faults)
+}
+
+/** Nothing of what it was evaluated on. */
+function reasonOf(rule: string, reason: string): string {
+  if (rule.length > LONGEST) return `it has more than ${LONGEST} characters`
+  const fault = faultIn(rule, reason)
+  return fault === undefined ? 'it fails on this element' : `it is no FHIRPath, ${clipped(fault)}`
 }

@@ -27,7 +27,10 @@ describe('what names it', () => {
   it('is not stored where profiles are enforced', async () => {
     const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, TENANT)).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(FhirError)
-    expect(refused).toMatchObject({ status: 422, issues: expect.arrayContaining([expect.objectContaining({ ...told, severity: 'error' })]) })
+    expect(refused).toMatchObject({
+      status: 422,
+      issues: expect.arrayContaining([expect.objectContaining({ ...told, severity: 'error' })]),
+    })
   })
 
   it('is stored where they are only told, with a warning', async () => {

@@ -5,6 +5,7 @@ import { type Check, report } from './checking.ts'
 import type { Binding } from './definition.ts'
 import type { Item } from './items.ts'
 import { isMistyped } from './known-codes.ts'
+import { clipped } from './shown.ts'
 import { type Membership, membership } from './value-set.ts'
 
 type Severity = Issue['severity']
@@ -16,19 +17,20 @@ export function checkBinding({ strength, valueSet, max }: Binding, item: Item, t
   if (max !== undefined) checkMembership(max, 'error', item, type, check)
 }
 
-function checkMembership(canonical: string, severity: Severity, { value, companion }: Item, type: string, check: Check): void {
-  const found = membershipOf(value, canonical, check)
+function checkMembership(canonical: string, severity: Severity, { value }: Item, type: string, check: Check): void {
+  const reasons = new Set<string>()
+  const found = membershipOf(value, canonical, { ...check, reasons })
   const rule = `binding ${canonical}`
-  if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${canonical}`, severity)
-  else if (found === 'unknown' && (value !== undefined || companion !== undefined))
+  if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${clipped(canonical)}`, severity)
+  else if (found === 'unknown')
     check.faults.reportOnce(
       'information',
       'not-supported',
       rule,
-      `Whether the code is in the value set ${canonical} is not known: it is not loaded, or not listed`,
+      `Whether the code is in the value set ${clipped(canonical)} is not known: ${[...reasons].join('; ')}`,
     )
   else if (found === 'none' && severity === 'error' && type === 'CodeableConcept' && isElement(value) && value.extension === undefined)
-    report(check, 'code-invalid', rule, `A coding of the value set ${canonical} is required`, severity)
+    report(check, 'code-invalid', rule, `A coding of the value set ${clipped(canonical)} is required`, severity)
 }
 
 /** Codes of systems that are known, whatever they are bound to. */
@@ -41,15 +43,19 @@ export function checkCode({ system, code }: Element, { library, faults }: Check)
 }
 
 /** `none`: there is no code. */
-export function membershipOf(value: unknown, canonical: string, { library, work }: Pick<Check, 'library' | 'work'>): Membership | 'none' {
-  if (typeof value === 'string') return membership(canonical, undefined, value, library, work)
+export function membershipOf(value: unknown, canonical: string, { library, work, reasons }: Asking): Membership | 'none' {
+  const memberOf = (system: string | undefined, code: string): Membership =>
+    membership(canonical, { system, code, terminology: library, work, ...(reasons === undefined ? {} : { reasons }) })
+  if (typeof value === 'string') return memberOf(undefined, value)
   if (!isElement(value)) return 'none'
   const codings = 'coding' in value ? elementsIn(value.coding) : [value]
   const each = codings.flatMap(({ system, code }) =>
-    typeof code !== 'string' ? [] : [membership(canonical, typeof system === 'string' ? system : '', code, library, work)],
+    typeof code !== 'string' ? [] : [memberOf(typeof system === 'string' ? system : '', code)],
   )
   if (each.length === 0) return 'none'
   return each.includes('in') ? 'in' : each.includes('unknown') ? 'unknown' : 'out'
 }
+
+type Asking = Pick<Check, 'library' | 'work'> & { readonly reasons?: Set<string> }
 
 const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

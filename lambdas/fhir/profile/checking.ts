@@ -7,6 +7,7 @@ import type { Faults } from './faults.ts'
 import type { Item } from './items.ts'
 import type { Library } from './library.ts'
 import type { Node, Tree } from './node.ts'
+import { clipped } from './shown.ts'
 
 export type Check = {
   readonly library: Library
@@ -44,17 +45,6 @@ export type Pending = {
 
 export const sayer = ({ profile: { profile } }: Pick<Check, 'profile'>): string =>
   clipped(profile.version === undefined ? profile.url : `${profile.url}|${profile.version}`)
-
-/** Characters of a canonical that are said again. */
-const LONGEST = 300
-
-export const clipped = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)
-
-/** Of many, the first ones. */
-export const listed = (names: readonly unknown[], between = ', '): string =>
-  names.length <= LISTED ? clipped(names.join(between)) : clipped(`${names.slice(0, LISTED).join(between)}…`)
-
-const LISTED = 20
 
 export function report(check: Check, code: IssueCode, rule: string, text: string, severity: Issue['severity'] = 'error'): void {
   check.faults.report(severity, code, rule, `${text} (${sayer(check)})`)

@@ -6,10 +6,11 @@ import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { checkCode } from './binding.ts'
-import { type Check, listed, report } from './checking.ts'
+import { type Check, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
 import type { Tree } from './node.ts'
+import { listed } from './shown.ts'
 import { basesOf, elementOf } from './types.ts'
 
 /** Checks an item against a tree. */

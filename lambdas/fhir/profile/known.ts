@@ -1,10 +1,10 @@
 /** A Library that gathers what it was asked for and does not have, so that it can be loaded and the check be made again. */
 
-import { clipped } from './checking.ts'
 import type { Profile } from './definition.ts'
 import { isCodeOf, type Units } from './known-codes.ts'
 import type { Library } from './library.ts'
 import { type Tree, treeOf } from './node.ts'
+import { clipped } from './shown.ts'
 import { Unusable } from './slim.ts'
 import type { CodeSystem, ValueSet } from './value-set.ts'
 

@@ -1,10 +1,11 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { spend } from '../path/work.ts'
-import { atItem, type Check, checkLeast, checkMost, listed, nameOf, report, typeOfItem } from './checking.ts'
+import { atItem, type Check, checkLeast, checkMost, nameOf, report, typeOfItem } from './checking.ts'
 import type { Slicing } from './definition.ts'
 import { belongs } from './discriminator.ts'
 import type { Item } from './items.ts'
 import type { Node } from './node.ts'
+import { listed } from './shown.ts'
 
 const DEFAULT = '@default'
 

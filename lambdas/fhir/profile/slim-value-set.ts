@@ -1,6 +1,6 @@
 /** ValueSet and CodeSystem to what checks read of them. https://hl7.org/fhir/R4/valueset.html, https://hl7.org/fhir/R4/codesystem.html */
 import { type Element, isElement, type Resource } from '../resource.ts'
-import type { CodeSystem, Inclusion, ValueSet } from './value-set.ts'
+import { type CodeSystem, type Inclusion, UNTOLD, type ValueSet } from './value-set.ts'
 
 /** Undefined where it defines no codes: what is in it is unknown. */
 export function slimValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
@@ -49,9 +49,6 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
   const isPart = typeof expansion.total === 'number' && expansion.total > count
   return isPart ? [...listed, ...listed.map(({ system }) => ({ system, filters: [UNTOLD] }))] : listed
 }
-
-/** What is not told passes or does not. */
-const UNTOLD = { property: 'untold', op: '=', value: '' }
 
 /** Undefined where it does not hold all of its concepts. */
 export function slimCodeSystem({ url, version, content, concept }: Resource): CodeSystem | undefined {

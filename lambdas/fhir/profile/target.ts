@@ -4,9 +4,10 @@ import { targetType } from '../path/refers.ts'
 import { spend } from '../path/work.ts'
 import { type Element, isElement, isResource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Check, listed, report } from './checking.ts'
+import { type Check, report } from './checking.ts'
 import { type Item, itemOf } from './items.ts'
 import { ownType } from './library.ts'
+import { listed } from './shown.ts'
 
 /** `profiles`: of what it may refer to. The store is never asked: only what is contained, or in the same Bundle, is looked at. */
 export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): void {

@@ -3,6 +3,7 @@
  * A system that is included whole holds any code: whether it is one of the system's is not for a value set to say.
  */
 import { CHARACTERS, spend, type Work } from '../path/work.ts'
+import { clipped } from './shown.ts'
 
 export type ValueSet = {
   readonly url: string
@@ -35,24 +36,27 @@ export type Terminology = {
   readonly isCode?: (system: string, code: string) => boolean | undefined
 }
 
-/** `system`: undefined for an element of type code, whose system the value set implies. */
-export function membership(canonical: string, system: string | undefined, code: string, terminology: Terminology, work: Work): Membership {
-  return memberOf(canonical, { system, code, terminology, work, path: [] })
-}
-
-type Asked = {
+/** `system`: undefined for an element of type code, whose system the value set implies. `reasons`: why it is unknown, where it is. */
+export type Question = {
   readonly system: string | undefined
   readonly code: string
   readonly terminology: Terminology
   readonly work: Work
+  readonly reasons?: Set<string>
+}
+
+export const membership = (canonical: string, question: Question): Membership => memberOf(canonical, { ...question, path: [] })
+
+type Asked = Question & {
   /** The value sets that led here. */
   readonly path: readonly string[]
 }
 
 function memberOf(canonical: string, asked: Asked): Membership {
   spend(asked.work, 1 + asked.path.length)
-  const set = asked.path.includes(canonical) ? undefined : asked.terminology.valueSet(canonical)
-  if (set === undefined) return 'unknown'
+  if (asked.path.includes(canonical)) return unknown(`the value set ${clipped(canonical)} is a part of itself`, asked)
+  const set = asked.terminology.valueSet(canonical)
+  if (set === undefined) return unknown(`the value set ${clipped(canonical)} is not loaded, or does not say which codes it has`, asked)
   const within = { ...asked, path: [...asked.path, canonical] }
   const included = anyOf(set.include.map((inclusion) => includes(inclusion, within)))
   if (included === 'out') return 'out'
@@ -61,6 +65,13 @@ function memberOf(canonical: string, asked: Asked): Membership {
   return excluded === 'in' ? 'out' : 'unknown'
 }
 
+function unknown(reason: string, { reasons }: Asked): Membership {
+  if (reasons !== undefined && reasons.size < MOST_REASONS) reasons.add(reason)
+  return 'unknown'
+}
+
+const MOST_REASONS = 3
+
 function includes({ system, codes, filters, valueSets = [] }: Inclusion, asked: Asked): Membership {
   spend(asked.work, 1)
   const parts = valueSets.map((canonical) => memberOf(canonical, asked))
@@ -68,18 +79,14 @@ function includes({ system, codes, filters, valueSets = [] }: Inclusion, asked: 
   return allOf(parts)
 }
 
-function inSystem(
-  system: string,
-  codes: readonly string[] | undefined,
-  filters: readonly Filter[] | undefined,
-  { system: given, code, terminology, work }: Asked,
-): Membership {
+function inSystem(system: string, codes: readonly string[] | undefined, filters: readonly Filter[] | undefined, asked: Asked): Membership {
+  const { system: given, code, terminology } = asked
   if (given !== undefined && given !== system) return 'out'
   if (codes !== undefined) return listedIn(codes, code) ? 'in' : 'out'
   if (terminology.isCode?.(system, code) === false) return 'out'
   if (filters === undefined) return 'in'
   const known = terminology.codeSystem(system)
-  return allOf(filters.map((filter) => passes(code, filter, known, work)))
+  return allOf(filters.map((filter) => passes(filter, system, known, asked)))
 }
 
 /** Lists of many codes are looked through once. */
@@ -94,19 +101,26 @@ function listedIn(codes: readonly string[], code: string): boolean {
 }
 
 /** https://hl7.org/fhir/R4/valueset-filter-operator.html, of those the codes themselves and what is above them. */
-function passes(code: string, { property, op, value }: Filter, known: CodeSystem | undefined, work: Work): Membership {
+function passes({ property, op, value }: Filter, system: string, known: CodeSystem | undefined, asked: Asked): Membership {
+  const { code, work } = asked
   spend(work, 1 + value.length / CHARACTERS)
-  if (property !== 'concept' && property !== 'code') return 'unknown'
+  if (property === UNTOLD.property) return unknown('the value set is loaded only in part', asked)
+  const isOfCodes = property === 'concept' || property === 'code'
   const isNamed = value.split(',').some((each) => each.trim() === code)
-  if (op === '=') return isNamed ? 'in' : 'out'
-  if (op === 'in' || op === 'not-in') return isNamed === (op === 'in') ? 'in' : 'out'
-  if (!HIERARCHICAL.has(op) || known === undefined) return 'unknown'
+  if (isOfCodes && op === '=') return isNamed ? 'in' : 'out'
+  if (isOfCodes && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
+  if (!isOfCodes || !HIERARCHICAL.has(op))
+    return unknown(`the filter ${clipped(`${property} ${op}`)} of ${clipped(system)} is not supported`, asked)
+  if (known === undefined) return unknown(`the code system ${clipped(system)} is not loaded`, asked)
   if (!Object.hasOwn(known.codes, code)) return 'out'
   spend(work, known.codes[code]!.length / CHARACTERS)
   const isBelow = known.codes[code]!.includes(value)
   const passed = op === 'descendent-of' ? isBelow : (isBelow || code === value) === (op === 'is-a')
   return passed ? 'in' : 'out'
 }
+
+/** What is not told passes or does not: of a value set that is given in part. */
+export const UNTOLD: Filter = { property: 'untold', op: '=', value: '' }
 
 const HIERARCHICAL: ReadonlySet<string> = new Set(['is-a', 'descendent-of', 'is-not-a'])
 

@@ -2,13 +2,14 @@
 import { decimalText, isDecimal, writeJson } from '../json.ts'
 import { compare } from '../path/compare.ts'
 import { isElement } from '../resource.ts'
-import { type Check, clipped, nameOf, report } from './checking.ts'
+import { type Check, nameOf, report } from './checking.ts'
 import { postpone } from './constraint.ts'
 import type { Sourced } from './definition.ts'
 import type { Item } from './items.ts'
 import { UCUM } from './known-codes.ts'
 import { fits, isFixed, sizeOf } from './matching.ts'
 import type { Node } from './node.ts'
+import { clipped } from './shown.ts'
 
 export function checkValue(node: Node, { value }: Item, type: string, check: Check): void {
   const { fixed, pattern, maxLength, regex, minValue, maxValue, types } = node

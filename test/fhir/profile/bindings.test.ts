@@ -70,6 +70,24 @@ it.each(ROWS)('%s has %s: %j', async (valueSet, code, expected) => {
   expect(await severities(valueSet, coded(code))).toEqual(expected)
 })
 
+it.each([
+  ['nowhere', 'the value set nowhere is not loaded, or does not say which codes it has'],
+  ['elsewhere', 'the code system t is not loaded'],
+  ['untold', 'the filter colour = of s is not supported'],
+  ['part', 'the value set is loaded only in part'],
+  ['circle', 'the value set circle is a part of itself'],
+])('why it is unknown is told: %s', async (valueSet, reason) => {
+  const others = [
+    set('elsewhere', { compose: { include: [{ system: 't', filter: [{ property: 'concept', op: 'is-a', value: 'a' }] }] } }),
+    set('circle', { compose: { include: [{ valueSet: ['circle'] }] } }),
+  ]
+  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet } }]), ...SETS, ...others])
+  const { issues } = await find(coded('z', valueSet === 'elsewhere' ? 't' : 's'), [URL])
+  expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity, text }) => [severity, text])).toEqual([
+    ['information', `Whether the code is in the value set ${valueSet} is not known: ${reason}`],
+  ])
+})
+
 it('a system that no include names is out', async () => {
   expect(await severities('whole', coded('a', 'other'))).toEqual(['error'])
 })

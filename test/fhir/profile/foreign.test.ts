@@ -95,6 +95,24 @@ describe('rules that are evaluated elsewhere', () => {
       ])
   })
 
+  it('that cannot be evaluated are told with their key, and the place in them', async () => {
+    const rules = [
+      ['own-1', 'text.exists() and'],
+      ['own-2', "text.matches('x')\n  or text.shout()"],
+      ['own-3', "given.matches('x')"],
+      ['own-4', `${' '.repeat(20_000)}text.matches('x')`],
+    ].map(([key, expression]) => constraint(expression!, key)[0]!)
+    const find = finding([profile([{ id: 'Patient.name', constraint: rules }])], EXPRESSIONS)
+    const { issues } = await find(patient({ name: [{ text: 'SECRET', given: ['SECRET', 'SECRET'] }] }), [URL])
+    expect(issues.map(({ severity, code, text }) => `${severity} ${code} ${text}`)).toEqual([
+      expect.stringMatching(/^warning not-supported The rule own-1 could not be evaluated: it is no FHIRPath, .* \(line 1, column 18\) \(/),
+      `warning not-supported The rule own-2 could not be evaluated: it is no FHIRPath, there is no function shout (line 2, column 11) (${URL})`,
+      `warning not-supported The rule own-3 could not be evaluated: it fails on this element (${URL})`,
+      `warning not-supported The rule own-4 could not be evaluated: it has more than 10000 characters (${URL})`,
+    ])
+    expect(JSON.stringify(issues)).not.toContain('SECRET')
+  })
+
   it('may be broken more often than is listed', async () => {
     const { issues } = await finding([profile(own)], recording(FALSE).expressions)(named(300), [URL])
     expect(issues).toHaveLength(101)
