@@ -7,9 +7,6 @@ import type { Resource } from './resource.ts'
 /** ms since 1970 → `2020-05-14T10:00:00.000Z`. */
 export const instant = remembered((ms: number) => new Date(ms).toISOString())
 
-/** `Thu, 14 May 2020 10:00:00 GMT` → `2020-05-14T10:00:00.000Z`. */
-export const instantOf = remembered((httpDate: string) => new Date(httpDate).toISOString())
-
 export const etag = (versionId: number): string => `W/"${versionId}"`
 
 export const lastModified = remembered((ms: number) => new Date(ms).toUTCString())

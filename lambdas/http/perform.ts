@@ -2,7 +2,7 @@
 
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
-import type { EntryRequest, Perform } from '../interactions/bundle-entry.ts'
+import { type EntryRequest, isSearchByPost, type Perform } from '../interactions/bundle-entry.ts'
 import type { Caller, FhirRequest, Interaction } from '../interactions/interaction.ts'
 import type { InteractionCode } from '../interactions/routes.ts'
 import type { Code, Exchange } from './exchange.ts'
@@ -47,10 +47,10 @@ export function performer(interactions: Readonly<Partial<Record<InteractionCode,
 
 const NO_BODY = new Uint8Array()
 
-function exchangeOfEntry(
-  { method, url, headers, resource }: EntryRequest,
-  outer: FhirRequest,
-): { readonly interaction: InteractionCode; readonly exchange: Exchange } {
+function exchangeOfEntry(entry: EntryRequest, outer: FhirRequest): { readonly interaction: InteractionCode; readonly exchange: Exchange } {
+  const { method, url, headers, resource } = entry
+  if (isSearchByPost(entry) && resource !== undefined)
+    throw fhirError(400, 'not-supported', 'A search in a Bundle takes its parameters in request.url: it has no resource')
   const { interaction, named, path, query } = matchEntry({ method, url }, outer.baseUrl)
   const sent = resource === undefined ? {} : interaction === 'patch' ? { patch: patchOf(resource) } : { resource }
   const known = { ...named, ...sent, preferences: outer.preferences }

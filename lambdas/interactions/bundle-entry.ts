@@ -4,7 +4,7 @@ import type { BundleEntry } from '../fhir/bundle.ts'
 import { writeJson } from '../fhir/json.ts'
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import { type Element, isElement, isResource, type Resource } from '../fhir/resource.ts'
-import { instantOf } from '../fhir/version.ts'
+import { instant } from '../fhir/version.ts'
 import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
 
@@ -26,8 +26,18 @@ export type Perform = {
   readonly run: (entry: EntryRequest, outer: FhirRequest, begins: (interaction: InteractionCode) => void) => Promise<FhirResponse>
 }
 
-/** In which order methods are processed. https://hl7.org/fhir/R4/http.html#trules */
-export const METHODS = ['DELETE', 'POST', 'PUT', 'PATCH', 'GET', 'HEAD'] as const
+/** In which order methods are processed; a search by POST is a read. https://hl7.org/fhir/R4/http.html#trules */
+const METHODS = ['DELETE', 'POST', 'PUT', 'PATCH', 'GET', 'HEAD'] as const
+
+export const isRead = (entry: EntryRequest): boolean => entry.method === 'GET' || entry.method === 'HEAD' || isSearchByPost(entry)
+
+export const isSearchByPost = ({ method, url }: EntryRequest): boolean => method === 'POST' && /(?:^|\/)_search(?:\?|$)/.test(url)
+
+/** Those of each are processed together. */
+export const phasesOf = (entries: readonly EntryRequest[]): readonly (readonly EntryRequest[])[] => [
+  ...METHODS.map((method) => entries.filter((entry) => entry.method === method && !isRead(entry))),
+  entries.filter(isRead),
+]
 
 export function entriesOf(bundle: Resource): readonly EntryRequest[] {
   const { entry = [] } = bundle as { readonly entry?: unknown }
@@ -81,22 +91,22 @@ function withId(resource: Resource, method: unknown, fullUrl: unknown): Resource
 
 /** The answer to one entry; `body`: of the answer, pages written. Bodies of writes are left out unless the client asked for them: it has just sent them. */
 export function responseEntry(
-  { status, headers = {}, warnings }: FhirResponse,
+  { status, headers = {}, lastUpdated, warnings }: FhirResponse,
   body: BundleEntry['resource'],
-  { method }: EntryRequest,
+  entry: EntryRequest,
   { preferences }: FhirRequest,
 ): BundleEntry {
-  const { location, etag, 'last-modified': lastModified } = headers
-  const reads = method === 'GET'
+  const { location, etag } = headers
   const isOutcome = isResource(body) && body.resourceType === 'OperationOutcome'
   const response = {
     status: `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
     ...(location === undefined ? {} : { location }),
     ...(etag === undefined ? {} : { etag }),
-    ...(lastModified === undefined ? {} : { lastModified: instantOf(lastModified) }),
+    ...(lastUpdated === undefined ? {} : { lastModified: instant(lastUpdated) }),
     ...(warnings !== undefined ? { outcome: warnings.outcome } : isOutcome ? { outcome: body } : {}),
   }
-  const shown = (reads || preferences.return === 'representation') && !isOutcome ? bytesOf(body) : undefined
+  const shown =
+    ((isRead(entry) && entry.method !== 'HEAD') || preferences.return === 'representation') && !isOutcome ? bytesOf(body) : undefined
   return { ...(shown === undefined ? {} : { resource: shown }), more: { response } }
 }
 

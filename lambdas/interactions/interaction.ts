@@ -83,6 +83,8 @@ export type FhirRequest = Asked & Context & { readonly interaction: InteractionC
 export type FhirResponse = {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
+  /** Of the version it tells of, ms since 1970: headers have seconds only. */
+  readonly lastUpdated?: number
   /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
   readonly body?: Resource | BundlePage | Uint8Array
   /** The versions the request made. */

@@ -118,6 +118,7 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
   const response = {
     status: created ? 201 : 200,
     headers: { ...versionHeaders({ versionId, lastUpdated }), location: locationOf(baseUrl, { type, id, versionId }) },
+    lastUpdated,
   }
   switch (preferences.return) {
     case 'minimal':

@@ -4,7 +4,7 @@ import { RELATIVE } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
 import type { BundleAnswers } from './bundle-answers.ts'
-import { type EntryRequest, forEntry, METHODS, type Perform, withinEntry } from './bundle-entry.ts'
+import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './bundle-entry.ts'
 import { creation } from './create.ts'
 import { deletion } from './delete.ts'
 import { findingsOf } from './findings-of.ts'
@@ -43,9 +43,11 @@ const WRITES: Readonly<Record<string, WriteInteraction>> = { create: creation, u
 export const transaction =
   (ports: WritePorts, perform: Perform) =>
   async (entries: readonly EntryRequest[], request: FhirRequest, answers: BundleAnswers): Promise<void> => {
-    const ordered = METHODS.flatMap((method) => entries.filter((entry) => entry.method === method))
-    const reads = ordered.filter(({ method }) => method === 'GET' || method === 'HEAD')
-    const writes = await inTurn(ordered.slice(0, ordered.length - reads.length), (entry) =>
+    const reads = entries.filter(isRead)
+    const writing = phasesOf(entries)
+      .flat()
+      .filter((entry) => !isRead(entry))
+    const writes = await inTurn(writing, (entry) =>
       forEntry(entry, async () => plannedWriteOf(entry, await perform.prepare(entry, request))),
     )
     await inTurn(reads.filter(isOfOthers(writes)), (entry) => forEntry(entry, () => perform.run(entry, request, answers.checkRoom)))

@@ -1,7 +1,7 @@
 /** FHIR batch and transaction. https://hl7.org/fhir/R4/http.html#transaction @cloud */
 import { describe, expect, it } from '@jest/globals'
 import { observation, patient } from '../fixtures/resources.ts'
-import { isElsewhere, issues, newId, type Tree, withServer } from './server.ts'
+import { type Answer, isElsewhere, issues, newId, type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
 
@@ -264,6 +264,38 @@ describe('batch', () => {
     // Entries of a batch do not depend on each other: whether a search sees what another entry writes is the index's affair.
     if (!isElsewhere) expect(answer.body.entry[3].resource.total).toBe(1)
   })
+})
+
+describe('a search by POST', () => {
+  const search = (url: string, more: object = {}): Tree => ({ request: { method: 'POST', url }, ...more })
+
+  it('is an entry of a batch and of a transaction, which sees what is written', async () => {
+    const [family, id] = [newId(), newId()]
+    const resource = patient(newId(), { name: [{ family }] })
+    await put(`/Patient/${resource.id}`, resource)
+    const found = ({ body }: Answer) =>
+      body.entry.flatMap(({ resource }: Tree) => (resource?.entry ?? []).map((each: Tree) => each.resource.id))
+    expect(found(await post('/', bundle('batch', search(`Patient/_search?family=${family}`))))).toEqual([resource.id])
+    expect(found(await post('/', bundle('batch', search(`_search?_id=${resource.id}&_type=Patient`))))).toEqual([resource.id])
+    const after = await post('/', bundle('transaction', search(`Patient/_search?_id=${id}`), putEntry(patient(id))))
+    expect(statuses(after)).toEqual(['200 OK', '201 Created'])
+    if (!isElsewhere) expect(found(after)).toEqual([id])
+  })
+
+  it('has its parameters in its url, and says so of others', async () => {
+    const resource = { resourceType: 'Parameters', parameter: [{ name: 'family', valueString: 'x' }] }
+    const answer = await post('/', bundle('batch', search('Patient/_search', { resource })))
+    expect(statuses(answer)).toEqual(['400 Bad Request'])
+    expect(answer.body.entry[0].response.outcome.issue[0].details.text).toContain('request.url')
+  })
+})
+
+it('the time of an answer is that of the version, to the millisecond', async () => {
+  const [id, other] = [newId(), newId()]
+  await put(`/Patient/${id}`, patient(id))
+  const { body } = await post('/', bundle('batch', putEntry(patient(other)), { request: { method: 'GET', url: `Patient/${id}` } }))
+  for (const [i, each] of [other, id].entries())
+    expect(body.entry[i].response.lastModified).toBe((await get(`/Patient/${each}`)).body.meta.lastUpdated)
 })
 
 describe('a Bundle that is none', () => {
