@@ -28,14 +28,14 @@ export type Match = ResourceKey & { readonly versionId: number }
 
 /** FhirError 400: no criterion, only result parameters, an unknown one, a malformed one. */
 export function criteriaOf(request: Criteria['request'], type: string, pairs: Pairs): Criteria {
-  const { where, used } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...request.reading })
-  if (used.length === 0)
+  const { where, criteria } = parseSearch(type, pairs, { handling: 'strict', criteriaOnly: true, ...request.reading })
+  if (criteria.length === 0)
     throw fhirError(
       400,
       'required',
       'A conditional interaction needs at least one search criterion; any other names its resource: [type]/[id]',
     )
-  return { request, type, pairs, where }
+  return { request, type, pairs: criteria, where }
 }
 
 /** Up to two matches: none, one, or too many. `holder` counts when it matches, though the index may not know it yet. */

@@ -1,9 +1,9 @@
 /** `Prefer: explain`: how a search was understood and what the index is asked, for people who tune it. */
 import type { BundleEntry } from '../fhir/bundle.ts'
-import { outcome } from '../fhir/outcome.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import type { Matching, Plan } from '../search/plan.ts'
 import type { SearchRequest } from '../search/query.ts'
+import { outcomeEntry } from './search-entries.ts'
 
 export async function explanation(
   { index }: { readonly index: SearchIndex },
@@ -13,11 +13,6 @@ export async function explanation(
   const plan: Plan = { ...matching, order, limit: count, total }
   const native = await index.explain(plan)
   const types = plan.types.length > 10 ? `${plan.types.length} types` : plan.types
-  return {
-    resource: outcome([
-      { severity: 'information', code: 'informational', text: `The plan: ${JSON.stringify({ ...plan, types })}` },
-      ...native.map((text) => ({ severity: 'information', code: 'informational', text }) as const),
-    ]),
-    more: { search: { mode: 'outcome' } },
-  }
+  const texts = [`The plan: ${JSON.stringify({ ...plan, types })}`, ...native]
+  return outcomeEntry(...texts.map((text) => ({ severity: 'information', code: 'informational', text }) as const))
 }

@@ -6,6 +6,7 @@ import type { SearchRequest } from '../search/query.ts'
 import type { FhirRequest } from './interaction.ts'
 import { matchEntry, type SearchPage, type SearchPorts, versionsOf } from './search-entries.ts'
 import type { Asked } from './search-page.ts'
+import { weighed } from './weighed.ts'
 
 /** Of `entry.search`, below the base of the server, with the extensions `key` (valueString) and `size` (valueInteger). */
 const GROUP = 'StructureDefinition/search-group'
@@ -13,7 +14,7 @@ const GROUP = 'StructureDefinition/search-group'
 export async function groupEntries(
   ports: SearchPorts,
   request: FhirRequest,
-  { group, count, skip }: SearchRequest & { readonly group: Grouping },
+  { group, count, skip, includes, total: asked }: SearchRequest & { readonly group: Grouping },
   matching: Matching,
   { after }: Asked,
 ): Promise<SearchPage> {
@@ -30,8 +31,12 @@ export async function groupEntries(
     request,
     groups.flatMap(({ hits }) => hits),
   )
-  let next = 0
-  const entries = groups.flatMap(({ key, size, hits }): readonly BundleEntry[] => {
+  const parts = inPartsOf(
+    groups.map(({ hits }) => hits.length),
+    versions,
+  )
+  const { shown, others } = await weighed(ports, request, includes, parts)
+  const entries = groups.slice(0, shown).flatMap(({ key, size }, i): readonly BundleEntry[] => {
     const extension = [
       {
         url: `${request.baseUrl}/${GROUP}`,
@@ -41,8 +46,21 @@ export async function groupEntries(
         ],
       },
     ]
-    return hits.map(() => matchEntry(request, versions[next++]!, extension))
+    return parts[i]!.map((version) => matchEntry(request, version, extension))
   })
-  const last = groups.at(-1)
-  return { entries, total, ...(more && last !== undefined ? { next: { position: last.hits[0]!.position, key: last.key } } : {}) }
+  const last = groups[shown - 1]
+  const isMore = more || shown < groups.length
+  return {
+    entries: [...entries, ...others],
+    ...(asked === 'none' ? {} : { total }),
+    ...(isMore && last !== undefined ? { next: { after: { position: last.hits[0]!.position, key: last.key }, shown } } : {}),
+  }
+}
+
+function inPartsOf<T>(sizes: readonly number[], all: readonly T[]): readonly (readonly T[])[] {
+  let from = 0
+  return sizes.map((size) => {
+    from += size
+    return all.slice(from - size, from)
+  })
 }

@@ -1,7 +1,6 @@
 /** Resources that come along with matches. https://hl7.org/fhir/R4/search.html#include */
 import type { BundleEntry } from '../fhir/bundle.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
-import { outcome } from '../fhir/outcome.ts'
 import { localReference } from '../fhir/references.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
@@ -13,7 +12,7 @@ import { type Predicate, some } from '../search/plan.ts'
 import { remembered } from '../search/remembered.ts'
 import type { FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
-import { type SearchPorts, versionsOf } from './search-entries.ts'
+import { outcomeEntry, type SearchPorts, versionsOf } from './search-entries.ts'
 import { searcherOf } from './searcher.ts'
 import { inHandfuls, othersPass } from './slices.ts'
 
@@ -58,12 +57,11 @@ export function checkIncludes(searcher: Searcher, includes: readonly Include[]):
   for (const { source, target = '*' } of includes) for (const type of [source, target]) if (type !== '*') searcher.within([type])
 }
 
-const CUT: BundleEntry = {
-  resource: outcome([
-    { severity: 'warning', code: 'too-costly', text: `More than ${MOST} resources would be included: the others are left out` },
-  ]),
-  more: { search: { mode: 'outcome' } },
-}
+const CUT = outcomeEntry({
+  severity: 'warning',
+  code: 'too-costly',
+  text: `More than ${MOST} resources would be included: the others are left out`,
+})
 
 /** Of all includes together: what several of them ask for is read and looked for once. */
 async function comingAlong(

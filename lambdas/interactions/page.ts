@@ -8,13 +8,17 @@ import type { Reading } from '../search/reading.ts'
 export const HEAVIEST_PAGE = 4_500_000
 
 /** As many of the versions as a page may weigh, at least one. */
-export function lightEnough(versions: readonly ResourceVersion[]): readonly ResourceVersion[] {
-  let weight = 0
-  const end = versions.findIndex(({ body }, i) => {
-    weight += body.length
-    return i > 0 && weight > HEAVIEST_PAGE
+export const lightEnough = (versions: readonly ResourceVersion[]): readonly ResourceVersion[] =>
+  versions.slice(0, lightCount(versions.map(({ body }) => body.length)))
+
+/** How many of these weights, in bytes, a page may have: at least one. */
+export function lightCount(weights: readonly number[]): number {
+  let sum = 0
+  const end = weights.findIndex((weight, i) => {
+    sum += weight
+    return i > 0 && sum > HEAVIEST_PAGE
   })
-  return end === -1 ? versions : versions.slice(0, end)
+  return end === -1 ? weights.length : end
 }
 
 export const READ_BY_EVERY_INTERACTION: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])

@@ -1,5 +1,6 @@
 /** What the pages of a search are made of. */
 import type { BundleEntry } from '../fhir/bundle.ts'
+import { type Issue, outcome } from '../fhir/outcome.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Hit } from '../ports/search-index.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
@@ -9,7 +10,10 @@ import { inHandfuls } from './slices.ts'
 export type SearchPorts = Pick<Ports, 'resources' | 'index' | 'clock' | 'seal' | 'blobs' | 'expressions'>
 
 /** One page, and where the next begins. */
-export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: Position | GroupPosition }
+export type SearchPage = { readonly entries: readonly BundleEntry[]; readonly total?: number; readonly next?: NextPage }
+
+/** `after`: where this page ended; `shown`: its matches or groups, fewer than were asked for where they are heavy. */
+export type NextPage = { readonly after: Position | GroupPosition; readonly shown: number }
 
 /** The versions the index found. */
 export async function versionsOf(
@@ -26,6 +30,12 @@ export async function versionsOf(
     return version
   })
 }
+
+/** What is to be told of the search. */
+export const outcomeEntry = (...issues: readonly Issue[]): BundleEntry => ({
+  resource: outcome(issues),
+  more: { search: { mode: 'outcome' } },
+})
 
 /** `extension`: what else is told of the match. */
 export const matchEntry = (

@@ -3,11 +3,11 @@ import type { Link } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { Pairs } from '../search/pairs.ts'
 import type { GroupPosition, Position } from '../search/plan.ts'
-import { parseSearch, type SearchRequest } from '../search/query.ts'
+import { DEEPEST_SKIP, isOffset, type Offset, parseSearch, type SearchRequest } from '../search/query.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import type { FhirRequest } from './interaction.ts'
 import { queryText } from './page.ts'
-import type { SearchPorts } from './search-entries.ts'
+import type { NextPage, SearchPorts } from './search-entries.ts'
 import { keepQuery, keptQuery } from './stored-query.ts'
 
 /** What a paging link carries, sealed. `query`: the key of the parameters, where the link does not show them. */
@@ -36,7 +36,7 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
   const kept = query === undefined ? [] : await keptQuery(ports.blobs, request, query)
   if (kept === undefined)
     throw fhirError(410, 'not-found', 'The search of the paging link is no longer kept: start again from the first page')
-  const asked = askedOf(ports, request, [...kept.filter(([name]) => !offset.some(([other]) => other === name)), ...offset, ...given], {
+  const asked = askedOf(ports, request, [...(offset.length === 0 ? kept : kept.filter(([name]) => !isOffset(name))), ...offset, ...given], {
     isHidden: request.posted || query !== undefined,
     ...(after === undefined ? {} : { after }),
     ...(query === undefined || given.length > 0 ? {} : { query }),
@@ -48,10 +48,18 @@ export async function pageAsked(ports: SearchPorts, request: FhirRequest): Promi
 }
 
 function askedOf({ clock }: SearchPorts, request: FhirRequest, pairs: Pairs, more: Omit<Asked, 'search' | 'paged'>): Asked {
-  const search = parseSearch(request.type, pairs, { ...request.preferences, now: clock.now(), ...request.reading })
+  // A cursor is where its page ended, whichever way of paging is preferred.
+  const { pagination, ...preferences } = request.preferences
+  const preferred = more.after === undefined && pagination !== undefined ? { pagination } : {}
+  const search = parseSearch(request.type, pairs, { ...preferences, ...preferred, now: clock.now(), ...request.reading })
   const { criteria, order, group } = search
   const filters = criteria.map((pair) => JSON.stringify(pair)).sort()
-  return { search, paged: { caller: request, path: pathOf(request), of: [filters, order, group?.field, group?.order] }, ...more }
+  return {
+    search,
+    paged: { caller: request, path: pathOf(request), of: [filters, order, group?.field, group?.order] },
+    ...more,
+    isHidden: more.isHidden || queryText(search.used).length > LONGEST_QUERY,
+  }
 }
 
 /** The path below the base. */
@@ -61,45 +69,53 @@ export const pathOf = ({ compartment, type }: FhirRequest): string =>
 export async function linksOf(
   ports: SearchPorts,
   request: FhirRequest,
-  { search: asked, paged, isHidden: mustHide, query: known }: Asked,
-  next: Position | GroupPosition | undefined,
+  asked: Asked,
+  next: NextPage | undefined,
 ): Promise<readonly Link[]> {
-  const { seal, clock, blobs } = ports
+  const { seal, clock } = ports
   const path = pathOf(request)
-  const url = (pairs: Pairs): string => {
-    const query = queryText(pairs)
-    return `${request.baseUrl}${path}${query === '' ? '' : `?${query}`}`
-  }
-  const isHidden = mustHide || queryText(asked.used).length > LONGEST_QUERY
-  const shown = isHidden ? [] : asked.used
-  const self: Link = { relation: 'self', url: url(shown) }
-  const others = pagesFrom(asked, next)
-  if (others.length === 0) return [self]
-  const query = isHidden ? (known ?? (await keepQuery(blobs, clock, request, asked.used))) : undefined
-  const link = ({ relation, after, offset }: PageLink): Link => {
-    if (query === undefined && after === undefined) return { relation, url: url(offset === undefined ? shown : withOffset(shown, offset)) }
+  const { used } = asked.search
+  const pairs = used.filter(([name]) => !isOffset(name))
+  const query = asked.isHidden ? await keyOf(ports, request, asked, pairs) : undefined
+  const link = ({ relation, after, offset = [] }: PageLink): Link => {
+    const url = (pairs: Pairs): Link => ({ relation, url: `${request.baseUrl}${path}${pairs.length === 0 ? '' : `?${queryText(pairs)}`}` })
+    if (query === undefined && after === undefined) return url([...pairs, ...offset])
     const cursor: Cursor = {
       ...(after === undefined ? {} : { after }),
       ...(query === undefined ? {} : { query }),
-      ...(offset === undefined ? {} : { offset }),
+      ...(offset.length === 0 ? {} : { offset }),
     }
-    return { relation, url: url([...shown, ['_cursor', sealCursor(seal, clock, cursor, paged)]]) }
+    return url([...(query === undefined ? pairs : []), ['_cursor', sealCursor(seal, clock, cursor, asked.paged)]])
   }
-  return [self, ...others.map(link)]
+  return pagesFrom(asked, next).map(link)
 }
 
-const withOffset = (pairs: Pairs, offset: Pairs): Pairs => [...pairs.filter(([name]) => name !== offset[0]![0]), ...offset]
+/** Of the parameters, where there are some. */
+const keyOf = async ({ blobs, clock }: SearchPorts, request: FhirRequest, { query }: Asked, pairs: Pairs): Promise<string | undefined> =>
+  query ?? (pairs.length === 0 ? undefined : await keepQuery(blobs, clock, request, pairs))
 
-type PageLink = { readonly relation: 'first' | 'previous' | 'next'; readonly after?: Position | GroupPosition; readonly offset?: Pairs }
+type PageLink = { readonly relation: Link['relation']; readonly after?: Position | GroupPosition; readonly offset?: Pairs }
 
-function pagesFrom({ count, offset }: SearchRequest, next: Position | GroupPosition | undefined): readonly PageLink[] {
-  if (count === 0) return []
-  if (offset === undefined) return next === undefined ? [] : [{ relation: 'first' }, { relation: 'next', after: next }]
-  const { name, at, step } = offset
-  const page = (at: number): Pairs => [[name, String(at)]]
+function pagesFrom({ search: { count, offset, used }, after }: Asked, next: NextPage | undefined): readonly PageLink[] {
+  const self: PageLink = { relation: 'self', ...(after === undefined ? {} : { after }), offset: used.filter(([name]) => isOffset(name)) }
+  if (count === 0) return [self]
+  const following: readonly PageLink[] = next === undefined ? [] : [{ relation: 'next', ...nextOf(offset, count, next) }]
+  if (offset === undefined) return next === undefined ? [self] : [self, { relation: 'first' }, ...following]
+  const { name, at } = offset
+  const previous = [[name, String(Math.max(0, at - (name === '_page' ? 1 : count)))]] as const
   return [
-    { relation: 'first', offset: page(0) },
-    ...(at === 0 ? [] : [{ relation: 'previous', offset: page(Math.max(0, at - step)) } as const]),
-    ...(next === undefined ? [] : [{ relation: 'next', offset: page(at + step) } as const]),
+    self,
+    { relation: 'first', offset: [[name, '0']] },
+    ...(at === 0 ? [] : [{ relation: 'previous', offset: previous } as const]),
+    ...following,
   ]
+}
+
+/** After a page that ended early pages cannot be counted, and where offsets end a cursor goes on. */
+function nextOf(offset: Offset | undefined, count: number, { after, shown }: NextPage): Pick<PageLink, 'after' | 'offset'> {
+  if (offset === undefined) return { after }
+  const isPaged = offset.name === '_page'
+  const skip = offset.at * (isPaged ? count : 1) + shown
+  if (skip > DEEPEST_SKIP) return { after }
+  return { offset: [isPaged && shown === count ? ['_page', String(offset.at + 1)] : ['_skip', String(skip)]] }
 }

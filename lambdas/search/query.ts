@@ -28,8 +28,8 @@ export type SearchRequest = {
   readonly count: number
   readonly total: 'none' | 'estimate' | 'accurate'
   readonly skip?: number
-  /** Paging by offset: the name of its parameter, where this page is, and how far it is to the next. */
-  readonly offset?: { readonly name: '_skip' | '_page'; readonly at: number; readonly step: number }
+  /** Paging by offset: the name of its parameter, and where this page is. */
+  readonly offset?: Offset
   readonly includes: readonly Include[]
   readonly group?: Grouping
   /** System-wide search: the types asked for. */
@@ -38,17 +38,26 @@ export type SearchRequest = {
   readonly used: Pairs
   /** Of these, the ones that decide what matches. */
   readonly criteria: Pairs
+  /** Names of the first of those that were not, each once. */
+  readonly ignored: readonly string[]
 }
+
+/** `_skip` counts matches or groups, `_page` pages. */
+export type Offset = { readonly name: '_skip' | '_page'; readonly at: number }
+
+export const isOffset = (name: string): boolean => name === '_skip' || name === '_page'
 
 /** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
   if (pairs.length > MOST_PARAMETERS) throw tooManyParameters()
   const state = stateOf(type, options)
   for (const [name, value] of pairs) {
+    if (options.criteriaOnly && FORMATS.has(name)) continue
     const isResult = readResult(state, name, value)
     if (!isResult && !readCriterion(state, name, value)) {
       if (options.handling === 'strict' || options.criteriaOnly)
         throw fhirError(400, 'not-found', `Unknown search parameter ${name.slice(0, 100)}${type === undefined ? '' : ` of ${type}`}`)
+      if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
       continue
     }
     state.used.push([name, value])
@@ -59,7 +68,10 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
   return requestOf(state)
 }
 
-const DEEPEST_SKIP = 10_000
+/** Matches or groups that paging by offset passes over, at most. */
+export const DEEPEST_SKIP = 10_000
+/** Ignored parameters. */
+const MOST_TOLD = 20
 const MOST_CRITERIA = 200
 const MOST_INCLUDES = 50
 const MOST_SORT_KEYS = 10
@@ -72,10 +84,11 @@ type State = {
   readonly includes: Include[]
   readonly used: (readonly [string, string])[]
   readonly criteria: (readonly [string, string])[]
+  readonly ignored: Set<string>
   order: readonly SortKey[]
   count: number
   total: SearchRequest['total']
-  offset?: number
+  offset?: Offset
   groupField?: string
   groupOrder?: readonly SortKey[]
   groupCount?: number
@@ -90,20 +103,19 @@ const stateOf = (type: string | undefined, options: SearchOptions): State => ({
   includes: [],
   used: [],
   criteria: [],
+  ignored: new Set(),
   order: [],
   count: pageSize(undefined),
   total: 'estimate',
 })
 
 function requestOf(state: State): SearchRequest {
-  const { where, order, used, criteria, includes, total, offset, types, options } = state
+  const { where, order, used, criteria, ignored, includes, total, types } = state
   const group = groupingOf(state)
   const count = group === undefined ? state.count : groupsOnPage(state.count, group.hits)
-  const paged = options.pagination === 'offset-page' || used.some(([name]) => name === '_page')
-  const offsets = options.pagination !== undefined || offset !== undefined
-  const skip = (offset ?? 0) * (paged ? count : 1)
-  if (offsets && skip > DEEPEST_SKIP)
-    throw fhirError(400, 'too-costly', `Offsets go up to ${DEEPEST_SKIP}: page by the cursors of the links instead`)
+  const offset = offsetOf(state)
+  const skip = offset === undefined ? 0 : offset.at * (offset.name === '_page' ? count : 1)
+  if (skip > DEEPEST_SKIP) throw fhirError(400, 'too-costly', `Offsets go up to ${DEEPEST_SKIP}: page by the cursors of the links instead`)
   return {
     where,
     includes,
@@ -111,18 +123,30 @@ function requestOf(state: State): SearchRequest {
     order,
     count,
     total: count === 0 ? 'accurate' : total,
-    ...(offsets ? { skip, offset: { name: paged ? '_page' : '_skip', at: offset ?? 0, step: paged ? 1 : count } } : {}),
+    ...(offset === undefined ? {} : { skip, offset }),
     ...(types === undefined ? {} : { types }),
     used,
     criteria,
+    ignored: [...ignored],
   }
 }
 
-function groupingOf({ groupField: field, groupOrder, groupCount: hits = 1 }: State): Grouping | undefined {
-  return field === undefined ? undefined : { field, order: groupOrder ?? [{ field: '_lastUpdated', descending: true }], hits }
+/** What is asked for by its name wins over what is preferred. */
+function offsetOf({ offset, options: { pagination } }: State): Offset | undefined {
+  return offset ?? (pagination === undefined ? undefined : { name: pagination === 'offset-page' ? '_page' : '_skip', at: 0 })
+}
+
+function groupingOf({ groupField: field, groupOrder, groupCount: hits = 1, order }: State): Grouping | undefined {
+  if (field === undefined) return undefined
+  if (order.length > 0)
+    throw fhirError(400, 'invalid', 'Groups stand in the order of their first resource: _group takes _groupSort, not _sort')
+  return { field, order: groupOrder ?? [{ field: '_lastUpdated', descending: true }], hits }
 }
 
 type Reader = (state: State, value: string) => void
+
+/** Allowed beside criteria everywhere, and never one: clients that are told to speak JSON add them to each URL. */
+const FORMATS: ReadonlySet<string> = new Set(['_format', '_pretty'])
 
 /** Parameters about the answer. https://hl7.org/fhir/R4/search.html#return */
 const RESULTS: Readonly<Record<string, Reader>> = {
@@ -155,10 +179,12 @@ const RESULTS: Readonly<Record<string, Reader>> = {
   _pretty() {},
 }
 
-function readOffset(name: string): Reader {
+function readOffset(name: Offset['name']): Reader {
   return (state, value) => {
     if (!/^\d{1,15}$/.test(value)) throw wrong(name, 'a number')
-    state.offset = Number(value)
+    if (state.offset !== undefined && state.offset.name !== name)
+      throw fhirError(400, 'invalid', 'A search takes _skip or _page: the one counts resources, the other pages')
+    state.offset = { name, at: Number(value) }
   }
 }
 

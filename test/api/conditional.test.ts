@@ -96,6 +96,31 @@ describe('update by search', () => {
   })
 })
 
+it('formats are no criteria, and may stand beside them', async () => {
+  const [value, id] = [newId(), newId()]
+  const query = `identifier=urn:test|${value}&_format=json&_pretty=true`
+  expect((await put(`/Patient?${query}`, identified(id, value))).status).toBe(201)
+  expect((await post('/Patient', identified(newId(), value), { 'if-none-exist': query })).status).toBe(200)
+  expect((await patch(`/Patient?${query}`, [{ op: 'add', path: '/active', value: true }])).status).toBe(200)
+  const reference = { reference: `Patient?${query}` }
+  const referring = await put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' }, subject: reference })
+  expect(referring.body.subject).toEqual({ reference: `Patient/${id}` })
+  expect((await remove(`/Patient?${query}`)).status).toBe(204)
+  expect((await get(`/Patient/${id}`)).status).toBe(404)
+  for (const alone of ['_format=json', '_pretty=true']) {
+    expect((await put(`/Patient?${alone}`, identified(id, value))).status).toBe(400)
+    expect((await remove(`/Patient?${alone}`)).status).toBe(400)
+  }
+})
+
+it('two that race under the same criteria make one, whatever format they ask for', async () => {
+  const value = newId()
+  const query = `identifier=urn:test|${value}`
+  const asked = (i: number) => put(`/Patient?${query}${i % 2 === 0 ? '' : '&_format=json'}`, identified(newId(), value))
+  const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => asked(i)))
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+})
+
 describe('patch and delete by search', () => {
   it('patch: 404 without a match, 200 with one, 412 with several', async () => {
     const [value, a, b] = [newId(), newId(), newId()]

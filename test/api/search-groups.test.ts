@@ -98,6 +98,13 @@ describe('_group', () => {
     expect(shown(second.body)).toBe('a 2: p2; Z 1: q2')
   })
 
+  it('brings along what the resources shown refer to, and leaves out a total nobody wants', async () => {
+    await put('/Patient/q', { resourceType: 'Patient', id: 'q' })
+    const { body } = await get('/Observation?_group=code&_groupSort=-date&code=z&_include=Observation:patient&_total=none')
+    const entries = body.entry.map(({ resource, search }: Tree) => `${search.mode} ${resource.id}`)
+    expect([entries, body.total]).toEqual([['match q1', 'match p3', 'include q'], undefined])
+  })
+
   it.each([
     '_group=nothing',
     '_group=value-quantity',
@@ -106,6 +113,7 @@ describe('_group', () => {
     '_group=code&_groupCount=0',
     '_group=code&_groupSort=nothing',
     '_group=_lastUpdated',
+    '_group=code&_sort=date',
   ])('%s is 400', async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400))
 })
 
@@ -121,6 +129,71 @@ describe('links', () => {
     expect([await ids(first), await ids(next)]).toEqual(['p1 p2', 'q1 q2'])
     const paged = relations((await get('/Observation?_count=3&_page=1', { prefer: 'pagination=offset-page' })).body)
     expect([paged.previous, paged.next].map((url) => new URL(url).searchParams.get('_page'))).toEqual(['0', '2'])
+  })
+
+  it('count in pages where _page is given, in resources where _skip is, whatever is preferred', async () => {
+    const skipped = await get('/Observation?_count=2&_skip=3', { prefer: 'pagination=offset-page' })
+    expect(skipped.body.entry.map(({ resource }: Tree) => resource.id)).toEqual(['p4', 'q1'])
+    expect(new URL(relations(skipped.body).next).searchParams.get('_skip')).toBe('5')
+    const paged = await get('/Observation?_count=2&_page=1', { prefer: 'pagination=offset-skip' })
+    expect(new URL(relations(paged.body).next).searchParams.get('_page')).toBe('2')
+    expect((await get('/Observation?_skip=1&_page=1')).status).toBe(400)
+  })
+
+  it.each(['offset-skip', 'offset-page', 'cursor'])('lead to every match once where pages end early: %s', async (pagination) => {
+    const div = `<div xmlns="http://www.w3.org/1999/xhtml">${'x'.repeat(440_000)}</div>`
+    const wanted = Array.from({ length: 12 }, (_, i) => `heavy-${String.fromCharCode(97 + i)}`)
+    for (const id of wanted)
+      await put(`/Basic/${id}`, { resourceType: 'Basic', id, code: { text: 'x' }, text: { status: 'additional', div } })
+    for (const send of [
+      (prefer: string) => get('/Basic?_count=12&_total=none', { prefer }),
+      (prefer: string) => post('/Basic/_search', '_count=12', { prefer, 'content-type': 'application/x-www-form-urlencoded' }),
+    ]) {
+      const sizes: number[] = []
+      const seen: string[] = []
+      const prefer = `pagination=${pagination}`
+      for (let page = await send(prefer); ; ) {
+        const ids = (page.body.entry ?? []).map(({ resource }: Tree) => resource.id)
+        sizes.push(ids.length)
+        seen.push(...ids)
+        const { next } = relations(page.body)
+        if (next === undefined) break
+        page = await get(next, { prefer })
+      }
+      expect(seen).toEqual(wanted)
+      expect(sizes).toEqual([10, 2])
+    }
+  })
+
+  it('go on by a cursor where offsets end', async () => {
+    const entry = Array.from({ length: 100 }, (_, i) => {
+      const coding = Array.from({ length: 101 }, (_, j) => ({ code: `${i}-${j}` }))
+      const resource = { resourceType: 'Basic', id: `many-${i}`, identifier: [{ value: 'many' }], code: { coding } }
+      return { resource, request: { method: 'PUT', url: `Basic/many-${i}` } }
+    })
+    expect((await post('/', { resourceType: 'Bundle', type: 'transaction', entry })).status).toBe(200)
+    const prefer = 'pagination=offset-skip'
+    const { body } = await get('/Basic?identifier=many&_group=code&_count=550&_skip=9500', { prefer })
+    const { next, previous } = relations(body)
+    expect([new URL(next).searchParams.has('_skip'), new URL(previous).searchParams.get('_skip')]).toEqual([false, '8950'])
+    const rest = await get(next, { prefer })
+    expect([rest.status, rest.body.entry.length, relations(rest.body).next]).toEqual([200, 50, undefined])
+  })
+
+  it('of a search by POST, its own too, lead to what was found, and what was ignored is told by its name', async () => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const { body } = await post('/Observation/_search', 'patient=q&favourite=Miller&_count=1', form)
+    const again = await get(relations(body).self)
+    const ids = ({ entry }: Tree) => entry.filter(({ search }: Tree) => search.mode === 'match').map(({ resource }: Tree) => resource.id)
+    expect([ids(again.body), again.body.total]).toEqual([ids(body), body.total])
+    const told = body.entry.filter(({ search }: Tree) => search.mode === 'outcome').map(({ resource }: Tree) => resource.issue[0])
+    expect(told).toMatchObject([{ severity: 'warning', details: { text: expect.stringContaining('favourite') } }])
+    expect(JSON.stringify(told)).not.toContain('Miller')
+    const second = (await get(relations(body).next)).body
+    expect(ids((await get(relations(second).self)).body)).toEqual(ids(second))
+    const long = await get(`/Observation?patient=q,${'x'.repeat(5_000)}&favourite=Miller`)
+    expect((await get(relations(long.body).self)).body.total).toBe(2)
+    expect(long.body.entry.at(-1).resource.issue[0].details.text).toContain('favourite')
   })
 
   it('of a search by POST, and of a long one, show a key and no query', async () => {
