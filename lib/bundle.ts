@@ -18,28 +18,35 @@ export type Bundle = {
 
 export type Bundles = Readonly<Record<FunctionName, Bundle>>
 
-/** Files of their own, which the others load when they need them: `exports` are the names static imports ask for. */
+/** Files of their own, which the others load when they need them. `exports`: of one that is not ours, the names static imports ask for. */
 const LATER: Readonly<Record<string, { readonly entry: string; readonly imported: RegExp; readonly exports?: readonly string[] }>> = {
   's3-blob-store': { entry: './lambdas/adapters/s3/open-blob-store.ts', imported: /^\.\/open-blob-store\.ts$/ },
   fhirpath: { entry: 'fhirpath', imported: /^fhirpath$/ },
   'fhirpath-r4': { entry: 'fhirpath/fhir-context/r4', imported: /^fhirpath\/fhir-context\/r4$/ },
-  profiles: {
-    entry: './lambdas/interactions/profile-findings.ts',
-    imported: /\/profile-findings\.ts$/,
-    exports: ['damaged', 'findInProfiles', 'loading', 'namedBy', 'notChecked', 'ownDefinitions', 'toldOfDefinition'],
-  },
-  definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/, exports: ['R4'] },
-  granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/, exports: ['conditionOf', 'isDecidable', 'meetsInside'] },
-  'jwt-verifier': {
-    entry: './lambdas/access/verification/jwt-verifier.ts',
-    imported: /^\.\/jwt-verifier\.ts$/,
-    exports: ['JwtVerifier', 'JwtInvalidAudienceError', 'JwtInvalidSignatureError'],
-  },
-  expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/, exports: ['expressionRunner'] },
+  profiles: { entry: './lambdas/interactions/profile-findings.ts', imported: /\/profile-findings\.ts$/ },
+  definitions: { entry: './lambdas/fhir/definitions/r4.ts', imported: /\/definitions\/r4\.ts$/ },
+  granular: { entry: './lambdas/access/granular.ts', imported: /\/granular\.ts$/ },
+  'jwt-verifier': { entry: './lambdas/access/verification/jwt-verifier.ts', imported: /^\.\/jwt-verifier\.ts$/ },
+  expressions: { entry: './lambdas/runtime/expressions.ts', imported: /^\.\/expressions\.ts$/ },
   'expression-process': { entry: './lambdas/runtime/expression-process.ts', imported: /^\.\/expression-process\.ts$/ },
   'fetch-document': { entry: './lambdas/adapters/https/fetch-document.ts', imported: /\/https\/fetch-document\.ts$/ },
   ucum: { entry: '@lhncbc/ucum-lhc', imported: /^@lhncbc\/ucum-lhc$/, exports: ['UcumLhcUtils'] },
 }
+
+/**
+ * Modules whose classes are asked for by instanceof, also of what another file throws: they stand in one file, which all that need them load.
+ * Else each file would have a class of its own, and who answers would not know an error that came out of one that was loaded later.
+ */
+const ONCE: readonly string[] = [
+  'ports/machine-error',
+  'ports/unavailable',
+  'ports/overloaded',
+  'ports/fetch-document',
+  'fhir/outcome',
+  'fhir/path/work',
+  'fhir/path/tokens',
+  'fhir/validate/findings',
+].map((name) => `./lambdas/${name}.ts`)
 
 const ROOT = join(import.meta.dirname, '..')
 /** A folder for each package of definitions. */
@@ -50,23 +57,33 @@ export type BundleOptions = {
   readonly additional?: AdditionalResources | undefined
 }
 
+type Outputs = Metafile['outputs']
+
 /** `to`: gets the folders, and the source maps in `maps`. */
 export async function bundle(to: string, { additional }: BundleOptions = {}): Promise<Bundles> {
   const names = Object.keys(FUNCTIONS) as FunctionName[]
-  const { outputFiles, metafile } = await build({
-    ...optionsWith(additional),
-    entryPoints: [
-      ...names.map((name) => ({ in: `./lambdas/functions/${name}.ts`, out: name })),
-      ...Object.entries(LATER).map(([out, { entry }]) => ({ in: entry, out })),
-    ],
-    outdir: 'out',
-  })
-  const built = new Map(outputFiles.map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]))
+  const entryPoints = [
+    ...names.map((name) => ({ in: `./lambdas/functions/${name}.ts`, out: name })),
+    ...Object.entries(LATER).map(([out, { entry }]) => ({ in: entry, out })),
+  ]
+  const builds = await Promise.all([
+    build({ ...optionsWith(additional), entryPoints, outdir: 'out' }),
+    build({
+      ...OPTIONS,
+      plugins: [],
+      stdin: { contents: ONCE.map((path) => `export * from '${path}'`).join('\n'), resolveDir: ROOT },
+      outfile: `out/${ERRORS}.js`,
+    }),
+  ])
+  const outputs: Outputs = Object.assign({}, ...builds.map(({ metafile }) => metafile.outputs))
+  const built = new Map(
+    builds.flatMap(({ outputFiles }) => outputFiles).map(({ path, contents }) => [path.slice(path.lastIndexOf('/') + 1), contents]),
+  )
   mkdirSync(join(to, 'maps'), { recursive: true })
   for (const [name, contents] of built) if (name.endsWith('.map')) writeFileSync(join(to, 'maps', name), contents)
   const packages = packageFiles()
   const besides = (name: FunctionName) => (FUNCTIONS[name].includes('conformance') ? packages : new Map())
-  return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, metafile, besides(name))])) as Bundles
+  return Object.fromEntries(names.map((name) => [name, written(join(to, name), `${name}.js`, built, outputs, besides(name))])) as Bundles
 }
 
 /** How every bundle is made; also for tests that make one to compare with. */
@@ -85,7 +102,7 @@ export const OPTIONS = {
   mainFields: ['module', 'main'],
   alias: { 'decimal.js': join(ROOT, 'node_modules/decimal.js/decimal.js') },
   logLevel: 'error' as const,
-  plugins: [later(), programs(), packages(), credentialsOfTheEnvironment(), transportOnly()],
+  plugins: [later(), once(), programs(), packages(), credentialsOfTheEnvironment(), transportOnly()],
 } satisfies BuildOptions
 
 /** Rules of a stage in the place of the default. */
@@ -104,7 +121,7 @@ function written(
   folder: string,
   handler: string,
   built: ReadonlyMap<string, Uint8Array>,
-  { outputs }: Metafile,
+  outputs: Outputs,
   besides: ReadonlyMap<string, Uint8Array>,
 ): Bundle {
   const files = new Map(besides)
@@ -131,24 +148,53 @@ function hashOf(files: ReadonlyMap<string, Uint8Array>): string {
   return hash.digest('hex')
 }
 
+/** The file of ONCE. */
+const ERRORS = 'errors'
+
+function once(): Plugin {
+  const paths = new Set(ONCE.map((path) => join(ROOT, path)))
+  return {
+    name: 'once',
+    setup({ onResolve }) {
+      onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ path, resolveDir }) =>
+        paths.has(join(resolveDir, path)) ? { path: `./${ERRORS}.js`, external: true, sideEffects: false } : undefined,
+      )
+    },
+  }
+}
+
 /** A dynamic import loads the other file; a static one gets an object that loads it at the first use. */
 function later(): Plugin {
   return {
     name: 'later',
     setup({ onResolve, onLoad }) {
-      for (const [name, { imported, exports = [] }] of Object.entries(LATER)) {
+      for (const [name, { entry, imported, exports }] of Object.entries(LATER)) {
         const file = `./${name}.js`
         onResolve({ filter: imported }, ({ kind }) => {
           if (kind === 'entry-point') return undefined
           return kind === 'dynamic-import' ? { path: file, external: true } : { path: name, namespace: 'later', sideEffects: false }
         })
         onResolve({ filter: new RegExp(`^\\./${name}\\.js$`), namespace: 'later' }, () => ({ path: file, external: true }))
-        onLoad({ filter: new RegExp(`^${name}$`), namespace: 'later' }, () => ({
-          contents: `module.exports = { ${exports.map((each) => `get ${each}() { return require('${file}').${each} }`).join(', ')} }`,
-        }))
+        onLoad({ filter: new RegExp(`^${name}$`), namespace: 'later' }, async () => {
+          const getters = (exports ?? (await exportsOf(entry))).map((each) => `get ${each}() { return require('${file}').${each} }`)
+          return { contents: `module.exports = { ${getters.join(', ')} }` }
+        })
       }
     },
   }
+}
+
+/** The names a module of ours exports. */
+async function exportsOf(entry: string): Promise<readonly string[]> {
+  const { metafile } = await build({
+    entryPoints: [entry],
+    absWorkingDir: ROOT,
+    write: false,
+    outdir: 'out',
+    format: 'esm',
+    metafile: true,
+  })
+  return Object.values(metafile.outputs).flatMap(({ exports }) => exports)
 }
 
 /** The program of a process is a file beside the function's. */

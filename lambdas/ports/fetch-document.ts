@@ -14,8 +14,5 @@ export class NotFetched extends Error {
   override readonly name = 'NotFetched'
 }
 
-/** By its name: on AWS what fetches is a file of its own beside a function's, with a class of its own. */
-export const isNotFetched = (error: unknown): error is NotFetched => error instanceof Error && error.name === 'NotFetched'
-
 /** `maxAge`: milliseconds its owner lets it be kept; absent: it does not say. */
 export type FetchedDocument = { readonly bytes: Uint8Array; readonly maxAge?: number }

@@ -1,6 +1,6 @@
 /** What functions print: one line of JSON each, for CloudWatch. Nothing of what a request or a resource holds. */
 
-import { isNotFetched } from '../ports/fetch-document.ts'
+import { NotFetched } from '../ports/fetch-document.ts'
 
 type Thrown = { readonly name?: string; readonly code?: string; readonly message?: string; readonly stack?: string }
 
@@ -12,7 +12,7 @@ export function report(error: unknown, requestId: string): void {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line.startsWith('at '))
-  const told = isNotFetched(error) ? { message } : {}
+  const told = error instanceof NotFetched ? { message } : {}
   console.error(JSON.stringify({ level: 'error', requestId, name, ...(code === undefined ? {} : { code }), ...told, at }))
 }
 

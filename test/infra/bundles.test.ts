@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { FUNCTIONS, type FunctionName, type PortName } from '../../lambdas/functions/functions.ts'
 import { OPTIONS, optionsWith } from '../../lib/bundle.ts'
@@ -24,6 +24,12 @@ const isFull = process.env.FHIR_TEST_FULL === '1'
 const filesOf = (name: string): readonly string[] => readdirSync(join(assembly, 'bundles', name)).filter((file) => file.endsWith('.js'))
 const sourcesOf = (name: string): readonly string[] =>
   filesOf(name).flatMap((file) => readJson('bundles', 'maps', `${file}.map`).sources as string[])
+/** Who throws and who answers may be two files of a process: which exported classes of ours that extend another stand in each. */
+const classesOf = (file: string): readonly string[] =>
+  (readJson('bundles', 'maps', `${file}.map`).sources as string[])
+    .filter((source) => source.includes('lambdas/') && source.endsWith('.ts'))
+    .map((source) => source.slice(source.indexOf('lambdas/')))
+    .filter((source) => /^export (?:abstract )?class \w+ extends /m.test(readFileSync(source, 'utf8')))
 const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name, `${name}.js`)).size
 
 /** The adapters a port is made of. Clock and seal's cipher are anybody's. */
@@ -106,11 +112,36 @@ describe('the code of a function', () => {
 
   it('loads the client of S3, the definitions of R4, units of measure, FHIRPath, conditions of scopes, what fetches and what verifies tokens from files of their own, and profiles where something is written', () => {
     const later = [
-      ...['definitions.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
+      ...['definitions.js', 'errors.js', 'expression-process.js', 'expressions.js', 'fetch-document.js', 'fhirpath-r4.js', 'fhirpath.js'],
       ...['granular.js', 'jwt-verifier.js', 's3-blob-store.js', 'ucum.js'],
     ]
     for (const name of ['read', 'search'] as const) expect(filesOf(name)).toEqual([...later, `${name}.js`].sort())
     expect(filesOf('create')).toEqual([...later, 'create.js', 'profiles.js'].sort())
+  })
+
+  it.each(names)('%s has each class of errors once, whichever of its files throws one', (name) => {
+    const inProcess = filesOf(name).filter((file) => file !== 'expression-process.js')
+    const found = inProcess.flatMap((file) => classesOf(file).map((source) => ({ file, source })))
+    expect(found.map(({ source }) => source)).toContain('lambdas/ports/machine-error.ts')
+    const twice = Object.entries(Object.groupBy(found, ({ source }) => source)).filter(([, files = []]) => files.length > 1)
+    expect(twice.map(([source, files = []]) => `${source}: ${files.map(({ file }) => file).join(', ')}`)).toEqual([])
+  })
+
+  it('writes without asking profiles, which add at most ten kB to that', async () => {
+    const contents =
+      'export const [profilesOnWrite, announcingWriter, definitionsOf, DynamoDbCanonicals, lazyS3Packages, ownDefinitions, toldOfDefinition] = []'
+    const without: Plugin = {
+      name: 'without-profiles',
+      setup({ onResolve, onLoad }) {
+        onResolve({ filter: ABOUT_PROFILES }, ({ path }) => ({ path, namespace: 'without-profiles', sideEffects: false }))
+        onLoad({ filter: /.*/, namespace: 'without-profiles' }, () => ({ contents }))
+      },
+    }
+    const entryPoints = [{ in: './lambdas/functions/create.ts', out: 'create' }]
+    const { outputFiles } = await build({ ...OPTIONS, plugins: [without, ...OPTIONS.plugins], entryPoints, outdir: 'elsewhere' })
+    const least = outputFiles.find(({ path }) => path.endsWith('/create.js'))!.contents.length
+    expect(sizeOf('create') - least).toBeGreaterThan(1_000)
+    expect(sizeOf('create') - least).toBeLessThanOrEqual(10_000)
   })
 
   it('is the same however often it is made', async () => {
@@ -124,10 +155,13 @@ describe('the code of a function', () => {
 })
 
 describe('a function that starts', () => {
-  /** In a process of its own; `after` is done when it has loaded, and what it gives is printed. */
-  const started = (file: string, variables: object, after: string): Tree => {
-    const script = `const loaded = require(process.argv[1])
-      ;(async () => (${after}))().then((value) => { console.log('RESULT' + JSON.stringify(value)); process.exit() })`
+  /** In a process of its own; `before` is done first, `after` when it has loaded, and what that gives is printed. */
+  const started = (file: string, variables: object, after: string, before = ''): Tree => {
+    const script = `;(async () => {
+        ${before}
+        const loaded = require(process.argv[1])
+        return (${after})
+      })().then((value) => { console.log('RESULT' + JSON.stringify(value)); process.exit() })`
     const environment = { PATH: process.env.PATH, ...PLATFORM, ...variables }
     const printed = execFileSync(process.execPath, ['-e', script, file], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
     return JSON.parse(printed.toString().split('RESULT')[1]!)
@@ -150,6 +184,7 @@ describe('a function that starts', () => {
       const after = "{ handler: typeof loaded.handler, files: Object.keys(require.cache).map((file) => file.split('/').at(-1)) }"
       const files = [
         `${name}.js`,
+        'errors.js',
         // Those validate, which takes the definitions of R4.
         ...(VALIDATING.has(name) ? ['definitions.js'] : []),
         ...(name === 'validate' || name === 'apply-fhirpath' ? ['profiles.js'] : []),
@@ -215,6 +250,44 @@ describe('a function that starts', () => {
     expect([statusCode, JSON.parse(body).resourceType]).toEqual([status, 'OperationOutcome'])
   })
 
+  it.each([
+    ['off', []],
+    ['enforce', ['profiles.js']],
+  ])('writes, and with profiles %s loads %j of what checks them', (policy, files) => {
+    const resource = {
+      resourceType: 'Patient',
+      id: 'a',
+      meta: { profile: ['http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'] },
+    }
+    const patient = { ...resource, name: [{ family: 'A' }], gender: 'female', identifier: [{ system: 'https://example.org', value: '1' }] }
+    const variables = { ...variablesOf('create'), FHIR_ACCESS: 'iam', FHIR_AUDIT_DURABILITY: 'batched', FHIR_VALIDATE_PROFILES: policy }
+    const loadedThen = "Object.keys(require.cache).map((file) => file.split('/').at(-1))"
+    const after = `{ status: (await loaded.handler(${JSON.stringify(asking('POST', '/{type}', patient))})).statusCode, files: ${loadedThen} }`
+    const { status, files: found } = started(fileOf('create'), variables, after, EMPTY_TABLES + EMPTY_BUCKET)
+    expect([status, found.filter((file: string) => file === 'profiles.js')]).toEqual([201, files])
+  })
+
+  describe('whose bucket does not answer, as only a client loaded later finds out,', () => {
+    const patient = { resourceType: 'Patient', id: 'a', meta: { profile: ['https://example.org/own'] } }
+    const put = { request: { method: 'POST', url: 'Patient' }, resource: patient }
+    const expression = [
+      { name: 'fhirPath', valueString: 'id' },
+      { name: 'resource', resource: patient },
+    ]
+    it.each<[FunctionName, object]>([
+      ['capabilities', asking('GET', '/metadata')],
+      ['validate', asking('POST', '/{type}/$validate', patient)],
+      ['apply-fhirpath', asking('POST', '/$apply-fhirpath', { resourceType: 'Parameters', parameter: expression })],
+      ['create', asking('POST', '/{type}', patient)],
+      ['bundle', asking('POST', '/', { resourceType: 'Bundle', type: 'transaction', entry: [put] })],
+    ])('%s says when to ask again', (name, asked) => {
+      const variables = { ...variablesOf(name), FHIR_ACCESS: 'iam', FHIR_AUDIT_DURABILITY: 'batched', FHIR_VALIDATE_PROFILES: 'enforce' }
+      const { statusCode, headers, body } = started(fileOf(name), variables, `loaded.handler(${JSON.stringify(asked)})`, EMPTY_TABLES)
+      const { issue } = JSON.parse(body)
+      expect([statusCode, headers['retry-after'], issue[0].code]).toEqual([503, '5', 'no-store'])
+    })
+  })
+
   it('finds what it loads later', () => {
     const later = `{
       s3: typeof (await import('./s3-blob-store.js')).openS3BlobStore,
@@ -256,12 +329,42 @@ const isVerifying = (name: FunctionName): boolean => name !== 'introspect' && FU
 
 const VALIDATING: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'bundle', 'validate', 'apply-fhirpath'])
 
+/** Modules that functions which write have only for what profiles say. */
+const ABOUT_PROFILES =
+  /\/(?:profiles-on-write|announcing-writer|runtime\/definitions|dynamodb\/canonicals|lazy-packages|profile-findings)\.ts$|^\.\/definitions\.ts$/
+
 /** Of a read's bytes to those of the bare client. */
 const MOST = 2.05
 
 const BARE = `import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
   export const client = new DynamoDBClient({ maxAttempts: 1 })
   export const get = (input) => client.send(new GetItemCommand(input))`
+
+/** As the gateway hands over what a signed request asks. */
+function asking(httpMethod: string, resource: string, body?: object): object {
+  return {
+    ...{ httpMethod, resource, pathParameters: { type: 'Patient' }, body: body === undefined ? null : JSON.stringify(body) },
+    multiValueHeaders: { 'content-type': ['application/fhir+json'] },
+    requestContext: { identity: { userArn: 'arn:aws:iam::111111111111:user/a' } },
+  }
+}
+
+/** Tables with the key of seals and nothing else: the only thing that answers. */
+const EMPTY_TABLES = `
+  const answer = { Items: [], Responses: {}, UnprocessedKeys: {}, UnprocessedItems: {} }
+  const server = require('node:http').createServer(async (request, response) => {
+    const { Key } = JSON.parse(Buffer.concat(await request.toArray()).toString())
+    const item = Key?.pk.S === 'SEAL' ? { Item: { key: { B: Buffer.alloc(32).toString('base64') } } } : {}
+    response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify({ ...answer, ...item }))
+  })
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  process.env.AWS_ENDPOINT_URL_DYNAMODB = 'http://127.0.0.1:' + server.address().port`
+
+const EMPTY_BUCKET = `
+  const bucket = require('node:http').createServer((request, response) =>
+    response.writeHead(404, { 'content-type': 'application/xml' }).end('<Error><Code>NoSuchKey</Code></Error>'))
+  await new Promise((resolve) => bucket.listen(0, '127.0.0.1', resolve))
+  process.env.AWS_ENDPOINT_URL_S3 = 'http://127.0.0.1:' + bucket.address().port`
 
 /** As Lambda gives them to every function; nobody is at the address. */
 const PLATFORM = {

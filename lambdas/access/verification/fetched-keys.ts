@@ -3,7 +3,7 @@
  * longer than their owners say. https://hl7.org/fhir/smart-app-launch/client-confidential-asymmetric.html#registering-a-client-communicating-public-keys
  */
 import type { Clock } from '../../ports/clock.ts'
-import { type FetchDocument, isNotFetched, NotFetched } from '../../ports/fetch-document.ts'
+import { type FetchDocument, NotFetched } from '../../ports/fetch-document.ts'
 import { type HeldKey, HeldKeys } from './held-keys.ts'
 
 export type FetchedKeysParts = {
@@ -30,7 +30,7 @@ export const heldFrom = (uri: string, { fetchDocument, clock, report }: FetchedK
     report: (error) => report(new NotFetched(`the keys of ${uri} cannot be fetched: ${whyNot(error)}`, { cause: error })),
   })
 
-const whyNot = (error: unknown): string => (isNotFetched(error) ? error.message : 'they are no JSON Web Key Set')
+const whyNot = (error: unknown): string => (error instanceof NotFetched ? error.message : 'they are no JSON Web Key Set')
 
 /** Of any: each is asked for as its owner says. `fresh`: read again, at most once in ten seconds. Unavailable where a set could never be fetched. */
 export function fetchedKeys(parts: FetchedKeysParts): (uri: string, fresh: boolean) => Promise<readonly HeldKey[]> {

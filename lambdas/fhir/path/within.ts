@@ -1,10 +1,6 @@
 /** Bounds the time of work that cannot be interrupted from inside: an expression, a pattern. https://nodejs.org/api/vm.html */
 import { createContext, Script } from 'node:vm'
-import { TooCostly } from './work.ts'
-
-export class TookTooLong extends TooCostly {
-  override readonly name = 'TookTooLong'
-}
+import { TookTooLong } from './work.ts'
 
 /** `ms`: of processor time; what it was allowed where it was stopped, 0 where it was not begun. */
 export type Outcome<Result> = { readonly ms: number } & ({ readonly result: Result } | { readonly error: unknown })

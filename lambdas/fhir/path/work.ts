@@ -14,6 +14,11 @@ export class TooCostly extends Error {
   override readonly name: string = 'TooCostly'
 }
 
+/** It was stopped, wherever it was. */
+export class TookTooLong extends TooCostly {
+  override readonly name = 'TookTooLong'
+}
+
 /** Throws TooCostly where so much is not left; without work there is no bound. */
 export function spend(work: Work | undefined, amount: number): void {
   if (work === undefined) return
