@@ -19,7 +19,7 @@ export function dateRange(text: string, timeZone?: string): DateRange | undefine
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
   const month = length > MONTH ? twoDigits(text, MONTH) - 1 : 0
   const day = length > DAY ? twoDigits(text, DAY) : 1
-  if (month > 11 || day < 1 || (day > 28 && day > daysIn(year, month))) return undefined
+  if (year === 0 || month > 11 || day < 1 || (day > 28 && day > daysIn(year, month))) return undefined
   if (length > HOUR) return momentRange(text, year, month, day, timeZone)
   const local = (ms: number): number => (timeZone === undefined ? ms : instantOf(ms, timeZone))
   if (length < MONTH) return { low: local(utc(year, 0)), high: local(utc(year + 1, 0)) }
@@ -32,7 +32,7 @@ function momentRange(text: string, year: number, month: number, day: number, tim
   const hour = twoDigits(text, HOUR)
   const minute = twoDigits(text, MINUTE)
   const second = end > SECOND ? twoDigits(text, SECOND) : 0
-  if (hour > 24 || minute > 59 || second > 60) return undefined
+  if (hour > 23 || minute > 59 || second > 60 || !isOffset(text, end)) return undefined
   const shown = utc(year, month, day, hour, minute, second)
   const low = end < text.length ? shown - offsetAt(text, end) : timeZone === undefined ? shown : instantOf(shown, timeZone)
   if (end < SECOND) return { low, high: low + 60_000 }
@@ -46,6 +46,13 @@ function endOfTime(text: string): number {
   if (text.endsWith('Z')) return text.length - 1
   const sign = text.at(-'+hh:mm'.length)
   return sign === '+' || sign === '-' ? text.length - '+hh:mm'.length : text.length
+}
+
+/** Up to 14 hours. https://hl7.org/fhir/R4/datatypes.html#dateTime */
+function isOffset(text: string, at: number): boolean {
+  if (at === text.length || text[at] === 'Z') return true
+  const [hours, minutes] = [twoDigits(text, at + 1), twoDigits(text, at + 4)]
+  return minutes < 60 && hours * 60 + minutes <= 14 * 60
 }
 
 /** Milliseconds east of UTC. */

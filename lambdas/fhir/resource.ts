@@ -6,8 +6,11 @@ export type Meta = Element & { readonly versionId?: string; readonly lastUpdated
 
 export type Resource = Element & { readonly resourceType: string; readonly id?: string; readonly meta?: Meta }
 
+/** Of a resource: an id that a path can name, which `.` and `..` cannot. */
+export const isId = (text: string): boolean => isIdText(text) && text !== '.' && text !== '..'
+
 /** https://hl7.org/fhir/R4/datatypes.html#id. A pattern that counts to 64 takes twice as long. */
-export const isId = (text: string): boolean => text.length <= 64 && ID.test(text)
+export const isIdText = (text: string): boolean => text.length <= 64 && ID.test(text)
 
 const ID = /^[A-Za-z0-9\-.]+$/
 

@@ -12,7 +12,7 @@ export function keyOf({ tenant, type, id }: FhirRequest): ResourceKey {
 }
 
 export const malformedId = (expression?: string): Error =>
-  fhirError(400, 'value', 'A logical id has 1 to 64 characters: letters, digits, - and .', expression)
+  fhirError(400, 'value', 'A logical id has 1 to 64 characters: letters, digits, - and ., and is neither . nor ..', expression)
 
 /** The type of a request whose route names one. */
 export function typeOf({ type }: FhirRequest): string {

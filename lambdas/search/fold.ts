@@ -1,14 +1,54 @@
-/** Text as searches compare it: without case, accents and runs of white space. https://hl7.org/fhir/R4/search.html#string */
+/**
+ * Text as searches compare it: without case, accents and runs of white space, and with other ways to write a letter taken for that letter.
+ * https://hl7.org/fhir/R4/search.html#string, https://www.unicode.org/reports/tr30/tr30-4.html
+ */
 
 export function fold(text: string): string {
   if (PLAIN.test(text)) return text.toLowerCase()
-  const bare = ASCII.test(text) ? text : text.normalize('NFD').replace(/\p{M}/gu, '')
-  return bare.toLowerCase().replace(/\s+/g, ' ').trim()
+  const bare = ASCII.test(text) ? text.toLowerCase() : foldLetters(text)
+  return bare.replace(/\s+/g, ' ').trim()
 }
 
 /** Words of ASCII with a space between them. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/
 const ASCII = /^[\u0000-\u007f]*$/
+
+/** By way of capital letters, of which ß has two: https://www.unicode.org/reports/tr44/#SpecialCasing.txt */
+const foldLetters = (text: string): string =>
+  withoutMarks(withoutMarks(text).toLowerCase().toUpperCase())
+    .toLowerCase()
+    .replace(/[^\u0000-\u007f]/gu, (letter) => LETTERS.get(letter) ?? letter)
+
+const withoutMarks = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '')
+
+/** Letters of alphabets that Unicode does not take apart, as its transliteration Latin-ASCII writes them: https://cldr.unicode.org/. And σ. */
+const LETTERS: ReadonlyMap<string, string> = new Map(
+  [
+    ...[
+      'a ⱥ',
+      'ae æ',
+      'b ƀɓƃ',
+      'c ƈȼ',
+      'd ðđɖɗƌ',
+      'e ɛɇ',
+      'f ƒ',
+      'g ɠǥ',
+      'h ħⱨ',
+      'hv ƕ',
+      'i ɨ',
+      'j ɉȷ',
+      'k ƙⱪ',
+      'l łƚⱡɫ',
+      'm ɱ',
+      'n ŋɲƞ',
+      'o ø',
+    ],
+    ...['oe œ', 'oi ƣ', 'p ƥᵽ', 'q ĸ', 'r ɍɽ', 's ȿ', 't ŧƭƫⱦʈ', 'th þ', 'u ʉ', 'v ʋⱱ', 'w ⱳ', 'y ƴɏ', 'z ƶȥɀⱬ', 'σ ς'],
+  ].flatMap((row) => {
+    const [plain = '', letters = ''] = row.split(' ')
+    return [...letters].map((letter): [string, string] => [letter, plain])
+  }),
+)
 
 /** Longer values are stored, but not searchable. */
 export const LONGEST = 8_000

@@ -1,7 +1,7 @@
 /** Grouped searches: `_group`, `_groupSort`, `_groupCount` of the service's specification. */
 import { fhirError } from '../fhir/outcome.ts'
 import { isSearchable } from './criterion.ts'
-import { searchParameter } from './parameters.ts'
+import { parametersOf, type SearchParameter, searchParameter } from './parameters.ts'
 import type { SortKey } from './plan.ts'
 import type { Reading } from './reading.ts'
 
@@ -23,13 +23,24 @@ export function groupField(type: string | undefined, value: string, custom: Read
   const parameter = searchParameter(type ?? 'Resource', code, custom)
   const refuse = (expected: string) => fhirError(400, 'value', `The value of _group is not ${expected}`)
   if (parameter === undefined || !isSearchable(parameter)) throw refuse(`a search parameter${type === undefined ? '' : ` of ${type}`}`)
-  if (UNGROUPED.has(parameter.type) || code === '_lastUpdated') throw refuse('a parameter that resources are grouped by')
+  if (!isGrouped(parameter)) {
+    const codes = parametersOf(type ?? 'Resource', custom)
+      .filter(isGrouped)
+      .map(({ code }) => code)
+    throw refuse(`a parameter that resources are grouped by. These are: ${codes.join(', ')}`)
+  }
   if (more.length > 0 || (form !== 'code' && form !== 'system|code')) throw refuse('of the form element:code or element:system|code')
   if (form === 'system|code' && parameter.type !== 'token') throw refuse(`possible: ${code} has no systems`)
   return `${parameter.field}:${form === 'code' ? 'code' : 'system'}`
 }
 
+/** Some of its values are one thing each. */
+const isGrouped = ({ code, type, valueTypes }: SearchParameter): boolean =>
+  !UNGROUPED.has(type) && code !== '_lastUpdated' && (valueTypes.length === 0 || !valueTypes.every((each) => MANIFOLD.has(each)))
+
 const UNGROUPED: ReadonlySet<string> = new Set(['quantity', 'composite', 'special'])
+/** Of strings, dates and numbers; tokens and references of any type have a text. */
+const MANIFOLD: ReadonlySet<string> = new Set(['HumanName', 'Address', 'Period', 'Timing', 'Range'])
 
 export function groupCount(value: string): number {
   if (!/^[1-9]\d{0,14}$/.test(value)) throw fhirError(400, 'value', 'The value of _groupCount is not a number of resources')

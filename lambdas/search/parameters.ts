@@ -25,6 +25,8 @@ export type SearchParameter = {
   readonly expression: string
   /** Resource types a reference may point to; empty for other types. */
   readonly targets: readonly string[]
+  /** FHIR types of its values, as far as they are known before there are any. */
+  readonly valueTypes: readonly string[]
   /** The parts of a composite; empty for other types. */
   readonly components: readonly Component[]
   /** The values in the resource, in the order of the expression's branches; of a composite, the elements its components start from. */
@@ -105,6 +107,7 @@ function parameterOf(mapping: Mapping): SearchParameter {
   const evaluate = prepare(mapping.values)
   return Object.freeze({
     ...named(mapping),
+    valueTypes: valueTypesOf(mapping),
     components: (mapping.components ?? []).map(componentOf),
     values: (resource: Element) => evaluate(resource, resource),
   })
@@ -141,7 +144,15 @@ function ownParameterOf(mapping: CustomMapping): SearchParameter {
     const bases = parts.length === 0 ? [] : resources.flatMap((resource) => valuesOf(resource).map((base) => ({ base, resource })))
     for (const part of parts) await part.ahead(bases, expressions)
   }
-  return Object.freeze({ ...named(mapping), field, components: parts, values: valuesOf, ...(isWatched(mapping) ? { ahead } : {}) })
+  const valueTypes = interpreted ? [] : valueTypesOf(mapping)
+  return Object.freeze({
+    ...named(mapping),
+    field,
+    valueTypes,
+    components: parts,
+    values: valuesOf,
+    ...(isWatched(mapping) ? { ahead } : {}),
+  })
 }
 
 type Base = { readonly base: TypedValue; readonly resource: Element }
@@ -181,5 +192,7 @@ const named = ({ code, type, url, expression, targets }: Omit<Mapping, 'values' 
   expression,
   targets: targetsOf(targets),
 })
+
+const valueTypesOf = ({ values }: Mapping): readonly string[] => [...new Set(values.map(([type]) => type.split(' ')[0]!))]
 
 const targetsOf = (targets: readonly string[] = []): readonly string[] => (targets[0] === '*' ? resourceTypes : targets)

@@ -30,7 +30,7 @@ describe('create', () => {
     const answer = await post('/Patient', patient(id))
     expect([answer.status, issues(answer)]).toEqual([409, ['error conflict']])
   })
-  it.each(['a b', 'a/b', 'ä', 'x'.repeat(65), ''])('refuses the id %j', async (id) => {
+  it.each(['a b', 'a/b', 'ä', 'x'.repeat(65), '', '.', '..'])('refuses the id %j', async (id) => {
     expect((await post('/Patient', patient(id))).status).toBe(400)
   })
   it('ignores the versionId and lastUpdated of a client, keeps the rest of meta', async () => {

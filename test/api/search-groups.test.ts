@@ -115,6 +115,21 @@ describe('_group', () => {
     '_group=_lastUpdated',
     '_group=code&_sort=date',
   ])('%s is 400', async (query) => expect((await get(`/Observation?${query}`)).status).toBe(400))
+
+  it.each(['Patient?_group=name', 'Patient?_group=address:code', 'Encounter?_group=date', 'Observation?_group=value-quantity'])(
+    '%s is 400, and says what resources are grouped by',
+    async (query) => {
+      const { status, body } = await get(`/${query}`)
+      const [, codes = ''] = /These are: (.*)$/.exec(body.issue[0].details.text) ?? []
+      expect([status, codes.split(', ')]).toEqual([400, expect.arrayContaining(['_id', 'identifier'])])
+      expect(codes.split(', ')).not.toContain(/=([a-z-]+)/.exec(query)![1])
+      for (const code of codes.split(', ')) expect((await get(`/${query.split('=')[0]}=${code}`)).status).toBe(200)
+    },
+  )
+  it('counts groups of a string some of whose values are one', async () => {
+    await put('/Organization/ward', { resourceType: 'Organization', id: 'ward', name: 'Ward' })
+    expect(shown((await get('/Organization?_group=name')).body)).toBe('Ward 1: ward')
+  })
 })
 
 describe('links', () => {

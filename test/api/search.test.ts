@@ -39,6 +39,25 @@ const PATIENTS: readonly Tree[] = [
   },
 ]
 
+/** By the letters somebody may write them with who has others. */
+const SPELLED = [
+  ['Straße', 'STRASSE strasse'],
+  ['GROẞE', 'große grosse'],
+  ['Øster Łódź', 'oster%20lodz ØSTER'],
+  ['Ægir Œuvre', 'aegir%20oeuvre'],
+  ['Þórður Đurić', 'thordur%20duric'],
+  ['ＡＢＣ　ｄｅｆ', 'abc%20def'],
+  ['ﬁnn ĳssel', 'finn%20ijssel'],
+  ['Işık', 'isik ISIK'],
+  ['ΟΔΥΣΣΕΥΣ', 'Οδυσσεύς οδυσσευσ ΟΔΥΣ'],
+  ['한국', '한국'],
+] as const
+
+const ORDERED: readonly Tree[] = [
+  { id: 't1', occurrenceTiming: { event: ['2020-01-01'] } },
+  { id: 't2', occurrenceDateTime: '2020-01-01' },
+].map((more) => ({ status: 'active', intent: 'order', subject: { reference: 'Patient/p1' }, ...more }))
+
 const OBSERVATIONS: readonly Tree[] = [
   {
     id: 'a',
@@ -97,6 +116,8 @@ const VALUE_SETS: readonly Tree[] = ['http://a.org/x', 'http://a.org/x/y', 'http
 beforeAll(async () => {
   const all = [
     [PATIENTS, 'Patient'],
+    [SPELLED.map(([family], i) => ({ id: `s${i}`, name: [{ family }] })), 'Person'],
+    [ORDERED, 'ServiceRequest'],
     [OBSERVATIONS, 'Observation'],
     [RISKS, 'RiskAssessment'],
     [VALUE_SETS, 'ValueSet'],
@@ -178,8 +199,15 @@ describe.each<[string, readonly (readonly [query: string, ids: string])[]]>([
     ],
   ],
   [
+    'string, spelled otherwise',
+    SPELLED.flatMap(([, texts], i) => texts.split(' ').map((text) => [`Person?name=${text}`, `s${i}`] as const)),
+  ],
+  [
     'date',
     [
+      ['ServiceRequest?occurrence=ne2019', 't2'],
+      ['ServiceRequest?occurrence=2020', 't2'],
+      ['ServiceRequest?occurrence:missing=false', 't1 t2'],
       ['Observation?date=2020', 'a b c'],
       ['Observation?date=2020-05', 'b c'],
       ['Observation?date=2020-05-14', 'c'],
@@ -283,6 +311,11 @@ describe('strictness', () => {
     'Patient?birthdate=soon',
     'Patient?birthdate=2020-13',
     'Patient?birthdate=2020-02-30',
+    'Patient?birthdate=0000',
+    'Patient?birthdate=2020-01-01T24:00:00Z',
+    'Patient?birthdate=2020-01-01T10:00:00%2B25:00',
+    'Patient?birthdate=2020-01-01T10:00:00-14:01',
+    'Patient?birthdate=2020-01-01T10:00:00%2B10:60',
     'Patient?family:below=x',
     'Patient?active:exact=true',
     'Patient?_sort=nonsense',

@@ -1,6 +1,6 @@
 /** The formats of primitive types. https://hl7.org/fhir/R4/datatypes.html#primitive */
 import { isDecimal } from '../json.ts'
-import { isId } from '../resource.ts'
+import { isIdText } from '../resource.ts'
 import { narrativeFault } from './narrative.ts'
 
 /** What is wrong with a value, or undefined. */
@@ -69,7 +69,7 @@ const uri = text((value) => (SPACE.test(value) ? 'A URI may not contain white sp
 /** A pattern within a function would be made anew for every value. */
 const SPACE = /\s/
 
-const id = text((value) => (isId(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .'))
+const id = text((value) => (isIdText(value) ? undefined : 'An id has 1 to 64 letters, digits, - and .'))
 
 /** Four characters for each three bytes, white space anywhere, up to two = at the end. */
 const base64 = text((value) => {

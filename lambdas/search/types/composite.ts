@@ -153,7 +153,7 @@ const placed = (place: string, label: string): string => place + oneLine(label)
 /** A label is a line. */
 const oneLine = (text: string): string => text.replaceAll('\n', '\u2028')
 
-const parameterOf = (component: Component): SearchParameter => ({ ...component, components: [], values: () => [] })
+const parameterOf = (component: Component): SearchParameter => ({ ...component, valueTypes: [], components: [], values: () => [] })
 
 type Asked = { readonly ways: readonly Way[]; readonly negated: boolean }
 

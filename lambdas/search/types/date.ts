@@ -61,7 +61,8 @@ function compare(field: string, prefix: string, low: number, high: number, now: 
     case 'eq':
       return test('within', low, high)
     case 'ne':
-      return all({ kind: 'present', field }, not(test('within', low, high)))
+      // There may be a Timing, which is never compared.
+      return all(test('intersects', EVER, FOREVER), not(test('within', low, high)))
     case 'gt':
       return test('intersects', high, FOREVER)
     case 'lt':

@@ -1,6 +1,6 @@
 /** Quantity parameters. https://hl7.org/fhir/R4/search.html#quantity */
 import { type Element, isElement } from '../../fhir/resource.ts'
-import { doubleText } from '../doubles.ts'
+import { above, below, doubleText } from '../doubles.ts'
 import type { Fields } from '../fields.ts'
 import { type Predicate, type RangeTest, some } from '../plan.ts'
 import { remembered, rememberedOfResource, rememberedPair } from '../remembered.ts'
@@ -12,17 +12,29 @@ import { canonicalOf, UCUM } from './ucum.ts'
 
 export type Interval = readonly [low: number, high: number]
 
-/** A value, or an interval, and its unit. */
-type Measured = { readonly range: Interval; readonly system: string; readonly code: string; readonly unit: string }
+/** A value, or an interval, and its unit. `comparator`: how what was measured lies to the value. */
+type Measured = {
+  readonly range: Interval
+  readonly comparator: string
+  readonly system: string
+  readonly code: string
+  readonly unit: string
+}
 
 /**
- * A value stands behind its unit in a key, an interval beside it in a tuple: `:coded` by system and code, `:unit` by code or unit alone,
- * `:canonical` in base units, `:value` without a unit.
+ * A value stands behind its unit in a key, an interval beside it in a tuple: `:coded` by system and code, `:system` by the system alone,
+ * `:unit` by code or unit alone, `:canonical` in base units, `:value` without a unit.
  */
 export const quantity: SearchType = {
   modifiers: [],
   extractor({ field }) {
-    const names = { value: `${field}:value`, unit: `${field}:unit`, coded: `${field}:coded`, canonical: `${field}:canonical` }
+    const names = {
+      value: `${field}:value`,
+      unit: `${field}:unit`,
+      system: `${field}:system`,
+      coded: `${field}:coded`,
+      canonical: `${field}:canonical`,
+    }
     return (fields, values, resource) => {
       for (const value of values) {
         const forms = quantityForms(value, resource)
@@ -44,8 +56,12 @@ export const quantity: SearchType = {
   },
 }
 
-/** What a number counts: `value ` anything, `unit text|`, `coded system|code|`, `canonical base units|`. */
-type Unit = { readonly kind: 'value' | 'unit' | 'coded' | 'canonical'; readonly unit: string; readonly label: string }
+/** What a number counts: `value ` anything, `unit text|`, `system system|`, `coded system|code|`, `canonical base units|`. */
+type Unit = {
+  readonly kind: 'value' | 'unit' | 'system' | 'coded' | 'canonical'
+  readonly unit: string
+  readonly label: string
+}
 
 /** `keys`: the value behind each of its units; none of an interval. */
 export type QuantityForm = { readonly range: Interval; readonly units: readonly Unit[]; readonly keys: readonly string[] }
@@ -55,14 +71,34 @@ export const quantityForms = rememberedOfResource(({ type, value }) => (isElemen
 
 function formsOf(measured: Measured | undefined): readonly QuantityForm[] {
   if (measured === undefined || measured.range[0] > measured.range[1]) return []
-  const { range, system, code, unit } = measured
-  const written = unitsOf(code, unit)
+  const { range, comparator, system, code, unit } = measured
+  const written = system === '' ? unitsOf(code, unit) : [...unitsOf(code, unit), systemUnit(system)]
   const base = system === UCUM ? canonical(code, range) : undefined
-  if (base === undefined) return [formOf(range, code === '' ? written : [...written, codedUnit(system, code)])]
+  const form = (range: Interval, units: readonly Unit[]) => formOf(comparedWith(comparator, range), units)
+  if (base === undefined) return [form(range, code === '' ? written : [...written, codedUnit(system, code)])]
   const inBase = canonicalUnit(base.unit)
-  if (base.range[0] === range[0] && base.range[1] === range[1]) return [formOf(range, [...written, inBase])]
-  return [formOf(range, written), formOf(base.range, [inBase])]
+  if (base.range[0] === range[0] && base.range[1] === range[1]) return [form(range, [...written, inBase])]
+  return [form(range, written), form(base.range, [inBase])]
 }
+
+/** What was measured is somewhere on one side of the value. https://hl7.org/fhir/R4/valueset-quantity-comparator.html */
+function comparedWith(comparator: string, range: Interval): Interval {
+  const [low, high] = range
+  switch (comparator) {
+    case '<':
+      return [LEAST, below(low)]
+    case '<=':
+      return [LEAST, high]
+    case '>=':
+      return [low, MOST]
+    case '>':
+      return [above(high), MOST]
+    default:
+      return range
+  }
+}
+
+const { POSITIVE_INFINITY: MOST, NEGATIVE_INFINITY: LEAST } = Number
 
 function formOf(range: Interval, units: readonly Unit[]): QuantityForm {
   const number = range[0] === range[1] ? doubleText(range[0]) : undefined
@@ -78,6 +114,8 @@ const unitsOf = rememberedPair(MOST_KNOWN, (code, unit): readonly Unit[] => [
   ...[...new Set([code, unit])].filter((text) => text !== '').map((text) => unitOf('unit', `${text}|`)),
 ])
 
+const systemUnit = remembered(MOST_KNOWN, (system) => unitOf('system', `${system}|`))
+
 const codedUnit = rememberedPair(MOST_KNOWN, (system, code) => unitOf('coded', `${system}|${code}|`))
 
 const canonicalUnit = remembered(MOST_KNOWN, (base) => unitOf('canonical', `${base}|`))
@@ -89,7 +127,7 @@ function measuredTest(
   { system, code }: { readonly system: string; readonly code: string },
 ): Predicate {
   const test = numberTest(prefix, number)
-  if (code === '') return valueTest(`${name}:value`, '', test)
+  if (code === '') return system === '' ? valueTest(`${name}:value`, '', test) : valueTest(`${name}:system`, `${system}|`, test)
   if (system === '') return valueTest(`${name}:unit`, `${code}|`, test)
   const base = system === UCUM ? canonical(code, [number.low, number.high]) : undefined
   const exact = system === UCUM ? canonicalOf(code, number.exact) : undefined
@@ -128,7 +166,8 @@ const CURRENCIES = 'urn:iso:std:iso:4217'
 
 function intervalOf([low, high]: readonly (number | undefined)[], unit: unknown): Measured | undefined {
   if (low === undefined || high === undefined || !isElement(unit)) return undefined
-  return { range: [low, high], system: textOf(unit.system), code: textOf(unit.code), unit: textOf(unit.unit) }
+  const { system, code, unit: text, comparator } = unit
+  return { range: [low, high], comparator: textOf(comparator), system: textOf(system), code: textOf(code), unit: textOf(text) }
 }
 
 /** The limits of what the device measures, or the samples themselves: factor × sample + origin. */

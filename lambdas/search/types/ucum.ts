@@ -17,7 +17,7 @@ const isSpecified = (code: string): boolean =>
 
 type Conversion = { readonly unit: string; readonly convert: (value: number) => number }
 
-/** undefined: not a UCUM unit, or one that has no relation to others, such as [iU]. */
+/** undefined: not a UCUM unit, or one that has no relation to others: [iU], and what is counted in an annotation alone, {score}. */
 export function canonicalOf(code: string, value: number): Canonical | undefined {
   const { unit, convert } = knownConversion(code)
   const converted = rounded(convert(value))
@@ -28,12 +28,15 @@ const knownConversion = remembered(5_000, (code) => conversionOf(code) ?? NONE)
 
 const NONE: Conversion = { unit: '', convert: () => Number.NaN }
 
+/** UCUM takes it for 1; a score is no percentage. https://ucum.org/ucum#section-Curly-Braces */
+const ANNOTATION = /^\{[^{}]*\}$/
+
 /** What binary fractions add in the last digits is cut off, and the sign of a zero. */
 const rounded = (value: number): number =>
   (Number.isInteger(value) && Math.abs(value) < 1e15) || !Number.isFinite(value) ? value + 0 : Number(value.toPrecision(15))
 
 function conversionOf(code: string): Conversion | undefined {
-  if (code === '' || code.length > 100) return undefined
+  if (code === '' || code.length > 100 || ANNOTATION.test(code)) return undefined
   const units = UcumLhcUtils.getInstance()
   const { unit: specified } = units.getSpecifiedUnit(code, 'validate')
   if (specified === null || specified.isArbitrary_ === true) return undefined
