@@ -59,17 +59,25 @@ function checkTypes({ types = [] }: Node, item: Item, type: string, check: Check
     )
 }
 
-/** At least one of the profiles has to fit; where none does, those faults are told that are fewest. */
+/** At least one of the profiles has to fit; where none does, those faults are told that are fewest. One that is not loaded might. */
 export function checkOneOf(profiles: readonly string[], item: Item, type: string, check: Check): void {
   let best: Checked | undefined
+  const missing: string[] = []
   for (const canonical of profiles) {
     if (ownType(canonical) === type) return
     const tree = check.library.tree(canonical)
-    if (tree === undefined) return notLoaded(canonical, check)
+    if (tree === undefined) {
+      missing.push(canonical)
+      continue
+    }
     const tried: Checked = { faults: check.faults.apart(), pending: [] }
     checkAs(tree, item, type, { ...check, ...tried })
     if (best === undefined || tried.faults.errors < best.faults.errors) best = tried
     if (best.faults.errors === 0) break
+  }
+  if (missing.length > 0 && best?.faults.errors !== 0) {
+    for (const canonical of missing) notLoaded(canonical, check)
+    return
   }
   if (best === undefined) return
   check.faults.add(best.faults)

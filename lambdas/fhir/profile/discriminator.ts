@@ -1,50 +1,71 @@
 /** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spend } from '../path/work.ts'
-import { type Check, notLoaded, typeOfItem } from './checking.ts'
+import { type Check, typeOfItem } from './checking.ts'
 import type { Discriminator, Slicing } from './definition.ts'
 import { isExpected } from './expected.ts'
 import type { Item } from './items.ts'
 import { typeNamed } from './items.ts'
+import { ownType } from './library.ts'
 import type { Node } from './node.ts'
-import { leadTo, type Place } from './place.ts'
+import { lacking, leadTo, OUT_OF_HAND, type Place } from './place.ts'
 import { typesOf } from './target.ts'
 
 /** What following a discriminator takes, against looking at an element. */
 const TOLD = 4
 
+/** `unknown`: what is loaded, or at hand, does not say. */
+export type Belonging = 'yes' | 'no' | { readonly unknown: string }
+
 /** Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. */
-export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): boolean {
-  if (discriminators.length === 0) return isWithoutFault(item, slice, type, check)
+export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): Belonging {
+  if (discriminators.length === 0) return tried(check, (trial) => check.again.content(slice, item, type, trial))
   let isTold = false
+  let unknown: Belonging | undefined
   for (const discriminator of discriminators) {
     spend(check.work, TOLD)
     const answer = isToldApart(item, slice, discriminator, type, check)
-    if (answer === false) return false
-    isTold ||= answer === true
+    if (answer === 'no') return 'no'
+    if (answer === 'yes') isTold = true
+    else unknown ??= answer
   }
-  return isTold
+  return unknown ?? (isTold ? 'yes' : 'no')
 }
 
-function isWithoutFault(item: Item, slice: Node, type: string, check: Check): boolean {
+/** Whether it is without fault. */
+function tried(check: Check, against: (trial: Check) => void): Belonging {
   const faults = check.faults.apart()
-  check.again.content(slice, item, type, { ...check, faults, pending: [] })
-  return faults.errors === 0
+  against({ ...check, faults, pending: [] })
+  if (faults.errors > 0) return 'no'
+  return faults.undecided === undefined ? 'yes' : { unknown: faults.undecided }
 }
 
 /** undefined: the slice says nothing of it. */
-function isToldApart(item: Item, slice: Node, { type: kind, path }: Discriminator, type: string, check: Check): boolean | undefined {
+function isToldApart(item: Item, slice: Node, { type: kind, path }: Discriminator, type: string, check: Check): Belonging | undefined {
   const place = leadTo(path, item, slice, type, check)
   switch (kind) {
     case 'value':
     case 'pattern':
-      return isExpected(place, check)
+      return isLikely(isExpected(place, check), place)
     case 'exists':
-      return exists(place)
+      return isLikely(exists(place), place)
     case 'type':
-      return place.items.some((each) => isOfType(each, place, slice, check))
+      return anyOf(place, (each) => isOfType(each, place, slice, check))
     case 'profile':
-      return place.items.some((each) => isAsProfiled(each, place, slice, check))
+      return anyOf(place, (each) => isAsProfiled(each, place, slice, check))
   }
+}
+
+/** Where nothing is said, or nothing is there, what is not known may say otherwise. */
+function isLikely(answer: boolean | undefined, { unknown, items }: Place): Belonging | undefined {
+  const [reason] = answer === false && items.length === 0 ? unknown.filter((each) => each === OUT_OF_HAND) : unknown
+  if (reason !== undefined && (answer === undefined || items.length === 0)) return { unknown: reason }
+  return answer === undefined ? undefined : answer ? 'yes' : 'no'
+}
+
+function anyOf({ items, unknown: [reason] }: Place, isOf: (item: Item) => Belonging): Belonging {
+  const answers = items.map(isOf)
+  if (answers.includes('yes')) return 'yes'
+  return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
 }
 
 function exists({ items, nodes, isBarred }: Place): boolean | undefined {
@@ -52,30 +73,26 @@ function exists({ items, nodes, isBarred }: Place): boolean | undefined {
   return nodes.every(({ min }) => min === 0) ? undefined : items.length > 0
 }
 
-function isOfType(item: Item, { nodes, type, isResolved }: Place, slice: Node, check: Check): boolean {
+function isOfType(item: Item, { nodes, type, isResolved }: Place, slice: Node, check: Check): Belonging {
   const types = nodes.flatMap((node) => node.types ?? [])
-  if (types.length === 0) return item.type !== undefined && item.type === typeNamed((slice.slice ?? '').slice(slice.name.length))
+  const whether = (isSo: boolean): Belonging => (isSo ? 'yes' : 'no')
+  if (types.length === 0) return whether(item.type !== undefined && item.type === typeNamed((slice.slice ?? '').slice(slice.name.length)))
   const found = typeOfItem(item, item.type ?? type)
-  if (isResolved)
-    return (
-      typesOf(
-        types.flatMap(({ targetProfiles = [] }) => targetProfiles),
-        check,
-      )?.has(found) !== false
-    )
-  return types.some(({ code }) => code === found || code === 'Resource' || code === 'DomainResource')
+  if (!isResolved) return whether(types.some(({ code }) => code === found || code === 'Resource' || code === 'DomainResource'))
+  const targets = types.flatMap(({ targetProfiles = [] }) => targetProfiles)
+  const known = typesOf(targets, check)
+  const [missing] = known.missing
+  if (targets.length === 0 || known.types.has(found) || known.types.has('Resource')) return 'yes'
+  return missing === undefined ? 'no' : { unknown: lacking(missing) }
 }
 
-/** What is not at hand is taken by its type; a profile that is not loaded, by nothing. */
-function isAsProfiled(item: Item, place: Place, slice: Node, check: Check): boolean {
+/** Of what is not at hand the type is known. */
+function isAsProfiled(item: Item, place: Place, slice: Node, check: Check): Belonging {
   const types = place.nodes.flatMap((node) => node.types ?? [])
   const profiles = types.flatMap(({ profiles = [], targetProfiles = [] }) => (place.isResolved ? targetProfiles : profiles))
-  if (profiles.length === 0 || place.stubs.has(item.value)) return isOfType(item, place, slice, check)
-  const missing = profiles.find((canonical) => !canonical.startsWith(BASE) && check.library.tree(canonical) === undefined)
-  if (missing !== undefined) notLoaded(missing, check)
-  const faults = check.faults.apart()
-  check.again.oneOf(profiles, item, typeOfItem(item, item.type ?? place.type), { ...check, faults, pending: [] })
-  return faults.errors === 0
+  if (profiles.length === 0) return isOfType(item, place, slice, check)
+  const type = typeOfItem(item, item.type ?? place.type)
+  if (!place.stubs.has(item.value)) return tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
+  const answer = isOfType(item, place, slice, check)
+  return answer === 'yes' && !profiles.some((canonical) => ownType(canonical) === type) ? { unknown: OUT_OF_HAND } : answer
 }
-
-const BASE = 'http://hl7.org/fhir/StructureDefinition/'

@@ -13,6 +13,8 @@ export class Faults {
   readonly #isApart: boolean
   #others = 0
   errors = 0
+  /** Why something was not decided: the first reason. */
+  undecided: string | undefined
 
   constructor(path: readonly (string | number)[] = [], isApart = false) {
     this.#path = [...path]
@@ -64,6 +66,7 @@ export class Faults {
 
   #keep(key: string, issue: Issue): void {
     if (this.#found.has(key)) return
+    if (!isError(issue) && issue.code === 'not-supported') this.undecided ??= issue.text
     const count = isError(issue) ? ++this.errors : ++this.#others
     if (count <= MOST) this.#found.set(key, issue)
     else if (isError(issue) && !this.#isApart) throw new Enough()

@@ -6,6 +6,7 @@ import { type Check, typeOfItem } from './checking.ts'
 import { type Item, itemOf, itemsOf } from './items.ts'
 import { withoutVersion } from './library.ts'
 import type { Node } from './node.ts'
+import { clipped } from './shown.ts'
 import { resolved } from './target.ts'
 import { elementsOf, typeOfElement } from './types.ts'
 
@@ -19,6 +20,8 @@ export type Place = {
   readonly isResolved: boolean
   /** Those of which only the type is known. */
   readonly stubs: ReadonlySet<unknown>
+  /** What may be there, or said there, without its being known: the reasons. */
+  readonly unknown: readonly string[]
   /** Something above may not be there at all. */
   readonly isBarred: boolean
 }
@@ -34,7 +37,16 @@ const NONE: ReadonlySet<unknown> = new Set()
 
 export function leadTo(path: string, item: Item, slice: Node, type: string, check: Check): Place {
   const nodes = [slice]
-  const here: Place = { items: [item], nodes, expected: expectedOf(slice), type, isResolved: false, stubs: NONE, isBarred: false }
+  const here: Place = {
+    items: [item],
+    nodes,
+    expected: expectedOf(slice),
+    type,
+    isResolved: false,
+    stubs: NONE,
+    unknown: [],
+    isBarred: false,
+  }
   return stepsOf(path).reduce<Place>((place, step) => onward(place, step, check), here)
 }
 
@@ -67,10 +79,16 @@ function within(place: Place, step: string, check: Check): Place {
     const plain = itemsOf(item, step, false)
     return plain.length > 0 ? plain : itemsOf(item, step, true)
   })
+  const isUrl = step === 'url' && place.type === 'Extension'
+  // An extension is told by the canonical of its definition, whether that is loaded or not.
+  const urls = isUrl ? place.nodes.flatMap(profilesOf).map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
+  const missing = urls.length > 0 ? [] : place.nodes.flatMap((node) => missingOf(node, place.isResolved, check))
+  const stubbed = step !== 'resourceType' && place.stubs.size > 0 ? [OUT_OF_HAND] : []
   const above = place.expected.flatMap(({ value, isExact }) => partsOf(value, step).map((part) => ({ value: part, isExact })))
   const isBarred = place.isBarred || place.nodes.some(({ max }) => max === 0)
-  const expected = [...above, ...nodes.flatMap(expectedOf)]
-  return { items, nodes, expected, type: typeOfElement(typeIn(place), step), isResolved: false, stubs: NONE, isBarred }
+  const expected = [...above, ...nodes.flatMap(expectedOf), ...urls]
+  const unknown = [...place.unknown, ...missing.map(lacking), ...stubbed]
+  return { items, nodes, expected, type: typeOfElement(typeIn(place), step), isResolved: false, stubs: NONE, unknown, isBarred }
 }
 
 /** Where there is a choice, of the first item's. */
@@ -83,11 +101,25 @@ const partsOf = (value: unknown, name: string): readonly unknown[] =>
 function childrenOf(node: Node, name: string, isResolved: boolean, check: Check): readonly Node[] {
   const content = node.content === undefined ? node : (check.profile.nodes.get(node.content) ?? node)
   const own = [content.children.get(name), content.children.get(`${name}[x]`)].filter((child) => child !== undefined)
-  const named = (node.types ?? []).flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
-  const roots = named.map((canonical) => check.library.tree(canonical)?.root).filter((root) => root !== undefined)
+  const roots = namedBy(node, isResolved)
+    .map((canonical) => check.library.tree(canonical)?.root)
+    .filter((root) => root !== undefined)
   const slicesOf = (child: Node): readonly Node[] => [...child.slices.values()].filter(({ min }) => child.isChoice || min > 0)
   return [...own.flatMap((child) => [child, ...slicesOf(child)]), ...roots.flatMap((root) => childrenOf(root, name, false, check))]
 }
+
+const namedBy = ({ types = [] }: Node, isResolved: boolean): readonly string[] =>
+  types.flatMap(({ profiles = [], targetProfiles = [] }) => (isResolved ? targetProfiles : profiles))
+
+const profilesOf = (node: Node): readonly string[] => namedBy(node, false)
+
+const missingOf = (node: Node, isResolved: boolean, { library }: Check): readonly string[] =>
+  namedBy(node, isResolved).filter((canonical) => library.tree(canonical) === undefined)
+
+export const lacking = (canonical: string): string => `the profile ${clipped(canonical)} is not loaded`
+
+/** Of a reference to what is neither contained nor in the same Bundle. */
+export const OUT_OF_HAND = 'what it refers to is not at hand'
 
 function ofType(place: Place, wanted: string): Place {
   const forms = Object.entries(elementsOf('Extension')).filter(([, { type }]) => type === wanted)
@@ -102,16 +134,19 @@ function ofType(place: Place, wanted: string): Place {
 
 function resolvedPlace(place: Place, check: Check): Place {
   const stubs = new Set<unknown>()
+  let isOutOfHand = false
   const items = place.items.flatMap(({ value }) => {
     if (!isElement(value)) return []
     const target = resolved(value, check)
     if (target !== undefined) return [itemOf(target)]
     // Of what is not at hand the type may be known.
     const stub = { resourceType: targetType(value, check.owner) }
+    isOutOfHand ||= stub.resourceType === undefined && (value.reference !== undefined || value.identifier !== undefined)
     stubs.add(stub)
     return stub.resourceType === undefined ? [] : [itemOf(stub)]
   })
-  return { ...place, items, expected: [], isResolved: true, stubs }
+  const unknown = isOutOfHand ? [...place.unknown, OUT_OF_HAND] : place.unknown
+  return { ...place, items, expected: [], isResolved: true, stubs, unknown }
 }
 
 function extensionPlace({ items, nodes, ...others }: Place, url: string, check: Check): Place {
@@ -127,6 +162,6 @@ function extensionPlace({ items, nodes, ...others }: Place, url: string, check: 
 }
 
 const urlsOf = (slice: Node, check: Check): readonly unknown[] => [
-  ...(slice.types ?? []).flatMap(({ profiles = [] }) => profiles.map(withoutVersion)),
+  ...profilesOf(slice).map(withoutVersion),
   ...childrenOf(slice, 'url', false, check).flatMap(({ fixed = [] }) => fixed),
 ]

@@ -13,14 +13,24 @@ const DEFAULT = '@default'
  * Items of an element or of a slice. `isListed`: the element has items at all, so that a finding can name their list. `isTold`: that there
  * are none of these was told.
  */
-type Sliced = { readonly items: readonly Item[]; readonly type: string; readonly isListed: boolean; readonly isTold: boolean }
+type Sliced = {
+  readonly items: readonly Item[]
+  readonly type: string
+  readonly isListed: boolean
+  readonly isTold: boolean
+  /** How many more may be of these: whether they are is not known. */
+  readonly possible: number
+}
 
-/** With the slice each belongs to; -1: to none. */
+/** With the slice each belongs to. */
 type Owned = Sliced & { readonly owners: readonly number[] }
+
+const NONE = -1
+const UNKNOWN = -2
 
 /** `type`: of the element, unless it is a choice. */
 export const checkSlices = (node: Node, items: readonly Item[], type: string, check: Check): void =>
-  checkSliced(node, { items, type, isListed: items.length > 0, isTold: false }, undefined, check)
+  checkSliced(node, { items, type, isListed: items.length > 0, isTold: false, possible: 0 }, undefined, check)
 
 /** `above`: of what is sliced anew here. */
 function checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, check: Check): void {
@@ -28,14 +38,35 @@ function checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, che
   const slicing = node.slicing ?? above ?? impliedOf(node)
   const slices = [...node.slices.values()].filter(({ slice }) => slice !== DEFAULT)
   spend(check.work, slices.length)
-  const owners = items.map((item) => slices.findIndex((slice) => belongs(item, slice, slicing, item.type ?? typeOfItem(item, type), check)))
+  const possible = slices.map(() => sliced.possible)
+  const ownerOf = (item: Item): number => {
+    const unknown = new Map<number, string>()
+    for (const [i, slice] of slices.entries()) {
+      const answer = belongs(item, slice, slicing, item.type ?? typeOfItem(item, type), check)
+      if (answer === 'yes') return i
+      if (answer !== 'no') unknown.set(i, answer.unknown)
+    }
+    const [reason] = unknown.values()
+    if (reason === undefined) return NONE
+    for (const i of unknown.keys()) possible[i]!++
+    tellUnknown(node, item, reason, check)
+    return UNKNOWN
+  }
+  const owners = items.map(ownerOf)
   const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
   checkRest(node, slicing, owned, check)
   const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
   const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
   for (const [i, slice] of slices.entries())
-    checkSlice(slice, { ...owned, items: (bySlice.get(i) ?? []).map(([, item]) => item) }, anew, check)
+    checkSlice(slice, { ...owned, items: (bySlice.get(i) ?? []).map(([, item]) => item), possible: possible[i]! }, anew, check)
   checkOrder(node, slicing, owned, check)
+}
+
+function tellUnknown(node: Node, item: Item, reason: string, check: Check): void {
+  const text = `To which slice of ${nameOf(node)} this belongs is not known: ${reason}`
+  check.faults.enter(node.name)
+  atItem(item, check.faults, () => report(check, 'not-supported', `slice ${nameOf(node)}`, text, 'information'))
+  check.faults.leave()
 }
 
 /** Slices of a choice are its types, those of extensions their definitions, whether it is said or not. */
@@ -50,10 +81,10 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
 
 /** `slicing`: what told it apart. */
 function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): void {
-  const { items, type, isListed, isTold } = sliced
+  const { items, type, isListed, isTold, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  if (!isTold) checkLeast(slice, items.length, check)
+  if (!isTold) checkLeast(slice, items.length + possible, check)
   if (!isListed) faults.enter(slice.name)
   checkMost(slice, items.length, check)
   for (const item of items) atItem(item, faults, () => check.again.content(slice, item, item.type ?? typeOfItem(item, type), check))
@@ -63,7 +94,7 @@ function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check)
 
 /** Items of no slice. */
 function checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): void {
-  const rest = sliced.items.filter((_, at) => owners[at] === -1)
+  const rest = sliced.items.filter((_, at) => owners[at] === NONE)
   const byDefault = node.slices.get(DEFAULT)
   if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
   if (slicing.rules !== 'closed') return
@@ -81,8 +112,8 @@ function checkOrder(node: Node, { rules, isOrdered }: Slicing, { items, owners }
   const tell = (at: number, rule: string, text: string): void =>
     atItem(items[at]!, check.faults, () => report(check, 'structure', rule, text))
   for (const [at, owner] of owners.entries()) {
-    if (owner < 0) restAt = at
-    else {
+    if (owner === NONE) restAt = at
+    else if (owner !== UNKNOWN) {
       if (isOrdered === true && owner < last) tell(at, 'order', `The slices of ${nameOf(node)} must stand in the order of the profile`)
       if (rules === 'openAtEnd' && restAt >= 0) tell(restAt, 'at end', `What is of no slice of ${nameOf(node)} must stand at the end`)
       last = Math.max(last, owner)

@@ -4,7 +4,7 @@ import { targetType } from '../path/refers.ts'
 import { spend } from '../path/work.ts'
 import { type Element, isElement, isResource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Check, report } from './checking.ts'
+import { type Check, notLoaded, report } from './checking.ts'
 import { type Item, itemOf } from './items.ts'
 import { ownType } from './library.ts'
 import { listed } from './shown.ts'
@@ -13,31 +13,42 @@ import { listed } from './shown.ts'
 export function checkTargets(profiles: readonly string[], { value }: Item, check: Check): void {
   if (profiles.length === 0 || !isElement(value)) return
   spend(check.work, profiles.length)
-  const types = typesOf(profiles, check)
+  const { types, missing } = typesOf(profiles, check)
   const type = targetType(value, check.owner)
   if (type === undefined || !isResourceType(type)) return
-  if (types !== undefined && !types.has(type) && !types.has('Resource')) {
-    report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${listed([...types])}`)
-    return
-  }
   const target = resolved(value, check)
-  if (target !== undefined) checkTarget(profiles, target, type, String(value.reference).startsWith('#'), check)
+  if (types.has(type) || types.has('Resource')) {
+    if (target !== undefined) checkTarget(profiles, target, type, String(value.reference).startsWith('#'), check)
+  } else if (missing.length === 0)
+    report(check, 'value', 'target', `A reference to ${type} is not allowed here, only to ${listed([...types])}`)
+  else for (const canonical of missing) notLoaded(canonical, check)
 }
 
 function checkTarget(profiles: readonly string[], target: Element, type: string, isContained: boolean, check: Check): void {
-  const fitting = profiles.filter((canonical) => ownType(canonical) !== undefined || check.library.tree(canonical)?.profile.type === type)
-  if (fitting.some((canonical) => ownType(canonical) === type || ownType(canonical) === 'Resource')) return
+  const { missing } = typesOf(profiles, check)
+  const fitting = profiles.filter(
+    (canonical) => (ownType(canonical) ?? check.library.tree(canonical)?.profile.type) === type || isAny(canonical),
+  )
+  if (fitting.some((canonical) => ownType(canonical) !== undefined)) return
   const faults = check.faults.apart()
   const owner = check.root.resourceType === 'Bundle' && !isContained ? target : check.owner
   check.again.oneOf(fitting, itemOf(target), type, { ...check, owner, faults, pending: [] })
-  if (faults.errors > 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${listed(fitting, ' or ')}`)
+  if (faults.errors === 0) {
+    if (faults.undecided !== undefined) check.faults.report('information', 'not-supported', faults.undecided, faults.undecided)
+  } else if (missing.length === 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${listed(fitting, ' or ')}`)
+  else for (const canonical of missing) notLoaded(canonical, check)
 }
 
-/** undefined: one of the profiles is not loaded. */
-export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'library'>): ReadonlySet<string> | undefined {
-  const types = profiles.map((canonical) => ownType(canonical) ?? library.tree(canonical)?.profile.type)
-  return types.every((type) => type !== undefined) ? new Set(types) : undefined
+const isAny = (canonical: string): boolean => ownType(canonical) === 'Resource'
+
+/** Of what they are about. `missing`: those that are not loaded, which may be about anything. */
+export function typesOf(profiles: readonly string[], { library }: Pick<Check, 'library'>): Types {
+  const types = new Map(profiles.map((canonical) => [canonical, ownType(canonical) ?? library.tree(canonical)?.profile.type]))
+  const known = [...types.values()].filter((type) => type !== undefined)
+  return { types: new Set(known), missing: [...types.keys()].filter((canonical) => types.get(canonical) === undefined) }
 }
+
+type Types = { readonly types: ReadonlySet<string>; readonly missing: readonly string[] }
 
 /** What is contained, or in the same Bundle. */
 export function resolved(reference: Element, { owner, root }: Pick<Check, 'owner' | 'root'>): Element | undefined {

@@ -1,0 +1,150 @@
+/** What is not loaded, or not at hand, may say either: that is told, and is never an error. https://hl7.org/fhir/R4/profiling.html#discriminator */
+import { describe, expect, it } from '@jest/globals'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { BASE, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+
+const NOWHERE = 'http://example.org/nowhere'
+const FITS = 'http://example.org/fits'
+const named = profile([{ id: 'Patient.name', min: 1 }], 'differential', FITS)
+const on = (type: string, path: string) => ({ discriminator: [{ type, path }], rules: 'open' })
+const targets = (...targetProfile: readonly string[]) => [{ code: 'Reference', targetProfile }]
+const notLoaded = (canonical: string): string => `the profile ${canonical} is not loaded`
+
+/** Severity, place and text of what is found, but for R4's advice. */
+async function told(elements: readonly Said[], resource: object, others: readonly Resource[] = []): Promise<readonly string[]> {
+  const { issues } = await finding([profile(elements), ...others])(resource as Resource, [URL])
+  const ours = issues.filter(({ text }) => !text.includes('dom-6') && (text.includes('http://example.org') || text.includes('not at hand')))
+  return ours.map(({ severity, expression, text }) => `${severity} ${expression}: ${text.replace(` (${URL})`, '')}`)
+}
+
+const toWhich = (list: string, reason: string): string => `To which slice of ${list} this belongs is not known: ${reason}`
+
+describe('a slice of extensions', () => {
+  const elements: readonly Said[] = [
+    { id: 'Patient.extension', slicing: on('value', 'url') },
+    { id: 'Patient.extension:own', min: 1, max: '1', type: [{ code: 'Extension', profile: [NOWHERE] }] },
+  ]
+  const own = { url: NOWHERE, valueString: 'x' }
+
+  it('is told by the canonical of its definition, which need not be loaded', async () => {
+    expect(await told(elements, { resourceType: 'Patient', extension: [own] })).toEqual([])
+    expect(await told(elements, { resourceType: 'Patient', extension: [own, own] })).toEqual([
+      'error Patient.extension: There may be at most 1 extension:own',
+    ])
+    expect(await told(elements, { resourceType: 'Patient' })).toEqual(['error Patient: extension:own is required'])
+    expect(await told(elements, { resourceType: 'Patient', extension: [{ ...own, url: `${NOWHERE}2` }] })).toEqual([
+      'error Patient.extension: extension:own is required',
+    ])
+  })
+})
+
+describe('a slice by a profile that is not loaded', () => {
+  const byProfile: readonly Said[] = [
+    { id: 'Bundle.entry', slicing: { ...on('profile', 'resource'), rules: 'closed' } },
+    { id: 'Bundle.entry:own', min: 1, max: '1' },
+    { id: 'Bundle.entry:own.resource', min: 1, type: [{ code: 'Patient', profile: [NOWHERE] }] },
+    { id: 'Bundle.entry:own.fullUrl', min: 1 },
+  ]
+  const entry = { resource: { resourceType: 'Patient' } }
+  const reason = `information Bundle.entry[0]: ${toWhich('entry', `The profile ${NOWHERE} is not loaded: it was not checked`)}`
+
+  it('is neither missing, nor has too many, nor is something else closed out', async () => {
+    expect(await told(byProfile, { resourceType: 'Bundle', entry: [entry] })).toEqual([reason])
+    expect(await told(byProfile, { resourceType: 'Bundle', entry: [entry, entry] })).toEqual([reason, reason.replace('[0]', '[1]')])
+  })
+
+  it('is missing where there is nothing at all', async () => {
+    expect(await told(byProfile, { resourceType: 'Bundle' })).toEqual(['error Bundle: entry:own is required'])
+  })
+
+  it('may not be the only one', async () => {
+    const either = byProfile.map((said) =>
+      said.id.endsWith('resource') ? { ...said, type: [{ code: 'Patient', profile: [NOWHERE, FITS] }] } : said,
+    )
+    const right = { fullUrl: 'urn:x', resource: { resourceType: 'Patient', name: [{ text: 'x' }] } }
+    expect(await told(either, { resourceType: 'Bundle', entry: [right] }, [named])).toEqual([])
+    expect(await told(either, { resourceType: 'Bundle', entry: [entry] }, [named])).toEqual([reason])
+  })
+
+  it('may be told apart by what only that profile says', async () => {
+    const within: readonly Said[] = [
+      { id: 'Patient.contact', slicing: on('value', 'name.family') },
+      { id: 'Patient.contact:own', min: 1 },
+      { id: 'Patient.contact:own.name', type: [{ code: 'HumanName', profile: [NOWHERE] }] },
+    ]
+    expect(await told(within, { resourceType: 'Patient', contact: [{ name: { family: 'x' } }] })).toEqual([
+      `information Patient.contact[0]: ${toWhich('contact', notLoaded(NOWHERE))}`,
+    ])
+    const said: readonly Said[] = [...within, { id: 'Patient.contact:own.name.family', patternString: 'x' }]
+    expect(await told(said, { resourceType: 'Patient', contact: [{ name: { text: 'x' } }] })).toEqual([
+      'error Patient.contact: contact:own is required',
+    ])
+  })
+})
+
+describe('a slice by what a reference refers to', () => {
+  const sliced = (type: string, path: string, canonical: string, more: readonly Said[] = []): readonly Said[] => [
+    { id: 'Patient.generalPractitioner', slicing: on(type, path) },
+    { id: 'Patient.generalPractitioner:own', min: 1, max: '1', type: targets(canonical) },
+    ...more,
+  ]
+  const patient = (reference: string, contained?: object): object => ({
+    resourceType: 'Patient',
+    generalPractitioner: [{ reference }],
+    ...(contained === undefined ? {} : { contained: [{ id: 'c', ...contained }] }),
+  })
+  const place = 'information Patient.generalPractitioner[0]'
+  const list = 'generalPractitioner'
+
+  it.each([
+    ['type', 'resolve()', notLoaded(NOWHERE)],
+    ['profile', 'resolve()', `The profile ${NOWHERE} is not loaded: it was not checked`],
+    ['value', 'resolve().active', notLoaded(NOWHERE)],
+    ['exists', 'resolve().active', notLoaded(NOWHERE)],
+  ])('of a profile that is not loaded is not known: by %s of %s', async (type, path, reason) => {
+    const found = await told(sliced(type, path, NOWHERE), patient('#c', { resourceType: 'Practitioner', active: true }))
+    expect(found).toEqual([`${place}: ${toWhich(list, reason)}`])
+  })
+
+  it.each([
+    ['value', 'resolve().name.text', 'Practitioner/1'],
+    ['profile', 'resolve()', 'Patient/1'],
+    ['type', 'resolve()', 'urn:uuid:5d3ab1a3-0d8f-4e0f-8bb5-6a4f1a1b1c1d'],
+    ['profile', 'resolve()', 'urn:uuid:5d3ab1a3-0d8f-4e0f-8bb5-6a4f1a1b1c1d'],
+  ])('that is not at hand is not known: by %s of %s', async (type, path, reference) => {
+    const text = profile([{ id: 'Patient.name.text', min: 1, patternString: 'x' }], 'differential', FITS)
+    expect(await told(sliced(type, path, FITS), patient(reference), [text])).toEqual([
+      `${place}: ${toWhich(list, 'what it refers to is not at hand')}`,
+    ])
+  })
+
+  it('that is at hand is known', async () => {
+    const missing = 'error Patient.generalPractitioner: generalPractitioner:own is required'
+    expect(await told(sliced('profile', 'resolve()', FITS), patient('#c', { resourceType: 'Patient' }), [named])).toEqual([missing])
+    expect(await told(sliced('profile', 'resolve()', FITS), patient('Organization/1'), [named])).toEqual([missing])
+    expect(await told(sliced('type', 'resolve()', `${BASE}Practitioner`), patient('Practitioner/1'))).toEqual([])
+  })
+})
+
+describe('what a reference refers to', () => {
+  const about = (...profiles: readonly string[]): readonly Said[] => [{ id: 'Observation.subject', type: targets(...profiles) }]
+  const observation = (contained: object): object => ({
+    resourceType: 'Observation',
+    subject: { reference: '#c' },
+    contained: [{ id: 'c', ...contained }],
+  })
+  const unknown = [`information Observation.subject: The profile ${NOWHERE} is not loaded: it was not checked`]
+
+  it('may be as a profile that is not loaded', async () => {
+    expect(await told(about(NOWHERE), observation({ resourceType: 'Patient' }))).toEqual(unknown)
+    expect(await told(about(NOWHERE, FITS), observation({ resourceType: 'Patient' }), [named])).toEqual(unknown)
+    expect(await told(about(FITS, NOWHERE), observation({ resourceType: 'Group' }), [named])).toEqual(unknown)
+    expect(await told(about(FITS, NOWHERE), observation({ resourceType: 'Patient', name: [{ text: 'x' }] }), [named])).toEqual([])
+    expect(await told(about(FITS, `${BASE}Device`), observation({ resourceType: 'Patient' }), [named])).toHaveLength(1)
+  })
+
+  it('may name what is not loaded itself', async () => {
+    const within = profile([{ id: 'Patient.name', type: [{ code: 'HumanName', profile: [NOWHERE] }] }], 'differential', FITS)
+    expect(await told(about(FITS), observation({ resourceType: 'Patient', name: [{ text: 'x' }] }), [within])).toEqual(unknown)
+  })
+})
