@@ -16,7 +16,7 @@ const DEFINITIONS = summaries as unknown as Readonly<Record<string, Definition>>
 /** Tells clients that this is not the whole resource. https://hl7.org/fhir/R4/codesystem-v3-ObservationValue.html */
 const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'SUBSETTED' }
 
-/** `true`: the summary elements; `text`: narrative and what must be there; `data`: all but the narrative. */
+/** `true`: the summary elements, and what must be there; `text`: narrative and what must be there; `data`: all but the narrative. */
 export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data'): Resource {
   const { summary: own, mandatory } = DEFINITIONS[resource.resourceType] ?? NONE
   switch (summary) {
@@ -51,18 +51,46 @@ function subsetted(resource: Resource, keep: (name: string) => Kept | undefined)
   const meta = resource.meta ?? {}
   const tag = Array.isArray(meta.tag) ? meta.tag : []
   const kept = keptOf(resource, (name) => (ALWAYS.has(name) ? true : keep(name)))
-  return { ...kept, resourceType: resource.resourceType, meta: { ...meta, tag: [...tag, SUBSETTED] } }
+  const contained = 'contained' in kept ? {} : containedOf(kept, resource.contained)
+  return { ...kept, ...contained, resourceType: resource.resourceType, meta: { ...meta, tag: [...tag, SUBSETTED] } }
+}
+
+/** Those of the contained resources that what is kept refers to, and those they refer to. https://hl7.org/fhir/R4/references.html#contained */
+function containedOf(kept: Element, contained: unknown): Element {
+  if (!Array.isArray(contained)) return {}
+  const referred = new Set(fragmentsIn(kept))
+  const isReferred = ({ id }: Element): boolean => referred.has(`#${id}`)
+  for (let before = -1; before !== referred.size; ) {
+    before = referred.size
+    for (const fragment of fragmentsIn(contained.filter(isReferred))) referred.add(fragment)
+  }
+  const some = contained.filter(isReferred)
+  return some.length === 0 ? {} : { contained: some }
+}
+
+/** What refers to a contained resource: a reference, or a canonical. */
+function* fragmentsIn(value: unknown): Generator<string, void> {
+  if (typeof value === 'string' && value.startsWith('#')) yield value
+  else if (Array.isArray(value)) for (const item of value) yield* fragmentsIn(item)
+  else if (isElement(value)) for (const member of Object.values(value)) yield* fragmentsIn(member)
 }
 
 function keptOf(element: Element, keep: (name: string) => Kept | undefined): Element {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(element)) {
     const what = keep(name.replace(/^_/, ''))
-    if (what === true) kept[name] = value
-    else if (what !== undefined) kept[name] = Array.isArray(value) ? value.map((item) => below(item, what)) : below(value, what)
+    const part = what === undefined || what === true ? value : Array.isArray(value) ? partsOf(value, what) : below(value, what)
+    if (what !== undefined && !isEmpty(part)) kept[name] = part
   }
   return kept
 }
+
+const partsOf = (items: readonly unknown[], definition: string): readonly unknown[] =>
+  items.map((item) => below(item, definition)).filter((part) => !isEmpty(part))
+
+/** What nothing is left of is left out. https://hl7.org/fhir/R4/element.html#Element (ele-1) */
+const isEmpty = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length === 0 : isElement(value) && Object.keys(value).length === 0
 
 const below = (value: unknown, definition: string): unknown => {
   const { summary } = DEFINITIONS[definition] ?? NONE

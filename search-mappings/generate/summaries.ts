@@ -3,7 +3,8 @@ import type { ElementDefinition, StructureDefinition } from './hl7.ts'
 import { nameOf, parentsOf, typeName } from './shapes.ts'
 
 /**
- * Of each type: `summary`, the members that are kept: whole (true), or what the named type or backbone element keeps of them;
+ * Of each type: `summary`, the members that are kept, those too that must be there: whole (true), or what the named type or backbone
+ * element keeps of them;
  * `mandatory` (resources only), the members that must be there, which _elements and _summary=text never leave out, and
  * `choices`, of which element each form is one, as multipleBirth of multipleBirthInteger.
  */
@@ -75,11 +76,11 @@ function wholeTypes(kept: ReadonlyMap<string, readonly Child[]>, roots: Readonly
 }
 
 function summaryOf(children: readonly Child[], whole: ReadonlySet<string>, isResource: boolean): Summary {
-  const shown = children.filter(({ key, kept }) => kept || (!isResource && CARRIED.has(key)))
+  const shown = children.filter(({ key, kept, mandatory }) => kept || mandatory || (!isResource && CARRIED.has(key)))
   const summary = Object.fromEntries(
-    shown.map(({ key, type }) => [
+    shown.map(({ key, type, kept }) => [
       key,
-      CARRIED.has(key) || whole.has(type) || /^[a-z]/.test(type) || type === 'Resource' ? (true as const) : type,
+      !kept || CARRIED.has(key) || whole.has(type) || /^[a-z]/.test(type) || type === 'Resource' ? (true as const) : type,
     ]),
   )
   const mandatory = children.filter((child) => child.mandatory).map(({ key }) => key)
