@@ -4,6 +4,7 @@
  */
 import { parseJsonBytes } from '../fhir/json.ts'
 import { fhirError } from '../fhir/outcome.ts'
+import { withoutVersion } from '../fhir/profile/library.ts'
 import type { Element, Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { ALWAYS, all, type Matching, not, type Predicate } from '../search/plan.ts'
@@ -54,7 +55,7 @@ async function metaInUse({ index }: MetaPorts, request: FhirRequest): Promise<El
 async function profilesAmong(index: MetaPorts['index'], matching: Matching, canonicals: readonly string[]): Promise<readonly string[]> {
   const versions = Map.groupBy(
     canonicals.filter((canonical) => canonical.includes('|')),
-    (canonical) => canonical.split('|', 1)[0]!,
+    withoutVersion,
   )
   const isInUse = async (canonical: string): Promise<boolean> => {
     const known = versions.get(canonical)

@@ -1,12 +1,13 @@
 /** Definitions that a tenant wrote, beside those of packages, which they do not redefine. https://hl7.org/fhir/R4/profiling.html */
 import { writeJson } from '../fhir/json.ts'
 import type { Issue } from '../fhir/outcome.ts'
+import { partsOf } from '../fhir/profile/library.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Canonicals, DefinitionType } from '../ports/canonicals.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ResourceReader } from '../ports/resource-store.ts'
-import { compareVersions } from '../ports/version-order.ts'
+import { inOrderOfCounting } from '../ports/version-order.ts'
 import { contentOf, type Definition, DefinitionReader } from './read-definition.ts'
 
 export type OwnParts = {
@@ -56,23 +57,11 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
 /** Resources of one canonical, each another version. */
 const MOST_VERSIONS = 100
 
-function partsOf(canonical: string): { readonly url: string; readonly version: string | undefined } {
-  const [url = '', version] = canonical.split('|')
-  return { url, version }
-}
-
 function chosen(all: readonly Definition[], version: string | undefined): Definition | undefined {
   const meant = version === undefined ? all : all.filter((each) => each.version === version)
-  return meant.toSorted(newestFirst)[0]
+  // Of the same version the one that was written last counts.
+  return meant.toSorted((a, b) => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated)[0]
 }
-
-/** What is retired counts only where there is nothing else; of the same version the one that was written last does. */
-function newestFirst(a: Definition, b: Definition): number {
-  if (a.isRetired !== b.isRetired) return a.isRetired ? 1 : -1
-  return compareVersions(textOf(b.version), textOf(a.version)) || b.lastUpdated - a.lastUpdated
-}
-
-const textOf = (version: unknown): string => (typeof version === 'string' ? version : '')
 
 /** Of codes that cannot be read it is unknown which they are. */
 const orUnknown =

@@ -16,7 +16,7 @@ export type Usable = Profile | ValueSet | CodeSystem
 /** `content`: as checks read it, or why they cannot; undefined: it does not say which codes it has. */
 export type Definition = {
   readonly url?: unknown
-  readonly version?: unknown
+  readonly version?: string
   readonly isRetired: boolean
   readonly lastUpdated: number
   readonly content: Usable | Unusable | undefined
@@ -49,7 +49,13 @@ function definitionIn({ body, lastUpdated }: ResourceVersion): Definition {
   if (body.length > LARGEST) return { isRetired: false, lastUpdated, content: undefined }
   const resource = parseJsonBytes(body) as Resource
   const { url, version, status } = resource
-  return { url, version, isRetired: status === 'retired', lastUpdated, content: contentOf(resource, body.length) }
+  return {
+    url,
+    ...(typeof version === 'string' ? { version } : {}),
+    isRetired: status === 'retired',
+    lastUpdated,
+    content: contentOf(resource, body.length),
+  }
 }
 
 /** Bytes of the bodies whose definitions are kept. */

@@ -1,12 +1,11 @@
 /** Conformance of packages: a server's own, and those that are added. */
 import type { Profile } from '../fhir/profile/definition.ts'
+import { partsOf } from '../fhir/profile/library.ts'
 import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
 import type { Conformance } from '../ports/conformance.ts'
 import type { AddedPackages, KeptPackage } from '../ports/packages.ts'
-import { compareVersions } from '../ports/version-order.ts'
+import { inOrderOfCounting, type VersionedDefinition } from '../ports/version-order.ts'
 import { type List, type OnDamage, OpenedPackage } from './opened-package.ts'
-
-type Versioned = { readonly url: string; readonly version?: string; readonly isRetired?: true }
 
 export type PackagesParts = {
   /** Packages that do not change, R4's first: what is in that is said by no other. */
@@ -57,11 +56,11 @@ export class PackagedDefinitions implements Conformance {
     this.#onDamage(text)
   }
 
-  async #find<Definition extends Versioned>(
+  async #find<Definition extends VersionedDefinition>(
     canonical: string,
     lookUp: (each: OpenedPackage, url: string) => Promise<Definition | undefined>,
   ): Promise<Definition | undefined> {
-    const [url, version] = [canonical.split('|', 1)[0]!, canonical.split('|')[1]]
+    const { url, version } = partsOf(canonical)
     await this.state()
     const isAsked = (definition: Definition | undefined): definition is Definition =>
       definition !== undefined && (version === undefined || definition.version === version)
@@ -71,7 +70,8 @@ export class PackagedDefinitions implements Conformance {
     // Each may be some requests away.
     const others = this.#now.packages.filter((each) => each !== r4)
     const found: readonly (Definition | undefined)[] = await Promise.all(others.map((each) => lookUp(each, url)))
-    return found.filter(isAsked).reduce<Definition | undefined>((best, each) => (best && !isNewer(each, best) ? best : each), undefined)
+    // Of the same version the first one counts.
+    return found.filter(isAsked).toSorted(inOrderOfCounting)[0]
   }
 }
 
@@ -79,9 +79,3 @@ const inList =
   <Definition>(list: List) =>
   async (each: OpenedPackage, url: string): Promise<Definition | undefined> =>
     (await each.part<Definition>(list, url))[url]
-
-/** What is retired counts only where there is nothing else; of the same version the first one does. */
-function isNewer(a: Versioned, b: Versioned): boolean {
-  if (a.isRetired !== b.isRetired) return b.isRetired === true
-  return compareVersions(a.version ?? '', b.version ?? '') > 0
-}

@@ -1,3 +1,12 @@
+export type VersionedDefinition = { readonly version?: string; readonly isRetired?: boolean }
+
+/** Of those of one canonical the first one counts: the newest, and what is retired only where there is nothing else. */
+export function inOrderOfCounting(a: VersionedDefinition, b: VersionedDefinition): number {
+  const [isRetired, isOtherRetired] = [a.isRetired === true, b.isRetired === true]
+  if (isRetired !== isOtherRetired) return isRetired ? 1 : -1
+  return compareVersions(b.version ?? '', a.version ?? '')
+}
+
 /** The order of versions of a definition: by their numbers, what comes before a release before it. https://semver.org/#spec-item-11 */
 export function compareVersions(a: string, b: string): number {
   const [[ofA, beforeA], [ofB, beforeB]] = [partsOf(a), partsOf(b)]

@@ -101,7 +101,10 @@ export const definitions = (keptFor: number, isAsked = true): Pick<ProfileParts,
 })
 
 /** Tells first which definitions it writes. */
-export const definingWriter = /* @__PURE__ */ once(() => announcingWriter(store(), (announced) => canonicals(0).announce(announced)))
+export const definingWriter = /* @__PURE__ */ once(() => {
+  const told = canonicals(0)
+  return announcingWriter(store(), (announced) => told.announce(announced))
+})
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

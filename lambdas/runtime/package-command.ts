@@ -10,6 +10,7 @@ import { fetchArchive } from '../adapters/https/package-registry.ts'
 import { mayReachOf } from '../adapters/https/private-hosts.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { type RecordingPorts, recorded } from '../auth/recorded.ts'
+import { withoutVersion } from '../fhir/profile/library.ts'
 import { type LeftOut, type Package, PackageInMaking, packageFiles } from '../fhir/profile/package.ts'
 import { whyNotTaken } from '../fhir/profile/usable.ts'
 import type { Resource } from '../fhir/resource.ts'
@@ -92,6 +93,7 @@ type Read = {
   readonly label: Label
   readonly manifest: JsonObject
   readonly made: Package
+  readonly files: ReadonlyMap<string, string>
   readonly leftOut: readonly LeftOut[]
   readonly searchParameters: number
 }
@@ -99,11 +101,10 @@ type Read = {
 /** `met`: what is being added, too. `reasons`: by name, why something is not. */
 async function addRead(
   { store, recording }: PackagePlace,
-  { label, manifest, made, leftOut, searchParameters }: Read,
+  { label, manifest, made, files, leftOut, searchParameters }: Read,
   met: readonly Label[],
   reasons: ReadonlyMap<string, string>,
 ): Promise<Added> {
-  const files = withManifest(label, packageFiles(made))
   await recorded(recording, { interaction: 'package add', key: `${label.name}@${label.version}` }, async () => {
     if (!(await store.add(label, files))) throw alreadyThere(label)
   })
@@ -160,12 +161,13 @@ async function readSource(source: Source): Promise<Read> {
   if (!('file' in source) && !isSamePackage(label, { ...source, version }))
     throw new Error(`The archive is of ${label.name} ${label.version}`)
   const { made, leftOut } = making.made(label)
-  checkKept(label, made)
-  return { label, manifest, made, leftOut, searchParameters }
+  const files = withManifest(label, packageFiles(made))
+  checkKept(label, made, files)
+  return { label, manifest, made, files, leftOut, searchParameters }
 }
 
-function checkKept({ name, version }: Label, made: Package): void {
-  const size = [...packageFiles(made).values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+function checkKept({ name, version }: Label, made: Package, files: Read['files']): void {
+  const size = [...files.values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   if (size > MOST_KEPT) throw new Error(`${name} ${version} says more than ${MOST_KEPT} bytes: it is not added`)
   if (canonicalsOf(made).length === 0) throw new Error(`${name} ${version} has nothing that a resource is checked against`)
 }
@@ -213,7 +215,7 @@ async function baseless(store: PackageStore, { profiles }: Package): Promise<rea
   const all = definitionsOf(store)
   const found: LeftOut[] = []
   for (const { url, isWhole, base = '', type } of Object.values(profiles).flatMap((file) => Object.values(file))) {
-    if (isWhole || base.split('|')[0] === `http://hl7.org/fhir/StructureDefinition/${type}`) continue
+    if (isWhole || withoutVersion(base) === `http://hl7.org/fhir/StructureDefinition/${type}`) continue
     if ((await all.profile(base)) === undefined) found.push({ url, reason: `It differs from ${base}, which is not there` })
   }
   return found

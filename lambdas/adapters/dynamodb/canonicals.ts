@@ -33,7 +33,8 @@ export class DynamoDbCanonicals implements Canonicals {
 
   /** Before the commit that makes them carry these. */
   async announce(announced: readonly AnnouncedCanonical[]): Promise<void> {
-    await this.#options.dynamo.putAll([...new Map(announced.map((each) => [JSON.stringify(keyOf(each)), keyOf(each)])).values()])
+    const keys = announced.map(keyOf)
+    await this.#options.dynamo.putAll([...new Map(keys.map((key) => [`${key.pk} ${key.sk}`, key])).values()])
   }
 
   async carrying(tenant: string, type: DefinitionType, url: string, most: number): Promise<readonly ResourceKey[]> {

@@ -2,7 +2,7 @@
 
 import type { Profile } from './definition.ts'
 import { isCodeOf, type Units } from './known-codes.ts'
-import type { Library } from './library.ts'
+import { type Library, withoutVersion } from './library.ts'
 import { type Tree, treeOf } from './node.ts'
 import { clipped } from './shown.ts'
 import { Unusable } from './slim.ts'
@@ -86,7 +86,8 @@ export class Known implements Library {
 /** Profiles that differ from one another in turn. */
 const MOST_BASES = 100
 
-const isTypeOf = (canonical: string, type: string): boolean => canonical.split('|')[0] === `http://hl7.org/fhir/StructureDefinition/${type}`
+const isTypeOf = (canonical: string, type: string): boolean =>
+  withoutVersion(canonical) === `http://hl7.org/fhir/StructureDefinition/${type}`
 
 /** Canonicals that are remembered, whether there is something or not. */
 const MOST = 5_000

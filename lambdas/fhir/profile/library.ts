@@ -21,4 +21,10 @@ export const ownType = (canonical: string): string | undefined => {
   return url.startsWith(BASE) && /^[A-Z][A-Za-z]*$/.test(name) ? name : undefined
 }
 
-export const withoutVersion = (canonical: string): string => canonical.split('|', 1)[0]!
+/** `url|version`. */
+export function partsOf(canonical: string): { readonly url: string; readonly version: string | undefined } {
+  const at = canonical.indexOf('|')
+  return at === -1 ? { url: canonical, version: undefined } : { url: canonical.slice(0, at), version: canonical.slice(at + 1) }
+}
+
+export const withoutVersion = (canonical: string): string => partsOf(canonical).url
