@@ -72,7 +72,7 @@ const orUnknown =
       throw error
     })
 
-/** What is to be told of a definition that is stored and takes no part in checks, or only where there is no other. */
+/** What is to be told of a definition that is stored and takes no part in checks. */
 export async function toldOfDefinition(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {
   const { resourceType, url, status } = resource
   if (typeof url !== 'string') return [told(resourceType, 'It has no url: it takes no part in validation')]
@@ -84,9 +84,7 @@ export async function toldOfDefinition(packages: Conformance, resource: Resource
   const content = contentOf(resource, Buffer.byteLength(writeJson(resource)))
   if (content instanceof Unusable) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
   if (content === undefined) return [told(resourceType, 'It takes no part in validation: It does not say which codes it has')]
-  return status === 'retired'
-    ? [told(`${resourceType}.status`, 'It takes part in validation only where its canonical has no other version')]
-    : []
+  return status === 'retired' ? [told(`${resourceType}.status`, 'It is retired: it takes no part in validation')] : []
 }
 
 const told = (expression: string, text: string): Issue => ({ severity: 'warning', code: 'business-rule', expression, text })

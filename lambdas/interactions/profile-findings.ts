@@ -3,16 +3,16 @@ import type { Issue } from '../fhir/outcome.ts'
 import { checkProfiles } from '../fhir/profile/check.ts'
 import { Known } from '../fhir/profile/known.ts'
 import type { Units } from '../fhir/profile/known-codes.ts'
-import { ownType } from '../fhir/profile/library.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
+import { type Named, typeOfR4 } from './named-profiles.ts'
 import { evaluatePending } from './pending-rules.ts'
 import { othersPass } from './slices.ts'
 
+export { misnamed, type Named, namedBy, typeOfR4 } from './named-profiles.ts'
 export { ownDefinitions, toldOfDefinition } from './own-definitions.ts'
 
 export type ProfileFindings = {
@@ -20,8 +20,11 @@ export type ProfileFindings = {
   /** Those of the profiles that are not loaded. */
   readonly missing: readonly string[]
   /** Those that are loaded and cannot be used. */
-  readonly unusable: readonly { readonly profile: string; readonly reason: string }[]
+  readonly unusable: readonly Unused[]
 }
+
+/** `isRetired`: it takes no part, and nobody has to be as it says. */
+type Unused = { readonly profile: string; readonly reason: string; readonly isRetired: boolean }
 
 /** `profiles`: their canonicals. */
 export type FindInProfiles = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileFindings>
@@ -42,7 +45,7 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
   const knownNow = knownBy(conformance)
   return async (resource, canonicals, { tenant, isEnforced = false }) => {
     const known = await knownNow(tenant)
-    const profiles = canonicals.filter((canonical) => !isOwnType(canonical))
+    const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
     const most = workFor(resource)
     for (let loads = 0, spent = 0, asked = 0; ; loads++) {
       const pause = othersPass()
@@ -64,7 +67,7 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
       const severity = isEnforced ? 'error' : 'warning'
       await evaluatePending(pending, faults, expressions, severity)
       const unasked: readonly Issue[] = isLast && known.isWanting() ? [{ severity, ...UNASKED, expression: resource.resourceType }] : []
-      const unusable = profiles.flatMap((profile) => reasons(profile, known.unusable(profile)))
+      const unusable = profiles.flatMap((profile) => unusedIn(known, profile))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
       return { issues: [...faults.issues, ...unasked, ...damaged(conformance(tenant))], missing, unusable }
     }
@@ -76,7 +79,9 @@ type Loaded = { readonly kind: 'loaded' | 'missing' } | { readonly kind: 'unusab
 /** Whether there is a profile that can be used, as far as it says itself. */
 export async function loading(canonical: string, { profile }: Conformance): Promise<Loaded> {
   try {
-    return { kind: (await profile(canonical)) === undefined ? 'missing' : 'loaded' }
+    const found = await profile(canonical)
+    if (found?.isRetired) return { kind: 'unusable', reason: 'it is retired' }
+    return { kind: found === undefined ? 'missing' : 'loaded' }
   } catch (error) {
     if (error instanceof Unusable) return { kind: 'unusable', reason: error.message }
     throw error
@@ -85,12 +90,12 @@ export async function loading(canonical: string, { profile }: Conformance): Prom
 
 /** What is to be told of a profile that a resource names, where it was not checked. What cannot be used is an error where it is enforced. */
 export function notChecked({ canonical, place }: Named, { missing, unusable }: ProfileFindings, isEnforced = false): readonly Issue[] {
-  const reason = unusable.find(({ profile }) => profile === canonical)?.reason
+  const { reason, isRetired = false } = unusable.find(({ profile }) => profile === canonical) ?? {}
   if (reason === undefined && !missing.includes(canonical)) return []
   const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
   const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
   if (reason === undefined) return [{ severity: 'warning', code: 'not-found', expression: place, text }]
-  return [{ severity: isEnforced ? 'error' : 'warning', code: 'processing', expression: place, text }]
+  return [{ severity: isEnforced && !isRetired ? 'error' : 'warning', code: 'processing', expression: place, text }]
 }
 
 /** That something was not looked at, because what is loaded is damaged. */
@@ -100,20 +105,10 @@ export const damaged = ({ damage }: Conformance): readonly Issue[] =>
 /** Characters of a canonical that are said again. */
 const SHOWN = 300
 
-/** The profiles a resource names, up to a hundred, each where it does. */
-export function namedBy({ resourceType, meta }: Resource): readonly Named[] {
-  const profile: readonly unknown[] = Array.isArray(meta?.profile) ? meta.profile.slice(0, MOST_NAMED) : []
-  return profile.flatMap((canonical, i) =>
-    typeof canonical === 'string' ? [{ canonical, place: `${resourceType}.meta.profile[${i}]` }] : [],
-  )
+function unusedIn(known: Known, profile: string): readonly Unused[] {
+  const reason = known.unusable(profile)
+  return reason === undefined ? [] : [{ profile, reason, isRetired: known.isRetiredProfile(profile) }]
 }
-
-export type Named = { readonly canonical: string; readonly place: string }
-
-const MOST_NAMED = 100
-
-const reasons = (profile: string, reason: string | undefined): ProfileFindings['unusable'] =>
-  reason === undefined ? [] : [{ profile, reason }]
 
 /**
  * Looking at an element is one: less than a microsecond. A resource is looked at some ten times, by the profiles that it names and by those
@@ -154,10 +149,4 @@ function knownBy(conformance: ConformanceOf): (tenant: string) => Promise<Known>
     if (known.size > MOST_STATES) known.delete(known.keys().next().value!)
     return found
   }
-}
-
-/** R4's own types are no profiles: what they say is checked on every resource. */
-function isOwnType(canonical: string): boolean {
-  const type = ownType(canonical)
-  return type !== undefined && (isResourceType(type) || type === 'Resource' || type === 'DomainResource')
 }

@@ -16,15 +16,19 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
   let finding: ReturnType<typeof load> | undefined
   return async (resource, tenant) => {
     finding ??= load(parts())
-    const { findIn, namedBy, notChecked } = await finding
+    const { findIn, misnamed, namedBy, notChecked } = await finding
     const named = namedBy(resource)
     const found = await findIn(
       resource,
       named.map(({ canonical }) => canonical),
       { tenant, isEnforced },
     )
-    const unchecked = named.flatMap((each) => notChecked(each, found, isEnforced))
-    const issues = [...found.issues, ...unchecked, ...(await told(resource))]
+    const issues = [
+      ...found.issues,
+      ...misnamed(resource, named, isEnforced ? 'error' : 'warning'),
+      ...named.flatMap((each) => notChecked(each, found, isEnforced)),
+      ...(await told(resource)),
+    ]
     if (isEnforced && issues.some(({ severity }) => severity === 'error')) throw new FhirError(422, issues)
     return issues.map(asWarning)
   }

@@ -4,7 +4,6 @@
  */
 import { FhirError, fhirError, type Issue } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { isResourceType } from '../fhir/resource-types.ts'
 import { isDefinitionType } from '../ports/canonicals.ts'
 import type { Reading } from '../search/reading.ts'
 import { findingsOf } from './findings-of.ts'
@@ -13,10 +12,12 @@ import {
   type FindInProfiles,
   findInProfiles,
   loading,
+  misnamed,
   type Named,
   namedBy,
   notChecked,
   type ProfileParts,
+  typeOfR4,
 } from './profile-findings.ts'
 import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
 
@@ -36,7 +37,7 @@ export function validated(parts: ProfileParts): Validate {
     const asked = [...profiles.map((canonical) => ({ canonical, place: resource.resourceType })), ...named]
     return [
       ...found,
-      ...asked.flatMap(({ canonical, place }) => notOfType(canonical, resource.resourceType, place)),
+      ...misnamed(resource, asked, 'warning'),
       ...(isShapeless(found)
         ? asked.flatMap(unchecked)
         : await inProfiles((...args) => findIn(...args, { tenant }), resource, canonicals, named)),
@@ -49,7 +50,7 @@ export function validated(parts: ProfileParts): Validate {
 }
 
 async function mustBeLoaded(tenant: string, canonical: string, { conformance }: ProfileParts): Promise<void> {
-  if (baseTypeOf(canonical) !== undefined) return
+  if (typeOfR4(canonical) !== undefined) return
   const definitions = conformance(tenant)
   const loaded = await loading(canonical, definitions)
   if (loaded.kind === 'unusable') throw cannotBeUsed(canonical, loaded.reason)
@@ -66,7 +67,7 @@ const isShapeless = (found: readonly Issue[]): boolean => found.some(({ code }) 
 
 /** R4's own types are what it was checked against. */
 function unchecked({ canonical, place }: Named): readonly Issue[] {
-  if (baseTypeOf(canonical) !== undefined) return []
+  if (typeOfR4(canonical) !== undefined) return []
   const text = `The resource was not checked against the profile ${canonical.slice(0, SHOWN)}: it has not the structure that R4 gives it`
   return [{ severity: 'information', code: 'incomplete', expression: place, text }]
 }
@@ -89,23 +90,3 @@ async function inProfiles(
 
 /** Characters of a canonical that are said again. */
 const SHOWN = 300
-
-/** A type of R4 that is named as a profile. */
-function notOfType(canonical: string, type: string, expression: string): readonly Issue[] {
-  const base = baseTypeOf(canonical)
-  if (base === undefined || base === type || isAbove(base, type)) return []
-  return [{ severity: 'error', code: 'structure', expression, text: `The profile ${canonical} is about ${base}, and this is a ${type}` }]
-}
-
-const BASE = /^http:\/\/hl7\.org\/fhir\/StructureDefinition\/([A-Za-z]+)(?:\|4\.0\.1)?$/
-
-/** The resource type that R4 itself defines under this canonical. */
-function baseTypeOf(canonical: string): string | undefined {
-  const [, type = ''] = BASE.exec(canonical) ?? []
-  return isResourceType(type) || type === 'Resource' || type === 'DomainResource' ? type : undefined
-}
-
-/** https://hl7.org/fhir/R4/resourcelist.html: those that have no narrative. */
-const PLAIN: ReadonlySet<string> = new Set(['Binary', 'Bundle', 'Parameters'])
-
-const isAbove = (base: string, type: string): boolean => base === 'Resource' || (base === 'DomainResource' && !PLAIN.has(type))

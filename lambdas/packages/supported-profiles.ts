@@ -1,4 +1,4 @@
-/** Which profiles the packages that were added have, as a CapabilityStatement names them. */
+/** Which profiles the packages that were added have and do not retire, as a CapabilityStatement names them. */
 import type { AddedPackages } from '../ports/packages.ts'
 import { type OnDamage, OpenedPackage } from './opened-package.ts'
 
@@ -19,7 +19,12 @@ export function supportedProfiles(added: AddedPackages, onDamage: OnDamage): () 
 
 async function profilesIn(packages: readonly OpenedPackage[]): Promise<ProfilesByType> {
   const byType = new Map<string, Set<string>>()
-  for (const index of await Promise.all(packages.map((each) => each.file<string>('index'))))
-    for (const [canonical, type] of Object.entries(index)) byType.set(type, (byType.get(type) ?? new Set()).add(canonical))
+  for (const [canonical, type] of (await Promise.all(packages.map(indexOf))).flat())
+    byType.set(type, (byType.get(type) ?? new Set()).add(canonical))
   return byType
+}
+
+async function indexOf(each: OpenedPackage): Promise<readonly (readonly [canonical: string, type: string])[]> {
+  const [index, retired] = await Promise.all([each.file<string>('index'), each.file<string>('retired')])
+  return Object.entries(index).filter(([canonical]) => !Object.hasOwn(retired, canonical))
 }

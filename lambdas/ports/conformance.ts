@@ -1,7 +1,7 @@
 /**
  * Definitions by the canonicals that name them, as checks of profiles for one tenant read them. `url|version` names that version; without one
- * the newest that is loaded counts, and what is retired only where there is nothing else. undefined: none is loaded under that name. A profile
- * that cannot be used fails with the reason (Unusable); else they fail only where the machine does.
+ * the newest that is loaded counts. What is retired comes only where there is nothing else, so that it can be told: it takes no part. undefined:
+ * none is loaded under that name. A profile that cannot be used fails with the reason (Unusable); else they fail only where the machine does.
  */
 import type { Profile } from '../fhir/profile/definition.ts'
 import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'

@@ -112,7 +112,7 @@ async function addRead(
   const missing = dependenciesOf(manifest).filter((wanted) => !there.some((each) => isWanted(each, wanted)))
   return {
     ...{ ...label, searchParameters, counts: countsOf(made) },
-    leftOut: [...leftOut, ...(await baseless(store, made))],
+    leftOut: [...leftOut, ...retiredIn(made), ...(await baseless(store, made))],
     missing: missing.map((each) => ({ ...each, ...(reasons.has(each.name) ? { reason: reasons.get(each.name)! } : {}) })),
     ofR4: await knownToR4(canonicalsOf(made)),
   }
@@ -210,13 +210,20 @@ async function knownToR4(canonicals: readonly string[]): Promise<readonly string
   return canonicals.filter((_, i) => known[i] !== undefined)
 }
 
-/** Those that only say what differs from a profile that is not there. */
+function retiredIn({ profiles, valueSets, codeSystems }: Package): readonly LeftOut[] {
+  const all = [...Object.values(profiles), valueSets, codeSystems].flatMap((file) => Object.values(file))
+  return all.filter(({ isRetired }) => isRetired).map(({ url }) => ({ url, reason: 'It is retired' }))
+}
+
+/** Those that only say what differs from a profile that is not there, or takes no part. */
 async function baseless(store: PackageStore, { profiles }: Package): Promise<readonly LeftOut[]> {
   const all = definitionsOf(store)
   const found: LeftOut[] = []
   for (const { url, isWhole, base = '', type } of Object.values(profiles).flatMap((file) => Object.values(file))) {
     if (isWhole || withoutVersion(base) === `http://hl7.org/fhir/StructureDefinition/${type}`) continue
-    if ((await all.profile(base)) === undefined) found.push({ url, reason: `It differs from ${base}, which is not there` })
+    const above = await all.profile(base)
+    if (above === undefined) found.push({ url, reason: `It differs from ${base}, which is not there` })
+    else if (above.isRetired) found.push({ url, reason: `It differs from ${base}, which is retired` })
   }
   return found
 }

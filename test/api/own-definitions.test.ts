@@ -87,10 +87,38 @@ describe('A profile that is written', () => {
       return body.issue.map(({ diagnostics, details }: Tree) => /(\w+) is required/.exec(diagnostics ?? details?.text)?.[1])
     }
     expect(await missing(url)).toEqual(['gender'])
-    expect(await missing(`${url}|2.0.0`)).toEqual(['name'])
     expect(await missing(`${url}|1.10.0-beta`)).toEqual(['photo'])
     expect(await checked(born, `${url}|1.9.0`)).toEqual(FINE)
     expect(await checked(born, `${url}|1.9`)).toEqual(NOT_LOADED)
+  })
+
+  it('takes no part when it is retired, whoever names it, and it is told', async () => {
+    const [url, above] = [newUrl(), newUrl()]
+    const retired = await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { version: '1', status: 'retired' }))
+    await stored(profile(above, { 'Patient.gender': { min: 1 } }, { baseDefinition: url }))
+    for (const canonical of [url, `${url}|1`, above]) {
+      const nominated = await post(`/Patient/$validate?profile=${encodeURIComponent(canonical)}`, someone())
+      expect([nominated.status, JSON.stringify(nominated.body)]).toEqual([422, expect.stringMatching(/is retired/)])
+      const named = await post('/Patient/$validate', someone({ meta: { profile: [canonical] } }))
+      expect([issues(named), JSON.stringify(named.body)]).toEqual([
+        ['warning processing Patient.meta.profile[0]'],
+        expect.stringContaining('is retired'),
+      ])
+    }
+    await stored({ ...retired, status: 'active' })
+    expect(await checked(someone(), url)).toEqual(WITHOUT)
+  })
+
+  it('says nothing of extensions when it is retired, and it is told', async () => {
+    const url = newUrl()
+    const said = { 'Extension.url': { fixedUri: url }, 'Extension.value[x]': { min: 1, type: [{ code: 'boolean' }] } }
+    const about = { kind: 'complex-type', type: 'Extension', context: [{ type: 'element', expression: 'Patient' }] }
+    const extension = profile(url, said, { ...about, baseDefinition: `${BASE}Extension` })
+    await stored({ ...extension, status: 'retired' })
+    const having = someone({ extension: [{ url, valueString: 'x' }] })
+    expect(issues(await post('/Patient/$validate', having))).toEqual(['warning not-supported Patient.extension[0]'])
+    await stored(extension)
+    expect(issues(await post('/Patient/$validate', having))).toEqual([expect.stringMatching(/^error .* Patient\.extension\[0\]/)])
   })
 
   it('is told where a resource names it and it cannot be used: what it differs from is not there, or it differs from itself', async () => {
@@ -124,6 +152,21 @@ describe('Value sets and code systems that are written', () => {
   const valueSet = (url: string, include: Tree): Tree => ({
     resourceType: 'ValueSet', id: randomUUID(), url, status: 'active', compose: { include: [include] },
   }) // biome-ignore format: one resource
+
+  it('take no part when they are retired, and a value set that is bound tells', async () => {
+    const [url, codes, system] = [newUrl(), newUrl(), newUrl()]
+    const binding = { strength: 'required', valueSet: codes }
+    await stored(profile(url, { 'Basic.code': { binding } }, { type: 'Basic', baseDefinition: `${BASE}Basic` }))
+    const basic = { resourceType: 'Basic', text: NARRATIVE, code: { coding: [{ system, code: 'blue' }] } }
+    const set = valueSet(codes, { system, filter: [{ property: 'concept', op: 'is-a', value: 'red' }] })
+    const concepts = await stored({ ...codeSystem(system, 'red', 'blue'), status: 'retired' })
+    await stored({ ...set, status: 'retired' })
+    expect(await checked(basic, url)).toEqual([200, 'warning not-supported Basic.code'])
+    await stored(set)
+    expect(await checked(basic, url)).toEqual([200, 'information not-supported Basic.code'])
+    await stored({ ...concepts, status: 'active' })
+    expect(await checked(basic, url)).toEqual([200, 'error code-invalid Basic.code'])
+  })
 
   it('decide what was unknown, and change their minds', async () => {
     const [url, codes, system] = [newUrl(), newUrl(), newUrl()]

@@ -89,6 +89,41 @@ describe('validateProfiles=enforce, and a profile of one’s own', () => {
   })
 })
 
+describe('validateProfiles=enforce, and profiles in vain', () => {
+  const { put } = withServer({ FHIR_VALIDATE_PROFILES: 'enforce' })
+  const url = 'http://example.org/retired'
+
+  it('stores what names a retired one, and says so', async () => {
+    await put('/StructureDefinition/retired', {
+      ...{ resourceType: 'StructureDefinition', id: 'retired', url, name: 'Retired', status: 'retired', kind: 'resource', abstract: false },
+      ...{ type: 'Observation', baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Observation', derivation: 'constraint' },
+      differential: { element: [{ id: 'Observation.method', path: 'Observation.method', min: 1 }] },
+    })
+    const resource = { ...right(), meta: { profile: [url] } }
+    const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)
+    expect([answer.status, issues(answer)]).toEqual([201, expect.arrayContaining(['warning processing Observation.meta.profile[0]'])])
+    expect(JSON.stringify(answer.body)).toContain('it is retired')
+  })
+
+  it('refuses what names a type of R4 that it is not, and what names more than are looked at, by place', async () => {
+    const named = async (...profile: readonly string[]) => {
+      const resource = { ...right(), meta: { profile } }
+      const answer = await put(`/Observation/${resource.id}`, resource)
+      return [answer.status, issues(answer).filter((text) => text.startsWith('error'))]
+    }
+    const BASE = 'http://hl7.org/fhir/StructureDefinition/'
+    const US_CORE_PATIENT = `${US_CORE}us-core-patient`
+    for (const type of ['Patient', 'Patient|4.0.1', 'HumanName'])
+      expect(await named(LAB, `${BASE}${type}`)).toEqual([422, ['error structure Observation.meta.profile[1]']])
+    expect(await named(US_CORE_PATIENT)).toEqual([422, ['error structure Observation']])
+    for (const type of ['Observation', 'Observation|4.0.1', 'DomainResource', 'Resource'])
+      expect(await named(`${BASE}${type}`)).toEqual([201, []])
+    const unheard = Array.from({ length: 100 }, (_, i) => `http://example.org/${i}`)
+    expect(await named(...unheard, LAB)).toEqual([422, ['error too-costly Observation.meta.profile[100]']])
+    expect((await named(...unheard.slice(1), LAB))[0]).toBe(201)
+  })
+})
+
 describe('validateProfiles=warn', () => {
   const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
 

@@ -54,6 +54,17 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', `${NAME}@1.0.0`)).err).toContain('is not there')
   })
 
+  it('says what of it is retired, which takes no part and is not named by the server', async () => {
+    const retired = { ...profile('retired', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }]), status: 'retired' }
+    const { err } = await add('1.0.0', { 'package/retired.json': retired, 'package/colors.json': { ...COLORS, status: 'retired' } })
+    for (const { url } of [retired, COLORS]) expect(err).toContain(`${url} is not used: It is retired`)
+    for (const name of ['retired', 'retired|1.0.0']) expect(await validated(name, colored('red'))).toEqual([422, 'error processing'])
+    expect(await validated('with-color', colored('blue'))).toEqual([200, 'warning not-supported'])
+    const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree
+    const { supportedProfile } = statement.rest[0].resource.find(({ type }: Tree) => type === 'Basic')
+    expect(supportedProfile).toEqual([canonical('with-color'), canonical('with-subject')])
+  })
+
   it('has profiles that the server names, while it is there', async () => {
     const supported = async () => {
       const statement = (await (await fetch(`${server.base}/metadata`)).json()) as Tree

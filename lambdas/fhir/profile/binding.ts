@@ -24,7 +24,7 @@ function checkMembership(canonical: string, severity: Severity, { value }: Item,
   if (found === 'out') report(check, 'code-invalid', rule, `The code is not in the value set ${clipped(canonical)}`, severity)
   else if (found === 'unknown')
     check.faults.reportOnce(
-      'information',
+      check.library.isRetired?.(canonical) ? 'warning' : 'information',
       'not-supported',
       rule,
       `Whether the code is in the value set ${clipped(canonical)} is not known: ${[...reasons].join('; ')}`,

@@ -6,7 +6,7 @@ import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { checkCode } from './binding.ts'
-import { type Check, report } from './checking.ts'
+import { type Check, notLoaded, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
 import type { Tree } from './node.ts'
@@ -93,7 +93,7 @@ function checkExtension(extension: Element, isModifier: boolean, host: Here, che
   if (typeof url !== 'string') return undefined
   if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
   const tree = check.library.tree(url)
-  if (tree === undefined || tree.profile.type !== 'Extension') return unknown(isModifier, check)
+  if (tree === undefined || tree.profile.type !== 'Extension') return unknown(url, isModifier, check)
   const { isModifier: modifies = false, contexts = [] } = tree.profile
   spend(check.work, contexts.length)
   const own = { ...check, profile: tree }
@@ -113,9 +113,11 @@ function checkPart(url: string, { definition }: Here, check: Check): undefined {
     report({ ...check, profile: definition }, 'structure', 'part', `The extension has only these parts: ${listed(parts)}`)
 }
 
-function unknown(isModifier: boolean, { faults }: Check): undefined {
+function unknown(url: string, isModifier: boolean, check: Check): undefined {
+  const { faults, library } = check
   if (isModifier)
     faults.report('error', 'not-supported', 'extension', 'This modifier extension is not known: it might change what the rest means')
+  else if (library.unusable?.(url) !== undefined) notLoaded(url, check)
   else faults.report('information', 'not-supported', 'extension', 'The definition of this extension is not loaded: it was not checked')
 }
 

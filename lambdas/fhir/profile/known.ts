@@ -40,8 +40,13 @@ export class Known implements Library {
     return found instanceof Unusable ? found.message : undefined
   }
 
-  valueSet = (canonical: string): ValueSet | undefined => this.#valueSets.get(canonical)
-  codeSystem = (canonical: string): CodeSystem | undefined => this.#codeSystems.get(canonical)
+  /** Whether that is why. */
+  isRetiredProfile = (canonical: string): boolean => this.#trees.get(canonical) instanceof Retired
+
+  isRetired = (canonical: string): boolean =>
+    [this.#valueSets, this.#codeSystems].some((shelf) => shelf.known(canonical)?.isRetired === true)
+  valueSet = (canonical: string): ValueSet | undefined => unlessRetired(this.#valueSets.get(canonical))
+  codeSystem = (canonical: string): CodeSystem | undefined => unlessRetired(this.#codeSystems.get(canonical))
   isCode = (system: string, code: string): boolean | undefined => isCodeOf(system, code, this.#units)
   inBaseUnits: Units['inBaseUnits'] = (code, value) => this.#units?.inBaseUnits(code, value)
 
@@ -72,6 +77,7 @@ export class Known implements Library {
   /** `way`: the profiles that differ from it. */
   async #treeOf(canonical: string, way: readonly string[]): Promise<Tree | undefined> {
     const profile = await this.#find.profile(canonical)
+    if (profile?.isRetired) throw way.length === 0 ? new Retired() : new Unusable(`${clipped(canonical)} is retired`)
     if (profile === undefined || profile.isWhole) return profile && treeOf(profile)
     const { base = '', url } = profile
     if (way.includes(url)) throw new Unusable(`${clipped(url)} differs from itself`)
@@ -82,6 +88,16 @@ export class Known implements Library {
     return treeOf(profile, above)
   }
 }
+
+/** That takes no part. */
+class Retired extends Unusable {
+  constructor() {
+    super('it is retired')
+  }
+}
+
+const unlessRetired = <Definition extends { readonly isRetired?: true }>(definition: Definition | undefined): Definition | undefined =>
+  definition?.isRetired ? undefined : definition
 
 /** Profiles that differ from one another in turn. */
 const MOST_BASES = 100
@@ -109,6 +125,11 @@ class Shelf<Definition> {
     const isWanted = found === undefined && canonical.length <= LONGEST && !this.#known.has(canonical)
     if (isWanted && this.#wanted.size < MOST_WANTED) this.#wanted.add(canonical)
     return found
+  }
+
+  /** What is there without being loaded. */
+  known(canonical: string): Definition | undefined {
+    return this.#known.get(canonical)
   }
 
   forget(): boolean {

@@ -83,13 +83,17 @@ export function packageOf(
 }
 
 /**
- * Name of the file → text: one for each type that profiles are about, which canonical is in which, and the lists of value sets and code systems.
+ * Name of the file → text: one for each type that profiles are about, which canonical is in which, those of them that are retired, and the lists of
+ * value sets and code systems.
  * A long list is several files, so that who looks something up reads a part of it: NAME-0.json and on, see `shardOf`.
  */
 export function packageFiles({ profiles, valueSets, codeSystems }: Package, long = LONG): ReadonlyMap<string, string> {
-  const index = Object.fromEntries(Object.entries(profiles).flatMap(([type, file]) => Object.keys(file).map((url) => [url, type] as const)))
+  const all = Object.entries(profiles).flatMap(([type, file]) => Object.values(file).map((each) => ({ ...each, type })))
+  const index = Object.fromEntries(all.map(({ url, type }) => [url, type]))
+  const retired = Object.fromEntries(all.filter(({ isRetired }) => isRetired).map(({ url, type }) => [url, type]))
   return new Map([
     ['index.json', lines(index)],
+    ...(Object.keys(retired).length === 0 ? [] : [['retired.json', lines(retired)] as const]),
     ...Object.entries(profiles).map(([type, file]) => [`${type}.json`, lines(file)] as const),
     ...listFiles('value-sets', valueSets, long),
     ...listFiles('code-systems', codeSystems, long),

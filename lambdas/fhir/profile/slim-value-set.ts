@@ -51,7 +51,7 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
 }
 
 /** Undefined where it does not hold all of its concepts. */
-export function slimCodeSystem({ url, version, content, concept }: Resource): CodeSystem | undefined {
+export function slimCodeSystem({ url, version, status, content, concept }: Resource): CodeSystem | undefined {
   if (typeof url !== 'string' || content !== 'complete') return undefined
   const found = new Map<string, Set<string>>()
   const add = (concepts: unknown, above: readonly string[]): void => {
@@ -64,7 +64,7 @@ export function slimCodeSystem({ url, version, content, concept }: Resource): Co
   }
   add(concept, [])
   const codes = Object.fromEntries([...found].map(([code, above]) => [code, [...above]]))
-  return { url, ...(typeof version === 'string' ? { version } : {}), codes }
+  return { url, ...(typeof version === 'string' ? { version } : {}), ...(status === 'retired' ? { isRetired: true as const } : {}), codes }
 }
 
 const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

@@ -25,4 +25,12 @@ export function whyNotTaken({ resourceType, url, kind, type, derivation, fhirVer
 const SHOWN = 60
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
-const isOfType = (url: unknown): boolean => typeof url === 'string' && url.startsWith(BASE) && isTypeOfR4(url.slice(BASE.length))
+const isOfType = (url: unknown): boolean => typeof url === 'string' && typeNamed(url) !== undefined
+
+/** The type of R4 whose definition has this url. */
+export function typeNamed(url: string): string | undefined {
+  const type = url.slice(BASE.length)
+  return url.startsWith(BASE) && (isTypeOfR4(type) || ABSTRACT.has(type)) ? type : undefined
+}
+
+const ABSTRACT: ReadonlySet<string> = new Set(['Resource', 'DomainResource'])

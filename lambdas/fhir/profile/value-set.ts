@@ -25,7 +25,12 @@ export type Inclusion = {
 export type Filter = { readonly property: string; readonly op: string; readonly value: string }
 
 /** Of a code system that is loaded whole: each code with those above it. */
-export type CodeSystem = { readonly url: string; readonly version?: string; readonly codes: Readonly<Record<string, readonly string[]>> }
+export type CodeSystem = {
+  readonly url: string
+  readonly version?: string
+  readonly isRetired?: true
+  readonly codes: Readonly<Record<string, readonly string[]>>
+}
 
 export type Membership = 'in' | 'out' | 'unknown'
 
@@ -34,6 +39,8 @@ export type Terminology = {
   readonly codeSystem: (canonical: string) => CodeSystem | undefined
   /** Whether a code is one of a system that is known without its concepts: UCUM, languages. undefined: it is not known. */
   readonly isCode?: (system: string, code: string) => boolean | undefined
+  /** Whether a value set or code system that is there takes no part for it. */
+  readonly isRetired?: (canonical: string) => boolean
 }
 
 /** `system`: undefined for an element of type code, whose system the value set implies. `reasons`: why it is unknown, where it is. */
@@ -56,7 +63,7 @@ function memberOf(canonical: string, asked: Asked): Membership {
   spend(asked.work, 1 + asked.path.length)
   if (asked.path.includes(canonical)) return unknown(`the value set ${clipped(canonical)} is a part of itself`, asked)
   const set = asked.terminology.valueSet(canonical)
-  if (set === undefined) return unknown(`the value set ${clipped(canonical)} is not loaded, or does not say which codes it has`, asked)
+  if (set === undefined) return unknown(`the value set ${clipped(canonical)} ${missing(canonical, asked)}`, asked)
   const within = { ...asked, path: [...asked.path, canonical] }
   const included = anyOf(set.include.map((inclusion) => includes(inclusion, within)))
   if (included === 'out') return 'out'
@@ -71,6 +78,9 @@ function unknown(reason: string, { reasons }: Asked): Membership {
 }
 
 const MOST_REASONS = 3
+
+const missing = (canonical: string, { terminology }: Asked): string =>
+  terminology.isRetired?.(canonical) ? 'is retired' : 'is not loaded, or does not say which codes it has'
 
 function includes({ system, codes, filters, valueSets = [] }: Inclusion, asked: Asked): Membership {
   spend(asked.work, 1)
@@ -111,7 +121,7 @@ function passes({ property, op, value }: Filter, system: string, known: CodeSyst
   if (isOfCodes && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
   if (!isOfCodes || !HIERARCHICAL.has(op))
     return unknown(`the filter ${clipped(`${property} ${op}`)} of ${clipped(system)} is not supported`, asked)
-  if (known === undefined) return unknown(`the code system ${clipped(system)} is not loaded`, asked)
+  if (known === undefined) return unknown(`the code system ${clipped(system)} ${missing(system, asked)}`, asked)
   if (!Object.hasOwn(known.codes, code)) return 'out'
   spend(work, known.codes[code]!.length / CHARACTERS)
   const isBelow = known.codes[code]!.includes(value)
