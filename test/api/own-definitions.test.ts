@@ -47,7 +47,7 @@ describe('A profile that is written', () => {
     expect(await checked(someone(), url)).toEqual(WITHOUT)
     expect(await checked(born, url)).toEqual(FINE)
     await stored(profile(url, { 'Patient.birthDate': { max: '0' } }, { id }))
-    expect(await checked(born, url)).toEqual([200, 'error structure Patient'])
+    expect(await checked(born, url)).toEqual([200, 'error structure Patient.birthDate'])
     await patch(`/StructureDefinition/${id}`, [{ op: 'replace', path: '/differential/element/0/max', value: '1' }])
     expect(await checked(born, url)).toEqual(FINE)
     await client.delete(`/StructureDefinition/${id}`)

@@ -63,7 +63,11 @@ function memberOf(canonical: string, asked: Asked): Membership {
   spend(asked.work, 1 + asked.path.length)
   if (asked.path.includes(canonical)) return unknown(`the value set ${clipped(canonical)} is a part of itself`, asked)
   const set = asked.terminology.valueSet(canonical)
-  if (set === undefined) return unknown(`the value set ${clipped(canonical)} ${missing(canonical, asked)}`, asked)
+  if (set === undefined)
+    return unknown(
+      `the value set ${clipped(canonical)} ${missing(canonical, asked, 'is not loaded, or does not say which codes it has')}`,
+      asked,
+    )
   const within = { ...asked, path: [...asked.path, canonical] }
   const included = anyOf(set.include.map((inclusion) => includes(inclusion, within)))
   if (included === 'out') return 'out'
@@ -79,8 +83,8 @@ function unknown(reason: string, { reasons }: Asked): Membership {
 
 const MOST_REASONS = 3
 
-const missing = (canonical: string, { terminology }: Asked): string =>
-  terminology.isRetired?.(canonical) ? 'is retired' : 'is not loaded, or does not say which codes it has'
+const missing = (canonical: string, { terminology }: Asked, otherwise: string): string =>
+  terminology.isRetired?.(canonical) ? 'is retired' : otherwise
 
 function includes({ system, codes, filters, valueSets = [] }: Inclusion, asked: Asked): Membership {
   spend(asked.work, 1)
@@ -121,7 +125,7 @@ function passes({ property, op, value }: Filter, system: string, known: CodeSyst
   if (isOfCodes && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
   if (!isOfCodes || !HIERARCHICAL.has(op))
     return unknown(`the filter ${clipped(`${property} ${op}`)} of ${clipped(system)} is not supported`, asked)
-  if (known === undefined) return unknown(`the code system ${clipped(system)} ${missing(system, asked)}`, asked)
+  if (known === undefined) return unknown(`the code system ${clipped(system)} ${missing(system, asked, 'is not loaded')}`, asked)
   if (!Object.hasOwn(known.codes, code)) return 'out'
   spend(work, known.codes[code]!.length / CHARACTERS)
   const isBelow = known.codes[code]!.includes(value)
