@@ -24,7 +24,7 @@ export type ProfileFindings = {
 }
 
 /** `isRetired`: it takes no part, and nobody has to be as it says. */
-type Unused = { readonly profile: string; readonly reason: string; readonly isRetired: boolean }
+type Unused = { readonly profile: string; readonly reason: string; readonly isRetired?: true }
 
 /** `profiles`: their canonicals. */
 export type FindInProfiles = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileFindings>
@@ -90,7 +90,7 @@ export async function loading(canonical: string, { profile }: Conformance): Prom
 
 /** What is to be told of a profile that a resource names, where it was not checked. What cannot be used is an error where it is enforced. */
 export function notChecked({ canonical, place }: Named, { missing, unusable }: ProfileFindings, isEnforced = false): readonly Issue[] {
-  const { reason, isRetired = false } = unusable.find(({ profile }) => profile === canonical) ?? {}
+  const { reason, isRetired } = unusable.find(({ profile }) => profile === canonical) ?? {}
   if (reason === undefined && !missing.includes(canonical)) return []
   const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
   const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
@@ -107,7 +107,7 @@ const SHOWN = 300
 
 function unusedIn(known: Known, profile: string): readonly Unused[] {
   const reason = known.unusable(profile)
-  return reason === undefined ? [] : [{ profile, reason, isRetired: known.isRetiredProfile(profile) }]
+  return reason === undefined ? [] : [{ profile, reason, ...(known.isRetiredProfile(profile) ? { isRetired: true } : {}) }]
 }
 
 /**
