@@ -1,69 +1,108 @@
 /** Rules of profiles that only fhirpath.js knows, or that may take any time, are evaluated where they can be ended. */
 import { writeJson } from '../fhir/json.ts'
 import type { Issue } from '../fhir/outcome.ts'
-import type { Pending } from '../fhir/profile/checking.ts'
-import { tell } from '../fhir/profile/constraint.ts'
+import { judge, type Pending, type Verdict, type Verdicts } from '../fhir/profile/elsewhere.ts'
 import type { Faults } from '../fhir/profile/faults.ts'
 import { clipped } from '../fhir/profile/shown.ts'
 import type { Element } from '../fhir/resource.ts'
 import { Enough } from '../fhir/validate/findings.ts'
-import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../ports/expression-runner.ts'
+import type { Evaluated, Evaluation, ExpressionRunner } from '../ports/expression-runner.ts'
 import { faultIn } from './expression-fault.ts'
 
-/** Rules that only fhirpath.js knows are few. */
-const BUDGET: Budget = { each: 300, all: 1_000, overruns: 2 }
+/** ms of processor time: rules that only fhirpath.js knows are few. */
+const EACH = 300
+const ALL = 1_000
+const OVERRUNS = 2
 /** Evaluations, and characters of what they are about; what comes after is not begun. */
 const MOST = 1_000
 const MOST_CHARACTERS = 20_000_000
 /** Characters of an expression: no person wrote a longer one. */
 const LONGEST = 10_000
 
-/** `severity`: of a rule that cannot be evaluated. */
-export async function evaluatePending(
-  pending: readonly Pending[],
-  faults: Faults,
-  expressions: ExpressionRunner,
-  severity: Issue['severity'],
-): Promise<void> {
-  if (pending.length === 0) return
-  const evaluations = evaluationsOf(pending)
-  const outcomes = await expressions.evaluate(evaluations, BUDGET)
-  try {
-    for (const [i, rule] of pending.entries()) judge(rule, outcomes[i], faults, severity)
-  } catch (error) {
-    // More errors than are listed.
-    if (!(error instanceof Enough)) throw error
+/** Of one resource: each is evaluated once. */
+export class RulesElsewhere implements Verdicts {
+  readonly severity: Issue['severity']
+  readonly #expressions: ExpressionRunner
+  /** By type and expression, what it is evaluated on, and the resource that holds that. */
+  readonly #known = new Map<string, Map<unknown, Map<Element, Verdict>>>()
+  readonly #texts = new Map<Element, string>()
+  readonly #left = { ms: ALL, overruns: OVERRUNS, evaluations: MOST, characters: MOST_CHARACTERS }
+
+  /** `severity`: of a rule that cannot be evaluated. */
+  constructor(expressions: ExpressionRunner, severity: Issue['severity']) {
+    this.#expressions = expressions
+    this.severity = severity
+  }
+
+  of = (rule: Pending): Verdict | undefined => this.#known.get(nameOf(rule))?.get(rule.focus)?.get(rule.owner)
+
+  async ask(rules: readonly Pending[]): Promise<void> {
+    const asked: Pending[] = []
+    for (const rule of rules) {
+      if (this.of(rule) !== undefined) continue
+      // The same may be met on the same element more than once.
+      this.#keep(rule, TOO_COSTLY)
+      asked.push(rule)
+    }
+    const evaluations = this.#evaluationsOf(asked)
+    const { ms, overruns } = this.#left
+    const isLeft = evaluations.length > 0 && ms > 0 && overruns > 0
+    const outcomes = isLeft ? await this.#expressions.evaluate(evaluations, { each: EACH, all: ms, overruns }) : []
+    for (const [i, rule] of asked.entries()) this.#keep(rule, verdictOf(rule, outcomes[i]))
+    for (const outcome of outcomes) {
+      this.#left.ms -= outcome.ms
+      if ('failure' in outcome && outcome.failure === 'too-costly') this.#left.overruns--
+    }
+  }
+
+  /** After they were asked for. */
+  judge(rules: readonly Pending[], faults: Faults): void {
+    try {
+      for (const rule of rules) judge(rule, this.of(rule) ?? TOO_COSTLY, this.severity, faults)
+    } catch (error) {
+      // More errors than are listed.
+      if (!(error instanceof Enough)) throw error
+    }
+  }
+
+  #keep(rule: Pending, verdict: Verdict): void {
+    const name = nameOf(rule)
+    const byFocus = this.#known.get(name) ?? new Map<unknown, Map<Element, Verdict>>()
+    const byOwner = byFocus.get(rule.focus) ?? new Map<Element, Verdict>()
+    this.#known.set(name, byFocus.set(rule.focus, byOwner.set(rule.owner, verdict)))
+  }
+
+  /** Of the first ones, as many as may be evaluated. */
+  #evaluationsOf(rules: readonly Pending[]): readonly Evaluation[] {
+    const evaluations: Evaluation[] = []
+    for (const { constraint, type, owner, focus } of rules.slice(0, this.#left.evaluations)) {
+      const resource = this.#texts.get(owner) ?? writeJson(owner)
+      this.#texts.set(owner, resource)
+      const more = focus === owner ? {} : { focus: writeJson(focus) }
+      this.#left.characters -= resource.length + (more.focus?.length ?? 0)
+      if (this.#left.characters < 0) break
+      const expression = constraint.expression.length > LONGEST ? TOO_LONG : constraint.expression
+      evaluations.push({ expression, type, resource, ...more })
+    }
+    this.#left.evaluations -= evaluations.length
+    return evaluations
   }
 }
 
-/** Of the first ones, as many as may be evaluated. */
-function evaluationsOf(pending: readonly Pending[]): readonly Evaluation[] {
-  const texts = new Map<Element, string>()
-  const evaluations: Evaluation[] = []
-  let left = MOST_CHARACTERS
-  for (const { constraint, type, owner, focus } of pending.slice(0, MOST)) {
-    const resource = texts.get(owner) ?? writeJson(owner)
-    texts.set(owner, resource)
-    const more = focus === owner ? {} : { focus: writeJson(focus) }
-    left -= resource.length + (more.focus?.length ?? 0)
-    if (left < 0) break
-    const expression = constraint.expression.length > LONGEST ? TOO_LONG : constraint.expression
-    evaluations.push({ expression, type, resource, ...more })
-  }
-  return evaluations
-}
+const nameOf = ({ type, constraint }: Pending): string => `${type} ${constraint.expression}`
 
 /** It is no FHIRPath. */
 const TOO_LONG = '('
+const TOO_COSTLY: Verdict = { code: 'too-costly', why: 'takes too long to evaluate' }
 
-function judge({ constraint, by, expression }: Pending, outcome: Evaluated | undefined, faults: Faults, severity: Issue['severity']): void {
-  if (outcome === undefined || 'failure' in outcome) {
-    const isCostly = outcome === undefined || outcome.failure === 'too-costly'
-    const why = isCostly ? 'takes too long to evaluate' : `could not be evaluated: ${reasonOf(constraint.expression, outcome.reason)}`
-    const text = `The rule ${constraint.key} ${why} (${by})`
-    faults.reportAt(expression, { severity, code: isCostly ? 'too-costly' : 'not-supported', text }, constraint.key)
-  } else if (outcome.values.length === 1 && 'value' in outcome.values[0]! && outcome.values[0].value === false)
-    tell(constraint, by, expression, faults)
+function verdictOf({ constraint }: Pending, outcome: Evaluated | undefined): Verdict {
+  if (outcome === undefined) return TOO_COSTLY
+  if ('failure' in outcome)
+    return outcome.failure === 'too-costly'
+      ? TOO_COSTLY
+      : { code: 'not-supported', why: `could not be evaluated: ${reasonOf(constraint.expression, outcome.reason)}` }
+  const [first] = outcome.values
+  return outcome.values.length === 1 && 'value' in first! && first.value === false ? 'broken' : 'holds'
 }
 
 /** Nothing of what it was evaluated on. */

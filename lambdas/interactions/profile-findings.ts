@@ -9,7 +9,7 @@ import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
 import { type Named, typeOfR4 } from './named-profiles.ts'
-import { evaluatePending } from './pending-rules.ts'
+import { RulesElsewhere } from './pending-rules.ts'
 import { othersPass } from './slices.ts'
 
 export { misnamed, type Named, namedBy, typeOfR4 } from './named-profiles.ts'
@@ -47,16 +47,19 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
     const known = await knownNow(tenant)
     const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
     const most = workFor(resource)
+    const severity = isEnforced ? 'error' : 'warning'
+    const elsewhere = new RulesElsewhere(expressions, severity)
     for (let loads = 0, spent = 0, asked = 0; ; loads++) {
       const pause = othersPass()
       if (pause !== undefined) await pause
       const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))
-      const { faults, pending } = checkProfiles(
+      const { faults, pending, deciding } = checkProfiles(
         resource,
         trees.filter((tree) => tree !== undefined),
         known,
         work,
+        elsewhere,
       )
       spent += most - work.left
       const isLast = loads >= MOST_LOADS || asked >= MOST_ASKED || spent >= MOST_TIMES * most
@@ -64,9 +67,11 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
       asked += more
       // What was not at hand is now, or is not loaded at all.
       if (more > 0) continue
-      const severity = isEnforced ? 'error' : 'warning'
-      await evaluatePending(pending, faults, expressions, severity)
-      const unasked: readonly Issue[] = isLast && known.isWanting() ? [{ severity, ...UNASKED, expression: resource.resourceType }] : []
+      await elsewhere.ask([...deciding, ...pending])
+      if (deciding.length > 0 && !isLast) continue
+      elsewhere.judge(pending, faults)
+      const unasked: readonly Issue[] =
+        isLast && (known.isWanting() || deciding.length > 0) ? [{ severity, ...UNASKED, expression: resource.resourceType }] : []
       const unusable = profiles.flatMap((profile) => unusedIn(known, profile))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
       return { issues: [...faults.issues, ...unasked, ...damaged(conformance(tenant))], missing, unusable }

@@ -3,8 +3,9 @@ import { spend, TooCostly, type Work } from '../path/work.ts'
 import { isElement, type Resource } from '../resource.ts'
 import { Enough } from '../validate/findings.ts'
 import { checkBinding } from './binding.ts'
-import { atItem, type Check, checkLeast, checkMost, notLoaded, type Pending, report, typeOfItem } from './checking.ts'
+import { atItem, type Check, checkLeast, checkMost, notLoaded, report, trialOf, typeOfItem } from './checking.ts'
 import { checkConstraints } from './constraint.ts'
+import type { Pending, Verdicts } from './elsewhere.ts'
 import { checkEverywhere } from './everywhere.ts'
 import { Faults } from './faults.ts'
 import { type Item, itemOf, itemsOf } from './items.ts'
@@ -61,7 +62,7 @@ function checkTypes({ types = [] }: Node, item: Item, type: string, check: Check
 
 /** At least one of the profiles has to fit; where none does, those faults are told that are fewest. One that is not loaded might. */
 export function checkOneOf(profiles: readonly string[], item: Item, type: string, check: Check): void {
-  let best: Checked | undefined
+  let best: Faults | undefined
   const missing: string[] = []
   for (const canonical of profiles) {
     if (ownType(canonical) === type) return
@@ -70,18 +71,18 @@ export function checkOneOf(profiles: readonly string[], item: Item, type: string
       missing.push(canonical)
       continue
     }
-    const tried: Checked = { faults: check.faults.apart(), pending: [] }
-    checkAs(tree, item, type, { ...check, ...tried })
-    if (best === undefined || tried.faults.errors < best.faults.errors) best = tried
-    if (best.faults.errors === 0) break
+    // Which one fits is asked only where there are several.
+    if (profiles.length === 1) return checkAs(tree, item, type, check)
+    const trial = trialOf(check)
+    checkAs(tree, item, type, trial)
+    if (best === undefined || trial.faults.errors < best.errors) best = trial.faults
+    if (best.errors === 0) break
   }
-  if (missing.length > 0 && best?.faults.errors !== 0) {
+  if (missing.length > 0 && best?.errors !== 0) {
     for (const canonical of missing) notLoaded(canonical, check)
     return
   }
-  if (best === undefined) return
-  check.faults.add(best.faults)
-  check.pending.push(...best.pending)
+  if (best !== undefined) check.faults.add(best)
 }
 
 /** An element within an item: how many there are, each of them, and its slices. `type`: of the element, unless it is a choice. */
@@ -112,9 +113,9 @@ function checkAs(tree: Tree, item: Item, type: string, check: Check): void {
  * `profiles`: those the resource is to be as. What is looked up and not there is told to the library. Never throws: what takes more than the
  * work is an issue `too-costly`.
  */
-export function checkProfiles(resource: Resource, profiles: readonly Tree[], library: Library, work: Work): Checked {
+export function checkProfiles(resource: Resource, profiles: readonly Tree[], library: Library, work: Work, verdicts = UNASKED): Checked {
   const { resourceType } = resource
-  const [faults, pending] = [new Faults([resourceType]), [] as Pending[]]
+  const [faults, pending, deciding] = [new Faults([resourceType]), [] as Pending[], [] as Pending[]]
   const check: Check = {
     library,
     faults,
@@ -123,6 +124,8 @@ export function checkProfiles(resource: Resource, profiles: readonly Tree[], lib
     root: resource,
     work,
     pending,
+    deciding,
+    verdicts,
     visiting: new Map(),
     again: { content: checkContent, oneOf: checkOneOf },
   }
@@ -133,12 +136,15 @@ export function checkProfiles(resource: Resource, profiles: readonly Tree[], lib
     if (thrown instanceof TooCostly || thrown instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')
     else if (!(thrown instanceof Enough)) throw thrown
   }
-  return { faults, pending }
+  return { faults, pending, deciding }
 }
+
+const UNASKED: Verdicts = { of: () => undefined, severity: 'warning' }
 
 const COSTLY = { severity: 'error', code: 'too-costly', text: 'The profiles are too costly to check on this resource' } as const
 
 /** Where no profile speaks. */
 const NOBODY = treeOf({ url: 'http://hl7.org/fhir/StructureDefinition/Resource', type: 'Resource', isWhole: true, elements: [] })
 
-export type Checked = { readonly faults: Faults; readonly pending: Pending[] }
+/** `deciding`: rules to be evaluated elsewhere, of which hangs what counts: the check is to be made again with what comes of them. */
+export type Checked = { readonly faults: Faults; readonly pending: readonly Pending[]; readonly deciding: readonly Pending[] }

@@ -2,7 +2,7 @@
 import type { Issue, IssueCode } from '../outcome.ts'
 import type { Work } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
-import type { ProfileConstraint } from './definition.ts'
+import type { Pending, Verdicts } from './elsewhere.ts'
 import type { Faults } from './faults.ts'
 import type { Item } from './items.ts'
 import type { Library } from './library.ts'
@@ -18,8 +18,10 @@ export type Check = {
   readonly owner: Element
   readonly root: Element
   readonly work: Work
-  /** Constraints that only fhirpath.js knows, to be evaluated elsewhere. */
+  /** Rules to be evaluated elsewhere, that count whatever comes of them; and those that decide what counts. */
   readonly pending: Pending[]
+  readonly deciding: Pending[]
+  readonly verdicts: Verdicts
   /** What is being checked, against which profiles: a circle of references ends there. */
   readonly visiting: Map<unknown, readonly Tree[]>
   readonly again: Again
@@ -33,15 +35,8 @@ export type Again = {
   readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: Check) => void
 }
 
-/** To be evaluated on the focus, and told where it is false. `expression`: of the element. `by`: the profile. */
-export type Pending = {
-  readonly constraint: ProfileConstraint
-  readonly type: string
-  readonly focus: unknown
-  readonly owner: Element
-  readonly expression: string
-  readonly by: string
-}
+/** Of what may turn out not to matter. */
+export const trialOf = (check: Check): Check => ({ ...check, faults: check.faults.apart(), pending: check.deciding })
 
 export const sayer = ({ profile: { profile } }: Pick<Check, 'profile'>): string =>
   clipped(profile.version === undefined ? profile.url : `${profile.url}|${profile.version}`)

@@ -11,7 +11,7 @@ import { spend, TooCostly, type Work } from '../path/work.ts'
 import type { Rule } from '../validate/shape.ts'
 import { type Check, sayer } from './checking.ts'
 import type { ProfileConstraint, Sourced } from './definition.ts'
-import type { Faults } from './faults.ts'
+import { judge, tell } from './elsewhere.ts'
 import type { Item } from './items.ts'
 
 let fhirpath: Compiler | undefined
@@ -51,13 +51,13 @@ const ELSEWHERE = 50
 
 /** To be evaluated elsewhere. */
 export function postpone(constraint: ProfileConstraint, focus: unknown, type: string, check: Check): void {
-  const { owner, work, faults, pending } = check
+  const { owner, work, faults, pending, verdicts } = check
   spend(work, ELSEWHERE)
-  pending.push({ constraint, type, focus, owner, by: sayer(check), expression: faults.expression })
+  const rule = { constraint, type, focus, owner, by: sayer(check), expression: faults.expression }
+  const verdict = verdicts.of(rule)
+  if (verdict === undefined) pending.push(rule)
+  else judge(rule, verdict, verdicts.severity, faults)
 }
-
-export const tell = ({ key, severity, human }: ProfileConstraint, by: string, expression: string, faults: Faults): void =>
-  faults.reportAt(expression, { severity, code: 'invariant', text: `${human} (${key}, ${by})` }, key)
 
 function compiledFor(constraint: Sourced<ProfileConstraint>, type: string, work: Work): Compiled | undefined {
   let known = COMPILED.get(constraint.said)

@@ -1,6 +1,6 @@
 /** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spend } from '../path/work.ts'
-import { type Check, typeOfItem } from './checking.ts'
+import { type Check, trialOf, typeOfItem } from './checking.ts'
 import type { Discriminator, Slicing } from './definition.ts'
 import { isExpected } from './expected.ts'
 import type { Item } from './items.ts'
@@ -33,8 +33,9 @@ export function belongs(item: Item, slice: Node, { discriminators }: Slicing, ty
 
 /** Whether it is without fault. */
 function tried(check: Check, against: (trial: Check) => void): Belonging {
-  const faults = check.faults.apart()
-  against({ ...check, faults, pending: [] })
+  const trial = trialOf(check)
+  against(trial)
+  const { faults } = trial
   if (faults.errors > 0) return 'no'
   return faults.undecided === undefined ? 'yes' : { unknown: faults.undecided }
 }

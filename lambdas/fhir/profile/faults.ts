@@ -66,11 +66,13 @@ export class Faults {
 
   #keep(key: string, issue: Issue): void {
     if (this.#found.has(key)) return
-    if (!isError(issue) && issue.code === 'not-supported') this.undecided ??= issue.text
+    if (!isError(issue) && UNDECIDED.has(issue.code)) this.undecided ??= issue.text
     const count = isError(issue) ? ++this.errors : ++this.#others
     if (count <= MOST) this.#found.set(key, issue)
     else if (isError(issue) && !this.#isApart) throw new Enough()
   }
 }
+
+const UNDECIDED: ReadonlySet<IssueCode> = new Set(['not-supported', 'too-costly'])
 
 const isError = ({ severity }: Issue): boolean => severity === 'error'

@@ -4,7 +4,7 @@ import { targetType } from '../path/refers.ts'
 import { spend } from '../path/work.ts'
 import { type Element, isElement, isResource } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
-import { type Check, notLoaded, report } from './checking.ts'
+import { type Check, notLoaded, report, trialOf } from './checking.ts'
 import { type Item, itemOf } from './items.ts'
 import { ownType } from './library.ts'
 import { listed } from './shown.ts'
@@ -30,9 +30,10 @@ function checkTarget(profiles: readonly string[], target: Element, type: string,
     (canonical) => (ownType(canonical) ?? check.library.tree(canonical)?.profile.type) === type || isAny(canonical),
   )
   if (fitting.some((canonical) => ownType(canonical) !== undefined)) return
-  const faults = check.faults.apart()
+  const trial = trialOf(check)
+  const { faults } = trial
   const owner = check.root.resourceType === 'Bundle' && !isContained ? target : check.owner
-  check.again.oneOf(fitting, itemOf(target), type, { ...check, owner, faults, pending: [] })
+  check.again.oneOf(fitting, itemOf(target), type, { ...trial, owner })
   if (faults.errors === 0) {
     if (faults.undecided !== undefined) check.faults.report('information', 'not-supported', faults.undecided, faults.undecided)
   } else if (missing.length === 0) report(check, 'value', 'target', `What is referred to is not as it must be: ${listed(fitting, ' or ')}`)

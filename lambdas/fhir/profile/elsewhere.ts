@@ -1,0 +1,40 @@
+/** Rules that are evaluated elsewhere: those that only fhirpath.js knows, or that may take any time. */
+import type { Issue, IssueCode } from '../outcome.ts'
+import type { Element } from '../resource.ts'
+import type { ProfileConstraint } from './definition.ts'
+import type { Faults } from './faults.ts'
+
+/** To be evaluated on the focus, and told where it is broken. `expression`: of the element. `by`: the profile. */
+export type Pending = {
+  readonly constraint: ProfileConstraint
+  readonly type: string
+  readonly focus: unknown
+  readonly owner: Element
+  readonly expression: string
+  readonly by: string
+}
+
+/** What came of it; else why nothing did. */
+export type Verdict = 'holds' | 'broken' | { readonly code: IssueCode; readonly why: string }
+
+/** undefined: it was not evaluated yet. */
+export type Verdicts = {
+  readonly of: (rule: Pending) => Verdict | undefined
+  /** Of a rule that cannot be evaluated. */
+  readonly severity: Issue['severity']
+}
+
+export function judge({ constraint, by, expression }: Pending, verdict: Verdict, severity: Issue['severity'], faults: Faults): void {
+  if (verdict === 'broken') return tell(constraint, by, expression, faults)
+  if (verdict === 'holds') return
+  const { code, why } = verdict
+  faults.reportAt(expression, { severity, code, text: `The rule ${constraint.key} ${why} (${by})` }, ruleOf(constraint))
+}
+
+export const tell = (constraint: ProfileConstraint, by: string, expression: string, faults: Faults): void => {
+  const { key, severity, human } = constraint
+  faults.reportAt(expression, { severity, code: 'invariant', text: `${human} (${key}, ${by})` }, ruleOf(constraint))
+}
+
+/** Profiles may have different rules under the same key. */
+const ruleOf = ({ key, expression }: ProfileConstraint): string => `${key} ${expression}`
