@@ -114,6 +114,7 @@ async function opened({ synthesize, report, port }: CloudOptions, ends: (() => P
       report: deployment === undefined ? report : () => {},
       variables: settings,
       without,
+      isWithoutCode: runsHere,
     })
     administrator = settings.FHIR_ACCESS === OPEN.FHIR_ACCESS ? undefined : await registerAdministrator(aws.endpoint, deployment)
     if (runsHere) here = await startHere({ aws, assembly, deployment, searchEndpoint, follows })

@@ -40,12 +40,14 @@ export type DeployOptions = {
   readonly variables?: Readonly<Record<string, string>>
   /** Resource types that are left out besides what is not known: what would call the functions by itself. */
   readonly without?: readonly string[]
+  /** Whether somebody else runs the functions: then they have no code there. */
+  readonly isWithoutCode?: boolean
 }
 
 export async function deploy(
   aws: AwsCalls,
   assembly: string,
-  { report, variables = {}, without = [] }: DeployOptions,
+  { report, variables = {}, without = [], isWithoutCode = false }: DeployOptions,
 ): Promise<Deployment> {
   const manifest: Tree = readJson(join(assembly, 'manifest.json'))
   await aws.json('ssm', 'AmazonSSM.PutParameter', { Name: BOOTSTRAP.name, Value: BOOTSTRAP.version, Type: 'String', Overwrite: true })
@@ -53,7 +55,7 @@ export async function deploy(
   const outputs: Record<string, Readonly<Record<string, string>>> = {}
   const resources: Record<string, Readonly<Record<string, string>>> = {}
   for (const stack of inOrder(manifest.artifacts)) {
-    await putAssets(aws, assembly, stack)
+    await putAssets(aws, assembly, stack, isWithoutCode)
     const whole: Tree = readJson(join(assembly, `${stack}.template.json`))
     templates[stack] = withVariables(whole, variables)
     outputs[stack] = await create(aws, stack, takable(templates[stack], without, report))
@@ -79,11 +81,11 @@ function inOrder(artifacts: Readonly<Record<string, Artifact>>): readonly string
   return ordered
 }
 
-async function putAssets(aws: AwsCalls, assembly: string, stack: string): Promise<void> {
+async function putAssets(aws: AwsCalls, assembly: string, stack: string, isWithoutCode: boolean): Promise<void> {
   const { files }: Tree = readJson(join(assembly, `${stack}.assets.json`))
   for (const { source, destinations } of Object.values<Tree>(files)) {
     const path = join(assembly, source.path)
-    const bytes = source.packaging === 'zip' ? zipOf(path) : new Uint8Array(readFileSync(path))
+    const bytes = source.packaging !== 'zip' ? new Uint8Array(readFileSync(path)) : isWithoutCode ? NO_CODE : zipOf(path)
     for (const { bucketName, objectKey } of Object.values<Tree>(destinations)) {
       const bucket = bucketName.replace(/\$\{AWS::AccountId\}/g, ACCOUNT).replace(/\$\{AWS::Region\}/g, 'us-east-1')
       await aws.send('s3', 'PUT', `/${bucket}`)
@@ -92,9 +94,18 @@ async function putAssets(aws: AwsCalls, assembly: string, stack: string): Promis
   }
 }
 
+const NO_CODE = zipSync({ 'none.js': new Uint8Array() })
+
+/** By folder: none is written to again. */
+const ZIPS = new Map<string, Uint8Array<ArrayBuffer>>()
+
 function zipOf(folder: string): Uint8Array<ArrayBuffer> {
+  const known = ZIPS.get(folder)
+  if (known !== undefined) return known
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => statSync(join(folder, name)).isFile())
-  return zipSync(Object.fromEntries(files.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])), { level: 1 })
+  const zip = zipSync(Object.fromEntries(files.map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))])), { level: 1 })
+  ZIPS.set(folder, zip)
+  return zip
 }
 
 function takable(template: Tree, without: readonly string[], report: (line: string) => void): Tree {
