@@ -5,6 +5,7 @@
 import { Stack } from 'aws-cdk-lib'
 import type { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import type { PortName } from '../lambdas/functions/functions.ts'
+import { DEFINITION_TYPES } from '../lambdas/ports/canonicals.ts'
 import { EXPORT_GRANTS } from './export-grants.ts'
 import { type AwsResources, allow, decrypts, encrypts, type Grant, type Granted, onState, READ_ITEMS } from './permissions.ts'
 import { INDEX } from './resource-table.ts'
@@ -17,10 +18,17 @@ const WRITE_ITEMS = [
   'dynamodb:BatchWriteItem',
 ]
 
-const OVERFLOW = 'overflow/*'
+/** Bodies that are too large for an item; by their tenants and types. */
+export const OVERFLOW = 'overflow/*'
+export const OVERFLOW_OF_DEFINITIONS: readonly string[] = DEFINITION_TYPES.map((type) => `overflow/*/${type}/*`)
 const ADDED_PACKAGES = 'packages/*'
 /** Where pages of searches and lists of tokens are kept. */
 const SEARCHES = ['queries/*', 'tokens/*']
+
+/** What partitions of the table of resources are called: each is one of lambdas/adapters/dynamodb/table.ts. */
+const TRANSACTIONS = '*#TXN#*'
+const TYPES = '*#CFG'
+const CANONICALS = '*#CANONICAL#*'
 
 /** What partitions of the table of state are called, or begin with: each is one of lambdas/adapters/dynamodb. */
 const SEAL = 'SEAL'
@@ -52,6 +60,16 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
   resources: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [onTable(aws, READ_ITEMS), onIndex(aws), onObjects(aws, ['s3:GetObject'], [OVERFLOW]), onBucket(aws), decrypts(aws)],
+  }),
+  'own-definitions': (aws) => ({
+    environment: { ...resources(aws), ...blobs(aws) },
+    statements: [
+      onTable(aws, ['dynamodb:GetItem'], [...DEFINITION_TYPES.map((type) => `*#${type}#*`), TRANSACTIONS]),
+      onTable(aws, ['dynamodb:Query'], [TYPES, CANONICALS]),
+      onObjects(aws, ['s3:GetObject'], OVERFLOW_OF_DEFINITIONS),
+      onBucket(aws),
+      decrypts(aws),
+    ],
   }),
   writer: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
@@ -161,7 +179,9 @@ const search = ({ searchEndpoint, searchDomainArn }: AwsResources) => ({
   FHIR_SEARCH_SIGNING: searchDomainArn === undefined ? 'none' : 'sigv4',
 })
 
-const onTable = ({ resourceTable }: AwsResources, actions: string[]) => allow(actions, [resourceTable.tableArn])
+/** `partitions`: absent: all. */
+const onTable = ({ resourceTable }: AwsResources, actions: string[], partitions?: string[]) =>
+  allow(actions, [resourceTable.tableArn], partitions && { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': partitions } })
 const onIndex = ({ resourceTable }: AwsResources) => allow(['dynamodb:Query'], [`${resourceTable.tableArn}/index/${INDEX}`])
 const onObjects = ({ bucket }: AwsResources, actions: string[], prefixes: readonly string[]) =>
   allow(

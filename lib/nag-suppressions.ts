@@ -2,6 +2,7 @@
 import { type CfnElement, Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import { type ExportTarget, targetOf } from './export-settings.ts'
+import { OVERFLOW, OVERFLOW_OF_DEFINITIONS } from './grants.ts'
 import type { Settings } from './settings.ts'
 
 type Accepted = {
@@ -211,7 +212,7 @@ function partsOf({ bucket, domain, resourceTable }: Parents, search: Settings['s
   const below = (arn: string, parts: readonly string[]) => parts.map((part) => `${arn}/${part}`)
   const domainArn = domain === undefined ? ('domainArn' in search ? search.domainArn : undefined) : arnOf(domain)
   return [
-    ...below(arnOf(bucket), ['aws/lambda/*', 'overflow/*', 'packages/*', 'queries/*', 'tokens/*']),
+    ...below(arnOf(bucket), ['aws/lambda/*', OVERFLOW, ...OVERFLOW_OF_DEFINITIONS, 'packages/*', 'queries/*', 'tokens/*']),
     ...below(arnOf(resourceTable), ['stream/*']),
     ...(domainArn === undefined ? [] : below(domainArn, ['_alias/fhir-*', 'fhir-*/_refresh', 'fhir-*/_search', 'fhir-*'])),
   ]

@@ -84,6 +84,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'lambdas/export/workflow.ts',
     'lambdas/export/schedules.ts',
     'lambdas/fhir/resource-types.ts',
+    'lambdas/ports/canonicals.ts',
     'lambdas/ports/known-tenants.ts',
     'lambdas/runtime/config.ts',
     'aws-cdk-lib',

@@ -5,8 +5,9 @@
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 
 /**
- * resources: reads versions. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index.
- * rebuilding: makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
+ * resources: reads versions. own-definitions: reads those that say how resources are checked, and no others. writer: also writes them.
+ * settler: finishes transactions. index: searches. documents: writes to the index. rebuilding: makes, swaps and
+ * removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
@@ -19,6 +20,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  */
 export type PortName =
   | 'resources'
+  | 'own-definitions'
   | 'writer'
   | 'settler'
   | 'index'
@@ -123,7 +125,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   'reindex-status': ['progress', ...ASKED],
   meta: [...SEARCHING, ...ASKED],
   validate: ['resources', 'index', 'progress', 'conformance', 'packages', ...ASKED],
-  'apply-fhirpath': ['resources', 'progress', 'conformance', 'packages', ...ASKED],
+  'apply-fhirpath': ['own-definitions', 'progress', 'conformance', 'packages', ...ASKED],
   everything: [...SEARCHING, ...ASKED],
   export: ['resources', 'progress', 'jobs', 'start-exports', ...ASKED],
   'export-status': ['jobs', 'links', ...ASKED],

@@ -32,6 +32,17 @@ async function checked(resource: Tree, url: string): Promise<readonly unknown[]>
   return [answer.status, ...issues(answer)]
 }
 
+/** `status code …` of what $apply-fhirpath finds besides. */
+async function applied(resource: Tree): Promise<readonly unknown[]> {
+  const parameter = [
+    { name: 'fhirPath', valueString: 'exists()' },
+    { name: 'resource', resource },
+  ]
+  const { status, body } = await post('/$apply-fhirpath', { resourceType: 'Parameters', parameter })
+  const { resource: found } = body.parameter.find(({ name }: Tree) => name === 'validation')
+  return [status, ...found.issue.map(({ code }: Tree) => code)]
+}
+
 const FINE = [200, 'information informational']
 const NOT_LOADED = [422, 'error not-found']
 const WITHOUT = [200, 'error required Patient']
@@ -177,10 +188,13 @@ describe('Value sets and code systems that are written', () => {
     const filter = [{ property: 'concept', op: 'is-a', value: 'red' }]
     const { id } = await stored(valueSet(codes, { system, ...concepts('red') }))
     expect(await checked(basic, url)).toEqual([200, 'error code-invalid Basic.code'])
+    const naming = { ...basic, id: 'a', meta: { profile: [url] } }
+    expect(await applied(naming)).toEqual([200, 'code-invalid'])
     await stored({ ...valueSet(codes, { system, filter }), id })
     expect(await checked(basic, url)).toEqual([200, 'information not-supported Basic.code'])
     const { id: ofSystem } = await stored({ ...codeSystem(system), concept: [{ code: 'red', concept: [{ code: 'blue' }] }] })
     expect(await checked(basic, url)).toEqual(FINE)
+    expect(await applied(naming)).toEqual([200, 'informational'])
     await client.delete(`/CodeSystem/${ofSystem}`)
     expect(await checked(basic, url)).toEqual([200, 'information not-supported Basic.code'])
   })
@@ -228,12 +242,6 @@ describe('What R4 and packages define', () => {
 it('$apply-fhirpath uses them too', async () => {
   const url = newUrl()
   await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
-  const parameter = [
-    { name: 'fhirPath', valueString: 'Patient.exists()' },
-    { name: 'resource', resource: someone({ meta: { profile: [url] } }) },
-  ]
-  const { status, body } = await post('/$apply-fhirpath', { resourceType: 'Parameters', parameter })
-  const { resource } = body.parameter.find(({ name }: Tree) => name === 'validation')
-  expect([status, resource.issue.map(({ code }: Tree) => code)]).toEqual([200, ['required']])
+  expect(await applied(someone({ meta: { profile: [url] } }))).toEqual([200, 'required'])
   expect((await get(`/StructureDefinition?url=${encodeURIComponent(url)}`)).body.total).toBe(1)
 })

@@ -26,6 +26,8 @@ const NOT_SEEN: readonly RegExp[] = [
   /^kms:(?:DescribeKey|Encrypt|ReEncryptFrom|ReEncryptTo) \S+:key\/Key$/,
   // A large transaction that loses to another while it is written is taken back.
   /DeleteItem \S+:table\/ResourceTable$/,
+  // Of a definition that a large transaction is about to replace, and of one that is larger than an item.
+  ...[/^dynamodb:GetItem \S+ \*#TXN#\*$/, /^s3:GetObject \S+\/overflow\/\*\/(?:StructureDefinition|ValueSet|CodeSystem)\/\*$/],
   // What is copied in parts has more than a GiB.
   /^s3:AbortMultipartUpload s3:::lake\//,
   // What needs many at once, or a day: audit records, guards of large transactions, bodies nobody refers to any more.
@@ -91,6 +93,11 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
     const writers: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
     const rows: readonly (readonly [what: string, functions: readonly FunctionName[], need: Omit<Need, 'functionName'>])[] = [
       ['writing resources', others(...writers), { action: 'dynamodb:PutItem', resource: ARNS.ResourceTable }],
+      [
+        'reading patients',
+        others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler'))),
+        { action: 'dynamodb:GetItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
+      ],
       ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],
       [
         'reading packages',

@@ -35,6 +35,7 @@ const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name
 /** The adapters a port is made of. Clock and seal's cipher are anybody's. */
 const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   resources: ['dynamodb', 's3'],
+  'own-definitions': ['dynamodb', 's3'],
   writer: ['dynamodb', 's3'],
   settler: ['dynamodb', 's3'],
   index: ['opensearch'],

@@ -185,6 +185,7 @@ const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || 
 /** What a port is found by, where that is not the table of state. */
 const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   resources: ['FHIR_TABLE', 'FHIR_BUCKET'],
+  'own-definitions': ['FHIR_TABLE', 'FHIR_BUCKET'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
   settler: ['FHIR_TABLE', 'FHIR_BUCKET'],
   index: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
@@ -891,6 +892,21 @@ it('Who writes reads packages only where the stage asks profiles, but a Bundle, 
   const reading = (asksProfiles: boolean) => names.filter((name) => portsOfStage(name, 'iam', asksProfiles).includes('packages')).toSorted()
   const always = ['apply-fhirpath', 'bundle', 'capabilities', 'validate']
   expect([reading(false), reading(true)]).toEqual([always, [...always, 'create', 'delete', 'patch', 'update'].toSorted()])
+})
+
+it('Who evaluates what is sent with it reads the definitions of tenants, and no other resource', () => {
+  const reads = (action: string, partition: string): boolean =>
+    allowed(tokens.service, 'apply-fhirpath', { action, resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': [partition] } })
+  const definitions = ['default#StructureDefinition#a', 'default#ValueSet#a', 'acme#CodeSystem#a', 'default#TXN#a']
+  for (const partition of definitions) expect([partition, reads('dynamodb:GetItem', partition)]).toEqual([partition, true])
+  for (const partition of ['default#Patient#StructureDefinition', 'default#Basic#a', 'default#CFG', 'default#UNQ#a'])
+    expect([partition, reads('dynamodb:GetItem', partition)]).toEqual([partition, false])
+  for (const partition of ['default#CFG', 'default#CANONICAL#ValueSet#a']) expect(reads('dynamodb:Query', partition)).toBe(true)
+  expect(reads('dynamodb:Query', 'default#Patient#c#0')).toBe(false)
+  const bodies = ['overflow/default/ValueSet/a~1~b', 'overflow/default/Patient/a~1~b', 'queries/default/a']
+  const isRead = (key: string) =>
+    allowed(tokens.service, 'apply-fhirpath', { action: 's3:GetObject', resource: `${ARNS.DataBucket}/${key}` })
+  expect(bodies.map(isRead)).toEqual([true, false, false])
 })
 
 describe('what is deployed, type by type and permission by permission', () => {
