@@ -5,11 +5,14 @@ import { localReference } from '../fhir/references.ts'
 import { isElement, type Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import type { ResourceKey, ResourceVersion } from '../ports/resource-store.ts'
+import { hasCanonical, mayBeCanonical, withoutFragment } from '../search/canonical.ts'
 import type { Searcher } from '../search/condition.ts'
+import { namesOf } from '../search/fields.ts'
 import { followed, type Include } from '../search/include.ts'
 import type { SearchParameter } from '../search/parameters.ts'
 import { type Predicate, some } from '../search/plan.ts'
 import { remembered } from '../search/remembered.ts'
+import { called, namesOfAll } from './called.ts'
 import type { FhirRequest } from './interaction.ts'
 import { nameOf } from './key.ts'
 import { outcomeEntry, type SearchPorts, versionsOf } from './search-entries.ts'
@@ -76,14 +79,16 @@ async function comingAlong(
 
 /** What the resources refer to. */
 async function referred(
-  { resources, expressions }: SearchPorts,
+  ports: SearchPorts,
   request: FhirRequest,
   includes: readonly Include[],
   sources: readonly ResourceVersion[],
 ): Promise<readonly ResourceVersion[]> {
+  const { resources, expressions } = ports
   const { tenant, reading } = request
   const seen = resources(request, 's')
   const keys = new Map<string, ResourceKey>()
+  const canonicals = new Map<string, Set<string>>()
   const leadingFrom = remembered(resourceTypes.length, (type) => leading(includes, type, reading))
   for (const { type, body } of sources) {
     const parameters = leadingFrom(type)
@@ -95,14 +100,27 @@ async function referred(
     for (const [parameter, wanted] of parameters)
       for (const { value } of parameter.values(resource)) {
         const text = isElement(value) ? value.reference : value
-        const name = typeof text === 'string' ? localReference(text, reading.baseUrl) : undefined
+        if (typeof text !== 'string') continue
+        const name = localReference(text, reading.baseUrl)
+        if (name === undefined && text === value) addCanonical(canonicals, text, parameter, wanted)
         if (name === undefined) continue
         const [target = '', id = ''] = name.split('/')
         if (wanted.has(target) || wanted.has(undefined)) keys.set(name, { tenant, type: target, id })
       }
   }
   const heads = await inHandfuls([...keys.values()], (some) => seen.current(some))
-  return heads.filter((head): head is ResourceVersion => head !== undefined && !head.deleted)
+  return [
+    ...heads.filter((head): head is ResourceVersion => head !== undefined && !head.deleted),
+    ...(await called(ports, request, canonicals)),
+  ]
+}
+
+type Wanted = ReadonlySet<string | undefined>
+
+function addCanonical(found: Map<string, Set<string>>, text: string, { targets }: SearchParameter, wanted: Wanted): void {
+  const name = withoutFragment(text)
+  const types = targets.filter((type) => hasCanonical(type) && (wanted.has(type) || wanted.has(undefined)))
+  if (name !== '' && types.length > 0) found.set(name, (found.get(name) ?? new Set()).union(new Set(types)))
 }
 
 /** What refers to the resources. */
@@ -114,14 +132,23 @@ async function referring(
 ): Promise<readonly ResourceVersion[]> {
   const { tenant, reading } = request
   const searcher = searcherOf(request)
+  const names = await namesOfAll(targets)
   const found: ResourceVersion[] = []
   const sources = includes.some(({ source }) => source === '*') ? resourceTypes : [...new Set(includes.map(({ source }) => source))]
   for (const source of sources.length === 0 ? [] : searcher.within(sources)) {
     const where = some(
-      ...[...leading(includes, source, reading)].flatMap(([{ field, targets: possible }, wanted]): readonly Predicate[] => {
-        const isWanted = (type: string): boolean => possible.includes(type) && (wanted.has(type) || wanted.has(undefined))
-        const oneOf = targets.filter(({ type }) => isWanted(type)).map(nameOf)
-        return oneOf.length === 0 ? [] : [{ kind: 'key', field, oneOf }]
+      ...[...leading(includes, source, reading)].flatMap(([parameter, wanted]): readonly Predicate[] => {
+        const { field, targets: possible } = parameter
+        const to = targets.filter(({ type }) => possible.includes(type) && (wanted.has(type) || wanted.has(undefined)))
+        return [
+          ...keyOneOf(field, to.map(nameOf)),
+          ...(mayBeCanonical(parameter)
+            ? keyOneOf(
+                namesOf(field).canonical,
+                to.flatMap((target) => names.get(target) ?? []),
+              )
+            : []),
+        ]
       }),
     )
     if (where.kind === 'some' && where.of.length === 0) continue
@@ -132,6 +159,9 @@ async function referring(
   }
   return found
 }
+
+const keyOneOf = (field: string, oneOf: readonly string[]): readonly Predicate[] =>
+  oneOf.length === 0 ? [] : [{ kind: 'key', field, oneOf }]
 
 /** The parameters of a type that lead to what is included, each with the types it shall lead to; undefined: any. */
 function leading(

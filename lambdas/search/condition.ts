@@ -2,7 +2,9 @@
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
 import { SearchTooCostly } from '../ports/too-costly.ts'
-import { type AccessRules, all, type Predicate } from './plan.ts'
+import { CALLED, hasCanonical } from './canonical.ts'
+import { namesOf } from './fields.ts'
+import { type AccessRules, all, type Predicate, some } from './plan.ts'
 
 export type Condition = Predicate | Refers | ReferredBy
 
@@ -10,6 +12,8 @@ export type Condition = Predicate | Refers | ReferredBy
 export type Refers = {
   readonly kind: 'refers'
   readonly field: string
+  /** Perhaps by canonical url: without a version to any of that url. */
+  readonly byCanonical: boolean
   readonly to: readonly { readonly type: string; readonly where: Condition }[]
 }
 
@@ -19,6 +23,7 @@ export type ReferredBy = {
   readonly type: string
   readonly by: string
   readonly field: string
+  readonly byCanonical: boolean
   readonly where: Condition
 }
 
@@ -76,21 +81,32 @@ export function allowed(condition: Condition, searcher: Searcher): Condition {
 async function stage(stages: Stages, condition: Condition): Promise<Predicate> {
   switch (condition.kind) {
     case 'refers': {
+      const { field, byCanonical, to } = condition
       const keys: string[] = []
-      for (const { type, where } of condition.to)
-        for (const id of await distinct(stages, type, await stage(stages, where), ID)) keys.push(`${type}/${id}`)
-      return { kind: 'key', field: condition.field, oneOf: keys }
+      const called: string[] = []
+      for (const { type, where } of to) {
+        const predicate = await stage(stages, where)
+        for (const id of await distinct(stages, type, predicate, ID)) keys.push(`${type}/${id}`)
+        if (byCanonical && hasCanonical(type)) called.push(...(await distinct(stages, type, predicate, CALLED)))
+      }
+      return keyOr({ kind: 'key', field, oneOf: keys }, { kind: 'key', field: namesOf(field).canonical, oneOf: [...new Set(called)] })
     }
     case 'referredBy': {
-      const { type, by, field, where } = condition
-      const references = await distinct(stages, by, await stage(stages, where), field)
-      const here = references.filter((reference) => reference.startsWith(`${type}/`))
-      return { kind: 'key', field: ID, oneOf: here.map((reference) => reference.slice(type.length + 1)) }
+      const { type, by, field, byCanonical, where } = condition
+      const predicate = await stage(stages, where)
+      const references = await distinct(stages, by, predicate, field)
+      const ids = references.filter((reference) => reference.startsWith(`${type}/`)).map((reference) => reference.slice(type.length + 1))
+      const called = byCanonical && hasCanonical(type) ? await distinct(stages, by, predicate, namesOf(field).canonical) : []
+      return keyOr({ kind: 'key', field: ID, oneOf: ids }, { kind: 'key', field: CALLED, oneOf: called })
     }
     default:
       return condition
   }
 }
+
+type Key = Extract<Predicate, { readonly kind: 'key' }>
+
+const keyOr = (key: Key, other: Key): Predicate => (other.oneOf.length === 0 ? key : some(key, other))
 
 async function distinct(stages: Stages, type: string, where: Predicate, field: string): Promise<readonly string[]> {
   const { searcher, index, began } = stages

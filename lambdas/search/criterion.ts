@@ -2,11 +2,13 @@
 import { type FhirError, fhirError } from '../fhir/outcome.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import { type Budget, spendTypes, spendValues } from './budget.ts'
+import { mayBeCanonical } from './canonical.ts'
 import type { Condition } from './condition.ts'
 import { type SearchParameter, searchParameter } from './parameters.ts'
 import { not, type Predicate, some } from './plan.ts'
 import { type QueryContext, splitValue } from './types/search-type.ts'
 import { SEARCH_TYPES } from './types/search-types.ts'
+import { isAddress } from './types/string.ts'
 
 /** Of one criterion. Keys are one look-up, however many. */
 const MOST_RANGES = 100
@@ -66,7 +68,7 @@ function chain(
     const where = at(next, type, rest, value, context)
     return where === undefined ? [] : [{ type, where }]
   })
-  return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, to }
+  return to.length === 0 ? undefined : { kind: 'refers', field: parameter.field, byCanonical: mayBeCanonical(parameter), to }
 }
 
 /** `_has:Observation:patient:code`. */
@@ -79,7 +81,9 @@ function reverseChain(way: Way, type: string, name: string, value: string, conte
   if (parameter.type !== 'reference' || !parameter.targets.includes(type))
     throw fhirError(400, 'value', `The parameter ${code.slice(0, 50)} of ${by} does not refer to ${type}`)
   const where = at(further(way, 1), by, rest.join(':'), value, context)
-  return where === undefined ? undefined : { kind: 'referredBy', type, by, field: parameter.field, where }
+  return where === undefined
+    ? undefined
+    : { kind: 'referredBy', type, by, field: parameter.field, byCanonical: mayBeCanonical(parameter), where }
 }
 
 /** Any of its values; `:not=a,b` means neither. */
@@ -119,8 +123,8 @@ function missing(parameter: SearchParameter, value: string): Predicate {
   const { code } = parameter
   if (parameter.type === 'composite')
     throw fhirError(400, 'not-supported', `The parameter ${code} is a composite: the modifier :missing is not supported`)
-  if (code === 'address')
-    throw fhirError(400, 'not-supported', 'The parameter address is an address: the modifier :missing is not supported')
+  if (isAddress(parameter))
+    throw fhirError(400, 'not-supported', `The parameter ${code} is an address: the modifier :missing is not supported`)
   if (value !== 'true' && value !== 'false') throw wrong(`${code}:missing`, 'true or false')
   const present: Predicate = { kind: 'present', field: parameter.field }
   return value === 'true' ? not(present) : present

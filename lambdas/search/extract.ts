@@ -3,6 +3,7 @@ import { localReferences } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
+import { CALLED, calledBy, hasCanonical } from './canonical.ts'
 import { Fields } from './fields.ts'
 import { type OnFailure, parametersOf, registryNumber, type SearchParameter } from './parameters.ts'
 import type { Reading } from './reading.ts'
@@ -35,6 +36,7 @@ export function extract(
       if (parameter.type !== 'composite') present.push(parameter.field)
       extract(fields, values, resource, onFailure)
     }
+  if (!deleted && resource !== undefined && hasCanonical(type)) for (const name of calledBy(resource)) fields.key(CALLED, name)
   if (reading.allReferences === true && !deleted && resource !== undefined)
     for (const { reference } of localReferences(resource, reading.baseUrl)) fields.key(REFERENCES, reference)
   const { keys, spans, numbers, points, tuples, groups, order } = fields

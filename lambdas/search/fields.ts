@@ -20,6 +20,7 @@ export const namesOf = (field: string) => ({
   text: `${field}:text`,
   exact: `${field}:exact`,
   identifier: `${field}:identifier`,
+  canonical: `${field}:canonical`,
   ofType: `${field}:of-type`,
 })
 

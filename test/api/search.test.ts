@@ -337,6 +337,34 @@ describe('strictness', () => {
   ])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
 })
 
+it('finds an Identifier without a value by its system', async () => {
+  await put('/Basic/nameless', { resourceType: 'Basic', id: 'nameless', code: { text: 'x' }, identifier: [{ system: 'urn:nameless' }] })
+  await put('/Basic/named', {
+    resourceType: 'Basic',
+    id: 'named',
+    code: { text: 'x' },
+    identifier: [{ system: 'urn:nameless', value: '1' }],
+  })
+  expect(await ids('/Basic?identifier=urn:nameless|')).toBe('named nameless')
+  expect(await ids('/Basic?identifier=urn:nameless|1')).toBe('named')
+})
+
+it('an address is no Address where it is one of a network', async () => {
+  const source = { observer: { display: 'x' } }
+  const agent = [{ requestor: true, network: { address: 'Host-7.example' } }]
+  await put('/AuditEvent/networked', {
+    resourceType: 'AuditEvent',
+    id: 'networked',
+    type: { code: 'x' },
+    recorded: '2020-01-01T00:00:00Z',
+    agent,
+    source,
+  })
+  for (const query of ['address:exact=Host-7.example', 'address:contains=7.ex', 'address:missing=false'])
+    expect([query, await ids(`/AuditEvent?${query}`)]).toEqual([query, 'networked'])
+  expect(await ids('/AuditEvent?address:exact=host-7.example')).toBe('')
+})
+
 describe('pages', () => {
   const pages = async (path: string, headers?: Record<string, string>): Promise<string[][]> => {
     const found: string[][] = []

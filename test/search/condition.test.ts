@@ -14,8 +14,8 @@ const indexOf = (count: number) => ({
 })
 
 const INNER: Condition = { kind: 'present', field: 'name' }
-const CHAIN: Condition = { kind: 'refers', field: 'subject', to: [{ type: 'Patient', where: INNER }] }
-const REVERSE: Condition = { kind: 'referredBy', type: 'Patient', by: 'Observation', field: 'subject', where: INNER }
+const CHAIN: Condition = { kind: 'refers', field: 'subject', byCanonical: false, to: [{ type: 'Patient', where: INNER }] }
+const REVERSE: Condition = { kind: 'referredBy', type: 'Patient', by: 'Observation', field: 'subject', byCanonical: false, where: INNER }
 
 describe.each<[string, Condition]>([
   ['a chain', CHAIN],

@@ -2,6 +2,7 @@
 import { RELATIVE, relative } from '../../fhir/references.ts'
 import { type Element, isElement, isId } from '../../fhir/resource.ts'
 import { isResourceType } from '../../fhir/resource-types.ts'
+import { withoutFragment } from '../canonical.ts'
 import { type FieldNames, type Fields, namesOf } from '../fields.ts'
 import type { SearchParameter } from '../parameters.ts'
 import type { Predicate } from '../plan.ts'
@@ -15,7 +16,7 @@ export const reference: SearchType = {
     const names = namesOf(field)
     return (fields, values) => {
       for (const { value } of values)
-        if (typeof value === 'string') addReference(fields, field, value)
+        if (typeof value === 'string') addCanonical(fields, names, value)
         else if (isElement(value)) {
           if (typeof value.reference === 'string') addReference(fields, field, value.reference)
           if (isElement(value.identifier)) addIdentifier(fields, names, value.identifier)
@@ -31,6 +32,15 @@ export const reference: SearchType = {
     if (isId(text)) return { kind: 'key', field, oneOf: [`${modifier}/${text}`] }
     return text.startsWith(`${modifier}/`) ? lowerReference(parameter, text) : { kind: 'some', of: [] }
   },
+}
+
+function addCanonical(fields: Fields, { field, canonical }: FieldNames, text: string): void {
+  // Of a resource that is contained.
+  if (text.startsWith('#')) return
+  const whole = withoutFragment(text)
+  if (whole !== text) addReference(fields, field, text)
+  addReference(fields, field, whole)
+  fields.key(canonical, whole)
 }
 
 function addReference(fields: Fields, field: string, reference: string): void {

@@ -45,8 +45,8 @@ export function stringsOf(type: string, value: unknown): readonly string[] {
   return (PARTS[type] ?? []).flatMap((part) => (value as Element)[part]).filter((text): text is string => typeof text === 'string')
 }
 
-/** The whole address; its parts (address-city …) are plain strings. */
-export const isAddress = ({ code, type }: SearchParameter): boolean => type === 'string' && code === 'address'
+/** Whole addresses; their parts (address-city …) are plain strings, as is an address of a network. */
+export const isAddress = ({ type, valueTypes }: SearchParameter): boolean => type === 'string' && valueTypes.join() === 'Address'
 
 function extractText(fields: Fields, { field, exact }: FieldNames, text: string): void {
   if (text.length > LONGEST) return

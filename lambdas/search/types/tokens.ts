@@ -43,7 +43,7 @@ function tokensOfElement(type: string, value: Element): readonly Token[] {
       return tokensOfCoding(value)
     case 'Identifier':
     case 'ContactPoint':
-      return typeof value.value === 'string' ? [tokenOfIdentifier(textOf(value.system), value.value)] : NONE
+      return typeof value.value === 'string' ? [tokenOfIdentifier(textOf(value.system), value.value)] : systemAlone(value.system)
     default:
       return NONE
   }
@@ -51,8 +51,11 @@ function tokensOfElement(type: string, value: Element): readonly Token[] {
 
 function tokensOfCoding({ system, code }: Element): readonly Token[] {
   if (typeof code === 'string') return [tokenOfCoding(textOf(system), code)]
-  return typeof system === 'string' ? [{ keys: [`${system}|`], code: undefined, sort: undefined, group: undefined }] : NONE
+  return systemAlone(system)
 }
+
+const systemAlone = (system: unknown): readonly Token[] =>
+  typeof system === 'string' ? [{ keys: [`${system}|`], code: undefined, sort: undefined, group: undefined }] : NONE
 
 const tokenOfCoding = rememberedPair(MOST_KNOWN, (system, code) => tokenOf(system, code, code, undefined))
 

@@ -1,0 +1,59 @@
+/** Resources by their canonical url. https://hl7.org/fhir/R4/references.html#canonical */
+import { parseJsonBytes } from '../fhir/json.ts'
+import type { Resource } from '../fhir/resource.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { compareVersions } from '../ports/version-order.ts'
+import { CALLED, calledBy, hasCanonical } from '../search/canonical.ts'
+import type { FhirRequest } from './interaction.ts'
+import { type SearchPorts, versionsOf } from './search-entries.ts'
+import { searcherOf } from './searcher.ts'
+import { othersPass } from './slices.ts'
+
+/** By canonical, perhaps with a version: the types it may be of. */
+export type Canonicals = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Resources with one of the urls that are looked at, at most, and how many at once. */
+const MOST = 10_000
+const AT_ONCE = 100
+
+/** What they name. Without a version that is the one with the highest, of several the one that was changed last. */
+export async function called(ports: SearchPorts, request: FhirRequest, canonicals: Canonicals): Promise<readonly ResourceVersion[]> {
+  if (canonicals.size === 0) return []
+  const types = [...new Set([...canonicals.values()].flatMap((types) => [...types]))]
+  const where = { kind: 'key', field: CALLED, oneOf: [...canonicals.keys()] } as const
+  const matching = { tenant: request.tenant, types, where, access: searcherOf(request).rules(types) }
+  const { hits } = await ports.index.find({ ...matching, order: [], limit: MOST, total: 'none' })
+  const highest = new Map<string, Candidate>()
+  for (let at = 0; at < hits.length; at += AT_ONCE)
+    for (const head of await versionsOf(ports, request, hits.slice(at, at + AT_ONCE)))
+      for (const candidate of await candidatesOf(head)) {
+        const { name } = candidate
+        const known = highest.get(name)
+        if (canonicals.get(name)?.has(head.type) && (known === undefined || isHigher(candidate, known))) highest.set(name, candidate)
+      }
+  return [...new Set([...canonicals.keys()].flatMap((name) => highest.get(name)?.head ?? []))]
+}
+
+/** `name`: by which it is called, alone or with its version. */
+type Candidate = { readonly head: ResourceVersion; readonly name: string; readonly version: string }
+
+async function candidatesOf(head: ResourceVersion): Promise<readonly Candidate[]> {
+  const names = await namesOf(head)
+  const [url = '', whole = url] = names
+  return names.map((name) => ({ head, name, version: whole.slice(url.length + 1) }))
+}
+
+const isHigher = (a: Candidate, b: Candidate): boolean =>
+  (compareVersions(a.version, b.version) || a.head.lastUpdated - b.head.lastUpdated) > 0
+
+/** What each of them may be called by, of those that may be. */
+export async function namesOfAll(heads: readonly ResourceVersion[]): Promise<ReadonlyMap<ResourceVersion, readonly string[]>> {
+  const found = new Map<ResourceVersion, readonly string[]>()
+  for (const head of heads) if (hasCanonical(head.type)) found.set(head, await namesOf(head))
+  return found
+}
+
+async function namesOf({ body }: ResourceVersion): Promise<readonly string[]> {
+  await othersPass()
+  return calledBy(parseJsonBytes(body) as Resource)
+}
