@@ -5,12 +5,16 @@
 import { isElement, type Resource } from './resource.ts'
 import { isResourceType } from './resource-types.ts'
 
+/** Another text for a reference; undefined: it stays. */
+type Replace = (reference: string) => string | undefined
+
 /**
- * The resource with every reference `replace` knows another text for; the same object where there is none. The entries of a Bundle stay
- * as they are: what they refer to is that Bundle's affair. https://hl7.org/fhir/R4/bundle.html#references
+ * The resource with every reference `replace` knows another text for, and every link of a narrative `replaceLink` does; the same object
+ * where there is none. The entries of a Bundle stay as they are: what they refer to is that Bundle's affair.
+ * https://hl7.org/fhir/R4/bundle.html#references
  */
-export const replaceReferences = (resource: Resource, replace: (reference: string) => string | undefined): Resource =>
-  walk(resource, replace, true) as Resource
+export const replaceReferences = (resource: Resource, replace: Replace, replaceLink?: Replace): Resource =>
+  walk(resource, { replace, replaceLink }, true) as Resource
 
 /** The references to other resources by search (`Patient?identifier=1`), perhaps some twice. https://hl7.org/fhir/R4/http.html#trules */
 export function conditionalReferences(resource: Resource | undefined): readonly string[] {
@@ -85,17 +89,17 @@ export function referencesWritten(text: string): readonly string[] {
   return found
 }
 
-function walk(tree: unknown, replace: (reference: string) => string | undefined, isResource: boolean): unknown {
+type Replacing = { readonly replace: Replace; readonly replaceLink: Replace | undefined }
+
+function walk(tree: unknown, by: Replacing, isResource: boolean): unknown {
   if (typeof tree !== 'object' || tree === null) return tree
-  if (Array.isArray(tree)) return walkItems(tree, replace)
+  if (Array.isArray(tree)) return walkItems(tree, by)
   let copy: Record<string, unknown> | undefined
   for (const name in tree) {
     const before = (tree as Record<string, unknown>)[name]
     if (name === 'entry' && (tree as Partial<Resource>).resourceType === 'Bundle') continue
     const after =
-      typeof before === 'string'
-        ? replaced(name, before, isResource, replace)
-        : walk(before, replace, name === 'resource' || name === 'contained')
+      typeof before === 'string' ? replaced(name, before, isResource, by) : walk(before, by, name === 'resource' || name === 'contained')
     if (after === before) continue
     copy ??= { ...tree }
     copy[name] = after
@@ -103,10 +107,10 @@ function walk(tree: unknown, replace: (reference: string) => string | undefined,
   return copy ?? tree
 }
 
-function walkItems(items: readonly unknown[], replace: (reference: string) => string | undefined): readonly unknown[] {
+function walkItems(items: readonly unknown[], by: Replacing): readonly unknown[] {
   let copy: unknown[] | undefined
   for (let i = 0; i < items.length; i++) {
-    const after = walk(items[i], replace, isElement(items[i]) && typeof (items[i] as { resourceType?: unknown }).resourceType === 'string')
+    const after = walk(items[i], by, isElement(items[i]) && typeof (items[i] as { resourceType?: unknown }).resourceType === 'string')
     if (after === items[i]) continue
     copy ??= [...items]
     copy[i] = after
@@ -114,8 +118,17 @@ function walkItems(items: readonly unknown[], replace: (reference: string) => st
   return copy ?? items
 }
 
-/** Elements of type Reference, uri and url can hold one; a resource's own `url`, canonicals and narrative stay. */
-const replaced = (name: string, value: string, isResource: boolean, replace: (reference: string) => string | undefined): string =>
-  name === 'reference' || name === 'valueUri' || name === 'valueUrl' || (name === 'url' && !isResource && value.startsWith('urn:'))
-    ? (replace(value) ?? value)
-    : value
+/** Elements of type Reference, uri and url can hold one, and links of a narrative; a resource's own `url` and canonicals stay. */
+function replaced(name: string, value: string, isResource: boolean, { replace, replaceLink }: Replacing): string {
+  if (name === 'div') return replaceLink === undefined ? value : linksReplaced(value, replaceLink)
+  const holdsOne =
+    name === 'reference' || name === 'valueUri' || name === 'valueUrl' || (name === 'url' && !isResource && value.startsWith('urn:'))
+  return holdsOne ? (replace(value) ?? value) : value
+}
+
+/** What links and images of a narrative lead to. https://hl7.org/fhir/R4/http.html#trules */
+const linksReplaced = (narrative: string, replace: Replace): string =>
+  narrative.replace(/(\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*')/g, (attribute, name: string, quoted: string) => {
+    const to = replace(quoted.slice(1, -1))
+    return to === undefined ? attribute : `${name}"${to}"`
+  })

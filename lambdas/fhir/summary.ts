@@ -18,7 +18,7 @@ const SUBSETTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-Observatio
 
 /** `true`: the summary elements, and what must be there; `text`: narrative and what must be there; `data`: all but the narrative. */
 export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data'): Resource {
-  const { summary: own, mandatory } = DEFINITIONS[resource.resourceType] ?? NONE
+  const { summary: own, mandatory } = definitionOf(resource.resourceType)
   switch (summary) {
     case 'true':
       return subsetted(resource, (name) => own[name])
@@ -32,7 +32,7 @@ export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data
 /** Root elements by name (`name` or `Patient.name`), and those that must be there; `value` is each form of value[x]. */
 export function elementsOnly(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
-  const { mandatory, choices } = DEFINITIONS[resourceType] ?? NONE
+  const { mandatory, choices } = definitionOf(resourceType)
   const own = elements.flatMap((element) => {
     const [first, second] = element.split('.', 2)
     return second === undefined ? [first] : first === resourceType ? [second] : []
@@ -41,6 +41,12 @@ export function elementsOnly(resource: Resource, elements: readonly string[]): R
   if (own.length === 0) return resource
   const wanted = new Set([...own, ...mandatory])
   return subsetted(resource, (name) => (wanted.has(name) || wanted.has(choices[name]) ? true : undefined))
+}
+
+/** With what must be there by a rule of its own (cpb-14): https://hl7.org/fhir/R4/capabilitystatement.html */
+function definitionOf(type: string): Definition {
+  const definition = DEFINITIONS[type] ?? NONE
+  return type === 'CapabilityStatement' ? { ...definition, mandatory: [...definition.mandatory, 'implementation'] } : definition
 }
 
 const NONE: Definition = { summary: {}, mandatory: [], choices: {} }

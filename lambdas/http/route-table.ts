@@ -1,5 +1,6 @@
 /** Finds the route of a request. A static segment wins over a variable one. */
 import { FhirError, fhirError } from '../fhir/outcome.ts'
+import { isResourceType } from '../fhir/resource-types.ts'
 import type { Asked } from '../interactions/interaction.ts'
 import {
   AUTH_ROUTES,
@@ -34,11 +35,15 @@ export function matchRoute(method: string, path: string): Matched {
   return { interaction, named: { ...named, compartment: `${owner}/${ownerId}` } }
 }
 
-/** Its methods, as the header Allow names them; undefined where there is nothing. FhirError 400 for a malformed path. */
-export function allowedAt(path: string): string | undefined {
-  const [row] = rowOf(path)
-  return row && allowOf(row)
+/** Its methods, as the header Allow names them: where there is nothing to ask only OPTIONS. FhirError 400 for a malformed path. */
+export function allowedAt(path: string): string {
+  const [row, segments] = rowOf(path)
+  if (row === undefined) return 'OPTIONS'
+  const { type = KNOWN, owner = KNOWN } = variablesOf(row, segments)
+  return isResourceType(type) && isResourceType(owner) ? allowOf(row) : 'OPTIONS'
 }
+
+const KNOWN = 'Patient'
 
 /** And the segments of the path. */
 function rowOf(path: string): readonly [row: Row | undefined, segments: readonly string[]] {
@@ -114,9 +119,7 @@ const allowOf = ({ interactions }: Row): string => [...interactions.keys(), 'OPT
 
 function notAllowed(method: string, row: Row): FhirError {
   const allow = allowOf(row)
-  return new FhirError(
-    405,
-    [{ severity: 'error', code: 'not-supported', text: `${method.slice(0, 16)} is not possible here, only ${allow}` }],
-    { allow },
-  )
+  const advice = row.parts.at(-1)?.text === '_search' ? ': a search by GET has no _search in its path' : ''
+  const text = `${method.slice(0, 16)} is not possible here, only ${allow}${advice}`
+  return new FhirError(405, [{ severity: 'error', code: 'not-supported', text }], { allow })
 }

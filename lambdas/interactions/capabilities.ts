@@ -23,9 +23,12 @@ export const capabilities = ({ clock, choices, profilesOf: added }: Pick<Ports, 
     resources ??= resourcesOf(choices)
     const profiles = await added?.(tenant)
     const known = resources.map((each) => withProfiles(withCustom(each, reading), profiles))
-    return { status: 200, body: { ...statement(baseUrl, started), rest: [rest(baseUrl, known, choices)] } }
+    return { status: 200, headers: MAY_BE_KEPT, body: { ...statement(baseUrl, started), rest: [rest(baseUrl, known, choices)] } }
   }
 }
+
+/** No patient's data, but as true as the server that says it. */
+const MAY_BE_KEPT = { 'cache-control': 'no-cache' }
 
 function resourcesOf(choices: Choices): readonly Element[] {
   const from = referring()

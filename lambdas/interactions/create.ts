@@ -1,5 +1,6 @@
 /** FHIR create and conditional create. https://hl7.org/fhir/R4/http.html#create */
 import { fhirError } from '../fhir/outcome.ts'
+import { relative } from '../fhir/references.ts'
 import { isId, type Resource } from '../fhir/resource.ts'
 import type { ResourceKey } from '../ports/resource-store.ts'
 import { pairsOf } from '../search/pairs.ts'
@@ -16,7 +17,7 @@ export const creation: WriteInteraction = {
     const type = typeOf(request)
     const { ifNoneExist } = request.preconditions
     if (ifNoneExist === undefined) return { kind: 'target', key: newKey(ports, request) }
-    const criteria = criteriaOf(request, type, pairsOf(ifNoneExist))
+    const criteria = criteriaOf(request, type, pairsOf(queryOf(ifNoneExist, type, request.baseUrl)))
     const matches = await matchesOf(ports, criteria, holder)
     if (matches.length > 1) throw tooManyMatches()
     const [version] = matches.length === 1 ? await ports.resources(request, 's').versions(matches) : []
@@ -32,6 +33,15 @@ export const creation: WriteInteraction = {
     if (head !== undefined && !head.deleted) throw fhirError(409, 'conflict', `A resource ${type}/${id} exists already: update it with PUT`)
     return andThen(ports.resolve(bodyOf(request)), (resource) => save(ports, request, target, head, resource))
   },
+}
+
+/** What is searched for; clients also send the whole search. https://hl7.org/fhir/R4/http.html#ccreate */
+function queryOf(ifNoneExist: string, type: string, baseUrl: string): string {
+  const [, path] = /^([^?=&]+)\?/.exec(ifNoneExist) ?? []
+  if (path === undefined) return ifNoneExist
+  if (relative(path, baseUrl).replace(/^\//, '') !== type)
+    throw fhirError(400, 'value', `If-None-Exist is a search of ${type} on this server: what stands before its ? is another`)
+  return ifNoneExist.slice(path.length)
 }
 
 export const create = (ports: WritePorts): Interaction => writing(ports, creation)

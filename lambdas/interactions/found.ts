@@ -19,6 +19,9 @@ export async function liveHead(seen: Pick<ResourceReader, 'current'>, key: Resou
   return head
 }
 
+/** The instant a Last-Modified tells. */
+export const secondOf = (ms: number): number => Math.floor(ms / 1000) * 1000
+
 export const versionHeaders = ({ versionId, lastUpdated }: Pick<ResourceVersion, 'versionId' | 'lastUpdated'>): Record<string, string> => ({
   etag: etag(versionId),
   'last-modified': lastModified(lastUpdated),
@@ -29,13 +32,13 @@ export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<Resour
 
 /** 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
 export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, ifModifiedSince }, rawAccept }: FhirRequest): FhirResponse {
-  const headers = versionHeaders(version)
+  const headers = { ...versionHeaders(version), ...(version.type === 'Binary' ? { vary: 'Accept' } : {}) }
   const { lastUpdated } = version
   // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined
       ? ifNoneMatch === '*' || ifNoneMatch.includes(version.versionId)
-      : ifModifiedSince !== undefined && Math.floor(version.lastUpdated / 1000) * 1000 <= ifModifiedSince
+      : ifModifiedSince !== undefined && secondOf(lastUpdated) <= ifModifiedSince
   if (known) return { status: 304, headers, lastUpdated }
   return rawAccept === undefined ? { status: 200, headers, lastUpdated, body: version.body } : rawBinary(version, headers, rawAccept)
 }

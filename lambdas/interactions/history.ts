@@ -3,12 +3,12 @@ import type { BundleEntry, Link } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { etag, instant } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
+import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
 import { notFound } from './found.ts'
-import type { FhirRequest, Interaction, Ports } from './interaction.ts'
+import type { FhirRequest, FhirResponse, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 import { dateAsked, lightEnough, queryText, READ_BY_EVERY_INTERACTION } from './page.ts'
 import type { Seen } from './seen.ts'
@@ -24,6 +24,7 @@ export const history =
     const after = asked.cursor === undefined ? undefined : positionAsked(seal, clock, asked.cursor, paged)
     const seen = resources(request, scope.id === undefined ? 's' : 'r')
     const window = choices.versioning ? asked.window : { ...asked.window, currentAt: Number.MAX_SAFE_INTEGER }
+    if (asked.count === 0) return counted(request, seen, scope, asked, window)
     const page = await seen.history(scope, window, after, asked.count)
     if (scope.id !== undefined && page.versions.length === 0 && (await isUnknown(seen, scope))) throw notFound(scope)
     const versions = lightEnough(page.versions)
@@ -32,15 +33,40 @@ export const history =
     const next = more ? sealCursor(seal, clock, positionOf(last), paged) : undefined
     return {
       status: 200,
-      ...(page.until === undefined ? {} : { headers: { 'x-history-until': instant(page.until) } }),
+      ...untilOf(page),
       body: {
         kind: 'bundle',
         type: 'history',
+        // Of pages that go on nobody has counted.
+        ...(more || after !== undefined ? {} : { total: versions.length }),
         link: linksOf(request, asked, next),
         entries: versions.map((version) => entryOf(version, request.baseUrl)),
       },
     }
   }
+
+/** Versions that are counted, as matches of a search are. */
+const MOST_COUNTED = 10_000
+
+/** `_count=0`: how many there are, without them. */
+async function counted(request: FhirRequest, seen: Seen, scope: HistoryScope, asked: Asked, window: HistoryWindow): Promise<FhirResponse> {
+  let total = 0
+  let page: HistoryPage | undefined
+  while (page === undefined || (page.more && total < MOST_COUNTED)) {
+    page = await seen.history(scope, { ...window, placesOnly: true }, page?.versions.at(-1), MOST_COUNTED - total)
+    total += page.versions.length
+  }
+  if (scope.id !== undefined && total === 0 && (await isUnknown(seen, scope))) throw notFound(scope)
+  const link = linksOf(request, asked, undefined)
+  return {
+    status: 200,
+    ...untilOf(page),
+    body: { kind: 'bundle', type: 'history', ...(page.more ? {} : { total }), link, entries: [] },
+  }
+}
+
+const untilOf = ({ until }: HistoryPage): Pick<FhirResponse, 'headers'> =>
+  until === undefined ? {} : { headers: { 'x-history-until': instant(until) } }
 
 const isUnknown = async (seen: Seen, scope: HistoryScope): Promise<boolean> =>
   (await seen.history(scope, {}, undefined, 1)).versions.length === 0
@@ -71,7 +97,7 @@ function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked 
   let count = pageSize(undefined)
   let window: HistoryWindow = {}
   let cursor: string | undefined
-  const shown: (readonly [string, string])[] = []
+  const shown = new Map<string, string>()
   for (const [name, value] of parameters) {
     if (name === '_count') count = pageSize(value)
     else if (name === '_since') window = { ...window, since: dateAsked(name, value, reading).low }
@@ -81,9 +107,9 @@ function parametersOf({ parameters, preferences, reading }: FhirRequest): Asked 
     else if (preferences.handling === 'strict' && !READ_BY_EVERY_INTERACTION.has(name))
       throw fhirError(400, 'not-found', `Unknown parameter ${name} of history`)
     else if (!READ_BY_EVERY_INTERACTION.has(name)) continue
-    if (name !== '_cursor') shown.push([name, value])
+    if (name !== '_cursor') shown.set(name, name === '_count' ? String(count) : value)
   }
-  return { count: Math.max(count, 1), window, shown, ...(cursor === undefined ? {} : { cursor }) }
+  return { count, window, shown: [...shown], ...(cursor === undefined ? {} : { cursor }) }
 }
 
 const positionOf = ({ lastUpdated, type, id, versionId }: ResourceVersion): HistoryPosition => ({ lastUpdated, type, id, versionId })
@@ -93,7 +119,8 @@ function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefine
     const query = queryText([...shown, ...extra])
     return `${request.baseUrl}${pathOf(request)}${query === '' ? '' : `?${query}`}`
   }
-  return [{ relation: 'self', url: url([]) }, ...(next === undefined ? [] : [{ relation: 'next' as const, url: url([['_cursor', next]]) }])]
+  const self: Link = { relation: 'self', url: url([]) }
+  return next === undefined ? [self] : [self, { relation: 'first', url: url([]) }, { relation: 'next', url: url([['_cursor', next]]) }]
 }
 
 /** https://hl7.org/fhir/R4/bundle.html#history */

@@ -10,7 +10,7 @@ import { checkDefinition } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { locationOf, versionHeaders } from './found.ts'
 import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
-import { definitionWarnings, longStringWarnings } from './warnings-of.ts'
+import { definitionWarnings, keptAs, longStringWarnings, SUBSCRIPTION_WARNING } from './warnings-of.ts'
 import { type Answer, andThen, type Change, type Target } from './writing.ts'
 import { type Head, type JudgePorts, mustWrite, shownTo } from './written-head.ts'
 
@@ -26,15 +26,17 @@ export type SavePorts = Pick<Ports, 'clock' | 'profiled'> & JudgePorts
  * Saves the resource as the version after `head`. FhirError 403 for a version the request may not make, 422 for one that defines a search
  * parameter that cannot be searched by, or is not as its profiles say where that is enforced.
  */
-export function save(
-  ports: SavePorts,
-  request: FhirRequest,
-  target: Target,
-  head: Head | undefined,
-  resource: Resource,
-): Awaitable<Change> {
+export function save(ports: SavePorts, request: FhirRequest, target: Target, head: Head | undefined, sent: Resource): Awaitable<Change> {
+  const resource = keptAs(sent)
   const next = (profiled: readonly Issue[]): Awaitable<Change> => {
-    const change = following(ports.clock, request, target, head, resource, profiled)
+    const change = following(
+      ports.clock,
+      request,
+      target,
+      head,
+      resource,
+      resource === sent ? profiled : [...profiled, SUBSCRIPTION_WARNING],
+    )
     return andThen(mustWrite(request, change.write, ports), () => {
       const response = toPatcher(request, change.write, change.response, ports)
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))

@@ -23,9 +23,9 @@ export function lightCount(weights: readonly number[]): number {
 
 export const READ_BY_EVERY_INTERACTION: ReadonlySet<string> = new Set(['_format', '_pretty', '_summary', '_elements'])
 
-/** Of a parameter that is one. FhirError 400. */
+/** Of a parameter that is one, perhaps with a space where a URL has a bare +. FhirError 400. */
 export function dateAsked(name: string, value: string, { timeZone }: Reading): DateRange {
-  const range = dateRange(value, timeZone)
+  const range = dateRange(value.replace(' ', '+'), timeZone)
   if (range === undefined) throw fhirError(400, 'value', `The value of ${name} is not a date or an instant`)
   return range
 }

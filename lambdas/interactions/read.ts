@@ -1,18 +1,30 @@
 /** FHIR read. https://hl7.org/fhir/R4/http.html#read */
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { found, liveHead } from './found.ts'
-import type { Interaction, Ports } from './interaction.ts'
+import type { ResourceVersion } from '../ports/resource-store.ts'
+import { found, liveHead, secondOf } from './found.ts'
+import type { FhirRequest, Interaction, Ports } from './interaction.ts'
 import { keyOf } from './key.ts'
 import { withState } from './reindex.ts'
+import type { Seen } from './seen.ts'
 
 export const read =
   ({ resources, progress }: Pick<Ports, 'resources' | 'progress'>): Interaction =>
   async (request) => {
     const key = keyOf(request)
-    const head = await liveHead(resources(request, 'r'), key)
-    const response = found(head, request)
+    const seen = resources(request, 'r')
+    const head = await liveHead(seen, key)
+    const response = found(head, await withoutDoubt(request, seen, head))
     if (key.type !== 'SearchParameter' || response.status !== 200) return response
     const { definitions } = await progress.status(key.tenant)
     return { ...response, body: withState(parseJsonBytes(head.body) as Resource, definitions, request.baseUrl) }
   }
+
+/** A second has room for several versions: who names it alone may have one before the head. */
+async function withoutDoubt(request: FhirRequest, seen: Seen, head: ResourceVersion): Promise<FhirRequest> {
+  const { ifModifiedSince, ...others } = request.preconditions
+  const second = secondOf(head.lastUpdated)
+  if (ifModifiedSince === undefined || others.ifNoneMatch !== undefined || second !== secondOf(ifModifiedSince)) return request
+  const [before] = await seen.versions([{ ...head, versionId: head.versionId - 1 }])
+  return before === undefined || secondOf(before.lastUpdated) < second ? request : { ...request, preconditions: others }
+}

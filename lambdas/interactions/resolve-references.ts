@@ -39,7 +39,7 @@ export function resolving(
   return (resource, meaningOf) => {
     const searches = conditionalReferences(resource)
     if (searches.length > 0) return bySearch(resource, [...new Set(searches)], once, meaningOf)
-    return meaningOf === undefined ? resource : replaceReferences(resource, meaningOf)
+    return meaningOf === undefined ? resource : replaceReferences(resource, meaningOf, meaningOf)
   }
 }
 
@@ -55,7 +55,7 @@ async function bySearch(
     if (target.status === 'fulfilled') known.set(searches[i]!, target.value)
     else throw target.reason instanceof FhirError ? withPlace(target.reason, placeOf(resource, searches[i]!)) : target.reason
   }
-  return replaceReferences(resource, (reference) => known.get(reference) ?? meaningOf(reference))
+  return replaceReferences(resource, (reference) => known.get(reference) ?? meaningOf(reference), meaningOf)
 }
 
 const withPlace = ({ status, issues }: FhirError, expression: string | undefined): FhirError =>

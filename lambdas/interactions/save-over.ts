@@ -5,6 +5,7 @@ import { stamp } from '../fhir/version.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { Awaitable, FhirRequest } from './interaction.ts'
 import { leftAsItIs, type SavePorts, save } from './next-version.ts'
+import { keptAs } from './warnings-of.ts'
 import { type Answer, type AttemptPorts, andThen, type Change, type Target } from './writing.ts'
 import { type Head, isShownTo } from './written-head.ts'
 
@@ -17,7 +18,7 @@ export function saveOver(
 ): Awaitable<Change | Answer> {
   const next = () => save(ports, request, target, head, resource)
   const isToBeSaved = choices.noOpUpdates === 'version' || head === undefined || head.deleted || 'damage' in head
-  if (isToBeSaved || !isSameAs(head, resource)) return next()
+  if (isToBeSaved || !isSameAs(head, keptAs(resource))) return next()
   // Who may not see it is not told that it has guessed it.
   return andThen(
     isShownTo(request, head, ports),

@@ -49,14 +49,14 @@ async function shown(eye: Eye, versions: readonly (ResourceVersion | undefined)[
 /** Versions read at once: how many there are of what is hidden is not told by how long most resources take. */
 const FEWEST = 100
 
-/** A page of what may be seen; pages of the store are read until there is one more. */
+/** A page of what may be seen; pages of the store are read until there is one more. What they hold decides. */
 async function historyOf(
   eye: Eye,
   ...[scope, window, after, limit]: Parameters<ResourceReader['history']>
 ): ReturnType<ResourceReader['history']> {
   const versions: ResourceVersion[] = []
   for (let from = after; ; ) {
-    const page = await eye.resources.history(scope, window, from, Math.max(limit, FEWEST))
+    const page = await eye.resources.history(scope, { ...window, placesOnly: false }, from, Math.max(limit, FEWEST))
     const seen = (await shown(eye, page.versions)).filter((version) => version !== undefined)
     versions.push(...seen)
     from = page.versions.at(-1)

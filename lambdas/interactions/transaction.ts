@@ -2,6 +2,7 @@
 import { FhirError, fhirError } from '../fhir/outcome.ts'
 import { RELATIVE } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
+import { versionOfEtag } from '../fhir/version.ts'
 import type { CommitResult, Guard, ResourceKey } from '../ports/resource-store.ts'
 import type { BundleAnswers } from './bundle-answers.ts'
 import { type EntryRequest, forEntry, isRead, type Perform, phasesOf, withinEntry } from './bundle-entry.ts'
@@ -28,7 +29,7 @@ import {
   type WriteInteraction,
   type WritePorts,
 } from './writing.ts'
-import { headFor } from './written-head.ts'
+import { type Head, headFor } from './written-head.ts'
 
 type PlannedWrite = {
   readonly entry: EntryRequest
@@ -113,7 +114,7 @@ async function plan(
   const targets = located.map(({ target }) => target).filter((target) => target.kind === 'target')
   const heads = await ports.heads(targets.map(({ key }) => key))
   if (targets.some((target, i) => movedOn(target, heads[i]))) return 'moved on'
-  const meaningIn = meaningOfUrls(located)
+  const meaningIn = meaningOfUrls(located, heads)
   const resolve = resolving(ports, outer)
   let next = 0
   const changes = await inSlices(located, ({ entry, request, interaction, target }) => {
@@ -166,25 +167,39 @@ function refuseTwice(located: readonly Located[]): void {
   }
 }
 
+/** `told`: the version the entry itself says it is. */
+type Meant = { readonly name: string; readonly versionId: number | undefined; readonly told: string | undefined }
+
 /**
- * What the fullUrls of the Bundle mean in an entry, where a relative reference is one to the server the entry's own fullUrl names.
- * FhirError 400 for one of two entries. https://hl7.org/fhir/R4/bundle.html#references
+ * What the fullUrls of the Bundle mean in an entry, where a relative reference is one to the server the entry's own fullUrl names. A
+ * reference to a version names the new one. `heads`: of the targets, in order. FhirError 400 for one of two entries.
+ * https://hl7.org/fhir/R4/bundle.html#references
  */
-function meaningOfUrls(located: readonly Located[]): (entry: EntryRequest) => MeaningOf | undefined {
-  const known = new Map<string, string | undefined>()
+function meaningOfUrls(located: readonly Located[], heads: readonly (Head | undefined)[]): (entry: EntryRequest) => MeaningOf | undefined {
+  const known = new Map<string, Meant | undefined>()
+  let next = 0
   for (const { entry, target } of located) {
+    const versionId = target.kind === 'target' ? (heads[next++]?.versionId ?? 0) + 1 : versionOfEtag(target.response.headers?.etag ?? '')
     if (entry.fullUrl === undefined) continue
     if (known.has(entry.fullUrl))
       throw fhirError(400, 'duplicate', 'Two entries have the same fullUrl', `Bundle.entry[${entry.index}].fullUrl`)
-    known.set(entry.fullUrl, target.key && nameOf(target.key))
+    known.set(entry.fullUrl, target.key && { name: nameOf(target.key), versionId, told: entry.resource?.meta?.versionId })
   }
   if (known.size === 0) return () => undefined
   return ({ fullUrl = '' }) => {
     const [, base] = RESTFUL.exec(fullUrl) ?? []
-    return (reference) =>
-      known.get(reference) ?? (base !== undefined && RELATIVE.test(reference) ? known.get(`${base}/${reference}`) : undefined)
+    return (reference) => {
+      const [, url = reference, version] = OF_A_VERSION.exec(reference) ?? []
+      const meant = known.get(url) ?? (base !== undefined && RELATIVE.test(url) ? known.get(`${base}/${url}`) : undefined)
+      return meant && (version === undefined ? meant.name : versionOf(meant, version))
+    }
   }
 }
+
+const versionOf = ({ name, versionId, told = '' }: Meant, version: string): string | undefined =>
+  versionId === undefined || (told !== '' && told !== version) ? undefined : `${name}/_history/${versionId}`
+
+const OF_A_VERSION = /^(.+)\/_history\/([A-Za-z0-9\-.]{1,64})$/
 
 const RESTFUL = /^(https?:\/\/.+)\/[A-Z][A-Za-z]*\/[A-Za-z0-9\-.]{1,64}$/
 

@@ -22,3 +22,14 @@ export function definitionWarnings(resource: Resource): readonly Issue[] {
   const text = `${types.join(', ')} ${types.length === 1 ? 'has' : 'have'} a search parameter of this code already, which stays what it is`
   return [{ severity: 'warning', code: 'business-rule', expression: 'SearchParameter.code', text }]
 }
+
+/** What is kept for a resource: a Subscription that is active is one that is requested, for nobody is notified. https://hl7.org/fhir/R4/subscription.html */
+export const keptAs = (resource: Resource): Resource =>
+  resource.resourceType === 'Subscription' && resource.status === 'active' ? { ...resource, status: 'requested' } : resource
+
+export const SUBSCRIPTION_WARNING: Issue = {
+  severity: 'warning',
+  code: 'not-supported',
+  expression: 'Subscription.status',
+  text: 'This server notifies nobody: the Subscription is kept as requested, not active',
+}

@@ -1,16 +1,15 @@
 /** Reads the parameters of a search: what is asked, and how the answer is wanted. https://hl7.org/fhir/R4/search.html */
 import { fhirError } from '../fhir/outcome.ts'
-import { isResourceType, resourceTypes } from '../fhir/resource-types.ts'
-import { type Budget, spendValues, wholeBudget } from './budget.ts'
+import { type Budget, wholeBudget } from './budget.ts'
 import type { Condition } from './condition.ts'
-import { criterionOf, isSearchable, wrong } from './criterion.ts'
+import { wrong } from './criterion.ts'
 import { type Grouping, groupCount, groupField, groupsOnPage } from './group.ts'
 import { type Include, includeOf, isInclude } from './include.ts'
 import { pageSize } from './page-size.ts'
 import { MOST_PARAMETERS, type Pairs, tooManyParameters } from './pairs.ts'
-import { searchParameter } from './parameters.ts'
 import type { SortKey } from './plan.ts'
 import type { Reading } from './reading.ts'
+import { criterionIn, parameterIn, typesAsked } from './types-asked.ts'
 
 export type SearchOptions = Reading & {
   readonly handling?: 'strict' | 'lenient'
@@ -50,7 +49,7 @@ export const isOffset = (name: string): boolean => name === '_skip' || name === 
 /** FhirError 400: malformed value, unsupported modifier, too much of something, and, strictly handled, an unknown parameter. */
 export function parseSearch(type: string | undefined, pairs: Pairs, options: SearchOptions): SearchRequest {
   if (pairs.length > MOST_PARAMETERS) throw tooManyParameters()
-  const state = stateOf(type, options)
+  const state = stateOf(type, pairs, options)
   for (const [name, value] of pairs) {
     if (options.criteriaOnly && FORMATS.has(name)) continue
     const isResult = readResult(state, name, value)
@@ -60,6 +59,8 @@ export function parseSearch(type: string | undefined, pairs: Pairs, options: Sea
       if (state.ignored.size < MOST_TOLD) state.ignored.add(name.slice(0, 100))
       continue
     }
+    // Of what is said twice about the answer the last one counts.
+    if (isResult && !isInclude(name)) state.used = state.used.filter(([other]) => other !== name)
     state.used.push([name, value])
     if (!isResult) state.criteria.push([name, value])
     if (state.criteria.length > MOST_CRITERIA) throw fhirError(400, 'too-costly', `A search takes at most ${MOST_CRITERIA} criteria`)
@@ -78,27 +79,31 @@ const MOST_SORT_KEYS = 10
 
 type State = {
   readonly type: string | undefined
+  readonly types?: readonly string[]
   readonly options: SearchOptions
   readonly left: Budget
   readonly where: Condition[]
   readonly includes: Include[]
-  readonly used: (readonly [string, string])[]
+  used: (readonly [string, string])[]
   readonly criteria: (readonly [string, string])[]
   readonly ignored: Set<string>
   order: readonly SortKey[]
   count: number
+  isCounted?: boolean
   total: SearchRequest['total']
   offset?: Offset
   groupField?: string
   groupOrder?: readonly SortKey[]
   groupCount?: number
-  types?: readonly string[]
 }
 
-const stateOf = (type: string | undefined, options: SearchOptions): State => ({
-  type,
-  options,
-  left: wholeBudget(),
+function stateOf(type: string | undefined, pairs: Pairs, options: SearchOptions): State {
+  const left = wholeBudget()
+  const types = type === undefined ? typesAsked(pairs, left) : undefined
+  return { ...NEW_STATE(), type, options, left, ...(types === undefined ? {} : { types }) }
+}
+
+const NEW_STATE = (): Omit<State, 'type' | 'options' | 'left'> => ({
   where: [],
   includes: [],
   used: [],
@@ -112,7 +117,8 @@ const stateOf = (type: string | undefined, options: SearchOptions): State => ({
 function requestOf(state: State): SearchRequest {
   const { where, order, used, criteria, ignored, includes, total, types } = state
   const group = groupingOf(state)
-  const count = group === undefined ? state.count : groupsOnPage(state.count, group.hits)
+  const size = group === undefined ? state.count : groupsOnPage(state.count, group.hits)
+  const count = state.isCounted ? 0 : size
   const offset = offsetOf(state)
   const skip = offset === undefined ? 0 : offset.at * (offset.name === '_page' ? count : 1)
   if (skip > DEEPEST_SKIP) throw fhirError(400, 'too-costly', `Offsets go up to ${DEEPEST_SKIP}: page by the cursors of the links instead`)
@@ -125,7 +131,7 @@ function requestOf(state: State): SearchRequest {
     total: count === 0 ? 'accurate' : total,
     ...(offset === undefined ? {} : { skip, offset }),
     ...(types === undefined ? {} : { types }),
-    used,
+    used: used.map(([name, value]) => [name, name === '_count' ? String(size) : name === '_groupCount' ? String(group?.hits) : value]),
     criteria,
     ignored: [...ignored],
   }
@@ -161,10 +167,10 @@ const RESULTS: Readonly<Record<string, Reader>> = {
     state.total = value
   },
   _summary(state, value) {
-    if (value === 'count') state.count = 0
+    state.isCounted = value === 'count'
   },
   _group(state, value) {
-    state.groupField = groupField(state.type, value, state.options.custom)
+    state.groupField = groupField(state.type ?? onlyOf(state.types), value, state.options.custom)
   },
   _groupSort(state, value) {
     state.groupOrder = sortKeys(state, '_groupSort', value)
@@ -196,11 +202,11 @@ function sortKeys(state: State, name: string, value: string): readonly SortKey[]
   return keys
 }
 
-function sortKey({ type, options }: State, name: string, key: string): SortKey {
+function sortKey(state: State, name: string, key: string): SortKey {
+  const { type, options } = state
   const code = key.trim().replace(/^-/, '')
-  const found = searchParameter(type ?? 'Resource', code, options.custom)
-  if (found === undefined || !isSearchable(found))
-    throw wrong(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
+  const found = parameterIn(state, code, options.custom)
+  if (found === undefined) throw wrong(name, `a search parameter${type === undefined ? '' : ` of ${type}`}, perhaps after a minus`)
   return { field: found.field, descending: key.trim().startsWith('-') }
 }
 
@@ -214,19 +220,11 @@ function readResult(state: State, name: string, value: string): boolean {
 }
 
 function readCriterion(state: State, name: string, value: string): boolean {
-  if (name === '_type' && state.type === undefined) {
-    state.types = typesOf(value, state.left)
-    return true
-  }
-  const condition = criterionOf(state.type, name, value, state.options, state.left)
+  if (name === '_type' && state.type === undefined) return true
+  const condition = criterionIn(state, name, value, state.options, state.left)
   if (condition === undefined) return false
   state.where.push(condition)
   return true
 }
 
-function typesOf(value: string, left: Budget): readonly string[] {
-  const types = value.split(',')
-  spendValues(left, types.length)
-  if (!types.every(isResourceType)) throw wrong('_type', 'a list of resource types')
-  return resourceTypes.filter((type) => types.includes(type))
-}
+const onlyOf = (types: readonly string[] = []): string | undefined => (types.length === 1 ? types[0] : undefined)

@@ -16,6 +16,9 @@ it('is stored raw and read raw, byte for byte, or as a resource', async () => {
     expect(new Uint8Array(await raw.arrayBuffer())).toEqual(bytes)
   }
   const resource = await get(`/Binary/${id}`, { accept: 'application/fhir+json' })
+  for (const accept of ['image/png', 'application/fhir+json'])
+    for (const known of ['W/"1"', 'W/"2"'])
+      expect((await fetched(`/Binary/${id}`, { headers: { accept, 'if-none-match': known } })).headers.get('vary')).toMatch(/\bAccept\b/)
   expect(Buffer.from(resource.body.data, 'base64')).toEqual(Buffer.from(bytes))
 })
 it('gets an id when it is POSTed raw', async () => {

@@ -104,6 +104,39 @@ describe('transaction', () => {
     expect((await get(`/Observation/${o}`)).body.subject.reference).toBe(`Patient/${id}`)
     expect((await get(`/Patient/${id}`)).body.link[0].other.reference).toBe(`Patient/${id}`)
   })
+  it('resolves fullUrls in narratives, and to a version the new one', async () => {
+    const [p, o, kept] = [newId(), newId(), newId()]
+    await put(`/Patient/${p}`, patient(p))
+    const fullUrl = `urn:uuid:${crypto.randomUUID()}`
+    const div = (to: string) =>
+      `<div xmlns="http://www.w3.org/1999/xhtml"><a title="x" href="${to}">${fullUrl}</a> <img alt='y' src='${to}'/> <a href="http://a.example/${fullUrl}">z</a></div>`
+    const text = { status: 'generated', div: div(fullUrl) }
+    const answer = await post(
+      '/',
+      bundle(
+        'transaction',
+        { ...putEntry(patient(p, { active: true })), fullUrl },
+        putEntry(observation(o, { subject: `${fullUrl}/_history/1`, text }), { fullUrl: `http://a.example/fhir/Observation/1` }),
+        putEntry(observation(kept, { hasMember: [{ reference: `Observation/1/_history/9` }] }), {
+          fullUrl: 'http://a.example/fhir/Observation/2',
+        }),
+      ),
+    )
+    expect(statuses(answer)).toEqual(['200 OK', '201 Created', '201 Created'])
+    const stored = (await get(`/Observation/${o}`)).body
+    expect(stored.subject.reference).toBe(`Patient/${p}/_history/2`)
+    expect(stored.text.div).toBe(div(`Patient/${p}`).replace(/src='([^']*)'/, 'src="$1"'))
+    expect((await get(`/Observation/${kept}`)).body.hasMember[0].reference).toBe(`Observation/${o}/_history/1`)
+  })
+  it('leaves a reference to another version than the one the entry says it is', async () => {
+    const [p, o] = [newId(), newId()]
+    const fullUrl = `urn:uuid:${crypto.randomUUID()}`
+    const said = putEntry(patient(p, { meta: { versionId: '7' } }), { fullUrl })
+    const referring = putEntry(observation(o, { focus: ['7', '6'].map((version) => ({ reference: `${fullUrl}/_history/${version}` })) }))
+    expect((await post('/', bundle('transaction', said, referring))).status).toBe(200)
+    const { focus } = (await get(`/Observation/${o}`)).body
+    expect(focus.map(({ reference }: Tree) => reference)).toEqual([`Patient/${p}/_history/1`, `${fullUrl}/_history/6`])
+  })
   it('resolves conditional references and conditional creates', async () => {
     const [p, o, value] = [newId(), newId(), newId()]
     await put(`/Patient/${p}`, patient(p, { identifier: [{ system: 'urn:test', value }] }))

@@ -44,6 +44,26 @@ describe('If-None-Exist', () => {
     await put(`/Patient/${b}`, identified(b, 'other'))
     expect((await post('/Patient', identified(c, value), header)).status).toBe(201)
   })
+  it('takes the whole search too, of the type on this server', async () => {
+    const value = newId()
+    const criteria = `identifier=urn:test|${value}`
+    const serverUrl = (await put(`/Patient/${value}`, patient(value))).headers.get('location')!.split('/Patient/')[0]
+    const asked = [criteria, `?${criteria}`, `Patient?${criteria}`, `/Patient?${criteria}`, `${serverUrl}/Patient?${criteria}`]
+    const first = newId()
+    for (const each of asked) {
+      const answer = await post('/Patient', identified(each === criteria ? first : newId(), value), { 'if-none-exist': each })
+      expect([each, answer.status, answer.body.id]).toEqual([each, each === criteria ? 201 : 200, first])
+    }
+    for (const each of [`Practitioner?${criteria}`, `http://a.example/fhir/Patient?${criteria}`])
+      expect([each, (await post('/Patient', patient(newId()), { 'if-none-exist': each })).status]).toEqual([each, 400])
+    const [entry] = (
+      await post('/', {
+        ...{ resourceType: 'Bundle', type: 'transaction' },
+        entry: [{ resource: identified(newId(), value), request: { method: 'POST', url: 'Patient', ifNoneExist: `Patient?${criteria}` } }],
+      })
+    ).body.entry
+    expect(entry.response.status).toBe('200 OK')
+  })
   it.each(['', 'nonsense=1', '_count=1', 'identifier=', 'birthdate=x'])('refuses the criteria %j', async (criteria) => {
     expect((await post('/Patient', patient(newId()), { 'if-none-exist': criteria })).status).toBe(400)
   })

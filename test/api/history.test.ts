@@ -46,11 +46,34 @@ describe('of a resource', () => {
     const found = await pages(`/Patient/${id}/_history?_count=3`)
     expect(found.map((page) => page.map(({ resource }) => Number(resource.meta.versionId)))).toEqual([[7, 6, 5], [4, 3, 2], [1]])
   })
-  it('shows at least one version, whatever _count asks for, and goes on', async () => {
+  it('tells how many versions there are, without them, where none is asked for', async () => {
+    const id = newId()
+    const times: string[] = []
+    for (let i = 0; i < 3; i++) {
+      times.push((await put(`/Patient/${id}`, patient(id))).body.meta.lastUpdated)
+      await new Promise((resolve) => setTimeout(resolve, 15))
+    }
+    for (const [query, total] of [
+      ['', 3],
+      [`&_since=${times[1]}`, 2],
+      [`&_at=${times[1]}`, 1],
+    ] as const) {
+      const { body } = await get(`/Patient/${id}/_history?_count=0${query}`)
+      expect([body.total, body.entry, body.link.map(({ relation }: Tree) => relation)]).toEqual([total, undefined, ['self']])
+    }
+    expect((await get(`/Patient/${newId()}/_history?_count=0`)).status).toBe(404)
+    expect((await get('/_history?_count=0')).body.entry).toBeUndefined()
+  })
+  it('tells the total of what fits on a page, and the size that was used; pages lead to the first one', async () => {
     const id = newId()
     for (let i = 0; i < 2; i++) await put(`/Patient/${id}`, patient(id))
-    const found = await pages(`/Patient/${id}/_history?_count=0`)
-    expect(found.map((page) => page.map(({ resource }) => Number(resource.meta.versionId)))).toEqual([[2], [1]])
+    const whole = (await get(`/Patient/${id}/_history?_count=1&_count=5000`)).body
+    expect([whole.total, whole.link.map(({ relation }: Tree) => relation)]).toEqual([2, ['self']])
+    expect(whole.link[0].url).toMatch(/\/_history\?_count=1000$/)
+    const part = (await get(`/Patient/${id}/_history?_count=1`)).body
+    const linked = Object.fromEntries(part.link.map(({ relation, url }: Tree) => [relation, url]))
+    expect([part.total, Object.keys(linked), linked.first]).toEqual([undefined, ['self', 'first', 'next'], linked.self])
+    expect((await get(linked.next)).body.total).toBeUndefined()
   })
   it('_since and _at choose a time', async () => {
     const id = newId()
@@ -63,6 +86,9 @@ describe('of a resource', () => {
       (await get(`/Patient/${id}/_history?${query}`)).body.entry?.map(({ resource }: Tree) => resource.meta.versionId)
     expect(await versions(`_since=${times[1]}`)).toEqual(['3', '2'])
     expect(await versions(`_at=${times[1]}`)).toEqual(['2'])
+    // As HAPI's client sends it.
+    for (const name of ['_since', '_at'])
+      expect(await versions(`${name}=${times[1]!.replace('Z', '+00:00')}`)).toEqual(await versions(`${name}=${times[1]}`))
     expect(await versions(`_at=${new Date(Date.parse(times[1]!) + 5).toISOString()}`)).toEqual(['2'])
     expect(await versions(`_at=${times[0]!.slice(0, 4)}`)).toEqual(['3', '2', '1'])
     expect(await versions('_at=2000')).toBeUndefined()

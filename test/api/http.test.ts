@@ -22,6 +22,16 @@ describe('routes', () => {
       'GET, HEAD, OPTIONS',
       'GET, PUT, PATCH, DELETE, HEAD, OPTIONS',
     ])
+    for (const path of ['/Kangaroo', '/Kangaroo/1', '/_search', ...(isElsewhere ? [] : ['/a/b/c/d/e'])]) {
+      const [, methods = ''] = /^(?:(.*), )?OPTIONS$/.exec((await allowed(path))!)!
+      expect([path, methods]).toEqual([path, path === '/_search' ? 'POST' : ''])
+    }
+  })
+  it('says how a search by GET is asked for', async () => {
+    for (const path of ['/_search', '/Patient/_search', '/Patient/1/Observation/_search']) {
+      const { status, body } = await get(path)
+      expect([path, status, body.issue[0].details.text]).toEqual([path, 405, expect.stringContaining('has no _search')])
+    }
   })
   it('refuses paths that are not percent-encoded', async () => expect((await get('/Patient/%ff')).status).toBe(400))
 })
@@ -104,6 +114,13 @@ describe('_summary and _elements', () => {
     answers.push(await get(`/Patient/${id}`, { 'if-none-match': 'W/"1"' }))
     expect(answers.map(({ status }) => status)).toEqual([201, 200, 200, 404, 304])
     for (const { headers } of answers) expect(headers.get('cache-control')).toBe('no-store')
+    expect((await get('/metadata')).headers.get('cache-control')).toBe('no-cache')
+  })
+  it('keep of a CapabilityStatement what its rules ask for', async () => {
+    const { meta, ...kept } = (await get('/metadata?_elements=rest')).body
+    expect(meta.tag).toEqual([SUBSETTED])
+    expect(Object.keys(kept)).toEqual(expect.arrayContaining(['rest', 'implementation', 'kind', 'fhirVersion', 'format']))
+    expect(kept.software).toBeUndefined()
   })
 
   it('_summary=false is everything, another word is 400', async () => {

@@ -81,6 +81,18 @@ describe('read', () => {
     expect((await get(`/Patient/${id}`, { 'if-modified-since': headers.get('last-modified')! })).status).toBe(304)
     expect((await get(`/Patient/${id}`, { 'if-modified-since': 'Wed, 01 Jan 2020 00:00:00 GMT' })).status).toBe(200)
   })
+  it('is not told by a second alone that it has the version, where the second has several', async () => {
+    const id = newId()
+    const asked = async (since: string, more = {}) => (await get(`/Patient/${id}`, { 'if-modified-since': since, ...more })).status
+    let [before, last] = [(await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!, '']
+    for (; before !== last; [before, last] = [last, (await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!]);
+    expect([await asked(last), await asked(last, { 'if-none-match': (await get(`/Patient/${id}`)).headers.get('etag')! })]).toEqual([
+      200, 304,
+    ])
+    await new Promise((resolve) => setTimeout(resolve, 1_000 - (Date.now() % 1_000)))
+    const next = (await put(`/Patient/${id}`, patient(id))).headers.get('last-modified')!
+    expect([next === last, await asked(next)]).toEqual([false, 304])
+  })
   it('answers HEAD as GET, without a body', async () => {
     const id = newId()
     await put(`/Patient/${id}`, patient(id))

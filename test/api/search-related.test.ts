@@ -219,3 +219,52 @@ describe('a compartment', () => {
     expect((await get('/Patient/anna/Nothing')).status).toBe(404)
   })
 })
+
+describe('a search on the whole system', () => {
+  it.each([
+    ['?_type=Patient&family=anders', 'anna'],
+    ['?family=anders&_type=Patient', 'anna'],
+    ['?_type=Observation,Condition&subject=Patient/anna', 'c1 o1 o2'],
+    ['?_type=Observation,Condition&patient=anna', 'c1 o1 o2'],
+    ['?_type=Observation,Condition&code=x', 'o1 o3 o4'],
+    ['?_type=Observation,Condition&_id=o1,c1', 'c1 o1'],
+    ['?_type=Organization,Group,Practitioner&_id=root,anders', 'anders root'],
+    ['?_type=Patient&_has:Observation:patient:code=y', 'anna'],
+    ['?_type=Observation&subject:Patient.family=berg', 'o3'],
+    ['?_type=Patient,Practitioner&_type=Practitioner', 'doc'],
+    ['?_type=Patient&_type=Practitioner', ''],
+    ['?_type=Patient&_sort=-birthdate', 'carl bert anna'],
+    ['?_type=Patient&_group=birthdate&_groupSort=_id', 'anna bert carl'],
+    ['Patient/anna/*?_type=Observation&code=y', 'o2'],
+  ])('%s → %s', async (path, expected) => {
+    const { entry, link } = await search(path)
+    expect(named(entry, 'match')).toBe(expected)
+    expect([...new URL(link[0].url).searchParams].length).toBe([...new URLSearchParams(path.split('?')[1])].length)
+  })
+  it('ignores what not all of its types have, or refuses it', async () => {
+    for (const query of ['_type=Patient,Organization&family=anders', 'family=anders', '_type=Patient&_type=Organization&family=x']) {
+      const strict = await get(`/?${query}`, { prefer: 'handling=strict' })
+      expect([query, strict.status, strict.body.issue[0].code]).toEqual([query, 400, 'not-found'])
+      expect((await get(`/?${query}`)).body.link[0].url).not.toContain('family')
+    }
+    for (const query of ['_type=Patient,Organization&_sort=birthdate', '_type=Nothing', '_type=Patient&birthdate=x'])
+      expect([query, (await get(`/?${query}`)).status]).toEqual([query, 400])
+  })
+  it('refuses a parameter that means something else on each of its types', async () => {
+    const { status, body } = await get('/?_type=Observation,Organization&_type=Observation,Organization&code=x')
+    expect([status, body.type]).toEqual([200, 'searchset'])
+    const other = await get('/?_type=Observation,Group&value=x')
+    expect([other.status, other.body.type]).toEqual([200, 'searchset'])
+    const subject = await get('/?_type=Observation,Encounter&subject=anna')
+    expect([subject.status, subject.body.issue?.[0].code]).toEqual([400, 'not-supported'])
+  })
+})
+
+it('the self link shows what was used', async () => {
+  const self = async (path: string) => new URL((await search(path)).link[0].url).search
+  expect(await self('Patient?_count=5000')).toBe('?_count=1000')
+  expect(await self('Patient?_count=5&_sort=_id&_count=7&_sort=-_id')).toBe('?_count=7&_sort=-_id')
+  expect(await self('Patient?_group=birthdate&_groupCount=500&_count=100')).toBe('?_group=birthdate&_groupCount=100&_count=10')
+  const counted = await search('Patient?_summary=count&_count=5')
+  expect([counted.entry, counted.total]).toEqual([undefined, 3])
+})

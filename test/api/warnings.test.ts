@@ -77,3 +77,22 @@ describe('what a search parameter defines in vain is told', () => {
     expect(issues(await get(`/SearchParameter/${id}/$validate`))).toEqual(expect.arrayContaining(TOLD))
   })
 })
+
+it('keeps an active Subscription as requested, and says so to who asks: nobody is notified', async () => {
+  const of = (id: string, status = 'active') => ({
+    ...{ resourceType: 'Subscription', id, status, reason: 'x', criteria: 'Observation?status=final' },
+    channel: { type: 'rest-hook', endpoint: 'http://a.example' },
+  })
+  const asks = { prefer: 'return=OperationOutcome' }
+  const [one, two, off] = [newId(), newId(), newId()]
+  const plain = await post('/Subscription', of(one))
+  expect([plain.status, plain.body.resourceType, plain.body.status]).toEqual([201, 'Subscription', 'requested'])
+  const told = ['warning not-supported Subscription.status']
+  expect(issues(await put(`/Subscription/${one}`, of(one), asks))).toEqual(told)
+  expect(issues(await patch(`/Subscription/${one}`, [{ op: 'replace', path: '/status', value: 'active' }], asks))).toEqual(told)
+  const { body } = await post('/', bundle('batch', entry('PUT', `Subscription/${two}`, of(two))))
+  expect(body.entry[0].response.outcome.issue[0].expression).toEqual(['Subscription.status'])
+  for (const id of [one, two]) expect((await get(`/Subscription/${id}`)).body.status).toBe('requested')
+  expect(issues(await put(`/Subscription/${off}`, of(off, 'off'), asks))).toEqual(['information informational'])
+  expect((await get(`/Subscription/${off}`)).body.status).toBe('off')
+})

@@ -21,8 +21,8 @@ export const allowOrigins = (origins: Origins): Step => {
   return { after: decorate, onError: decorate }
 }
 
-/** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. `allow`: the methods of the path, where it has any. */
-export const preflight = (allow = METHODS): Readonly<Record<string, string>> => ({
+/** What a preflight request asks for. Any header may be sent: nothing is kept in cookies. `allow`: the methods of the path. */
+export const preflight = (allow: string): Readonly<Record<string, string>> => ({
   'access-control-allow-methods': METHODS,
   'access-control-allow-headers':
     'accept, authorization, content-type, if-match, if-modified-since, if-none-exist, if-none-match, if-range, prefer, range, x-consistency, x-index-token, x-request-id, x-security-context, x-tenant-id',
