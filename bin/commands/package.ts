@@ -5,9 +5,10 @@ import {
   type Added,
   addPackage,
   type Counts,
-  labelFrom,
   listPackages,
   type Missing,
+  type Named,
+  namedFrom,
   openPackages,
   type PackagePlace,
   removePackage,
@@ -46,9 +47,9 @@ const add = new Command('add')
 
 const remove = new Command('remove')
   .description('remove a package that was added; what was checked against it stays as it is')
-  .argument('<package>', 'NAME@VERSION', labelOf)
-  .action(async (label: ReturnType<typeof labelOf>, place: PlaceOptions) => {
-    await at(place, (packages) => removePackage(packages, label))
+  .argument('<package>', 'NAME@VERSION, or NAME where it is the only one of that name', namedOf)
+  .action(async (named: Named, place: PlaceOptions) => {
+    const label = await at(place, (packages) => removePackage(packages, named))
     say(`${label.name} ${label.version} is removed\n`)
   })
 
@@ -90,10 +91,10 @@ function sourceOf(text: string): Source {
   return label
 }
 
-function labelOf(text: string) {
-  const label = labelFrom(text)
-  if (label === undefined) throw new InvalidArgumentError('NAME@VERSION, as `package list` has them.')
-  return label
+function namedOf(text: string): Named {
+  const named = namedFrom(text)
+  if (named === undefined) throw new InvalidArgumentError('NAME@VERSION, as `package list` has them.')
+  return named
 }
 
 function warningsOf({ missing, leftOut, ofR4, searchParameters }: Added): readonly string[] {

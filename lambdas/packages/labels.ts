@@ -11,6 +11,12 @@ const TAG = /^[a-z]{1,20}$/
 /** NAME@VERSION. */
 export const labelFrom = (text: string): Label | undefined => labelWith(text, (version) => VERSION.test(version))
 
+/** NAME, NAME@VERSION. */
+export const namedFrom = (text: string): Named | undefined => (NAME.test(text) ? { name: text } : labelFrom(text))
+
+/** Without a version: the one there is. */
+export type Named = Pick<Label, 'name'> & Partial<Label>
+
 /** NAME@VERSION, where the version may also be `latest` and the like. */
 export const wantedFrom = (text: string): Label | undefined => labelWith(text, (version) => VERSION.test(version) || TAG.test(version))
 

@@ -4,7 +4,8 @@
  * Guarantees
  * - A package is there whole or not at all, also where who adds or removes it is killed, and its files do not change.
  * - Of several who add and remove at once, none undoes what another did.
- * - What was done is seen by all within ten seconds, by who did it at once.
+ * - What was done is seen by all within ten seconds, by who did it at once. Where which there are cannot be read, those that were there last count
+ *   for an hour at most.
  */
 export type Label = { readonly name: string; readonly version: string }
 

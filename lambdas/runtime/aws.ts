@@ -82,7 +82,7 @@ export const expressions: () => ExpressionRunner = /* @__PURE__ */ once(() => {
 })
 
 /** Those that operators added. */
-export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() => lazyS3Packages(places().bucket, () => clock().now()))
+export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() => lazyS3Packages(places().bucket, () => clock().now(), warn))
 
 /** Their profiles. */
 export const addedProfiles = /* @__PURE__ */ once(() => supportedProfiles(addedPackages(), warn))

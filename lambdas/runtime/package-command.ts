@@ -14,7 +14,7 @@ import { withoutVersion } from '../fhir/profile/library.ts'
 import { type LeftOut, type Package, PackageInMaking, packageFiles } from '../fhir/profile/package.ts'
 import { whyNotTaken } from '../fhir/profile/usable.ts'
 import type { Resource } from '../fhir/resource.ts'
-import { dependenciesOf, isWanted, labelOf } from '../packages/labels.ts'
+import { dependenciesOf, isWanted, labelOf, type Named } from '../packages/labels.ts'
 import { withManifest } from '../packages/manifest.ts'
 import { OpenedPackage } from '../packages/opened-package.ts'
 import { PackagedDefinitions } from '../packages/packaged-definitions.ts'
@@ -25,7 +25,7 @@ import { nameOfOperator } from './operator.ts'
 import { ADDED } from './package-folder.ts'
 import { PACKAGES } from './packages.ts'
 
-export { labelFrom, wantedFrom } from '../packages/labels.ts'
+export { type Named, namedFrom, wantedFrom } from '../packages/labels.ts'
 export type { Label } from '../ports/packages.ts'
 
 /** Where packages are added and removed, and who does. */
@@ -120,13 +120,29 @@ async function addRead(
 
 const alreadyThere = ({ name, version }: Label): RangeError => new RangeError(`${name} ${version} is there already`)
 
-/** RangeError where it is none that was added. */
-export async function removePackage({ store, recording }: PackagePlace, label: Label): Promise<void> {
-  if (OWN.some((each) => isSamePackage(each, label))) throw new RangeError(`${label.name} ${label.version} is part of the server`)
+/** What was removed. RangeError where it is none that was added, or nobody said which of several versions. */
+export async function removePackage({ store, recording }: PackagePlace, named: Named): Promise<Label> {
+  const label = onlyOne(named, (await store.now()).packages)
   await recorded(recording, { interaction: 'package remove', key: `${label.name}@${label.version}` }, async () => {
-    if (!(await store.remove(label))) throw new RangeError(`${label.name} ${label.version} is not there`)
+    if (!(await store.remove(label))) throw notThere(label)
   })
+  return label
 }
+
+function onlyOne(named: Named, packages: readonly Label[]): Label {
+  const meant = ({ name, version }: Label): boolean => name === named.name && (named.version ?? version) === version
+  const [found, ...others] = packages.filter(meant)
+  if (others.length > 0) {
+    const all = [found!, ...others].map(({ name, version }) => `${name}@${version}`)
+    throw new RangeError(`There are several versions of ${named.name}: say which, ${all.join(' or ')}`)
+  }
+  if (found !== undefined) return { name: found.name, version: found.version }
+  throw OWN.some(meant) ? new RangeError(`${shown(named)} is part of the server`) : notThere(named)
+}
+
+const notThere = (named: Named): RangeError => new RangeError(`${shown(named)} is not there`)
+
+const shown = ({ name, version }: Named): string => (version === undefined ? name : `${name} ${version}`)
 
 export async function listPackages({ store }: PackagePlace): Promise<readonly Listed[]> {
   const { packages } = await store.now()

@@ -102,14 +102,34 @@ describe('Packages in a bucket', () => {
       expect(await namesIn(packages())).toEqual([])
     }
     expect(await operator.add(label, files)).toBe(true)
-    failing.push(broken())
-    time += 10 * SECOND
-    await expect(operator.now()).rejects.toMatchObject({ fault: 'unavailable' })
     expect(await namesIn(operator)).toEqual(['example.a'])
     // What a command only tidies up does not make it fail.
     failing.push(undefined, undefined, broken())
     expect([await operator.remove(label), await namesIn(operator)]).toEqual([true, []])
     expect(objects.size).toBeGreaterThan(1)
+  })
+
+  it('are those that were there last while the bucket is out of reach, for an hour, which is told once, and when it is over', async () => {
+    const { asked, failing, packages, client } = opened()
+    await packages().add(label, files)
+    const told: string[] = []
+    const server = new S3Packages({ client, bucket: 'b', now: () => time, warn: (line) => told.push(line) })
+    const outage = () => void failing.push(...Array.from({ length: 1_000 }, () => new Error('no way')))
+    outage()
+    await expect(server.now()).rejects.toMatchObject({ fault: 'unavailable' })
+    failing.length = 0
+    const { state, packages: known } = await server.now()
+    const began = new Date(time).toISOString()
+    outage()
+    asked.length = 0
+    for (let second = 0; second < 30; second++, time += SECOND) expect((await server.now()).state).toBe(state)
+    expect(asked.length).toBe(2)
+    await expect(known[0]!.read('index.json')).rejects.toMatchObject({ fault: 'unavailable' })
+    expect(told).toEqual([`The packages of definitions cannot be read (no way): those of ${began} count for an hour at most`])
+    time += 60 * 60 * SECOND - 30 * SECOND
+    await expect(server.now()).rejects.toMatchObject({ fault: 'unavailable' })
+    failing.length = 0
+    expect([(await server.now()).state, told.slice(1)]).toEqual([state, ['The packages of definitions can be read again']])
   })
 
   it('forget files that nobody finished to add, after a day', async () => {

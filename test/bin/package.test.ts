@@ -54,6 +54,23 @@ describe('A package that is added to a running server', () => {
     expect((await run('remove', `${NAME}@1.0.0`)).err).toContain('is not there')
   })
 
+  it('is removed by its name alone where it is the only one, and never another', async () => {
+    const removed = async (text: string) => {
+      const { code, out, err } = await run('remove', text)
+      return [code, `${out}${err}`]
+    }
+    await add('1.0.0')
+    await add('1.0.1')
+    const several = `There are several versions of ${NAME}: say which, ${NAME}@1.0.0 or ${NAME}@1.0.1`
+    expect(await removed(NAME)).toEqual([1, expect.stringContaining(several)])
+    for (const text of [`${NAME}@1.0`, `${NAME}@1`, NAME.slice(0, -1)])
+      expect(await removed(text)).toEqual([1, expect.stringContaining('is not there')])
+    for (const text of ['hl7.fhir.us.core', 'hl7.fhir.us.core@6.1.0'])
+      expect(await removed(text)).toEqual([1, expect.stringContaining('is part of the server')])
+    expect(await removed(`${NAME}@1.0.1`)).toEqual([0, `${NAME} 1.0.1 is removed\n`])
+    expect(await removed(NAME)).toEqual([0, `${NAME} 1.0.0 is removed\n`])
+  })
+
   it('says what of it is retired, which takes no part and is not named by the server', async () => {
     const retired = { ...profile('retired', '1.0.0', [{ id: 'Basic.subject', path: 'Basic.subject', min: 1 }]), status: 'retired' }
     const { err } = await add('1.0.0', { 'package/retired.json': retired, 'package/colors.json': { ...COLORS, status: 'retired' } })

@@ -60,6 +60,21 @@ export function packagesContract(name: string, create: () => Promise<PackagesUnd
       expect(await here.stores[0].remove(label)).toBe(false)
     })
 
+    it('is removed by its own name and version, and by no other that begins so or is written so', async () => {
+      const label = { name: 'example.one-2', version: '3.0.0' }
+      const [store] = here.stores
+      await store.add(label, files(label))
+      for (const [name, version] of [
+        ['example.one', '2-3.0.0'],
+        ['example.one', '3.0.0'],
+        ['example.one-2', '3.0'],
+      ] as const)
+        expect(await store.remove({ name, version })).toBe(false)
+      expect(await said(store)).toEqual([nameOf(label)])
+      expect(await store.remove(label)).toBe(true)
+      await here.later()
+    })
+
     it('is not lost where others come and go at once', async () => {
       const labels = Array.from({ length: 6 }, newLabel)
       const gone = newLabel()

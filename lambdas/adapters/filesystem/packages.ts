@@ -1,7 +1,7 @@
 /** Packages in a folder, each in a folder of its own: NAME-VERSION. A server sees at once what a command does in it. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { KeptPackage, Label, PackageStore, PackagesNow } from '../../ports/packages.ts'
+import { isSamePackage, type KeptPackage, type Label, type PackageStore, type PackagesNow } from '../../ports/packages.ts'
 import { isMissing, isUnfinished } from './durable-file.ts'
 import { addFolder, alone, removeFolder } from './package-folders.ts'
 
@@ -35,7 +35,8 @@ export class FilesystemPackages implements PackageStore {
   remove(label: Label): Promise<boolean> {
     const path = this.#pathOf(label)
     return alone(this.#folder, async () => {
-      if (!(await isThere(path))) return false
+      // Where a name ends as a version begins, two packages have a folder of the same name.
+      if (!(await isThere(path)) || !isSamePackage(await labelled(path), label)) return false
       await removeFolder(this.#folder, path)
       return true
     })

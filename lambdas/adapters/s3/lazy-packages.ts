@@ -1,11 +1,11 @@
 /** Packages in an S3 bucket, whose client is loaded when they are first asked for. */
 import type { AddedPackages } from '../../ports/packages.ts'
 
-export function lazyS3Packages(bucket: string, now: () => number): AddedPackages {
+export function lazyS3Packages(bucket: string, now: () => number, warn: (line: string) => void): AddedPackages {
   let opened: Promise<AddedPackages> | undefined
   return {
     async now() {
-      opened ??= import('./open-blob-store.ts').then(({ openS3Packages }) => openS3Packages({ bucket, now }))
+      opened ??= import('./open-blob-store.ts').then(({ openS3Packages }) => openS3Packages({ bucket, now, warn }))
       return (await opened).now()
     },
   }

@@ -4,13 +4,13 @@ import type { BlobCopier } from '../../ports/blob-copier.ts'
 import type { BlobStore } from '../../ports/blob-store.ts'
 import { S3BlobCopier } from './blob-copier.ts'
 import { S3BlobStore } from './blob-store.ts'
-import { S3Packages } from './packages.ts'
+import { S3Packages, type S3PackagesOptions } from './packages.ts'
 
 export const openS3BlobStore = (bucket: string): BlobStore => new S3BlobStore(new S3Client({ forcePathStyle: true }), bucket)
 
 export const openS3BlobCopier = (from: string): BlobCopier => new S3BlobCopier(new S3Client({ forcePathStyle: true }), from)
 
-export type PackagesIn = { readonly bucket: string; readonly now: () => number; readonly region?: string }
+export type PackagesIn = Omit<S3PackagesOptions, 'client'> & { readonly region?: string }
 
-export const openS3Packages = ({ bucket, now, ...where }: PackagesIn): S3Packages =>
-  new S3Packages({ client: new S3Client({ forcePathStyle: true, ...where }), bucket, now })
+export const openS3Packages = ({ region, ...options }: PackagesIn): S3Packages =>
+  new S3Packages({ ...options, client: new S3Client({ forcePathStyle: true, ...(region === undefined ? {} : { region }) }) })

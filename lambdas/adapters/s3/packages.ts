@@ -28,6 +28,8 @@ export type S3PackagesOptions = {
   readonly bucket: string
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** Told, in one line, that the bucket is out of reach, and that it is read again. */
+  readonly warn?: (line: string) => void
 }
 
 const PREFIX = 'packages/'
@@ -36,8 +38,12 @@ const NONE: Found = { tag: undefined, index: { change: '', packages: [] } }
 
 /** Milliseconds for which the index is not asked for again. */
 const KNOWN_FOR = 10_000
+/** Milliseconds for which it counts as it was read last while the bucket is out of reach. */
+const LASTS = 60 * 60 * 1000
 /** Milliseconds after which files that no index names belong to nobody who is still adding them. */
 const ABANDONED = 24 * 60 * 60 * 1000
+/** Milliseconds in which the bucket begins to answer. */
+const PATIENCE = 10_000
 /** Requests at once. */
 const PARALLEL = 16
 /** Others may have been faster each time. */
@@ -46,6 +52,8 @@ const ATTEMPTS = 20
 export class S3Packages implements PackageStore {
   readonly #options: S3PackagesOptions
   #known: (Found & { readonly at: number; readonly now: PackagesNow }) | undefined
+  /** When it was in vain that the index was asked for, and what was known goes on. */
+  #triedAt: number | undefined
   #asking: Promise<PackagesNow> | undefined
 
   constructor(options: S3PackagesOptions) {
@@ -54,9 +62,21 @@ export class S3Packages implements PackageStore {
 
   async now(): Promise<PackagesNow> {
     const known = this.#known
-    if (known !== undefined && Math.abs(this.#options.now() - known.at) < KNOWN_FOR) return known.now
-    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined))
+    const at = this.#triedAt ?? known?.at
+    if (known !== undefined && Math.abs(this.#options.now() - at!) < KNOWN_FOR) return known.now
+    this.#asking ??= this.#ask()
+      .catch((error: unknown) => this.#lastKnown(error))
+      .finally(() => (this.#asking = undefined))
     return this.#asking
+  }
+
+  #lastKnown(error: unknown): PackagesNow {
+    const { now, warn } = this.#options
+    const known = this.#known
+    if (!(error instanceof Unavailable) || known === undefined || Math.abs(now() - known.at) >= LASTS) throw error
+    if (this.#triedAt === undefined) warn?.(`${error.message}: those of ${new Date(known.at).toISOString()} count for an hour at most`)
+    this.#triedAt = now()
+    return known.now
   }
 
   async add(label: Label, files: ReadonlyMap<string, string>): Promise<boolean> {
@@ -87,6 +107,8 @@ export class S3Packages implements PackageStore {
     const isSame = this.#known?.tag === found.tag && this.#known !== undefined
     const now = isSame ? this.#known!.now : { state: found.tag ?? 'none', packages: found.index.packages.map((named) => this.#kept(named)) }
     this.#known = { ...found, at, now }
+    if (this.#triedAt !== undefined) this.#options.warn?.('The packages of definitions can be read again')
+    this.#triedAt = undefined
     return now
   }
 
@@ -141,7 +163,8 @@ export class S3Packages implements PackageStore {
   async #get(key: string, unless?: string): Promise<GetObjectCommandOutput | 'unchanged' | undefined> {
     const { client, bucket } = this.#options
     try {
-      return await client.send(new GetObjectCommand({ Bucket: bucket, Key: key, ...(unless === undefined ? {} : { IfNoneMatch: unless }) }))
+      const command = new GetObjectCommand({ Bucket: bucket, Key: key, ...(unless === undefined ? {} : { IfNoneMatch: unless }) })
+      return await client.send(command, { abortSignal: AbortSignal.timeout(PATIENCE) })
     } catch (error) {
       if (error instanceof NoSuchKey) return undefined
       if (statusOf(error) === 304) return 'unchanged'
