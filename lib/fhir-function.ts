@@ -10,7 +10,7 @@ import type { Bundle } from './bundle.ts'
 import { granted } from './grants.ts'
 import type { AwsResources } from './permissions.ts'
 import { rolePath } from './search-domain.ts'
-import { asksProfiles, KINDS, type Settings, serviceEnvironment } from './settings.ts'
+import { KINDS, type Settings, serviceEnvironment } from './settings.ts'
 
 export type FhirFunctionProps = {
   readonly name: FunctionName
@@ -44,7 +44,7 @@ export class FhirFunction extends Construct {
   constructor(scope: Construct, { name, bundle, settings, aws, statements = [], environment = {}, network }: FhirFunctionProps) {
     super(scope, constructId(name))
     this.name = name
-    const ports = granted(portsOfStage(name, settings.access, asksProfiles(settings)), aws)
+    const ports = granted(portsOfStage(name, settings.access), aws)
     const { stage, memory, concurrency, logRetentionDays } = settings
     const logGroup = new LogGroup(this, 'Log', {
       retention: logRetentionDays as RetentionDays,

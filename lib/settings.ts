@@ -202,9 +202,6 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
   return settings
 }
 
-/** Whether what is written is checked against profiles. */
-export const asksProfiles = ({ service: { validateProfiles = 'off' } }: Pick<Settings, 'service'>): boolean => validateProfiles !== 'off'
-
 /** What differs from the defaults of config.ts, as environment variables. */
 export const serviceEnvironment = ({ service, access }: Pick<Settings, 'service' | 'access'>): Record<string, string> => ({
   ...Object.fromEntries(

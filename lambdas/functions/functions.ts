@@ -16,7 +16,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
  * remembered of those that begin on schedules. old-schedules: forgets those that are set no more. copies: copies files into buckets of
  * others. export-files: writes, reads and removes their files. start-exports, stop-exports, watch-exports: begins the work of jobs, ends it, asks whether it goes on. removed-files:
  * only removes files. links: signs links to them. link-key: reads the public half of the key that does. conformance: reads the definitions that lie
- * beside its code, packages those that operators added: who writes, where the stage asks profiles.
+ * beside its code, packages those that operators added.
  */
 export type PortName =
   | 'resources'
@@ -163,12 +163,8 @@ const ABOUT_TOKENS: ReadonlySet<PortName> = new Set(['verification', 'conditions
 export const functionsOfStage = (access: string): readonly FunctionName[] =>
   (Object.keys(FUNCTIONS) as FunctionName[]).filter((name) => access === 'token' || !OF_TOKENS.has(name))
 
-/** `asksProfiles`: whether what is written is checked against profiles. A Bundle may also ask what the server can. */
-export const portsOfStage = (name: FunctionName, access: string, asksProfiles = false): readonly PortName[] =>
-  FUNCTIONS[name].filter((port) => {
-    if (port === 'packages' && !asksProfiles && name !== 'bundle' && FUNCTIONS[name].includes('writer')) return false
-    return access === 'token' || !ABOUT_TOKENS.has(port)
-  })
+export const portsOfStage = (name: FunctionName, access: string): readonly PortName[] =>
+  FUNCTIONS[name].filter((port) => access === 'token' || !ABOUT_TOKENS.has(port))
 
 /** The function that answers: one for each interaction, but the kinds of history together, those of search and what is one, and the pages. */
 export function functionOf(code: InteractionCode | AuthCode): HttpFunction {

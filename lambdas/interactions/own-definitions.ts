@@ -7,6 +7,7 @@ import type { Resource } from '../fhir/resource.ts'
 import type { Canonicals, DefinitionType } from '../ports/canonicals.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ResourceReader } from '../ports/resource-store.ts'
+import { Unavailable } from '../ports/unavailable.ts'
 import { inOrderOfCounting } from '../ports/version-order.ts'
 import { contentOf, type Definition, DefinitionReader } from './read-definition.ts'
 
@@ -79,12 +80,26 @@ export async function toldOfDefinition(packages: Conformance, resource: Resource
   const find = { StructureDefinition: packages.profile, ValueSet: packages.valueSet, CodeSystem: packages.codeSystem }[
     resourceType as DefinitionType
   ]
-  if ((await find(url)) !== undefined)
+  const isLoaded = await isFound(find(url))
+  if (isLoaded === true)
     return [told(`${resourceType}.url`, 'R4 or a package of this server defines this canonical, which stays what it is')]
+  if (isLoaded === undefined) return [{ severity: 'warning', code: 'incomplete', expression: `${resourceType}.url`, text: UNASKED }]
   const content = contentOf(resource, Buffer.byteLength(writeJson(resource)))
   if (content instanceof Unusable) return [told(resourceType, `It takes no part in validation: ${content.message}`)]
   if (content === undefined) return [told(resourceType, 'It takes no part in validation: It does not say which codes it has')]
   return status === 'retired' ? [told(`${resourceType}.status`, 'It is retired: it takes no part in validation')] : []
+}
+
+const UNASKED = 'The packages of this server are out of reach: if one defines this canonical, it stays what it is'
+
+/** undefined: packages are out of reach, for which nothing is refused. */
+async function isFound(found: Promise<unknown>): Promise<boolean | undefined> {
+  try {
+    return (await found) !== undefined
+  } catch (error) {
+    if (error instanceof Unavailable) return undefined
+    throw error
+  }
 }
 
 const told = (expression: string, text: string): Issue => ({ severity: 'warning', code: 'business-rule', expression, text })

@@ -68,10 +68,7 @@ export const checkPorts = () => ({
   clock: clock(),
   expressions: expressions(),
   choices: config(),
-  profiled: profilesOnWrite(config().validateProfiles, () => ({
-    ...definitions(WRITES_LAG, config().validateProfiles !== 'off'),
-    expressions: expressions(),
-  })),
+  profiled: profilesOnWrite(config().validateProfiles, () => ({ ...definitions(WRITES_LAG), expressions: expressions() })),
 })
 
 export const writePorts = () => ({ ...checkPorts(), writer: definingWriter() })

@@ -87,17 +87,16 @@ export const addedPackages: () => AddedPackages = /* @__PURE__ */ once(() => laz
 /** Their profiles. */
 export const addedProfiles = /* @__PURE__ */ once(() => supportedProfiles(addedPackages(), warn))
 
-/** And files beside the code; these alone. */
+/** And files beside the code. */
 const packages = /* @__PURE__ */ once(() => definitionsOf(addedPackages(), warn))
-const ownPackages = /* @__PURE__ */ once(() => definitionsOf())
 
 /** What is behind definitions that tenants write. `keptFor`: see DynamoDbCanonicalsOptions. */
 const canonicals = (keptFor: number) => new DynamoDbCanonicals({ dynamo: resourceTable(), clock: clock(), keptFor })
 
-/** Packages, and what tenants wrote, as late as that. `isAsked`: else only what is told of definitions, by what lies beside the code. */
-export const definitions = (keptFor: number, isAsked = true): Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> => ({
+/** Packages, and what tenants wrote, as late as that. */
+export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' | 'toldOfDefinition'> => ({
   conformance: ownDefinitions({ packages: packages(), canonicals: canonicals(keptFor), resources: store() }),
-  toldOfDefinition: (resource) => toldOfDefinition(isAsked ? packages() : ownPackages(), resource),
+  toldOfDefinition: (resource) => toldOfDefinition(packages(), resource),
 })
 
 /** Tells first which definitions it writes. */

@@ -6,14 +6,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
 import { newFolder } from '../fixtures/at-end.ts'
-import { archiveFile, canonical, colored, guide, NAME } from '../fixtures/packages.ts'
+import { archiveFile, canonical, colored, guide, NAME, profile } from '../fixtures/packages.ts'
 import { onCloud } from './deployed.ts'
 
 const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 /** Seconds within which every function goes by what was done, and a few for a machine that is busy. */
 const LAG = 10 + 20
 
-onCloud('packages of a stage', {}, (cloud, { get, post }) => {
+onCloud('packages of a stage', {}, (cloud, { get, post, put }) => {
   const folder = newFolder()
   async function fhir(...words: readonly string[]): Promise<string> {
     const environment = { AWS_ENDPOINT_URL: cloud().awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
@@ -50,6 +50,14 @@ onCloud('packages of a stage', {}, (cloud, { get, post }) => {
     expect(await fhir('list')).toMatch(/example\.guide +1\.0\.0 +2 +0 +0\n/)
     for (let second = 0; second < LAG && (await supported()).length === 0; second++) await wait(1_000)
     expect(await supported()).toEqual([canonical('with-color'), canonical('with-subject')])
+    const own = { ...profile('with-subject', '2.0.0', [{ id: 'Basic.author', path: 'Basic.author', min: 1 }]), id: 'own' }
+    const told = async () => {
+      const { body } = await put('/StructureDefinition/own', own, { prefer: 'return=OperationOutcome' })
+      return body.issue.map(({ expression }: Tree) => expression?.[0])
+    }
+    let warned: readonly unknown[] = []
+    for (let second = 0; second < LAG && !warned.includes('StructureDefinition.url'); second++, await wait(1_000)) warned = await told()
+    expect(warned).toContain('StructureDefinition.url')
     expect(await fhir('add', await archiveFile(guide('1.0.0')))).toContain('is there already')
     expect(await fhir('remove', `${NAME}@1.0.0`)).toBe(`${NAME} 1.0.0 is removed\n`)
     await eventually('error not-found')

@@ -101,7 +101,7 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
       ['writing packages', all, { action: 's3:PutObject', resource: `${ARNS.DataBucket}/packages/index.json` }],
       [
         'reading packages',
-        others('validate', 'apply-fhirpath', 'capabilities', 'bundle'),
+        others('validate', 'apply-fhirpath', 'capabilities', 'create', 'update', 'patch', 'delete', 'bundle'),
         { action: 's3:GetObject', resource: `${ARNS.DataBucket}/packages/index.json` },
       ],
       ['deleting a table', all, { action: 'dynamodb:DeleteTable', resource: ARNS.ResourceTable }],

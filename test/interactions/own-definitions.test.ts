@@ -5,6 +5,7 @@ import { ownDefinitions, toldOfDefinition } from '../../lambdas/interactions/own
 import { DefinitionReader, LARGEST } from '../../lambdas/interactions/read-definition.ts'
 import type { Conformance } from '../../lambdas/ports/conformance.ts'
 import type { ResourceKey, ResourceVersion } from '../../lambdas/ports/resource-store.ts'
+import { Unavailable } from '../../lambdas/ports/unavailable.ts'
 
 const NOTHING: Conformance = {
   profile: async () => undefined,
@@ -80,6 +81,13 @@ describe('A definition', () => {
     expect(told.map(({ severity, text }) => `${severity} ${text}`)).toEqual([
       `warning It takes no part in validation: It is larger than ${LARGEST} bytes`,
     ])
+  })
+
+  it('is written also while packages are out of reach, and that is told', async () => {
+    const failing = (error: Error) => ({ ...NOTHING, valueSet: async () => Promise.reject(error) })
+    const told = await toldOfDefinition(failing(new Unavailable('no bucket')), valueSet())
+    expect(told.map(({ severity, code, expression }) => `${severity} ${code} ${expression}`)).toEqual(['warning incomplete ValueSet.url'])
+    await expect(toldOfDefinition(failing(new Error('no disk')), valueSet())).rejects.toThrow('no disk')
   })
 
   it('that has no url, or no codes, is told', async () => {
