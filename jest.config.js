@@ -17,6 +17,7 @@ const LONG = [
     'infra/bundles',
     'infra/conditions',
     'judge/again',
+    'judge/answers',
     'bin/output',
     'runtime/power-cut',
     'runtime/restoring',

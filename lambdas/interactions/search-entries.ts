@@ -1,4 +1,5 @@
 /** What the pages of a search are made of. */
+import { createHash } from 'node:crypto'
 import type { BundleEntry } from '../fhir/bundle.ts'
 import { type Issue, outcome } from '../fhir/outcome.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
@@ -31,11 +32,18 @@ export async function versionsOf(
   })
 }
 
-/** What is to be told of the search. */
+/** What is to be told of the search: it stands nowhere else, and has a fullUrl as all entries have. https://hl7.org/fhir/R4/bundle.html#bundle-unique */
 export const outcomeEntry = (...issues: readonly Issue[]): BundleEntry => ({
+  fullUrl: uuidOf(JSON.stringify(issues)),
   resource: outcome(issues),
   more: { search: { mode: 'outcome' } },
 })
+
+/** The same of the same text. https://www.rfc-editor.org/rfc/rfc9562#section-5.8 */
+function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex')
+  return `urn:uuid:${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
 
 /** `extension`: what else is told of the match. */
 export const matchEntry = (

@@ -247,7 +247,8 @@ it('a search that carries the token of a write sees it; a foreign token is refus
 
 it('Prefer: explain shows the plan and what the index is asked', async () => {
   const { body } = await get('/Observation?code=a&_sort=-date', { prefer: 'explain' })
-  const { resource, search } = body.entry.at(-1)
+  const { fullUrl, resource, search } = body.entry.at(-1)
+  expect(fullUrl).toMatch(/^urn:uuid:[0-9a-f-]{36}$/)
   expect([resource.resourceType, search.mode]).toEqual(['OperationOutcome', 'outcome'])
   expect(resource.issue[0].details.text).toContain('"field":"code:code"')
   if (process.env.FHIR_BASE_URL === undefined) {

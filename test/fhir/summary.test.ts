@@ -46,6 +46,11 @@ describe('parts of HL7’s examples', () => {
   })
 })
 
+it('What nothing is left of is left out', () => {
+  const consent = { resourceType: 'Consent', provision: { provision: [{ type: 'deny' }] } }
+  expect(summaryOnly(consent, 'true').provision).toBeUndefined()
+})
+
 describe('Contained resources', () => {
   const contained = ['a', 'b', 'c'].map((id) => ({ resourceType: 'Organization', id, name: 'x' }))
   const resource = {

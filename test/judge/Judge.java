@@ -1,11 +1,12 @@
 /**
- * HAPI's validator of FHIR R4, without network. A line in: `{"profile"?, "text"}`; a line out: a JSON list of the ids of what is wrong, in
- * order. Arguments: packages (.tgz) on the class path to load.
+ * HAPI's validator of FHIR R4, without network. A line in: `{"profile"?, "isTold"?, "text"}`; a line out: a JSON list of the ids of what is
+ * wrong, in order; `isTold`: each with where it is and what is said. Arguments: packages (.tgz) on the class path to load.
  */
 import ca.uhn.fhir.context.FhirContext;
 import ca.uhn.fhir.context.support.DefaultProfileValidationSupport;
 import ca.uhn.fhir.validation.FhirValidator;
 import ca.uhn.fhir.validation.ResultSeverityEnum;
+import ca.uhn.fhir.validation.SingleValidationMessage;
 import ca.uhn.fhir.validation.ValidationOptions;
 import com.google.gson.Gson;
 import com.google.gson.JsonObject;
@@ -47,22 +48,26 @@ public final class Judge {
       JsonObject asked = JsonParser.parseString(line).getAsJsonObject();
       ValidationOptions options = new ValidationOptions();
       if (asked.has("profile")) options.addProfile(asked.get("profile").getAsString());
-      out.println(gson.toJson(verdict(validator, asked.get("text").getAsString(), options)));
+      out.println(gson.toJson(verdict(validator, asked.get("text").getAsString(), options, asked.has("isTold"))));
       out.flush();
     }
   }
 
-  private static List<String> verdict(FhirValidator validator, String text, ValidationOptions options) {
+  private static List<String> verdict(FhirValidator validator, String text, ValidationOptions options, boolean isTold) {
     try {
       return validator.validateWithResult(text, options).getMessages().stream()
           .filter(message -> message.getSeverity().compareTo(ResultSeverityEnum.ERROR) >= 0)
-          .map(message -> message.getMessageId() == null ? "unnamed" : message.getMessageId().replace(DEFINITION, ""))
+          .map(message -> isTold ? nameOf(message) + " " + message.getLocationString() + " " + message.getMessage() : nameOf(message))
           .distinct()
           .sorted()
           .toList();
     } catch (RuntimeException crash) {
       return List.of("crash " + crash.getClass().getSimpleName());
     }
+  }
+
+  private static String nameOf(SingleValidationMessage message) {
+    return message.getMessageId() == null ? "unnamed" : message.getMessageId().replace(DEFINITION, "");
   }
 
   private static final String DEFINITION = "http://hl7.org/fhir/StructureDefinition/";

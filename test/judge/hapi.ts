@@ -45,8 +45,8 @@ async function install(): Promise<void> {
   ])
 }
 
-/** `text`: JSON of a resource. */
-export type Asked = { readonly text: string; readonly profile?: string }
+/** `text`: JSON of a resource. `isTold`: each verdict with its place and what the judge says. */
+export type Asked = { readonly text: string; readonly profile?: string; readonly isTold?: true }
 
 /** The ids of what is wrong with it; none: it is valid. */
 export type Verdict = readonly string[]
