@@ -1,6 +1,7 @@
 /** How a resource differs from profiles, and from what R4 advises. https://hl7.org/fhir/R4/validation.html */
 import type { Issue } from '../fhir/outcome.ts'
-import { checkProfiles } from '../fhir/profile/check.ts'
+import { type Checked, checkProfiles } from '../fhir/profile/check.ts'
+import type { Pieces } from '../fhir/profile/checking.ts'
 import { Known } from '../fhir/profile/known.ts'
 import type { Units } from '../fhir/profile/known-codes.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
@@ -50,16 +51,16 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
     const severity = isEnforced ? 'error' : 'warning'
     const elsewhere = new RulesElsewhere(expressions, severity)
     for (let loads = 0, spent = 0, asked = 0; ; loads++) {
-      const pause = othersPass()
-      if (pause !== undefined) await pause
       const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))
-      const { faults, pending, deciding } = checkProfiles(
-        resource,
-        trees.filter((tree) => tree !== undefined),
-        known,
-        work,
-        elsewhere,
+      const { faults, pending, deciding } = await inTurns(
+        checkProfiles(
+          resource,
+          trees.filter((tree) => tree !== undefined),
+          known,
+          work,
+          elsewhere,
+        ),
       )
       spent += most - work.left
       const isLast = loads >= MOST_LOADS || asked >= MOST_ASKED || spent >= MOST_TIMES * most
@@ -76,6 +77,16 @@ export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
       return { issues: [...faults.issues, ...unasked, ...damaged(conformance(tenant))], missing, unusable }
     }
+  }
+}
+
+/** Others pass before each piece. */
+async function inTurns(check: Pieces<Checked>): Promise<Checked> {
+  for (;;) {
+    const pause = othersPass()
+    if (pause !== undefined) await pause
+    const piece = check.next()
+    if (piece.done === true) return piece.value
   }
 }
 

@@ -9,18 +9,23 @@ const SLICE = 20
 
 /** When the first piece of this turn was begun. */
 let began: number | undefined
+/** Those who found it used up. One goes on in each turn, so that nobody does before who waits for longer. */
+const waiting: (() => void)[] = []
 
 /** undefined: go on at once. */
 export function othersPass(): Promise<void> | undefined {
   const now = performance.now()
-  if (began === undefined) {
-    began = now
-    setImmediate(() => {
-      began = undefined
-    })
-  }
-  // Of several that waited, the first may have used up the new slice.
-  return now - began < SLICE ? undefined : new Promise<void>((resolve) => setImmediate(resolve)).then(othersPass)
+  began ??= beginTurn(now)
+  return now - began < SLICE ? undefined : new Promise((resolve) => waiting.push(resolve))
+}
+
+function beginTurn(now: number): number {
+  setImmediate(() => {
+    const next = waiting.shift()
+    began = next === undefined ? undefined : beginTurn(performance.now())
+    next?.()
+  })
+  return now
 }
 
 /** Between two pieces that may each be longer than a slice. */

@@ -58,6 +58,13 @@ describe('work in slices', () => {
     expect(turns).toBeGreaterThanOrEqual(6)
   })
 
+  it('goes from one to the next: nobody goes on before who waits for longer', async () => {
+    const order: string[] = []
+    const working = (name: string, count: number) => inTurn(Array(count).keys(), () => order.push(name) && work(25))
+    await Promise.all([working('long', 6), working('short', 2), working('other', 2)])
+    expect(order.slice(0, 6).sort()).toEqual(['long', 'long', 'other', 'other', 'short', 'short'])
+  })
+
   it('tells of the first that fails, and of no other twice', async () => {
     const rejected: unknown[] = []
     const listen = (reason: unknown) => void rejected.push(reason)

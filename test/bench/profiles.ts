@@ -16,7 +16,8 @@ const known = new Known(definitionsOf(), { isUnit, inBaseUnits: canonicalOf })
 function check(resource: Resource): void {
   const named = (resource.meta?.profile ?? []) as readonly string[]
   const trees = named.map((canonical) => known.tree(canonical)).filter((tree) => tree !== undefined)
-  checkProfiles(resource, trees, known, { left: Number.MAX_SAFE_INTEGER })
+  const pieces = checkProfiles(resource, trees, known, { left: Number.MAX_SAFE_INTEGER })
+  while (pieces.next().done !== true);
 }
 
 console.log('| example of US Core | µs |\n|---|---|')

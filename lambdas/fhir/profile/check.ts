@@ -3,8 +3,22 @@ import { spend, TooCostly, type Work } from '../path/work.ts'
 import { isElement, type Resource } from '../resource.ts'
 import { Enough } from '../validate/findings.ts'
 import { checkBinding } from './binding.ts'
-import { atItem, type Check, checkLeast, checkMost, notLoaded, report, trialOf, typeOfItem } from './checking.ts'
-import { checkConstraints } from './constraint.ts'
+import {
+  type Check,
+  checkLeast,
+  checkMost,
+  enterItem,
+  isDue,
+  leaveItem,
+  notLoaded,
+  type Pieces,
+  paceOf,
+  report,
+  trialOf,
+  typeOfItem,
+} from './checking.ts'
+import { checkConstraint } from './constraint.ts'
+import type { ProfileType } from './definition.ts'
 import type { Pending, Verdicts } from './elsewhere.ts'
 import { checkEverywhere } from './everywhere.ts'
 import { Faults } from './faults.ts'
@@ -17,51 +31,65 @@ import { isKindOf, typeOfElement } from './types.ts'
 import { checkValue } from './value.ts'
 
 /** `type`: the FHIR type of the item. */
-export function checkAgainst(tree: Tree, item: Item, type: string, check: Check): void {
+export function* checkAgainst(tree: Tree, item: Item, type: string, check: Check): Pieces {
   const { visiting } = check
   const here = visiting.get(item.value) ?? []
   if (here.includes(tree)) return
   visiting.set(item.value, [...here, tree])
-  checkContent(tree.root, item, type, { ...check, profile: tree })
+  yield* checkContent(tree.root, item, type, { ...check, profile: tree })
   if (here.length > 0) visiting.set(item.value, here)
   else visiting.delete(item.value)
 }
 
 /** What is said of one item of an element, and of what it holds. */
-export function checkContent(node: Node, item: Item, type: string, check: Check): void {
+export function* checkContent(node: Node, item: Item, type: string, check: Check): Pieces {
+  checkItself(node, item, type, check)
+  const types = typesFor(node, type)
+  if (types.length > 0) yield* checkTypes(types, item, type, check)
+  const content = node.content === undefined ? undefined : check.profile.nodes.get(node.content)
+  for (const said of content === undefined || content === node ? [node] : [node, content]) {
+    for (const constraint of said.constraints.values()) {
+      checkConstraint(constraint, item, type, check)
+      if (isDue(check)) yield
+    }
+    for (const child of said.children.values()) {
+      const items = itemsOf(item, child.name, child.isChoice)
+      checkLeast(child, items.length, check)
+      if (items.length > 0) yield* checkItems(child, items, typeOfElement(type, child.name), check)
+      if (child.slices.size > 0) yield* checkSlices(child, items, typeOfElement(type, child.name), check)
+    }
+  }
+}
+
+function checkItself(node: Node, item: Item, type: string, check: Check): void {
   spend(check.work, 1)
   checkValue(node, item, type, check)
   if (node.binding !== undefined) checkBinding(node.binding, item, type, check)
-  checkTypes(node, item, type, check)
-  checkConstraints(node.constraints, item, type, check)
-  for (const child of node.children.values()) checkElement(child, item, typeOfElement(type, child.name), check)
-  const content = node.content === undefined ? undefined : check.profile.nodes.get(node.content)
-  if (content === undefined) return
-  checkConstraints(content.constraints, item, type, check)
-  for (const child of content.children.values()) checkElement(child, item, typeOfElement(type, child.name), check)
+}
+
+/** Of its items nothing is said but of themselves. */
+const isLeaf = ({ children, constraints, content, types }: Node): boolean =>
+  children.size === 0 && constraints.size === 0 && content === undefined && types === undefined
+
+const NO_TYPES: readonly ProfileType[] = []
+
+/** Those that ask for profiles. Each extension is checked against its definition, wherever it stands. */
+function typesFor({ types = NO_TYPES }: Node, type: string): readonly ProfileType[] {
+  if (types.length === 0 || type === 'Extension') return NO_TYPES
+  const ofType = types.length === 1 ? types : types.filter(({ code }) => code === type)
+  return ofType.some(({ profiles, targetProfiles }) => profiles !== undefined || targetProfiles !== undefined) ? ofType : NO_TYPES
 }
 
 /** The profiles of its type: one of them has to fit; and what a reference may refer to. */
-function checkTypes({ types = [] }: Node, item: Item, type: string, check: Check): void {
-  const ofType = types.length === 1 ? types : types.filter(({ code }) => code === type)
-  if (type === 'Reference')
-    checkTargets(
-      ofType.flatMap(({ targetProfiles = [] }) => targetProfiles),
-      item,
-      check,
-    )
-  // Each extension is checked against its definition, wherever it stands.
-  if (type !== 'Extension')
-    checkOneOf(
-      ofType.flatMap(({ profiles = [] }) => profiles),
-      item,
-      type,
-      check,
-    )
+function* checkTypes(types: readonly ProfileType[], item: Item, type: string, check: Check): Pieces {
+  const targets = type === 'Reference' ? types.flatMap(({ targetProfiles = [] }) => targetProfiles) : []
+  if (targets.length > 0) yield* checkTargets(targets, item, check)
+  const profiles = types.flatMap(({ profiles = [] }) => profiles)
+  if (profiles.length > 0) yield* checkOneOf(profiles, item, type, check)
 }
 
 /** At least one of the profiles has to fit; where none does, those faults are told that are fewest. One that is not loaded might. */
-export function checkOneOf(profiles: readonly string[], item: Item, type: string, check: Check): void {
+export function* checkOneOf(profiles: readonly string[], item: Item, type: string, check: Check): Pieces {
   let best: Faults | undefined
   const missing: string[] = []
   for (const canonical of profiles) {
@@ -72,9 +100,9 @@ export function checkOneOf(profiles: readonly string[], item: Item, type: string
       continue
     }
     // Which one fits is asked only where there are several.
-    if (profiles.length === 1) return checkAs(tree, item, type, check)
+    if (profiles.length === 1) return yield* checkAs(tree, item, type, check)
     const trial = trialOf(check)
-    checkAs(tree, item, type, trial)
+    yield* checkAs(tree, item, type, trial)
     if (best === undefined || trial.faults.errors < best.errors) best = trial.faults
     if (best.errors === 0) break
   }
@@ -85,17 +113,20 @@ export function checkOneOf(profiles: readonly string[], item: Item, type: string
   if (best !== undefined) check.faults.add(best)
 }
 
-/** An element within an item: how many there are, each of them, and its slices. `type`: of the element, unless it is a choice. */
-function checkElement(node: Node, parent: Item, type: string, check: Check): void {
-  const items = itemsOf(parent, node.name, node.isChoice)
-  checkLeast(node, items.length, check)
-  if (items.length === 0 && node.slices.size === 0) return
+/** Each item of an element. `type`: of the element, unless it is a choice. */
+function* checkItems(node: Node, items: readonly Item[], type: string, check: Check): Pieces {
+  const isSimple = isLeaf(node)
   check.faults.enter(node.name)
   checkMost(node, items.length, check)
-  for (const item of items)
-    atItem(item, check.faults, () => checkContent(node, item, item.type ?? typeOfItem(item, type), within(item, node, check)))
+  for (const item of items) {
+    if (isDue(check)) yield
+    enterItem(item, check.faults)
+    const own = item.type ?? typeOfItem(item, type)
+    if (isSimple) checkItself(node, item, own, check)
+    else yield* checkContent(node, item, own, within(item, node, check))
+    leaveItem(item, check.faults)
+  }
   check.faults.leave()
-  if (node.slices.size > 0) checkSlices(node, items, type, check)
 }
 
 /** What is contained points to what its owner holds; the resource of an entry is its own owner. */
@@ -103,9 +134,9 @@ const within = ({ value }: Item, { name }: Node, check: Check): Check =>
   isElement(value) && typeof value.resourceType === 'string' && name !== 'contained' ? { ...check, owner: value } : check
 
 /** Only where the profile is about that type. */
-function checkAs(tree: Tree, item: Item, type: string, check: Check): void {
+function* checkAs(tree: Tree, item: Item, type: string, check: Check): Pieces {
   const about = tree.profile.type
-  if (isKindOf(type, about)) checkAgainst(tree, item, type, check)
+  if (isKindOf(type, about)) yield* checkAgainst(tree, item, type, check)
   else report({ ...check, profile: tree }, 'structure', 'about', `The profile is about ${about}, and this is a ${type}`)
 }
 
@@ -113,7 +144,13 @@ function checkAs(tree: Tree, item: Item, type: string, check: Check): void {
  * `profiles`: those the resource is to be as. What is looked up and not there is told to the library. Never throws: what takes more than the
  * work is an issue `too-costly`.
  */
-export function checkProfiles(resource: Resource, profiles: readonly Tree[], library: Library, work: Work, verdicts = UNASKED): Checked {
+export function* checkProfiles(
+  resource: Resource,
+  profiles: readonly Tree[],
+  library: Library,
+  work: Work,
+  verdicts = UNASKED,
+): Pieces<Checked> {
   const { resourceType } = resource
   const [faults, pending, deciding] = [new Faults([resourceType]), [] as Pending[], [] as Pending[]]
   const check: Check = {
@@ -123,6 +160,7 @@ export function checkProfiles(resource: Resource, profiles: readonly Tree[], lib
     owner: resource,
     root: resource,
     work,
+    pace: paceOf(work),
     pending,
     deciding,
     verdicts,
@@ -130,8 +168,8 @@ export function checkProfiles(resource: Resource, profiles: readonly Tree[], lib
     again: { content: checkContent, oneOf: checkOneOf },
   }
   try {
-    for (const profile of profiles) checkAs(profile, itemOf(resource), resourceType, check)
-    checkEverywhere(resource, check, checkAgainst)
+    for (const profile of profiles) yield* checkAs(profile, itemOf(resource), resourceType, check)
+    yield* checkEverywhere(resource, check, checkAgainst)
   } catch (thrown) {
     if (thrown instanceof TooCostly || thrown instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')
     else if (!(thrown instanceof Enough)) throw thrown

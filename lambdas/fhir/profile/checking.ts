@@ -18,6 +18,7 @@ export type Check = {
   readonly owner: Element
   readonly root: Element
   readonly work: Work
+  readonly pace: Pace
   /** Rules to be evaluated elsewhere, that count whatever comes of them; and those that decide what counts. */
   readonly pending: Pending[]
   readonly deciding: Pending[]
@@ -30,9 +31,27 @@ export type Check = {
 /** The check itself, for those parts of it that begin it anew. */
 export type Again = {
   /** What is said of one item of an element, and of what it holds. */
-  readonly content: (node: Node, item: Item, type: string, check: Check) => void
+  readonly content: (node: Node, item: Item, type: string, check: Check) => Pieces
   /** At least one of the profiles has to fit. */
-  readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: Check) => void
+  readonly oneOf: (profiles: readonly string[], item: Item, type: string, check: Check) => Pieces
+}
+
+/** A check, or a part of it, that stops between two pieces, so that others may pass. */
+export type Pieces<Result = void> = Generator<void, Result>
+
+/** `until`: what is left of the work when the piece ends. */
+export type Pace = { until: number }
+
+/** What is looked at in one piece: some milliseconds. */
+const PIECE = 2_000
+
+export const paceOf = ({ left }: Work): Pace => ({ until: left - PIECE })
+
+/** Whether a piece has ended; another begins. */
+export function isDue({ work, pace }: Pick<Check, 'work' | 'pace'>): boolean {
+  if (work.left >= pace.until) return false
+  pace.until = work.left - PIECE
+  return true
 }
 
 /** Of what may turn out not to matter. */
@@ -58,9 +77,17 @@ export const nameOf = ({ name, slice, id }: Node): string => (slice === undefine
 export const typeOfItem = ({ value }: Item, type: string): string =>
   isElement(value) && typeof value.resourceType === 'string' ? value.resourceType : type
 
-export function atItem({ index }: Item, faults: Faults, visit: () => void): void {
-  if (index !== undefined) faults.enter(index)
+export function atItem(item: Item, faults: Faults, visit: () => void): void {
+  enterItem(item, faults)
   visit()
+  leaveItem(item, faults)
+}
+
+export function enterItem({ index }: Item, faults: Faults): void {
+  if (index !== undefined) faults.enter(index)
+}
+
+export function leaveItem({ index }: Item, faults: Faults): void {
   if (index !== undefined) faults.leave()
 }
 

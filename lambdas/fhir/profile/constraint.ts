@@ -20,17 +20,8 @@ const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined
 /** `dearness`: what its longest step takes, against looking at an element. */
 type Compiled = { readonly holds: Rule['holds']; readonly dearness: number }
 
-export function checkConstraints(
-  constraints: ReadonlyMap<string, Sourced<ProfileConstraint>>,
-  { value }: Item,
-  type: string,
-  check: Check,
-): void {
-  if (value === undefined) return
-  for (const constraint of constraints.values()) checkConstraint(constraint, value, type, check)
-}
-
-function checkConstraint(constraint: Sourced<ProfileConstraint>, focus: unknown, type: string, check: Check): void {
+export function checkConstraint(constraint: Sourced<ProfileConstraint>, { value: focus }: Item, type: string, check: Check): void {
+  if (focus === undefined) return
   const compiled = compiledFor(constraint, type, check.work)
   if (compiled === undefined) postpone(constraint.said, focus, type, check)
   else if (holds(compiled, focus, check) === false) tell(constraint.said, sayer(check), check.faults.expression, check.faults)

@@ -1,6 +1,6 @@
 /** Whether an item belongs to a slice. https://hl7.org/fhir/R4/profiling.html#discriminator */
 import { spend } from '../path/work.ts'
-import { type Check, trialOf, typeOfItem } from './checking.ts'
+import { type Check, type Pieces, trialOf, typeOfItem } from './checking.ts'
 import type { Discriminator, Slicing } from './definition.ts'
 import { isExpected } from './expected.ts'
 import type { Item } from './items.ts'
@@ -16,33 +16,55 @@ const TOLD = 4
 /** `unknown`: what is loaded, or at hand, does not say. */
 export type Belonging = 'yes' | 'no' | { readonly unknown: string }
 
-/** Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. */
-export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): Belonging {
+/**
+ * Without discriminators it belongs where it fits. A discriminator of which the slice says nothing does not count. In pieces where the item
+ * has to be checked to find it out.
+ */
+export function belongs(item: Item, slice: Node, { discriminators }: Slicing, type: string, check: Check): Belonging | Pieces<Belonging> {
   if (discriminators.length === 0) return tried(check, (trial) => check.again.content(slice, item, type, trial))
-  let isTold = false
-  let unknown: Belonging | undefined
-  for (const discriminator of discriminators) {
+  const profiled: Place[] = []
+  const answers: (Belonging | undefined)[] = []
+  for (const { type: kind, path } of discriminators) {
     spend(check.work, TOLD)
-    const answer = isToldApart(item, slice, discriminator, type, check)
-    if (answer === 'no') return 'no'
-    if (answer === 'yes') isTold = true
-    else unknown ??= answer
+    const place = leadTo(path, item, slice, type, check)
+    if (kind === 'profile') profiled.push(place)
+    else answers.push(isToldApart(kind, place, slice, check))
+    if (answers.at(-1) === 'no') return 'no'
   }
-  return unknown ?? (isTold ? 'yes' : 'no')
+  return profiled.length === 0 ? together(answers) : areAsProfiled(profiled, answers, slice, check)
+}
+
+function* areAsProfiled(
+  places: readonly Place[],
+  others: readonly (Belonging | undefined)[],
+  slice: Node,
+  check: Check,
+): Pieces<Belonging> {
+  const answers = [...others]
+  for (const place of places) {
+    const each: Belonging[] = []
+    for (const item of place.items) each.push(yield* isAsProfiled(item, place, slice, check))
+    answers.push(anyOf(place, each))
+  }
+  return together(answers)
+}
+
+function together(answers: readonly (Belonging | undefined)[]): Belonging {
+  if (answers.includes('no')) return 'no'
+  return answers.find((answer) => typeof answer === 'object') ?? (answers.includes('yes') ? 'yes' : 'no')
 }
 
 /** Whether it is without fault. */
-function tried(check: Check, against: (trial: Check) => void): Belonging {
+function* tried(check: Check, against: (trial: Check) => Pieces): Pieces<Belonging> {
   const trial = trialOf(check)
-  against(trial)
+  yield* against(trial)
   const { faults } = trial
   if (faults.errors > 0) return 'no'
   return faults.undecided === undefined ? 'yes' : { unknown: faults.undecided }
 }
 
 /** undefined: the slice says nothing of it. */
-function isToldApart(item: Item, slice: Node, { type: kind, path }: Discriminator, type: string, check: Check): Belonging | undefined {
-  const place = leadTo(path, item, slice, type, check)
+function isToldApart(kind: Exclude<Discriminator['type'], 'profile'>, place: Place, slice: Node, check: Check): Belonging | undefined {
   switch (kind) {
     case 'value':
     case 'pattern':
@@ -50,9 +72,10 @@ function isToldApart(item: Item, slice: Node, { type: kind, path }: Discriminato
     case 'exists':
       return isLikely(exists(place), place)
     case 'type':
-      return anyOf(place, (each) => isOfType(each, place, slice, check))
-    case 'profile':
-      return anyOf(place, (each) => isAsProfiled(each, place, slice, check))
+      return anyOf(
+        place,
+        place.items.map((each) => isOfType(each, place, slice, check)),
+      )
   }
 }
 
@@ -63,8 +86,7 @@ function isLikely(answer: boolean | undefined, { unknown, items }: Place): Belon
   return answer === undefined ? undefined : answer ? 'yes' : 'no'
 }
 
-function anyOf({ items, unknown: [reason] }: Place, isOf: (item: Item) => Belonging): Belonging {
-  const answers = items.map(isOf)
+function anyOf({ unknown: [reason] }: Place, answers: readonly Belonging[]): Belonging {
   if (answers.includes('yes')) return 'yes'
   return answers.find((answer) => answer !== 'no') ?? (reason === undefined ? 'no' : { unknown: reason })
 }
@@ -88,12 +110,12 @@ function isOfType(item: Item, { nodes, type, isResolved }: Place, slice: Node, c
 }
 
 /** Of what is not at hand the type is known. */
-function isAsProfiled(item: Item, place: Place, slice: Node, check: Check): Belonging {
+function* isAsProfiled(item: Item, place: Place, slice: Node, check: Check): Pieces<Belonging> {
   const types = place.nodes.flatMap((node) => node.types ?? [])
   const profiles = types.flatMap(({ profiles = [], targetProfiles = [] }) => (place.isResolved ? targetProfiles : profiles))
   if (profiles.length === 0) return isOfType(item, place, slice, check)
   const type = typeOfItem(item, item.type ?? place.type)
-  if (!place.stubs.has(item.value)) return tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
+  if (!place.stubs.has(item.value)) return yield* tried(check, (trial) => check.again.oneOf(profiles, item, type, trial))
   const answer = isOfType(item, place, slice, check)
   return answer === 'yes' && !profiles.some((canonical) => ownType(canonical) === type) ? { unknown: OUT_OF_HAND } : answer
 }

@@ -6,7 +6,7 @@ import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { checkCode } from './binding.ts'
-import { type Check, notLoaded, report } from './checking.ts'
+import { type Check, isDue, notLoaded, type Pieces, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
 import type { Tree } from './node.ts'
@@ -14,7 +14,7 @@ import { listed } from './shown.ts'
 import { basesOf, elementOf } from './types.ts'
 
 /** Checks an item against a tree. */
-export type Against = (tree: Tree, item: Item, type: string, check: Check) => void
+export type Against = (tree: Tree, item: Item, type: string, check: Check) => Pieces
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
@@ -28,15 +28,14 @@ type Here = {
   readonly definition?: Tree | undefined
 }
 
-export function checkEverywhere(resource: Element, check: Check, against: Against): void {
+export function* checkEverywhere(resource: Element, check: Check, against: Against): Pieces {
   const type = String(resource.resourceType)
   const advice = check.library.tree(`${BASE}${type}`)
-  if (advice !== undefined) against(advice, itemOf(resource), type, check)
-  visitMembers(resource, { type }, check, against)
+  if (advice !== undefined) yield* against(advice, itemOf(resource), type, check)
+  yield* visitMembers(resource, { type }, check, against)
 }
 
-function visitMembers(element: Element, here: Here, check: Check, against: Against): void {
-  spend(check.work, 1)
+function* visitMembers(element: Element, here: Here, check: Check, against: Against): Pieces {
   for (const key in element) {
     const name = key.startsWith('_') ? key.slice(1) : key
     const shape = elementOf(here.type, name) ?? (name === 'extension' ? EXTENSION : undefined)
@@ -46,11 +45,13 @@ function visitMembers(element: Element, here: Here, check: Check, against: Again
     check.faults.enter(shape.choice ?? name)
     if (Array.isArray(value))
       for (const [index, item] of value.entries()) {
+        if (!isElement(item)) continue
+        if (isDue(check)) yield
         check.faults.enter(index)
-        visit(item, key, below, check, against)
+        yield* visit(item, key, below, check, against)
         check.faults.leave()
       }
-    else visit(value, key, below, check, against)
+    else yield* visit(value as Element, key, below, check, against)
     check.faults.leave()
   }
 }
@@ -66,29 +67,34 @@ function isAt(path: string, here: Here): boolean {
   }
 }
 
-function visit(value: unknown, key: string, here: Here, check: Check, against: Against): void {
-  if (!isElement(value)) return
+function* visit(value: Element, key: string, here: Here, check: Check, against: Against): Pieces {
+  spend(check.work, 1)
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
-    checkEverywhere(value, key === 'contained' ? check : { ...check, owner: value }, against)
+    yield* checkEverywhere(value, key === 'contained' ? check : { ...check, owner: value }, against)
     return
   }
   if (here.type === 'Extension') {
-    const definition = checkExtension(value, key === 'modifierExtension', here.above!, check, against)
-    visitMembers(value, { ...here, url: value.url, definition }, check, against)
+    const definition = yield* checkExtension(value, key === 'modifierExtension', here.above!, check, against)
+    if (hasElements(value)) yield* visitMembers(value, { ...here, url: value.url, definition }, check, against)
     return
   }
   if (CODED.has(here.type)) checkCode(value, check)
   const isPrimitiveCompanion = key.startsWith('_')
   const advice = isPrimitiveCompanion || here.type.includes('.') ? undefined : check.library.tree(`${BASE}${here.type}`)
-  if (advice !== undefined) against(advice, itemOf(value), here.type, check)
-  visitMembers(value, here, check, against)
+  if (advice !== undefined) yield* against(advice, itemOf(value), here.type, check)
+  if (hasElements(value)) yield* visitMembers(value, here, check, against)
+}
+
+function hasElements(element: Element): boolean {
+  for (const key in element) if (typeof element[key] === 'object') return true
+  return false
 }
 
 /** Types that have a code of a system. */
 const CODED: ReadonlySet<string> = new Set(['Coding', 'Quantity', 'Age', 'Count', 'Distance', 'Duration'])
 
 /** The definition, where it is loaded. `host`: what it stands on. */
-function checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check, against: Against): Tree | undefined {
+function* checkExtension(extension: Element, isModifier: boolean, host: Here, check: Check, against: Against): Pieces<Tree | undefined> {
   const { url } = extension
   if (typeof url !== 'string') return undefined
   if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
@@ -100,7 +106,7 @@ function checkExtension(extension: Element, isModifier: boolean, host: Here, che
   if (modifies !== isModifier)
     report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
   checkContexts(contexts, host, own)
-  against(tree, itemOf(extension), 'Extension', own)
+  yield* against(tree, itemOf(extension), 'Extension', own)
   return tree
 }
 

@@ -1,4 +1,4 @@
-/** A Library that gathers what it was asked for and does not have, so that it can be loaded and the check be made again. */
+/** Libraries that gather what they were asked for and do not have, so that it can be loaded and the check be made again. */
 
 import type { Profile } from './definition.ts'
 import { isCodeOf, type Units } from './known-codes.ts'
@@ -22,12 +22,18 @@ export class Known implements Library {
   readonly #units: Units | undefined
 
   /** `units`: without them codes of UCUM are taken as they are. */
-  constructor(find: Find, units?: Units) {
+  constructor(find: Find, units?: Units, shelves?: Shelves) {
     this.#find = find
     this.#units = units
-    this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical))
-    this.#valueSets = new Shelf(find.valueSet)
-    this.#codeSystems = new Shelf(find.codeSystem)
+    this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical), shelves?.trees)
+    this.#valueSets = new Shelf(find.valueSet, shelves?.valueSets)
+    this.#codeSystems = new Shelf(find.codeSystem, shelves?.codeSystems)
+  }
+
+  /** For one check among others: what is loaded is there for all of them, what is wanted is its own. */
+  forCheck(): Known {
+    const [trees, valueSets, codeSystems] = this.#shelves
+    return new Known(this.#find, this.#units, { trees, valueSets, codeSystems })
   }
 
   tree = (canonical: string): Tree | undefined => {
@@ -111,13 +117,16 @@ const MOST = 5_000
 const MOST_WANTED = 1_000
 const LONGEST = 2_000
 
+type Shelves = { readonly trees: Shelf<Tree | Unusable>; readonly valueSets: Shelf<ValueSet>; readonly codeSystems: Shelf<CodeSystem> }
+
 class Shelf<Definition> {
   readonly #find: (canonical: string) => Promise<Definition | undefined>
-  readonly #known = new Map<string, Definition | undefined>()
+  readonly #known: Map<string, Definition | undefined>
   readonly #wanted = new Set<string>()
 
-  constructor(find: (canonical: string) => Promise<Definition | undefined>) {
+  constructor(find: (canonical: string) => Promise<Definition | undefined>, beside?: Shelf<Definition>) {
     this.#find = find
+    this.#known = beside === undefined ? new Map() : beside.#known
   }
 
   get(canonical: string): Definition | undefined {

@@ -1,8 +1,20 @@
 /** Which items belong to which slice, how many each has, and in which order they stand. https://hl7.org/fhir/R4/profiling.html#slicing */
 import { spend } from '../path/work.ts'
-import { atItem, type Check, checkLeast, checkMost, nameOf, report, typeOfItem } from './checking.ts'
+import {
+  atItem,
+  type Check,
+  checkLeast,
+  checkMost,
+  enterItem,
+  isDue,
+  leaveItem,
+  nameOf,
+  type Pieces,
+  report,
+  typeOfItem,
+} from './checking.ts'
 import type { Slicing } from './definition.ts'
-import { belongs } from './discriminator.ts'
+import { type Belonging, belongs } from './discriminator.ts'
 import type { Item } from './items.ts'
 import type { Node } from './node.ts'
 import { listed } from './shown.ts'
@@ -29,38 +41,55 @@ const NONE = -1
 const UNKNOWN = -2
 
 /** `type`: of the element, unless it is a choice. */
-export const checkSlices = (node: Node, items: readonly Item[], type: string, check: Check): void =>
+export const checkSlices = (node: Node, items: readonly Item[], type: string, check: Check): Pieces =>
   checkSliced(node, { items, type, isListed: items.length > 0, isTold: false, possible: 0 }, undefined, check)
 
 /** `above`: of what is sliced anew here. */
-function checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, check: Check): void {
+function* checkSliced(node: Node, sliced: Sliced, above: Slicing | undefined, check: Check): Pieces {
   const { items, type } = sliced
   const slicing = node.slicing ?? above ?? impliedOf(node)
   const slices = [...node.slices.values()].filter(({ slice }) => slice !== DEFAULT)
   spend(check.work, slices.length)
   const possible = slices.map(() => sliced.possible)
-  const ownerOf = (item: Item): number => {
+  const owners: number[] = []
+  for (const item of items) {
     const unknown = new Map<number, string>()
-    for (const [i, slice] of slices.entries()) {
-      const answer = belongs(item, slice, slicing, item.type ?? typeOfItem(item, type), check)
-      if (answer === 'yes') return i
-      if (answer !== 'no') unknown.set(i, answer.unknown)
-    }
-    const [reason] = unknown.values()
-    if (reason === undefined) return NONE
+    const owner = yield* ownerOf(item, slices, slicing, item.type ?? typeOfItem(item, type), unknown, check)
+    const [reason] = owner === NONE ? unknown.values() : []
+    owners.push(reason === undefined ? owner : UNKNOWN)
+    if (reason === undefined) continue
     for (const i of unknown.keys()) possible[i]!++
     tellUnknown(node, item, reason, check)
-    return UNKNOWN
   }
-  const owners = items.map(ownerOf)
   const owned = { ...sliced, owners, isTold: items.length === 0 && node.min > 0 }
-  checkRest(node, slicing, owned, check)
+  yield* checkRest(node, slicing, owned, check)
   const bySlice = Map.groupBy(items.entries(), ([at]) => owners[at]!)
   const anew: Slicing = { discriminators: slicing.discriminators, rules: 'open' }
   for (const [i, slice] of slices.entries())
-    checkSlice(slice, { ...owned, items: (bySlice.get(i) ?? []).map(([, item]) => item), possible: possible[i]! }, anew, check)
+    yield* checkSlice(slice, { ...owned, items: (bySlice.get(i) ?? []).map(([, item]) => item), possible: possible[i]! }, anew, check)
   checkOrder(node, slicing, owned, check)
 }
+
+/** The place of the first slice it belongs to. `unknown`: why of others it is not known, by their places. */
+function* ownerOf(
+  item: Item,
+  slices: readonly Node[],
+  slicing: Slicing,
+  type: string,
+  unknown: Map<number, string>,
+  check: Check,
+): Pieces<number> {
+  for (const [i, slice] of slices.entries()) {
+    if (isDue(check)) yield
+    const asked = belongs(item, slice, slicing, type, check)
+    const answer: Belonging = isBelonging(asked) ? asked : yield* asked
+    if (answer === 'yes') return i
+    if (answer !== 'no') unknown.set(i, answer.unknown)
+  }
+  return NONE
+}
+
+const isBelonging = (asked: Belonging | Pieces<Belonging>): asked is Belonging => typeof asked === 'string' || 'unknown' in asked
 
 function tellUnknown(node: Node, item: Item, reason: string, check: Check): void {
   const text = `To which slice of ${nameOf(node)} this belongs is not known: ${reason}`
@@ -80,23 +109,28 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
 })
 
 /** `slicing`: what told it apart. */
-function checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): void {
+function* checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Pieces {
   const { items, type, isListed, isTold, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
   if (!isTold) checkLeast(slice, items.length + possible, check)
   if (!isListed) faults.enter(slice.name)
   checkMost(slice, items.length, check)
-  for (const item of items) atItem(item, faults, () => check.again.content(slice, item, item.type ?? typeOfItem(item, type), check))
+  for (const item of items) {
+    if (isDue(check)) yield
+    enterItem(item, faults)
+    yield* check.again.content(slice, item, item.type ?? typeOfItem(item, type), check)
+    leaveItem(item, faults)
+  }
   faults.leave()
-  if (slice.slices.size > 0) checkSliced(slice, sliced, slicing, check)
+  if (slice.slices.size > 0) yield* checkSliced(slice, sliced, slicing, check)
 }
 
 /** Items of no slice. */
-function checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): void {
+function* checkRest(node: Node, slicing: Slicing, { owners, ...sliced }: Owned, check: Check): Pieces {
   const rest = sliced.items.filter((_, at) => owners[at] === NONE)
   const byDefault = node.slices.get(DEFAULT)
-  if (byDefault !== undefined) return checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
+  if (byDefault !== undefined) return yield* checkSlice(byDefault, { ...sliced, items: rest }, slicing, check)
   if (slicing.rules !== 'closed') return
   const names = listed([...node.slices.keys()])
   check.faults.enter(node.name)

@@ -1,0 +1,90 @@
+/** A large resource is checked in pieces, between which others pass, however it is nested and whatever its profiles try on it. */
+import { afterEach, expect, it, jest } from '@jest/globals'
+import { Known } from '../../../lambdas/fhir/profile/known.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
+import { turnsDuring } from '../../fixtures/turns.ts'
+
+const OTHER = 'http://example.org/other'
+const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i))
+const ITEMS = 20_000
+const identifiers = many(ITEMS, (i) => ({ system: `x${i}` }))
+const patient: Resource = { resourceType: 'Patient', identifier: identifiers }
+const parameters: Resource = {
+  resourceType: 'Parameters',
+  parameter: [{ name: 'a', part: many(ITEMS, () => ({ name: 'b', valueCoding: {} })) }],
+}
+const entries = (resource: object): Resource => ({ resourceType: 'Bundle', type: 'collection', entry: [{ fullUrl: 'urn:a', resource }] })
+const referring: Resource = {
+  resourceType: 'Patient',
+  contained: [{ ...patient, id: 'a' }],
+  link: [{ type: 'seealso', other: { reference: '#a' } }],
+}
+const sliced = (discriminator: readonly object[]): Said[] => [
+  { id: 'Patient.identifier', slicing: { discriminator, rules: 'open' } },
+  { id: 'Patient.identifier:a', max: '1' },
+  { id: 'Patient.identifier:a.system', fixedUri: 'a' },
+]
+const constraint = many(ITEMS / 100, (i) => ({
+  key: `k${i}`,
+  severity: 'error',
+  human: 'x',
+  expression: `identifier.where(system = 's${i}').empty()`,
+}))
+const other = profile([{ id: 'Patient.identifier.system', min: 1 }], 'differential', OTHER)
+
+/** Each look at the clock finds the slice used up. */
+async function everyPieceIsLong(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+  let now = performance.now()
+  jest.spyOn(performance, 'now').mockImplementation(() => {
+    now += 25
+    return now
+  })
+}
+
+// biome-ignore format: a table
+it.each<readonly [what: string, resource: Resource, definitions: readonly Resource[], pieces: number]>([
+  ['what is checked on every element', parameters, [], 10],
+  ['each item of an element', patient, [profile([{ id: 'Patient.identifier.system', maxLength: 9 }])], 20],
+  ['slices told apart by a value', patient, [profile(sliced([{ type: 'value', path: 'system' }]))], 50],
+  ['slices told apart by a profile', { resourceType: 'Patient', identifier: identifiers }, [profile([
+    { id: 'Patient.identifier', slicing: { discriminator: [{ type: 'profile', path: '$this' }], rules: 'open' } },
+    { id: 'Patient.identifier:a', type: [{ code: 'Identifier', profile: [OTHER] }] },
+  ]), profile([{ id: 'Identifier.value', min: 1 }], 'differential', OTHER)], 60],
+  ['slices without a discriminator', patient, [profile(sliced([]))], 40],
+  ['a profile of one of its types', entries(patient), [profile([{ id: 'Bundle.entry.resource', type: [{ code: 'Patient', profile: [OTHER] }] }]), other], 30],
+  ['a profile of what is referred to', referring, [profile([{ id: 'Patient.link.other', type: [{ code: 'Reference', targetProfile: [OTHER] }] }]), other], 30],
+  ['rules', { resourceType: 'Patient', identifier: identifiers.slice(0, ITEMS / 10) }, [profile([{ id: 'Patient', constraint }])], 20],
+])('%s', async (_what, resource, definitions, pieces) => {
+  await everyPieceIsLong()
+  const find = finding(definitions)
+  const check = () => find(resource, definitions.length === 0 ? [] : [URL])
+  // What it looks up is loaded.
+  await check()
+  expect(await turnsDuring(check)).toBeGreaterThan(pieces)
+})
+
+afterEach(() => void jest.restoreAllMocks())
+
+it('content that is its own is checked once', async () => {
+  const find = finding([
+    profile([
+      { id: 'Patient', contentReference: '#Patient' },
+      { id: 'Patient.name', min: 1 },
+    ]),
+  ])
+  expect((await find({ resourceType: 'Patient' }, [URL])).issues).toContainEqual(
+    expect.objectContaining({ text: `name is required (${URL})` }),
+  )
+})
+
+it('of several checks at a time each has what it wants loaded, and sees what another has loaded', async () => {
+  const found = { url: OTHER, include: [] }
+  const known = new Known({ profile: async () => undefined, valueSet: async () => found, codeSystem: async () => undefined })
+  const [one, other] = [known.forCheck(), known.forCheck()]
+  for (const each of [one, other]) expect(each.valueSet(OTHER)).toBeUndefined()
+  expect(await one.load()).toBe(1)
+  expect(other.valueSet(OTHER)).toBe(found)
+  expect([await other.load(), await other.load(), known.isWanting()]).toEqual([1, 0, false])
+})
