@@ -25,6 +25,13 @@ export function versionOfEtag(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits)
 }
 
+/** What `If-Match` names; tags of others are none of ours. undefined: what is no list of tags. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.1 */
+export function versionsOfTagList(text: string): readonly number[] | undefined {
+  const tags = text.split(',').filter((tag) => tag.trim() !== '')
+  if (tags.length === 0 || !tags.every((tag) => /^\s*(?:W\/)?"[\x21\x23-\x7e]*"\s*$/.test(tag))) return undefined
+  return tags.flatMap((tag) => versionOfEtag(tag) ?? [])
+}
+
 /** What `If-None-Match` names, also several and bare numbers; tags of others are none of ours. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
 export const versionsOfEtags = (text: string): readonly number[] =>
   text.split(',').flatMap((tag) => versionOfEtag(tag) ?? versionNumber(tag.trim()) ?? [])

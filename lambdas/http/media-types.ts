@@ -1,6 +1,9 @@
 /** Media types a client asks for or sends. https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1, https://hl7.org/fhir/R4/http.html#mime-type */
 
-const JSON_TYPES = new Set(['application/fhir+json', 'application/json', 'text/json', 'application/json+fhir'])
+import { type MediaRange, qualityOf } from '../fhir/media-range.ts'
+
+const OWN = 'application/fhir+json'
+const JSON_TYPES = new Set([OWN, 'application/json', 'text/json', 'application/json+fhir'])
 
 export const isJsonType = (mediaType: string): boolean => JSON_TYPES.has(mediaType)
 
@@ -24,19 +27,18 @@ export function mediaTypeOf(header: string): { readonly type: string; readonly p
   return { type: type.toLowerCase(), parameters: new Map(parameters) }
 }
 
-/** The types of an Accept header the client takes, best first. */
-export const acceptedTypes = (accept: string): readonly string[] =>
+/** What an Accept header names. What is no quality is none. */
+export const mediaRanges = (accept: string): readonly MediaRange[] =>
   accept
     .split(',')
     .filter((part) => part.trim() !== '')
     .map((part) => {
       const { type, parameters } = mediaTypeOf(part)
       const quality = Number(parameters.get('q') ?? 1)
-      return { type, quality: Number.isNaN(quality) ? 0 : quality }
+      return { type, quality: quality >= 0 && quality <= 1 ? quality : 0 }
     })
-    .filter(({ quality }) => quality > 0)
-    .sort((a, b) => b.quality - a.quality)
-    .map(({ type }) => type)
 
-export const takesJson = (types: readonly string[]): boolean =>
-  types.some((type) => isJsonType(type) || type === '*/*' || type === 'application/*')
+/** The answer's own type, or where nothing is said of that by its name, another name for it. */
+export const takesJson = (ranges: readonly MediaRange[]): boolean =>
+  qualityOf(ranges, OWN) > 0 ||
+  (!ranges.some(({ type }) => type === OWN) && ranges.some(({ type, quality }) => isJsonType(type) && quality > 0))

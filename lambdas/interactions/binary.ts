@@ -1,15 +1,19 @@
 /** A Binary served as what it is. https://hl7.org/fhir/R4/binary.html#rest */
 import { parseJsonBytes } from '../fhir/json.ts'
+import { type MediaRange, qualityOf } from '../fhir/media-range.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { FhirResponse } from './interaction.ts'
 
 /** FhirError 406 where the client takes none of its type. */
-export function rawBinary(version: ResourceVersion, headers: Readonly<Record<string, string>>, accepted: readonly string[]): FhirResponse {
+export function rawBinary(
+  version: ResourceVersion,
+  headers: Readonly<Record<string, string>>,
+  accepted: readonly MediaRange[],
+): FhirResponse {
   const { contentType = OPAQUE, data = '' } = parseJsonBytes(version.body) as { contentType?: string; data?: string }
   const type = contentType.split(';')[0]!.trim().toLowerCase()
-  if (!accepted.some((range) => range === type || range === '*/*' || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)))))
-    throw fhirError(406, 'not-supported', `The Binary is ${type}`)
+  if (qualityOf(accepted, type) === 0) throw fhirError(406, 'not-supported', `The Binary is ${type}`)
   const told = contentType.length <= LONGEST && /^[\x20-\x7e]+$/.test(contentType) ? contentType : OPAQUE
   return { status: 200, headers: { ...headers, ...INERT, 'content-type': told }, body: Buffer.from(data, 'base64') }
 }

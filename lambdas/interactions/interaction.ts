@@ -3,6 +3,7 @@
 import type { Access } from '../access/access.ts'
 import type { ClientAuth } from '../access/claims.ts'
 import type { BundlePage } from '../fhir/bundle.ts'
+import type { MediaRange } from '../fhir/media-range.ts'
 import type { Issue } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { BlobStore } from '../ports/blob-store.ts'
@@ -19,8 +20,9 @@ import type { Looking, SeenBy } from './seen.ts'
 
 /** https://hl7.org/fhir/R4/http.html#cond-update and following; versions as numbers, instants in ms. */
 export type Preconditions = {
-  readonly ifMatch?: number
-  /** `*`: no version at all. */
+  /** One of these; `*`: any that there is. */
+  readonly ifMatch?: readonly number[] | '*'
+  /** None of these; `*`: no version at all. */
   readonly ifNoneMatch?: readonly number[] | '*'
   readonly ifModifiedSince?: number
   /** The search of If-None-Exist. */
@@ -56,8 +58,8 @@ export type Asked = {
   readonly preferences: Preferences
   /** Of an export: the URL, as it was sent. */
   readonly url?: string
-  /** The media types the client takes, best first, when it wants a Binary as what it is. */
-  readonly rawAccept?: readonly string[]
+  /** What the client takes, when it wants a Binary as what it is. */
+  readonly rawAccept?: readonly MediaRange[]
 }
 
 /** Who asks. `client`: its id; `open` where nobody is asked who they are. What one is handed to come back with is of no use to another. */

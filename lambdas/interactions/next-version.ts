@@ -137,7 +137,21 @@ function saved({ baseUrl, preferences }: FhirRequest, write: Write, created: boo
 
 /** If-Match. https://hl7.org/fhir/R4/http.html#concurrency */
 export function checkIfMatch({ preconditions: { ifMatch } }: FhirRequest, head: Head | undefined): void {
-  if (ifMatch === undefined || (head !== undefined && !head.deleted && head.versionId === ifMatch)) return
+  if (ifMatch === undefined || (head !== undefined && !head.deleted && (ifMatch === '*' || ifMatch.includes(head.versionId)))) return
   const is = head === undefined ? 'does not exist' : head.deleted ? 'is deleted' : `is at version ${head.versionId}`
-  throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names version ${ifMatch}, but the resource ${is}` }])
+  throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-Match names ${named(ifMatch)}, but the resource ${is}` }])
+}
+
+/** If-None-Match of a write. https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2 */
+export function checkIfNoneMatch({ preconditions: { ifNoneMatch } }: FhirRequest, head: Head | undefined): void {
+  if (ifNoneMatch === undefined || head === undefined || head.deleted) return
+  if (ifNoneMatch !== '*' && !ifNoneMatch.includes(head.versionId)) return
+  const what = ifNoneMatch === '*' ? 'asks for a new resource, but it' : 'names the current version: the resource'
+  throw new FhirError(412, [{ severity: 'error', code: 'conflict', text: `If-None-Match ${what} is at version ${head.versionId}` }])
+}
+
+/** The first of them. */
+function named(ifMatch: readonly number[] | '*'): string {
+  if (ifMatch === '*') return 'any version'
+  return ifMatch.length === 0 ? 'no version of this server' : `version ${ifMatch.slice(0, 10).join(', ')}`
 }

@@ -1,11 +1,11 @@
 /** FHIR update, update-as-create and conditional update. https://hl7.org/fhir/R4/http.html#update */
-import { FhirError, fhirError } from '../fhir/outcome.ts'
+import { fhirError } from '../fhir/outcome.ts'
 import { isId } from '../fhir/resource.ts'
 import type { ResourceKey } from '../ports/resource-store.ts'
 import { criteriaOf, guardOf, matchesOf, tooManyMatches } from './conditional.ts'
 import type { FhirRequest, Interaction } from './interaction.ts'
 import { keyOf, malformedId, typeOf } from './key.ts'
-import { checkIfMatch } from './next-version.ts'
+import { checkIfMatch, checkIfNoneMatch } from './next-version.ts'
 import { bodyOf } from './resource-body.ts'
 import { saveOver } from './save-over.ts'
 import { type Answer, type AttemptPorts, andThen, type Target, type WriteInteraction, type WritePorts, writing } from './writing.ts'
@@ -24,14 +24,7 @@ export const updating: WriteInteraction = {
     const live = head !== undefined && !head.deleted
     if (live && isConditional(request) && target.matched === undefined)
       throw fhirError(422, 'duplicate', `Nothing matches the criteria, but ${target.key.type}/${target.key.id} exists already`)
-    if (live && request.preconditions.ifNoneMatch === '*')
-      throw new FhirError(412, [
-        {
-          severity: 'error',
-          code: 'conflict',
-          text: `If-None-Match: * asks for a new resource, but ${target.key.type}/${target.key.id} exists`,
-        },
-      ])
+    checkIfNoneMatch(request, head)
     return andThen(ports.resolve(bodyOf(request)), (resource) => saveOver(ports, request, target, head, resource))
   },
 }

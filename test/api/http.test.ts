@@ -37,11 +37,27 @@ describe('routes', () => {
 })
 
 describe('formats', () => {
-  it.each(['application/fhir+json', 'application/json', '*/*', 'text/html, */*;q=0.1', 'application/*'])('Accept: %s', async (accept) => {
+  it.each([
+    'application/fhir+json',
+    'application/json',
+    '*/*',
+    'text/html, */*;q=0.1',
+    'application/*',
+    'application/json;q=0, application/fhir+json;q=0.2',
+    'application/fhir+xml, application/fhir+json;q=0.001',
+    '*/*;q=0, application/fhir+json',
+  ])('Accept: %s', async (accept) => {
     const answer = await get('/metadata', { accept })
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/fhir+json; charset=utf-8'])
   })
-  it.each(['application/fhir+xml', 'text/turtle', 'application/json;q=0'])('does not speak %s', async (accept) => {
+  it.each([
+    'application/fhir+xml',
+    'text/turtle',
+    'application/json;q=0',
+    'application/fhir+json;q=0, */*',
+    'application/*;q=0, */*;q=0.5',
+    'application/fhir+json;q=0, application/json',
+  ])('does not speak %s', async (accept) => {
     const answer = await get('/metadata', { accept })
     expect([answer.status, issues(answer)]).toEqual([406, ['error not-supported']])
   })

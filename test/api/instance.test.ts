@@ -155,6 +155,18 @@ describe('update', () => {
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'nonsense' })).status).toBe(400)
     expect((await put(`/Patient/${newId()}`, patient('x'), { 'if-match': 'W/"1"' })).status).toBe(400)
   })
+  it('follows lists of tags and *', async () => {
+    const id = newId()
+    const status = async (name: string, value: string) => (await put(`/Patient/${id}`, patient(id), { [name]: value })).status
+    expect(await status('if-match', '*')).toBe(412)
+    await put(`/Patient/${id}`, patient(id))
+    expect([await status('if-match', '*'), await status('if-match', 'W/"7", W/"2"')]).toEqual([200, 200])
+    expect([await status('if-match', 'W/"7", W/"2"'), await status('if-match', '"of-another"')]).toEqual([412, 412])
+    for (const broken of ['W/"3", x', '3', '*, W/"3"', '"']) expect([broken, await status('if-match', broken)]).toEqual([broken, 400])
+    expect([await status('if-none-match', 'W/"7", W/"3"'), await status('if-none-match', 'W/"7", "8"')]).toEqual([412, 200])
+    await remove(`/Patient/${id}`)
+    expect(await status('if-match', '*')).toBe(412)
+  })
   it('follows If-None-Match: *', async () => {
     const id = newId()
     expect((await put(`/Patient/${id}`, patient(id), { 'if-none-match': '*' })).status).toBe(201)

@@ -37,7 +37,7 @@ const put = (body: string, type = 'application/fhir+json') => send('PUT', '/Pati
 describe('a Binary as what it is', () => {
   it.each(['/Binary/1', '/Binary/1/_history/1'])('is what %s gives a client that names its type', async (path) => {
     expect((await send('GET', path, { accept: 'image/png' })).status).toBe(200)
-    expect(reached?.rawAccept).toEqual(['image/png'])
+    expect(reached?.rawAccept).toEqual([{ type: 'image/png', quality: 1 }])
   })
   it.each([
     ['/Binary/1', 'application/fhir+json, image/png'],

@@ -1,7 +1,8 @@
 /** Which format and shape the client wants: Accept, _format, _pretty, _summary, _elements. https://hl7.org/fhir/R4/http.html#general */
+import { type MediaRange, qualityOf } from '../../fhir/media-range.ts'
 import { fhirError } from '../../fhir/outcome.ts'
 import type { Exchange, Shape, Step } from '../exchange.ts'
-import { acceptedTypes, isJsonType, takesJson } from '../media-types.ts'
+import { isJsonType, mediaRanges, takesJson } from '../media-types.ts'
 
 export const negotiateFormat: Step = {
   before({ event: exchange }) {
@@ -12,16 +13,15 @@ export const negotiateFormat: Step = {
     if (format !== undefined) return checkFormat(format)
     const { accept } = exchange.http.headers
     if (accept === undefined || accept === '' || accept === 'application/fhir+json') return
-    const types = acceptedTypes(accept)
-    if (wantsRaw(exchange, types)) exchange.fhir = { ...exchange.fhir, rawAccept: types }
-    else if (!takesJson(types)) throw fhirError(406, 'not-supported', 'The server answers in JSON: application/fhir+json')
+    const ranges = mediaRanges(accept)
+    if (wantsRaw(exchange, ranges)) exchange.fhir = { ...exchange.fhir, rawAccept: ranges }
+    else if (!takesJson(ranges)) throw fhirError(406, 'not-supported', 'The server answers in JSON: application/fhir+json')
   },
 }
 
 /** Specification 4.5 requires the header; what takes everything takes it too. Its parameters, as `_elements`, are of the export. */
 function checkKickOff(accept = ''): void {
-  const types = acceptedTypes(accept)
-  if (!['application/fhir+json', 'application/*', '*/*'].some((type) => types.includes(type)))
+  if (qualityOf(mediaRanges(accept), 'application/fhir+json') === 0)
     throw fhirError(406, 'not-supported', 'An export is asked for with Accept: application/fhir+json')
 }
 
@@ -35,11 +35,11 @@ function checkFormat(format: string): void {
 }
 
 /** A Binary is served as what it is, to a client that names such a type and not JSON. https://hl7.org/fhir/R4/binary.html#rest */
-const wantsRaw = ({ fhir, interaction }: Exchange, types: readonly string[]): boolean =>
-  fhir.type === 'Binary' &&
-  (interaction === 'read' || interaction === 'vread') &&
-  !types.some(isJsonType) &&
-  types.some((type) => type !== '*/*' && type !== 'application/*')
+function wantsRaw({ fhir, interaction }: Exchange, ranges: readonly MediaRange[]): boolean {
+  if (fhir.type !== 'Binary' || (interaction !== 'read' && interaction !== 'vread')) return false
+  const taken = ranges.filter(({ quality }) => quality > 0).map(({ type }) => type)
+  return !taken.some(isJsonType) && taken.some((type) => type !== '*/*' && type !== 'application/*')
+}
 
 const SUMMARIES = new Set(['true', 'false', 'text', 'data', 'count'])
 

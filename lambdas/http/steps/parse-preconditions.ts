@@ -1,6 +1,6 @@
 /** If-Match, If-None-Match, If-Modified-Since, If-None-Exist. https://hl7.org/fhir/R4/http.html#concurrency */
 import { fhirError } from '../../fhir/outcome.ts'
-import { versionOfEtag, versionsOfEtags } from '../../fhir/version.ts'
+import { versionsOfEtags, versionsOfTagList } from '../../fhir/version.ts'
 import type { Preconditions } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 
@@ -15,7 +15,7 @@ export const parsePreconditions: Step = {
     exchange.fhir = {
       ...exchange.fhir,
       preconditions: {
-        ...(match === undefined ? {} : { ifMatch: versionOf(match) }),
+        ...(match === undefined ? {} : { ifMatch: versionsOf(match) }),
         ...(noneMatch === undefined ? {} : { ifNoneMatch: noneMatch.trim() === '*' ? '*' : versionsOfEtags(noneMatch) }),
         ...(modifiedSince === undefined ? {} : sinceOf(modifiedSince)),
         ...(noneExist === undefined ? {} : { ifNoneExist: noneExist }),
@@ -24,10 +24,10 @@ export const parsePreconditions: Step = {
   },
 }
 
-function versionOf(match: string): number {
-  const versionId = versionOfEtag(match)
-  if (versionId === undefined) throw fhirError(400, 'value', 'The value of If-Match is not an ETag of this server, such as W/"1"')
-  return versionId
+function versionsOf(match: string): readonly number[] | '*' {
+  const versions = match.trim() === '*' ? '*' : versionsOfTagList(match)
+  if (versions === undefined) throw fhirError(400, 'value', 'The value of If-Match is no list of ETags, such as W/"1"')
+  return versions
 }
 
 /** A date that cannot be read is passed over: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3 */
