@@ -45,7 +45,7 @@ const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
   const knownNow = knownBy(conformance)
   return async (resource, canonicals, { tenant, isEnforced = false }) => {
-    const known = await knownNow(tenant)
+    const known = (await knownNow(tenant)).forCheck()
     const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
     const most = workFor(resource)
     const severity = isEnforced ? 'error' : 'warning'

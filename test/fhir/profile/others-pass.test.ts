@@ -88,3 +88,17 @@ it('of several checks at a time each has what it wants loaded, and sees what ano
   expect(other.valueSet(OTHER)).toBe(found)
   expect([await other.load(), await other.load(), known.isWanting()]).toEqual([1, 0, false])
 })
+
+it('a small one that is checked meanwhile takes nothing from a large one', async () => {
+  const elements = [{ id: 'Patient.identifier.type', binding: { strength: 'required', valueSet: 'http://example.org/v' } }]
+  const include = [{ system: 's', concept: [{ code: 'a' }] }]
+  const find = finding([profile(elements), { resourceType: 'ValueSet', url: 'http://example.org/v', compose: { include } }])
+  const coded = { type: { coding: [{ system: 's', code: 'b' }] } }
+  // All but the value set is loaded.
+  await find({ resourceType: 'Patient' }, [URL])
+  await find({ resourceType: 'Patient', identifier: [coded] }, [])
+  await everyPieceIsLong()
+  const both = [[coded, ...identifiers], [coded]].map((identifier) => find({ resourceType: 'Patient', identifier }, [URL]))
+  for (const { issues } of await Promise.all(both))
+    expect(issues).toContainEqual(expect.objectContaining({ severity: 'error', code: 'code-invalid' }))
+})
