@@ -9,11 +9,17 @@ type Announce = (announced: readonly AnnouncedCanonical[]) => Promise<void>
 
 export const announcingWriter = (writer: ResourceWriter, announce: Announce): ResourceWriter => ({
   async commit(writes, guards) {
-    const definitions = writes.filter(({ type, deleted }) => isDefinitionType(type) && !deleted)
-    if (definitions.length > 0) await announce((await inTurn(definitions, announcedIn)).flat())
+    const announced = await announcedBy(writes)
+    if (announced.length > 0) await announce(announced)
     return writer.commit(writes, guards)
   },
 })
+
+/** The canonicals that the definitions among them carry. */
+export async function announcedBy(writes: readonly Write[]): Promise<readonly AnnouncedCanonical[]> {
+  const definitions = writes.filter(({ type, deleted }) => isDefinitionType(type) && !deleted)
+  return (await inTurn(definitions, announcedIn)).flat()
+}
 
 function announcedIn({ tenant, type, id, body }: Write): readonly AnnouncedCanonical[] {
   const { url } = parseJsonBytes(body) as Resource

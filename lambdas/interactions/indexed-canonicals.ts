@@ -1,25 +1,56 @@
-/** Canonicals of a home whose index knows what was acknowledged, and whose writes all come from one process. */
+/**
+ * Canonicals of a home whose writes all come from one process, and whose index says which position of the change feed it has come to: what it has
+ * not come to yet is remembered here, so that nobody waits for it.
+ */
 import { type Canonicals, DEFINITION_TYPES, type DefinitionType, isDefinitionType } from '../ports/canonicals.ts'
 import type { ResourceKey, ResourceReader, ResourceWriter } from '../ports/resource-store.ts'
 import type { SearchIndex } from '../ports/search-index.ts'
+import type { Plan, Position } from '../search/plan.ts'
+import { announcedBy } from './announcing-writer.ts'
 
-/** `index`: finds what was written before it is asked. */
-export type IndexedParts = { readonly index: Pick<SearchIndex, 'find'>; readonly resources: Pick<ResourceReader, 'history'> }
+export type IndexedParts = {
+  /** `find` answers when it has come to `upTo`; absent: to everything acknowledged. `position`: to which it has come. */
+  readonly index: { readonly find: (plan: Plan, upTo?: number) => ReturnType<SearchIndex['find']>; readonly position: number }
+  readonly resources: Pick<ResourceReader, 'history'>
+  /** The position of the change feed up to which writes were acknowledged. */
+  readonly acknowledged: () => number
+}
+
+/** A definition that was acknowledged, at this position at the latest. */
+type Recent = { readonly name: string; readonly key: ResourceKey; readonly position: number }
+
+const PAGE = 100
 
 export class IndexedCanonicals implements Canonicals {
   readonly #parts: IndexedParts
   /** By tenant, as far as anybody asked or wrote: 0 where there never was a definition. */
   readonly #changes = new Map<string, number>()
+  /** In the order in which they were acknowledged; by their canonicals. */
+  readonly #recent: Recent[] = []
+  readonly #named = new Map<string, Map<string, Recent>>()
+  /** Of what was acknowledged up to here nothing is remembered. */
+  #forgotten: number
+  /** Of tenants with a commit that failed, and may have taken effect, the index has to know all. */
+  readonly #doubtful = new Set<string>()
 
   constructor(parts: IndexedParts) {
     this.#parts = parts
+    this.#forgotten = parts.acknowledged()
   }
 
-  async carrying(tenant: string, type: DefinitionType, url: string, most: number): Promise<readonly ResourceKey[]> {
+  async *carrying(tenant: string, type: DefinitionType, url: string): AsyncGenerator<readonly ResourceKey[]> {
+    this.#forget()
+    const recent = [...(this.#named.get(nameOf(tenant, type, url))?.values() ?? [])].map(({ key }) => key)
+    const upTo = this.#doubtful.has(tenant) ? undefined : this.#forgotten
+    for (let at = 0; at < recent.length; at += PAGE) yield recent.slice(at, at + PAGE)
     const where = { kind: 'key', field: 'url', oneOf: [url] } as const
-    const plan = { tenant, types: [type], where, access: 'everything', order: [], limit: most + 1, total: 'none' } as const
-    const { hits } = await this.#parts.index.find(plan)
-    return hits.map(({ id }) => ({ tenant, type, id }))
+    const plan = { tenant, types: [type], where, access: 'everything', order: [], limit: PAGE, total: 'none' } as const
+    let after: Position | undefined
+    do {
+      const { hits, more } = await this.#parts.index.find({ ...plan, ...(after === undefined ? {} : { after }) }, upTo)
+      if (hits.length > 0) yield hits.map(({ id }) => ({ tenant, type, id }))
+      after = more ? hits.at(-1)?.position : undefined
+    } while (after !== undefined)
   }
 
   async state(tenant: string): Promise<string> {
@@ -32,17 +63,44 @@ export class IndexedCanonicals implements Canonicals {
     return count === 0 ? '' : JSON.stringify([tenant, count])
   }
 
-  /** Counts what it commits: all writes have to go through it. What failed may have taken effect. */
+  /** Counts what it commits, and remembers it: all writes have to go through it. What failed may have taken effect. */
   counting(writer: ResourceWriter): ResourceWriter {
     return {
       commit: async (writes, guards) => {
+        const tenant = writes.find(({ type }) => isDefinitionType(type))?.tenant
+        if (tenant === undefined) return writer.commit(writes, guards)
+        const announced = await announcedBy(writes)
         try {
-          return await writer.commit(writes, guards)
+          const result = await writer.commit(writes, guards)
+          if (result.kind === 'committed') for (const { url, ...key } of announced) this.#remember(nameOf(tenant, key.type, url), key)
+          return result
+        } catch (error) {
+          this.#doubtful.add(tenant)
+          throw error
         } finally {
-          const tenant = writes.find(({ type }) => isDefinitionType(type))?.tenant
-          if (tenant !== undefined) this.#changes.set(tenant, (this.#changes.get(tenant) ?? 0) + 1)
+          this.#changes.set(tenant, (this.#changes.get(tenant) ?? 0) + 1)
         }
       },
+    }
+  }
+
+  #remember(name: string, key: ResourceKey): void {
+    this.#forget()
+    const recent = { name, key, position: this.#parts.acknowledged() }
+    this.#recent.push(recent)
+    this.#named.set(name, (this.#named.get(name) ?? new Map()).set(key.id, recent))
+  }
+
+  /** What the index has come to. */
+  #forget(): void {
+    const { position } = this.#parts.index
+    const count = this.#recent.findIndex((recent) => recent.position > position)
+    for (const recent of this.#recent.splice(0, count === -1 ? this.#recent.length : count)) {
+      this.#forgotten = Math.max(this.#forgotten, recent.position)
+      const named = this.#named.get(recent.name)
+      if (named?.get(recent.key.id) !== recent) continue
+      named.delete(recent.key.id)
+      if (named.size === 0) this.#named.delete(recent.name)
     }
   }
 
@@ -51,3 +109,5 @@ export class IndexedCanonicals implements Canonicals {
     return (await Promise.all(first)).some(({ versions }) => versions.length > 0)
   }
 }
+
+const nameOf = (tenant: string, type: string, url: string): string => JSON.stringify([tenant, type, url])

@@ -22,15 +22,19 @@ type Find<Found> = (canonical: string) => Promise<Found | undefined>
 
 export function ownDefinitions({ packages, canonicals, resources }: OwnParts): ConformanceOf {
   const reader = new DefinitionReader()
-  const candidates = async (tenant: string, type: DefinitionType, url: string): Promise<readonly Definition[]> => {
-    const keys = await canonicals.carrying(tenant, type, url, MOST_VERSIONS)
-    if (keys.length > MOST_VERSIONS) throw new Unusable(`More than ${MOST_VERSIONS} resources have its canonical`)
-    const found: Definition[] = []
-    for (const key of keys) {
-      const [head] = await resources.current([key])
-      if (head !== undefined && !head.deleted) found.push(await reader.read(head))
-    }
-    return found.filter((each) => each.url === url)
+  /** Of those that carry the canonical, the one that counts. */
+  const counting = async (tenant: string, type: DefinitionType, canonical: string): Promise<Definition | undefined> => {
+    const { url, version } = partsOf(canonical)
+    let best: Definition | undefined
+    for await (const keys of canonicals.carrying(tenant, type, url))
+      for (const key of keys) {
+        const [head] = await resources.current([key])
+        if (head === undefined || head.deleted) continue
+        const each = await reader.read(head)
+        const isMeant = each.url === url && (version === undefined || each.version === version)
+        if (isMeant && (best === undefined || inOrder(each, best) < 0)) best = each
+      }
+    return best
   }
   return (tenant) => {
     /** What packages have of any version is theirs. */
@@ -41,7 +45,7 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
         const loaded = await find(canonical)
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
         if ((await canonicals.state(tenant)) === '') return undefined
-        const content = chosen(await candidates(tenant, type, url), version)?.content
+        const content = (await counting(tenant, type, canonical))?.content()
         if (content instanceof Unusable) throw content
         return content as Found | undefined
       }
@@ -55,14 +59,8 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
   }
 }
 
-/** Resources of one canonical, each another version. */
-const MOST_VERSIONS = 100
-
-function chosen(all: readonly Definition[], version: string | undefined): Definition | undefined {
-  const meant = version === undefined ? all : all.filter((each) => each.version === version)
-  // Of the same version the one that was written last counts.
-  return meant.toSorted((a, b) => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated)[0]
-}
+/** Of the same version the one that was written last counts. */
+const inOrder = (a: Definition, b: Definition): number => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated
 
 /** Of codes that cannot be read it is unknown which they are. */
 const orUnknown =

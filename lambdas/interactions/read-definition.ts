@@ -13,20 +13,22 @@ import { turn } from './slices.ts'
 
 export type Usable = Profile | ValueSet | CodeSystem
 
-/** `content`: as checks read it, or why they cannot; undefined: it does not say which codes it has. */
+/** `content`: as checks read it, or why they cannot; undefined: it does not say which codes it has. Made when it is first asked for. */
 export type Definition = {
   readonly url?: unknown
   readonly version?: string
   readonly isRetired: boolean
   readonly lastUpdated: number
-  readonly content: Usable | Unusable | undefined
+  readonly content: () => Content
 }
+
+type Content = Usable | Unusable | undefined
 
 /** Bytes of a definition: a larger one would hold up others while it is read. */
 export const LARGEST = 5_000_000
 
 /** Unusable as a value: why it takes no part in checks. `bytes`: of its body. */
-export function contentOf(resource: Resource, bytes: number): Definition['content'] {
+export function contentOf(resource: Resource, bytes: number): Content {
   if (bytes > LARGEST) return new Unusable(`It is larger than ${LARGEST} bytes`)
   if (resource.resourceType === 'ValueSet') return slimValueSet(resource)
   if (resource.resourceType === 'CodeSystem') return slimCodeSystem(resource)
@@ -46,15 +48,18 @@ function profileOf(resource: Resource): Profile | Unusable {
 }
 
 function definitionIn({ body, lastUpdated }: ResourceVersion): Definition {
-  if (body.length > LARGEST) return { isRetired: false, lastUpdated, content: undefined }
-  const resource = parseJsonBytes(body) as Resource
-  const { url, version, status } = resource
+  if (body.length > LARGEST) return { isRetired: false, lastUpdated, content: () => undefined }
+  const { url, version, status } = parseJsonBytes(body) as Resource
+  let made: { readonly content: Content } | undefined
   return {
     url,
     ...(typeof version === 'string' ? { version } : {}),
     isRetired: status === 'retired',
     lastUpdated,
-    content: contentOf(resource, body.length),
+    content() {
+      made ??= { content: contentOf(parseJsonBytes(body) as Resource, body.length) }
+      return made.content
+    },
   }
 }
 

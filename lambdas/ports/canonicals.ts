@@ -3,7 +3,7 @@
  *
  * Guarantees
  * - `carrying` gives all resources of a type whose current version has this url, of commits that resolved before it is asked. Others may be
- *   among them, and some that are deleted. Where there are more than `most`, it gives more than `most`.
+ *   among them, and some that are deleted. However many there are, a page holds a hundred at most.
  * - `state` is '' for tenants that never had a definition. Else it is another text after each commit of one, and none that another tenant has.
  */
 import type { ResourceKey } from './resource-store.ts'
@@ -19,6 +19,6 @@ export const isDefinitionType = (type: string): type is DefinitionType => DEFINI
 export type AnnouncedCanonical = ResourceKey & { readonly type: DefinitionType; readonly url: string }
 
 export interface Canonicals {
-  carrying(tenant: string, type: DefinitionType, url: string, most: number): Promise<readonly ResourceKey[]>
+  carrying(tenant: string, type: DefinitionType, url: string): AsyncIterable<readonly ResourceKey[]>
   state(tenant: string): Promise<string>
 }

@@ -128,7 +128,11 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
   const packages = definitionsOf(parts.packages, (text) => parts.warn?.(text))
-  const canonicals = new IndexedCanonicals({ index: stores.searcher, resources: stores.store })
+  const canonicals = new IndexedCanonicals({
+    index: stores.searcher,
+    resources: stores.store,
+    acknowledged: () => stores.store.lastPosition(),
+  })
   const { writer, checker } = writersOf(stores, config, baseUrl, canonicals)
   const profiles = {
     conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),

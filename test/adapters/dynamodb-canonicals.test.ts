@@ -8,7 +8,7 @@ import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-stor
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
 import { announcingWriter } from '../../lambdas/interactions/announcing-writer.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
-import { canonicalsContract } from '../contracts/canonicals.contract.ts'
+import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { type Call, faulty } from '../fixtures/dynamodb/faults.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
@@ -47,11 +47,12 @@ await onDynamo((engine) => {
     await store.commit([valueSet('H')], [])
     expect(calls.indexOf('BatchWrite canonical')).toBeLessThan(calls.indexOf('Put'))
     calls.length = 0
-    await canonicals.carrying('t', 'ValueSet', url, 1)
+    await pagesOf(canonicals.carrying('t', 'ValueSet', url))
     await canonicals.state('t')
     expect(calls).toEqual(['Query canonical true', 'Query true'])
     await canonicals.announce([{ tenant: 't', type: 'ValueSet', id: 'lost', url }])
-    expect((await canonicals.carrying('t', 'ValueSet', url, 9)).map(({ id }) => id)).toEqual(['H', 'lost'])
+    const [page = []] = await pagesOf(canonicals.carrying('t', 'ValueSet', url))
+    expect(page.map(({ id }) => id)).toEqual(['H', 'lost'])
     expect(await store.current([{ tenant: 't', type: 'ValueSet', id: 'lost' }])).toEqual([undefined])
   })
 

@@ -1,12 +1,12 @@
 /** Canonicals of an embedded server. */
 import { join } from 'node:path'
-import { expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { IndexedCanonicals } from '../../lambdas/interactions/indexed-canonicals.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { readConfig } from '../../lambdas/runtime/config.ts'
 import { readingOf } from '../../lambdas/runtime/reading-of.ts'
 import { openStores } from '../../lambdas/runtime/stores.ts'
-import { canonicalsContract } from '../contracts/canonicals.contract.ts'
+import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 
 const valueSet: Write = {
@@ -24,7 +24,11 @@ async function create(folder = newFolder()) {
       throw error
     },
   })
-  const canonicals = new IndexedCanonicals({ index: stores.searcher, resources: stores.store })
+  const canonicals = new IndexedCanonicals({
+    index: stores.searcher,
+    resources: stores.store,
+    acknowledged: () => stores.store.lastPosition(),
+  })
   const store = { ...canonicals.counting(stores.store), current: stores.store.current.bind(stores.store) }
   return { canonicals, store, close: stores.close }
 }
@@ -38,17 +42,63 @@ it('have a state where somebody wrote one before the server started', async () =
   await first.close()
   const second = await create(folder)
   expect([await second.canonicals.state('t'), await second.canonicals.state('other')]).toEqual(['["t",1]', ''])
-  expect(await second.canonicals.carrying('t', 'ValueSet', 'http://example.org/a', 1)).toEqual([{ tenant: 't', type: 'ValueSet', id: 'a' }])
+  const found = await pagesOf(second.canonicals.carrying('t', 'ValueSet', 'http://example.org/a'))
+  expect(found).toEqual([[{ tenant: 't', type: 'ValueSet', id: 'a' }]])
   await second.close()
 })
 
 it('have another state where a commit fails, which may have taken effect', async () => {
   const canonicals = new IndexedCanonicals({
-    index: { find: async () => ({ hits: [], more: false }) },
+    index: { find: async () => ({ hits: [], more: false }), position: 0 },
     resources: { history: async () => ({ versions: [], more: false }) },
+    acknowledged: () => 0,
   })
   expect(await canonicals.state('t')).toBe('')
   const failing = canonicals.counting({ commit: async () => Promise.reject(new Error('the thread ended')) })
   await expect(failing.commit([valueSet], [])).rejects.toThrow('the thread ended')
   expect(await canonicals.state('t')).not.toBe('')
+})
+
+describe('Definitions that the index has not come to', () => {
+  const index = { position: 10, asked: [] as (number | undefined)[] }
+  let acknowledged = 10
+  const canonicals = new IndexedCanonicals({
+    index: {
+      get position() {
+        return index.position
+      },
+      async find(_, upTo) {
+        index.asked.push(upTo)
+        return { hits: [], more: false }
+      },
+    },
+    resources: { history: async () => ({ versions: [], more: false }) },
+    acknowledged: () => acknowledged,
+  })
+  const committed = { kind: 'committed' } as const
+  const store = canonicals.counting({ commit: async () => committed })
+  const url = 'http://example.org/a'
+  const carrying = async (of = 't') => (await pagesOf(canonicals.carrying(of, 'ValueSet', url))).flat().map(({ id }) => id)
+
+  it('are found all the same, and nobody waits for it but for what was there before; then it is asked for them', async () => {
+    acknowledged = 15
+    await store.commit([valueSet], [])
+    acknowledged = 20
+    await store.commit([{ ...valueSet, id: 'b' }], [])
+    expect([await carrying(), await carrying('other'), index.asked]).toEqual([['a', 'b'], [], [10, 10]])
+    index.position = 15
+    expect([await carrying(), index.asked.at(-1)]).toEqual([['b'], 15])
+    // A thread that ended begins again where it had committed.
+    index.position = 12
+    expect([await carrying(), index.asked.at(-1)]).toEqual([['b'], 15])
+    index.position = 20
+    expect([await carrying(), index.asked.at(-1)]).toEqual([[], 20])
+  })
+
+  it('are waited for where a commit failed, which may have taken effect', async () => {
+    const failing = canonicals.counting({ commit: async () => Promise.reject(new Error('the thread ended')) })
+    await expect(failing.commit([{ ...valueSet, tenant: 'doubtful' }], [])).rejects.toThrow('the thread ended')
+    await Promise.all([carrying('doubtful'), carrying()])
+    expect(index.asked.slice(-2)).toEqual([undefined, 20])
+  })
 })

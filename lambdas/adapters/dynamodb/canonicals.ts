@@ -18,6 +18,8 @@ export type DynamoDbCanonicalsOptions = {
   readonly keptFor: number
 }
 
+const PAGE = 100
+
 /** Tenants whose states are remembered. */
 const MOST_STATES = 1_000
 
@@ -37,15 +39,18 @@ export class DynamoDbCanonicals implements Canonicals {
     await this.#options.dynamo.putAll([...new Map(keys.map((key) => [`${key.pk} ${key.sk}`, key])).values()])
   }
 
-  async carrying(tenant: string, type: DefinitionType, url: string, most: number): Promise<readonly ResourceKey[]> {
-    const found: ResourceKey[] = []
+  async *carrying(tenant: string, type: DefinitionType, url: string): AsyncGenerator<readonly ResourceKey[]> {
+    let page: ResourceKey[] = []
     for await (const { sk } of this.#options.dynamo.query({
       KeyConditionExpression: 'pk = :pk',
       ExpressionAttributeValues: { ':pk': partition(tenant, type, url) },
       ConsistentRead: true,
-    }))
-      if (found.push({ tenant, type, id: sk.slice(PREFIX.length) }) > most) break
-    return found
+    })) {
+      if (page.push({ tenant, type, id: sk.slice(PREFIX.length) }) < PAGE) continue
+      yield page
+      page = []
+    }
+    if (page.length > 0) yield page
   }
 
   async state(tenant: string): Promise<string> {

@@ -105,8 +105,9 @@ export class Searcher implements SearchIndex {
     return this.#position
   }
 
-  find(plan: Plan): Promise<HitPage> {
-    return this.#ask(plan.tenant, { method: 'find', of: [plan] })
+  /** `upTo`: the position that it has to see; absent: everything acknowledged. */
+  find(plan: Plan, upTo = this.#options.acknowledged(plan.tenant)): Promise<HitPage> {
+    return this.#askAt(upTo, { method: 'find', of: [plan] })
   }
 
   distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
