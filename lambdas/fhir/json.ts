@@ -118,7 +118,7 @@ function scan(text: string): Scan {
     } else if (c === 125 || c === 93) depth--
     else if (c === MINUS || (c >= ZERO && c <= NINE)) {
       const end = endOfNumber(text, i)
-      if (!isPlain(text, i, end) && losesText(text.slice(i, end))) {
+      if (!isPlain(text, i, end) && losesText(text.slice(i, end)) && !isName(text, end)) {
         out += `${text.slice(copied, i)}"\\u0000${text.slice(i, end)}"`
         copied = end
         if (++kept > SHORT && kept * SHORTEST_DECIMAL > text.length)
@@ -148,6 +148,13 @@ function endOfNumber(text: string, start: number): number {
     if (!((c >= ZERO && c <= NINE) || c === POINT || c === 43 || c === 45 || c === 101 || c === 69)) break
   }
   return end
+}
+
+/** Whether what ends there stands where a name does: without quotes it is none, and left for JSON.parse to refuse. */
+function isName(text: string, end: number): boolean {
+  let next = end
+  while (' \t\n\r'.includes(text.charAt(next)) && next < text.length) next++
+  return text.charCodeAt(next) === COLON
 }
 
 /** Whether a number is one of those that are most: at most 15 digits, none of them 0 at the beginning or behind a point at the end. */

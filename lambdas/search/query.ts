@@ -212,11 +212,22 @@ function sortKey(state: State, name: string, key: string): SortKey {
 
 function readResult(state: State, name: string, value: string): boolean {
   const include = isInclude(name)
-  if (!include && !Object.hasOwn(RESULTS, name)) return false
+  if (!include && !Object.hasOwn(RESULTS, name)) {
+    refuseModifier(state, name)
+    return false
+  }
   if (state.options.criteriaOnly) throw fhirError(400, 'invalid', `The parameter ${name} is no criterion`)
   if (include) state.includes.push(includeOf(name, value, state.options.custom))
   else RESULTS[name]!(state, value)
   return true
+}
+
+/** Of what is no criterion, and would else be an unknown one. */
+function refuseModifier({ type }: State, name: string): void {
+  const [base = '', modifier] = name.split(':', 2)
+  const isMeant = Object.hasOwn(RESULTS, base) || isInclude(base) || (base === '_type' && type === undefined)
+  if (modifier !== undefined && isMeant)
+    throw fhirError(400, 'not-supported', `The modifier :${modifier.slice(0, 50)} is not supported on the parameter ${base}`)
 }
 
 function readCriterion(state: State, name: string, value: string): boolean {

@@ -11,6 +11,18 @@ const given = async (more: Record<string, unknown> = {}): Promise<string> => {
   return `/Patient/${id}`
 }
 
+it.each(['9999E9999', '1.0', '1.10 ', '1e5\n', '-0', '1'])('a number is no name of a member: %j', async (name) => {
+  const path = await given()
+  const headers = { 'content-type': 'application/json-patch+json' }
+  const patched = await send('PATCH', path, `[{"op":"add","path":"/active","value":true,${name}:1}]`, headers)
+  const updated = await send('PUT', path, `{"resourceType":"Patient","id":"${path.slice(9)}",${name}:1}`)
+  for (const { status, text, body } of [patched, updated]) {
+    expect([status, body.issue[0].details.text]).toEqual([400, expect.stringContaining('JSON')])
+    expect(text).not.toMatch(/\\u0000|\u0000/)
+  }
+  expect((await get(path)).headers.get('etag')).toBe('W/"1"')
+})
+
 describe('JSON Patch', () => {
   it('answers 200 with the resource, ETag, Last-Modified and Location', async () => {
     const path = await given({ name: [{ family: 'a', given: ['b'] }] })

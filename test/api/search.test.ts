@@ -334,6 +334,12 @@ describe('strictness', () => {
     'Patient?family=',
     'Patient?_cursor=x',
     'Patient?_skip=x',
+    '?_type:not=Patient',
+    '?_type:foo=Patient',
+    '?_type=Observation&value-concept:exact=x',
+    'Patient?_sort:asc=birthdate',
+    'Patient?_count:max=1',
+    'Patient?_include:every=Patient:organization',
   ])('%s is 400', async (query) => expect((await get(`/${query}`)).status).toBe(400))
 })
 
