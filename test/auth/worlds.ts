@@ -10,7 +10,7 @@ import { openSite, type Site } from './site.ts'
 export type World = Site & { readonly calls: string[]; at: (instant: number) => void }
 
 /** Says all it knows: what differs in a cursor is seen. */
-const openSeal: Seal = {
+export const openSeal: Seal = {
   seal: (text, at) => Buffer.from(JSON.stringify([text, at])).toString('base64url'),
   open(sealed) {
     const opened = Buffer.from(sealed, 'base64url').toString()
