@@ -4,16 +4,16 @@ import { type Checked, checkProfiles } from '../fhir/profile/check.ts'
 import type { Pieces } from '../fhir/profile/checking.ts'
 import { Known } from '../fhir/profile/known.ts'
 import type { Units } from '../fhir/profile/known-codes.ts'
+import { type Named, typeOfR4, uncheckedFor } from '../fhir/profile/named.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
-import { type Named, typeOfR4 } from './named-profiles.ts'
 import { RulesElsewhere } from './pending-rules.ts'
 import { othersPass } from './slices.ts'
 
-export { misnamed, type Named, namedBy, typeOfR4 } from './named-profiles.ts'
+export { misnamed, type Named, namedBy, typeOfR4 } from '../fhir/profile/named.ts'
 export { ownDefinitions, toldOfDefinition } from './own-definitions.ts'
 
 export type ProfileFindings = {
@@ -105,21 +105,15 @@ export async function loading(canonical: string, { profile }: Conformance): Prom
 }
 
 /** What is to be told of a profile that a resource names, where it was not checked. What cannot be used is an error where it is enforced. */
-export function notChecked({ canonical, place }: Named, { missing, unusable }: ProfileFindings, isEnforced = false): readonly Issue[] {
-  const { reason, isRetired } = unusable.find(({ profile }) => profile === canonical) ?? {}
-  if (reason === undefined && !missing.includes(canonical)) return []
-  const why = reason === undefined ? 'is not loaded' : `cannot be used: ${reason}`
-  const text = `The profile ${canonical.slice(0, SHOWN)} ${why}: the resource was not checked against it`
-  if (reason === undefined) return [{ severity: 'warning', code: 'not-found', expression: place, text }]
-  return [{ severity: isEnforced && !isRetired ? 'error' : 'warning', code: 'processing', expression: place, text }]
+export function notChecked(named: Named, { missing, unusable }: ProfileFindings, isEnforced = false): readonly Issue[] {
+  const { reason, isRetired } = unusable.find(({ profile }) => profile === named.canonical) ?? {}
+  if (reason !== undefined) return [uncheckedFor(named, reason, isEnforced && !isRetired ? 'error' : 'warning')]
+  return missing.includes(named.canonical) ? [uncheckedFor(named, undefined, 'warning')] : []
 }
 
 /** That something was not looked at, because what is loaded is damaged. */
 export const damaged = ({ damage }: Conformance): readonly Issue[] =>
   damage().map((text) => ({ severity: 'warning', code: 'incomplete', text }))
-
-/** Characters of a canonical that are said again. */
-const SHOWN = 300
 
 function unusedIn(known: Known, profile: string): readonly Unused[] {
   const reason = known.unusable(profile)

@@ -50,6 +50,12 @@ describe('validateProfiles=enforce', () => {
     expect((await get(`/Observation/${other.id}`)).status).toBe(404)
   })
 
+  it('refuses a Bundle for what is in it, where it is stored as one', async () => {
+    const collection = (resource: Tree): Tree => ({ resourceType: 'Bundle', id: randomUUID(), type: 'collection', entry: [{ resource }] })
+    expect((await post('/Bundle', collection(right()))).status).toBe(201)
+    expect(told(await post('/Bundle', collection(wrong())))).toEqual([422, ['error required Bundle.entry[0].resource.category']])
+  })
+
   it('stores what names a profile that is not loaded, and says so', async () => {
     const resource = { ...right(), meta: { profile: ['http://example.org/unheard-of'] } }
     const answer = await put(`/Observation/${resource.id}`, resource, EVERYTHING)

@@ -141,6 +141,42 @@ describe('a profile', () => {
   })
 })
 
+describe('what stands within another resource', () => {
+  const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition'
+  const person = (profile: string): Tree => ({ resourceType: 'Patient', text, meta: { profile: [profile] }, active: true })
+  const ours = (answer: Answer): readonly unknown[] => issues(answer).filter((each) => !each.includes('information'))
+
+  it.each([
+    ['Bundle', 'Bundle.entry[0].resource', (resource: Tree) => ({ resourceType: 'Bundle', type: 'collection', entry: [{ resource }] })],
+    [
+      'Bundle',
+      'Bundle.entry[1].resource.entry[0].resource',
+      (resource: Tree) => ({
+        resourceType: 'Bundle',
+        type: 'collection',
+        entry: [{ resource: patient('x') }, { resource: { resourceType: 'Bundle', type: 'collection', entry: [{ resource }] } }],
+      }),
+    ],
+    ['Parameters', 'Parameters.parameter[0].resource', (resource: Tree) => input({ name: 'x', resource })],
+    ['Parameters', 'Parameters.parameter[0].part[0].resource', (resource: Tree) => input({ name: 'x', part: [{ name: 'y', resource }] })],
+    [
+      'Patient',
+      'Patient.contained[0]',
+      ({ text: _, ...resource }: Tree) => ({
+        ...patient('x', { link: [{ other: { reference: '#c' }, type: 'refer' }] }),
+        contained: [{ ...resource, id: 'c' }],
+      }),
+    ],
+  ])('is checked against the profiles that it names itself: in %s, %s', async (type, place, within) => {
+    const ask = async (profile: string) => ours(await post(`/${type}/$validate`, within(person(profile))))
+    expect(await ask(`${US_CORE}/us-core-patient`)).toEqual(['identifier', 'name', 'gender'].map(() => `error required ${place}`))
+    expect(await ask(PROFILE)).toEqual([`warning not-found ${place}.meta.profile[0]`])
+    expect(await ask(`${BASE}/Observation`)).toEqual([`error structure ${place}.meta.profile[0]`])
+    expect(await ask(`${US_CORE}/us-core-practitioner`)).toEqual([`error structure ${place}`])
+    expect(await ask(`${BASE}/Patient`)).toEqual([])
+  })
+})
+
 describe('as a write', () => {
   const mode = (name: string) => ({ name: 'mode', valueCode: name })
 

@@ -169,7 +169,7 @@ export function* checkProfiles(
   }
   try {
     for (const profile of profiles) yield* checkAs(profile, itemOf(resource), resourceType, check)
-    yield* checkEverywhere(resource, check, checkAgainst)
+    yield* checkEverywhere(resource, check, checkAs)
   } catch (thrown) {
     if (thrown instanceof TooCostly || thrown instanceof RangeError) faults.reportAt(resourceType, COSTLY, 'too-costly')
     else if (!(thrown instanceof Enough)) throw thrown

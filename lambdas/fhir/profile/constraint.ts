@@ -21,11 +21,14 @@ const COMPILED = new WeakMap<ProfileConstraint, Map<string, Compiled | undefined
 type Compiled = { readonly holds: Rule['holds']; readonly dearness: number }
 
 export function checkConstraint(constraint: Sourced<ProfileConstraint>, { value: focus }: Item, type: string, check: Check): void {
-  if (focus === undefined) return
+  if (focus === undefined || (constraint.said.key === NARRATIVE && focus !== check.owner)) return
   const compiled = compiledFor(constraint, type, check.work)
   if (compiled === undefined) postpone(constraint.said, focus, type, check)
   else if (holds(compiled, focus, check) === false) tell(constraint.said, sayer(check), check.faults.expression, check.faults)
 }
+
+/** What is contained has none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */
+const NARRATIVE = 'dom-6'
 
 function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, work }: Check): boolean | undefined {
   // It may be taken on each item that is gathered.

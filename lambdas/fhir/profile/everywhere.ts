@@ -2,6 +2,7 @@
  * What is checked on every element, whatever the profile: what R4 advises on its type, and each extension against its definition.
  * https://hl7.org/fhir/R4/extensibility.html
  */
+import type { Issue } from '../outcome.ts'
 import { spend } from '../path/work.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
@@ -9,6 +10,7 @@ import { checkCode } from './binding.ts'
 import { type Check, isDue, notLoaded, type Pieces, report } from './checking.ts'
 import type { Context } from './definition.ts'
 import { type Item, itemOf } from './items.ts'
+import { misnamed, namedBy, typeOfR4, uncheckedFor } from './named.ts'
 import type { Tree } from './node.ts'
 import { listed } from './shown.ts'
 import { basesOf, elementOf } from './types.ts'
@@ -33,6 +35,23 @@ export function* checkEverywhere(resource: Element, check: Check, against: Again
   const advice = check.library.tree(`${BASE}${type}`)
   if (advice !== undefined) yield* against(advice, itemOf(resource), type, check)
   yield* visitMembers(resource, { type }, check, against)
+}
+
+/** The profiles that a resource within another one names. */
+function* checkNamed(resource: Element, type: string, check: Check, against: Against): Pieces {
+  const { library, faults, verdicts } = check
+  const at = faults.expression
+  const named = namedBy(resource, at)
+  spend(check.work, named.length)
+  const severityOf = (canonical: string): Issue['severity'] =>
+    library.unusable?.(canonical) === undefined || library.isRetiredProfile?.(canonical) ? 'warning' : verdicts.severity
+  const tell = (issue: Issue): void => faults.reportAt(issue.expression ?? at, issue, issue.text)
+  for (const issue of misnamed(resource, named, verdicts.severity, at)) tell(issue)
+  for (const each of named.filter(({ canonical }) => typeOfR4(canonical) === undefined)) {
+    const tree = library.tree(each.canonical)
+    if (tree !== undefined) yield* against(tree, itemOf(resource), type, check)
+    else tell(uncheckedFor(each, library.unusable?.(each.canonical), severityOf(each.canonical)))
+  }
 }
 
 function* visitMembers(element: Element, here: Here, check: Check, against: Against): Pieces {
@@ -70,7 +89,9 @@ function isAt(path: string, here: Here): boolean {
 function* visit(value: Element, key: string, here: Here, check: Check, against: Against): Pieces {
   spend(check.work, 1)
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
-    yield* checkEverywhere(value, key === 'contained' ? check : { ...check, owner: value }, against)
+    const own = key === 'contained' ? check : { ...check, owner: value }
+    yield* checkNamed(value, value.resourceType, own, against)
+    yield* checkEverywhere(value, own, against)
     return
   }
   if (here.type === 'Extension') {

@@ -8,6 +8,8 @@ export type Library = Terminology & {
   readonly tree: (canonical: string) => Tree | undefined
   /** Why a profile that is there cannot be used. */
   readonly unusable?: (canonical: string) => string | undefined
+  /** Whether that is why. */
+  readonly isRetiredProfile?: (canonical: string) => boolean
   /** A quantity of UCUM; undefined: not one of its units, or of no relation to others. */
   readonly inBaseUnits?: Units['inBaseUnits']
 }

@@ -1,6 +1,7 @@
 /** Each kind of rule a profile can have: what breaks it is found where it is, what keeps it is not. https://hl7.org/fhir/R4/elementdefinition.html */
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
+import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { BASE, errorsIn, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
 
 const observation = (more: object): object => ({ resourceType: 'Observation', ...more })
@@ -132,6 +133,18 @@ describe('profiles that refer to profiles', () => {
       errors: [],
     })
   })
+})
+
+it('what is contained is not to have narrative', async () => {
+  const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
+  const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
+  const warnings = async (resource: object): Promise<readonly (string | undefined)[]> => {
+    const { issues } = await finding([])(resource as Resource, [])
+    return issues.filter(({ text: told }) => told.includes('dom-6')).map(({ expression }) => expression)
+  }
+  expect(await warnings(observation({ text, ...contained }))).toEqual([])
+  expect(await warnings(observation(contained))).toEqual(['Observation'])
+  expect(await warnings(bundle)).toEqual(['Bundle.entry[0].resource'])
 })
 
 /** What is found does not change with time: what a limit from now says is not checked, and that is told. */
