@@ -7,6 +7,7 @@ import type { Units } from '../fhir/profile/known-codes.ts'
 import { type Named, typeOfR4, uncheckedFor } from '../fhir/profile/named.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
 import type { Resource } from '../fhir/resource.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
@@ -36,14 +37,16 @@ type How = { readonly tenant: string; readonly isEnforced?: boolean }
 export type ProfileParts = {
   readonly conformance: ConformanceOf
   readonly expressions: ExpressionRunner
+  /** What durations are counted from. */
+  readonly clock: Pick<Clock, 'now'>
   /** What is to be told of a definition that is stored. */
   readonly toldOfDefinition: (resource: Resource) => Promise<readonly Issue[]>
 }
 
 const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 
-export function findInProfiles({ conformance, expressions }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
-  const knownNow = knownBy(conformance)
+export function findInProfiles({ conformance, expressions, clock }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
+  const knownNow = knownBy(conformance, clock)
   return async (resource, canonicals, { tenant, isEnforced = false }) => {
     const known = (await knownNow(tenant)).forCheck()
     const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
@@ -148,12 +151,12 @@ const UNASKED = { code: 'too-costly', text: 'More definitions are named than are
 const MOST_STATES = 20
 
 /** What is known is of one state of what is loaded; a check goes on with what it began with. */
-function knownBy(conformance: ConformanceOf): (tenant: string) => Promise<Known> {
+function knownBy(conformance: ConformanceOf, clock: ProfileParts['clock']): (tenant: string) => Promise<Known> {
   const known = new Map<string, Known>()
   return async (tenant) => {
     const definitions = conformance(tenant)
     const state = await definitions.state()
-    const found = known.get(state) ?? new Known(definitions, UNITS)
+    const found = known.get(state) ?? new Known(definitions, UNITS, () => clock.now())
     known.delete(state)
     known.set(state, found)
     if (known.size > MOST_STATES) known.delete(known.keys().next().value!)

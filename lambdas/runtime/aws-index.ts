@@ -68,7 +68,11 @@ export const checkPorts = () => ({
   clock: clock(),
   expressions: expressions(),
   choices: config(),
-  profiled: profilesOnWrite(config().validateProfiles, () => ({ ...definitions(WRITES_LAG), expressions: expressions() })),
+  profiled: profilesOnWrite(config().validateProfiles, () => ({
+    ...definitions(WRITES_LAG),
+    expressions: expressions(),
+    clock: clock(),
+  })),
 })
 
 export const writePorts = () => ({ ...checkPorts(), writer: definingWriter() })

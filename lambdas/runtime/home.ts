@@ -139,7 +139,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     toldOfDefinition: (resource: Resource) => toldOfDefinition(packages, resource),
   }
   const ports: HomePorts = {
-    profiled: profilesOnWrite(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions })),
+    profiled: profilesOnWrite(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions, clock })),
     ...stores,
     ...profiles,
     ...(parts.packages === undefined ? {} : { profilesOf: supportedProfiles(parts.packages, (text) => parts.warn?.(text)) }),

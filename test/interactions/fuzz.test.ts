@@ -15,7 +15,7 @@ import { type Answer, withServer } from '../api/server.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { bytesOf, EXPLODING, expressionOf, mutated, textOf } from '../fixtures/mutated.ts'
 import { archiveOf, guide } from '../fixtures/packages.ts'
-import { BASE, profile, type Said, URL } from '../fixtures/profiles/checking.ts'
+import { BASE, CLOCK, profile, type Said, URL } from '../fixtures/profiles/checking.ts'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
@@ -106,7 +106,7 @@ it('definitions of packages', async () => {
       state: async () => '',
       damage: () => [],
     }
-    const find = findInProfiles({ conformance: () => conformance, expressions: NOTHING })
+    const find = findInProfiles({ conformance: () => conformance, expressions: NOTHING, clock: CLOCK })
     const resource = random.below(2) === 0 ? PATIENT : mutated(PATIENT, random)
     const { issues } = await find({ ...resource, resourceType: 'Patient' }, [URL, 'http://example.org/other'], { tenant: 'one' })
     expect(issues.length).toBeLessThanOrEqual(101)

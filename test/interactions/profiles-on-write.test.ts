@@ -1,10 +1,12 @@
 /** A profile that is loaded and cannot be used: nothing was checked against it. */
+
 import { describe, expect, it } from '@jest/globals'
 import { FhirError } from '../../lambdas/fhir/outcome.ts'
 import { profilesOnWrite } from '../../lambdas/interactions/profiles-on-write.ts'
 import type { Conformance } from '../../lambdas/ports/conformance.ts'
 import { TENANT } from '../../lambdas/ports/known-tenants.ts'
 import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
+import { CLOCK } from '../fixtures/profiles/checking.ts'
 import { patient } from '../fixtures/resources.ts'
 
 const url = 'http://example.org/unusable'
@@ -19,7 +21,12 @@ const conformance: Conformance = {
       ? { url, type: 'Patient', base: 'http://example.org/not-loaded', isWhole: false, elements: [] }
       : packages.profile(canonical),
 }
-const parts = () => ({ conformance: () => conformance, expressions: { evaluate: async () => [] }, toldOfDefinition: async () => [] })
+const parts = () => ({
+  conformance: () => conformance,
+  expressions: { evaluate: async () => [] },
+  toldOfDefinition: async () => [],
+  clock: CLOCK,
+})
 const resource = patient('p', { meta: { profile: [url] } })
 const told = { code: 'processing', expression: 'Patient.meta.profile[0]' }
 

@@ -20,9 +20,11 @@ export class Known implements Library {
   readonly #valueSets: Shelf<ValueSet>
   readonly #codeSystems: Shelf<CodeSystem>
   readonly #units: Units | undefined
+  readonly now: (() => number) | undefined
 
-  /** `units`: without them codes of UCUM are taken as they are. */
-  constructor(find: Find, units?: Units, shelves?: Shelves) {
+  /** `units`: without them codes of UCUM are taken as they are. `now`: what durations are counted from. */
+  constructor(find: Find, units?: Units, now?: () => number, shelves?: Shelves) {
+    this.now = now
     this.#find = find
     this.#units = units
     this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical), shelves?.trees)
@@ -33,7 +35,7 @@ export class Known implements Library {
   /** For one check among others: what is loaded is there for all of them, what is wanted is its own. */
   forCheck(): Known {
     const [trees, valueSets, codeSystems] = this.#shelves
-    return new Known(this.#find, this.#units, { trees, valueSets, codeSystems })
+    return new Known(this.#find, this.#units, this.now, { trees, valueSets, codeSystems })
   }
 
   tree = (canonical: string): Tree | undefined => {

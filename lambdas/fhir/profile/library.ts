@@ -10,6 +10,8 @@ export type Library = Terminology & {
   readonly unusable?: (canonical: string) => string | undefined
   /** Whether that is why. */
   readonly isRetiredProfile?: (canonical: string) => boolean
+  /** Milliseconds since 1970. */
+  readonly now?: (() => number) | undefined
   /** A quantity of UCUM; undefined: not one of its units, or of no relation to others. */
   readonly inBaseUnits?: Units['inBaseUnits']
 }

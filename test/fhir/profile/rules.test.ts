@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { BASE, errorsIn, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
+import { BASE, CLOCK, errorsIn, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
 
 const observation = (more: object): object => ({ resourceType: 'Observation', ...more })
 const quantity = (value: number, code: string): object =>
@@ -147,15 +147,47 @@ it('what is contained is not to have narrative', async () => {
   expect(await warnings(bundle)).toEqual(['Bundle.entry[0].resource'])
 })
 
-/** What is found does not change with time: what a limit from now says is not checked, and that is told. */
-it.each([
-  ['minValueQuantity', '1900-01-01'],
-  ['maxValueQuantity', '2999-01-01'],
-])('%s of a date is not checked', async (limit, birthDate) => {
-  const find = finding([profile([{ id: 'Patient.birthDate', [limit]: { value: 1, system: 'http://unitsofmeasure.org', code: 'a' } }])])
-  const { issues } = await find({ resourceType: 'Patient', birthDate }, ['http://example.org/profile'])
-  const told = issues
-    .filter(({ expression }) => expression === 'Patient.birthDate')
-    .map(({ severity, code, text }) => [severity, code, text])
-  expect(told).toEqual([['information', 'not-supported', 'How far birthDate is from now is not checked (http://example.org/profile)']])
+describe('limits from now', () => {
+  const DAY = 86_400_000
+  const UCUM = 'http://unitsofmeasure.org'
+  const day = (days: number): string => new Date(CLOCK.now() + days * DAY).toISOString().slice(0, 10)
+  const moment = (hours: number): string => new Date(CLOCK.now() + (hours * DAY) / 24).toISOString()
+  const limited = (id: string, name: string, limit: object) => finding([profile([{ id, [name]: limit }])])
+  const patient = (birthDate: string): object => ({ resourceType: 'Patient', birthDate })
+
+  it.each([
+    ['minValueQuantity', 10, 'a', [-3_700, '1900'], [-3_600, 10, '2999'], 'birthDate must be at least now - 10 a'],
+    ['maxValueQuantity', -18, 'a', [-18 * 365, 1, '2999-01'], [-18 * 366 - 2, '1900'], 'birthDate must be at most now - 18 a'],
+    ['maxValueQuantity', 0, 'd', [3, '2999'], [0, -1, '1900'], 'birthDate must be at most now + 0 d'],
+    ['maxValueQuantity', 2, 'wk', [17], [12], 'birthDate must be at most now + 2 wk'],
+    ['minValueQuantity', 3, 'mo', ['2024-02-27', '2024-01'], ['2024-02-29', '2024-02'], 'birthDate must be at least now - 3 mo'],
+  ] as const)('%s of %d %s', async (name, value, code, outs, ins, text) => {
+    const find = limited('Patient.birthDate', name, { value, system: UCUM, code })
+    const dateOf = (each: number | string): string => (typeof each === 'string' ? each : day(each))
+    for (const each of outs) expect(await errorsIn(find, patient(dateOf(each)))).toEqual([`Patient.birthDate: ${text}`])
+    for (const each of ins) expect(await errorsIn(find, patient(dateOf(each)))).toEqual([])
+  })
+
+  it('are of moments exact, and of days wherever they may be', async () => {
+    const find = limited('Observation.issued', 'minValueQuantity', { value: 2, system: UCUM, code: 'h' })
+    expect(await errorsIn(find, observation({ issued: moment(-3) }))).toEqual(['Observation.issued: issued must be at least now - 2 h'])
+    expect(await errorsIn(find, observation({ issued: moment(-1) }))).toEqual([])
+    const today = limited('Patient.birthDate', 'minValueQuantity', { value: 1, system: UCUM, code: 'min' })
+    expect(await errorsIn(today, patient(day(0)))).toEqual([])
+    expect(await errorsIn(today, patient(day(-2)))).toEqual(['Patient.birthDate: birthDate must be at least now - 1 min'])
+  })
+
+  it.each([
+    { value: 1, system: UCUM, code: 'kg' },
+    { value: 1, unit: 'years' },
+    { system: UCUM, code: 'a' },
+  ])('that are no duration are told: %j', async (limit) => {
+    const { issues } = await limited(
+      'Patient.birthDate',
+      'maxValueQuantity',
+      limit,
+    )(patient('2999-01-01') as Resource, ['http://example.org/profile'])
+    const told = issues.filter(({ expression }) => expression === 'Patient.birthDate')
+    expect(told.map(({ severity, code }) => [severity, code])).toEqual([['information', 'not-supported']])
+  })
 })

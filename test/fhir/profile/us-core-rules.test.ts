@@ -1,10 +1,12 @@
 /** What is asked beyond US Core's own rules: a lab result's unit in UCUM, and when a procedure was performed. Specification 2.2, 2.3 */
+
 import { expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { findInProfiles } from '../../../lambdas/interactions/profile-findings.ts'
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
 import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
+import { CLOCK } from '../../fixtures/profiles/checking.ts'
 import { EXAMPLES } from '../../fixtures/us-core/examples.ts'
 import { example, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
 
@@ -17,7 +19,7 @@ const expressions: ExpressionRunner = {
   },
 }
 const packages = definitionsOf()
-const find = findInProfiles({ conformance: () => packages, expressions })
+const find = findInProfiles({ conformance: () => packages, expressions, clock: CLOCK })
 
 /** `severity expression key` of those about these rules, and about us-core-7. */
 async function told(resource: Resource, profile: string): Promise<readonly string[]> {

@@ -1,0 +1,13 @@
+/** Values that profiles give, said again. */
+import { isDecimal, writeJson } from '../json.ts'
+import { sizeOf } from './matching.ts'
+import { clipped } from './shown.ts'
+
+/** What the profile says, never a value of the resource. */
+export function shown(expected: unknown): string {
+  if (typeof expected === 'string' && !isDecimal(expected)) return clipped(expected)
+  return sizeOf(expected) > LARGEST ? 'what the profile says' : clipped(writeJson(expected))
+}
+
+/** Parts of a value that is written out. */
+const LARGEST = 100
