@@ -2,11 +2,11 @@
 
 /**
  * With the place in it, as far as that is known: fhirpath.js tells it of what it cannot read, and names the functions it does not have.
- * undefined: it can be read, and fails on what it is evaluated on.
+ * `linesBefore`: of what it was evaluated within. undefined: it can be read, and fails on what it is evaluated on.
  */
-export function faultIn(expression: string, reason: string): string | undefined {
+export function faultIn(expression: string, reason: string, linesBefore = 0): string | undefined {
   const [, line, offset, message] = /^line: (\d+); column: (\d+); message: (.*)/.exec(reason) ?? []
-  if (message !== undefined) return `${message} (line ${line}, column ${Number(offset) + 1})`
+  if (message !== undefined) return `${message} (line ${Number(line) - linesBefore}, column ${Number(offset) + 1})`
   const [, name] = /^Not implemented: (\w+)$/.exec(reason) ?? []
   const before = name === undefined ? undefined : new RegExp(`^(.*?)\\b${name}\\s*\\(`, 's').exec(expression)?.[1]
   if (before === undefined) return undefined

@@ -24,7 +24,7 @@ export class RulesElsewhere implements Verdicts {
   readonly severity: Issue['severity']
   readonly #expressions: ExpressionRunner
   /** By type and expression, what it is evaluated on, and the resource that holds that. */
-  readonly #known = new Map<string, Map<unknown, Map<Element, Verdict>>>()
+  readonly #known = new Map<string, Map<unknown, Map<Element, Outcome>>>()
   readonly #texts = new Map<Element, string>()
   readonly #left = { ms: ALL, overruns: OVERRUNS, evaluations: MOST, characters: MOST_CHARACTERS }
 
@@ -34,21 +34,24 @@ export class RulesElsewhere implements Verdicts {
     this.severity = severity
   }
 
-  of = (rule: Pending): Verdict | undefined => this.#known.get(nameOf(rule))?.get(rule.focus)?.get(rule.owner)
+  of = (rule: Pending): Verdict | undefined => {
+    const outcome = this.#known.get(nameOf(rule))?.get(rule.focus)?.get(rule.owner)
+    return outcome === undefined ? undefined : verdictOf(rule, outcome)
+  }
 
   async ask(rules: readonly Pending[]): Promise<void> {
     const asked: Pending[] = []
     for (const rule of rules) {
       if (this.of(rule) !== undefined) continue
       // The same may be met on the same element more than once.
-      this.#keep(rule, TOO_COSTLY)
+      this.#keep(rule, NOT_BEGUN)
       asked.push(rule)
     }
     const evaluations = this.#evaluationsOf(asked)
     const { ms, overruns } = this.#left
     const isLeft = evaluations.length > 0 && ms > 0 && overruns > 0
     const outcomes = isLeft ? await this.#expressions.evaluate(evaluations, { each: EACH, all: ms, overruns }) : []
-    for (const [i, rule] of asked.entries()) this.#keep(rule, verdictOf(rule, outcomes[i]))
+    for (const [i, rule] of asked.entries()) this.#keep(rule, outcomes[i] ?? NOT_BEGUN)
     for (const outcome of outcomes) {
       this.#left.ms -= outcome.ms
       if ('failure' in outcome && outcome.failure === 'too-costly') this.#left.overruns--
@@ -65,49 +68,57 @@ export class RulesElsewhere implements Verdicts {
     }
   }
 
-  #keep(rule: Pending, verdict: Verdict): void {
+  #keep(rule: Pending, outcome: Outcome): void {
     const name = nameOf(rule)
-    const byFocus = this.#known.get(name) ?? new Map<unknown, Map<Element, Verdict>>()
-    const byOwner = byFocus.get(rule.focus) ?? new Map<Element, Verdict>()
-    this.#known.set(name, byFocus.set(rule.focus, byOwner.set(rule.owner, verdict)))
+    const byFocus = this.#known.get(name) ?? new Map<unknown, Map<Element, Outcome>>()
+    const byOwner = byFocus.get(rule.focus) ?? new Map<Element, Outcome>()
+    this.#known.set(name, byFocus.set(rule.focus, byOwner.set(rule.owner, outcome)))
   }
 
   /** Of the first ones, as many as may be evaluated. */
   #evaluationsOf(rules: readonly Pending[]): readonly Evaluation[] {
     const evaluations: Evaluation[] = []
-    for (const { constraint, type, owner, focus } of rules.slice(0, this.#left.evaluations)) {
+    for (const { constraint, type, owner, focus, isAmong, on } of rules.slice(0, this.#left.evaluations)) {
       const resource = this.#texts.get(owner) ?? writeJson(owner)
       this.#texts.set(owner, resource)
       const more = focus === owner ? {} : { focus: writeJson(focus) }
       this.#left.characters -= resource.length + (more.focus?.length ?? 0)
       if (this.#left.characters < 0) break
-      const expression = constraint.expression.length > LONGEST ? TOO_LONG : constraint.expression
-      evaluations.push({ expression, type, resource, ...more })
+      const said = constraint.expression.length > LONGEST ? TOO_LONG : constraint.expression
+      const expression = on === undefined ? said : `${on}.select(\n${said}\n)`
+      evaluations.push({ expression, type, resource, ...more, ...(isAmong === undefined ? {} : { isShown: true }) })
     }
     this.#left.evaluations -= evaluations.length
     return evaluations
   }
 }
 
-const nameOf = ({ type, constraint }: Pending): string => `${type} ${constraint.expression}`
+const nameOf = ({ type, constraint, isAmong, on }: Pending): string => `${isAmong !== undefined} ${on} ${type} ${constraint.expression}`
+
+type Outcome = Evaluated | typeof NOT_BEGUN
+const NOT_BEGUN = 'not begun'
 
 /** It is no FHIRPath. */
 const TOO_LONG = '('
 const TOO_COSTLY: Verdict = { code: 'too-costly', why: 'takes too long to evaluate' }
 
-function verdictOf({ constraint }: Pending, outcome: Evaluated | undefined): Verdict {
-  if (outcome === undefined) return TOO_COSTLY
+function verdictOf({ constraint, isAmong, on }: Pending, outcome: Outcome): Verdict {
+  if (outcome === NOT_BEGUN) return TOO_COSTLY
   if ('failure' in outcome)
     return outcome.failure === 'too-costly'
       ? TOO_COSTLY
-      : { code: 'not-supported', why: `could not be evaluated: ${reasonOf(constraint.expression, outcome.reason)}` }
-  const [first] = outcome.values
-  return outcome.values.length === 1 && 'value' in first! && first.value === false ? 'broken' : 'holds'
+      : {
+          code: 'not-supported',
+          why: `could not be evaluated: ${reasonOf(constraint.expression, outcome.reason, on === undefined ? 0 : 1)}`,
+        }
+  const { values } = outcome
+  if (isAmong !== undefined) return isAmong(values.flatMap((value) => ('at' in value ? [value.at] : []))) ? 'holds' : 'broken'
+  return values.length === 1 && 'value' in values[0]! && values[0].value === false ? 'broken' : 'holds'
 }
 
 /** Nothing of what it was evaluated on. */
-function reasonOf(rule: string, reason: string): string {
+function reasonOf(rule: string, reason: string, linesBefore: number): string {
   if (rule.length > LONGEST) return `it has more than ${LONGEST} characters`
-  const fault = faultIn(rule, reason)
+  const fault = faultIn(rule, reason, linesBefore)
   return fault === undefined ? 'it fails on this element' : `it is no FHIRPath, ${clipped(fault)}`
 }

@@ -11,7 +11,7 @@ import { spend, TooCostly, type Work } from '../path/work.ts'
 import type { Rule } from '../validate/shape.ts'
 import { type Check, sayer } from './checking.ts'
 import type { ProfileConstraint, Sourced } from './definition.ts'
-import { judge, tell } from './elsewhere.ts'
+import { judge, type Pending, tell } from './elsewhere.ts'
 import type { Item } from './items.ts'
 
 let fhirpath: Compiler | undefined
@@ -43,11 +43,13 @@ function holds({ holds, dearness }: Compiled, focus: unknown, { owner, root, wor
 /** What it takes to have something evaluated elsewhere, against looking at an element. */
 const ELSEWHERE = 50
 
+type How = Pick<Pending, 'isAmong' | 'on'>
+
 /** To be evaluated elsewhere. */
-export function postpone(constraint: ProfileConstraint, focus: unknown, type: string, check: Check): void {
+export function postpone(constraint: ProfileConstraint, focus: unknown, type: string, check: Check, how: How = {}): void {
   const { owner, work, faults, pending, verdicts } = check
   spend(work, ELSEWHERE)
-  const rule = { constraint, type, focus, owner, by: sayer(check), expression: faults.expression }
+  const rule = { constraint, type, focus, owner, by: sayer(check), expression: faults.expression, ...how }
   const verdict = verdicts.of(rule)
   if (verdict === undefined) pending.push(rule)
   else judge(rule, verdict, verdicts.severity, faults)

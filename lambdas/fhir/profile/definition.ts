@@ -15,6 +15,8 @@ export type Profile = {
   /** Of an extension: where it may stand. */
   readonly contexts?: readonly Context[]
   readonly isModifier?: true
+  /** FHIRPath that holds on what it stands on. */
+  readonly contextInvariants?: readonly string[]
 }
 
 export type Context = { readonly type: string; readonly expression: string }

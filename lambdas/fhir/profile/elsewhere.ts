@@ -12,7 +12,13 @@ export type Pending = {
   readonly owner: Element
   readonly expression: string
   readonly by: string
+  /** What its expression is evaluated on, as FHIRPath of the focus; absent: the focus itself. */
+  readonly on?: string
+  /** It holds where this is among what is found, each by the way to it in the resource; else where it is not false. */
+  readonly isAmong?: (ways: readonly Way[]) => boolean
 }
+
+export type Way = readonly (string | number)[]
 
 /** What came of it; else why nothing did. */
 export type Verdict = 'holds' | 'broken' | { readonly code: IssueCode; readonly why: string }

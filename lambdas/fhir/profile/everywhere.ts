@@ -8,33 +8,23 @@ import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { checkCode } from './binding.ts'
 import { type Check, isDue, notLoaded, type Pieces, report } from './checking.ts'
-import type { Context } from './definition.ts'
+import { checkContextInvariant, checkContexts, type Here } from './context.ts'
 import { type Item, itemOf } from './items.ts'
 import { misnamed, namedBy, typeOfR4, uncheckedFor } from './named.ts'
 import type { Tree } from './node.ts'
 import { listed } from './shown.ts'
-import { basesOf, elementOf } from './types.ts'
+import { elementOf } from './types.ts'
 
 /** Checks an item against a tree. */
 export type Against = (tree: Tree, item: Item, type: string, check: Check) => Pieces
 
 const BASE = 'http://hl7.org/fhir/StructureDefinition/'
 
-/** Where the walk is: the element's FHIR type, and how it came there. */
-type Here = {
-  readonly type: string
-  readonly name?: string
-  readonly above?: Here
-  /** Of an extension: its url, and its definition where that is loaded. */
-  readonly url?: unknown
-  readonly definition?: Tree | undefined
-}
-
 export function* checkEverywhere(resource: Element, check: Check, against: Against): Pieces {
   const type = String(resource.resourceType)
   const advice = check.library.tree(`${BASE}${type}`)
   if (advice !== undefined) yield* against(advice, itemOf(resource), type, check)
-  yield* visitMembers(resource, { type }, check, against)
+  yield* visitMembers(resource, { type, resource, place: check.faults.expression }, check, against)
 }
 
 /** The profiles that a resource within another one names. */
@@ -77,15 +67,6 @@ function* visitMembers(element: Element, here: Here, check: Check, against: Agai
 
 const EXTENSION = { type: 'Extension', choice: undefined }
 
-/** `Patient.contact`, `BackboneElement`, `DomainResource.contact`, `HumanName.given`: from the end upwards, until a type has the rest for its name. */
-function isAt(path: string, here: Here): boolean {
-  for (let [at, rest]: [Here, string] = [here, path]; ; at = at.above, rest = rest.slice(0, rest.lastIndexOf('.'))) {
-    if (rest === at.type || rest === 'Element' || basesOf(at.type).includes(rest)) return true
-    const name = rest.slice(rest.lastIndexOf('.') + 1)
-    if (name === rest || at.above === undefined || (name !== at.name && `${name}[x]` !== at.name)) return false
-  }
-}
-
 function* visit(value: Element, key: string, here: Here, check: Check, against: Against): Pieces {
   spend(check.work, 1)
   if (typeof value.resourceType === 'string' && isResourceType(value.resourceType)) {
@@ -121,12 +102,13 @@ function* checkExtension(extension: Element, isModifier: boolean, host: Here, ch
   if (host.type === 'Extension' && !url.includes(':')) return checkPart(url, host, check)
   const tree = check.library.tree(url)
   if (tree === undefined || tree.profile.type !== 'Extension') return unknown(url, isModifier, check)
-  const { isModifier: modifies = false, contexts = [] } = tree.profile
+  const { isModifier: modifies = false, contexts = [], contextInvariants = [] } = tree.profile
   spend(check.work, contexts.length)
   const own = { ...check, profile: tree }
   if (modifies !== isModifier)
     report(own, 'structure', 'modifier', `This extension must stand in ${modifies ? 'modifierExtension' : 'extension'}`)
   checkContexts(contexts, host, own)
+  for (const invariant of contextInvariants) checkContextInvariant(invariant, host, own)
   yield* against(tree, itemOf(extension), 'Extension', own)
   return tree
 }
@@ -147,17 +129,3 @@ function unknown(url: string, isModifier: boolean, check: Check): undefined {
   else if (library.unusable?.(url) !== undefined) notLoaded(url, check)
   else faults.report('information', 'not-supported', 'extension', 'The definition of this extension is not loaded: it was not checked')
 }
-
-function checkContexts(contexts: readonly Context[], host: Here, check: Check): void {
-  if (contexts.length === 0 || contexts.some((context) => isAllowed(context, host))) return
-  if (contexts.some(({ type }) => type === 'fhirpath'))
-    report(check, 'not-supported', 'context', 'Where this extension may stand is said in FHIRPath: it was not checked', 'information')
-  else report(check, 'structure', 'context', `This extension may stand only on ${listed(contexts.map(({ expression }) => expression))}`)
-}
-
-/** Of a profile's element: whether the resource is as that profile says is not asked. */
-const isAllowed = ({ type, expression }: Context, host: Here): boolean =>
-  type === 'extension' ? expression === host.url : type === 'element' && isAt(pathOf(expression), host)
-
-/** `http://example.org/profile#Patient.name:official` → `Patient.name` */
-const pathOf = (expression: string): string => expression.slice(expression.lastIndexOf('#') + 1).replace(/:[^.]*/g, '')

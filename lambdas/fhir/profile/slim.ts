@@ -63,12 +63,16 @@ const elementsOf = (part: unknown): readonly Element[] | undefined => {
   return found.length === 0 ? undefined : found
 }
 
-function ofExtension({ context }: Resource, [root]: readonly Element[]): Pick<Profile, 'contexts' | 'isModifier'> {
+function ofExtension(
+  { context, contextInvariant }: Resource,
+  [root]: readonly Element[],
+): Pick<Profile, 'contexts' | 'isModifier' | 'contextInvariants'> {
   return {
     ...listed<Context>(
       'contexts',
       elementsIn(context).map(({ type, expression }) => ({ type: String(type), expression: String(expression) })),
     ),
+    ...listed('contextInvariants', textsIn(contextInvariant)),
     ...(root?.isModifier === true ? { isModifier: true as const } : {}),
   }
 }

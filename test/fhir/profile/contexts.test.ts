@@ -1,6 +1,7 @@
 /** Where an extension may stand: what its definition allows, and what it does not. https://hl7.org/fhir/R4/defining-extensions.html#context */
-import { expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
+import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { finding } from '../../fixtures/profiles/checking.ts'
 
 const URL = 'http://example.org/mark'
@@ -68,9 +69,96 @@ it.each(ROWS)('on %s %s', async (type, expression, allowed, others) => {
   for (const resource of others) expect([resource, await told(resource)]).toEqual([resource, true])
 })
 
-it('that is said in FHIRPath is told as not checked', async () => {
-  const { issues } = await finding([definition('fhirpath', 'name')])(name as Resource, [])
-  expect(issues.map(({ severity, code, expression }) => [severity, code, expression])).toContainEqual([
-    ...['information', 'not-supported', 'Patient.name[0].extension[0]'],
-  ])
+/** What is found on the extension, by its place. */
+async function told(definitions: readonly Resource[], resource: object, expressions = EXPRESSIONS): Promise<readonly string[]> {
+  const { issues } = await finding(definitions, expressions)(resource as Resource, [])
+  return issues
+    .filter(({ text }) => text.includes(URL))
+    .map(({ severity, expression, text }) => `${severity} ${expression}: ${text.replace(` ${URL}`, '')}`)
+}
+
+const names = (...uses: readonly string[]): object => ({ resourceType: 'Patient', name: uses.map((use) => ({ use, extension })) })
+
+describe('in FHIRPath', () => {
+  const ROWS: readonly (readonly [string, object, boolean])[] = [
+    ['Patient.name', name, true],
+    ['name', name, true],
+    ['Patient.name', patient, false],
+    ['Patient', patient, true],
+    ['Patient.name.given', given, true],
+    ['Patient.name.given', name, false],
+    ['Patient.gender', gender, true],
+    ['Condition.onset', age, true],
+    ['Condition.onset as Age', age, true],
+    ['Condition.onset', { resourceType: 'Condition', onsetAge: { value: 1 }, abatementAge: { value: 1, extension } }, false],
+    ['Condition.onset.value', ageValue, true],
+    ['Observation.value.ofType(Quantity)', quantity, true],
+    ["Patient.extension.where(url = 'http://example.org/outer')", outer, true],
+    ['Patient.contact', { ...patient, extension: [], contained: [contact] }, true],
+    ['Patient.name', { resourceType: 'Bundle', type: 'collection', entry: [{ resource: name }] }, true],
+    ['Bundle.entry.resource.name', { resourceType: 'Bundle', type: 'collection', entry: [{ resource: name }] }, false],
+    ['descendants()', item, true],
+  ] // biome-ignore format: a table
+
+  it.each(ROWS)('on %s: %j, %s', async (expression, resource, isAllowed) => {
+    const found = await told([definition('fhirpath', expression)], resource)
+    expect(found.map((text) => text.replace(/^(\w+) .*?: /, '$1: '))).toEqual(
+      isAllowed ? [] : [`error: This extension may stand only on ${expression} (context,)`],
+    )
+  })
+
+  it('it is one element, not one like it', async () => {
+    const found = await told([definition('fhirpath', "Patient.name.where(use = 'official')")], names('official', 'usual', 'official'))
+    expect(found).toEqual([
+      "error Patient.name[1].extension[0]: This extension may stand only on Patient.name.where(use = 'official') (context,)",
+    ])
+    const same = { resourceType: 'Patient', name: [{ extension }, { extension }] }
+    expect(await told([definition('fhirpath', 'Patient.name.first()')], same)).toEqual([
+      'error Patient.name[1].extension[0]: This extension may stand only on Patient.name.first() (context,)',
+    ])
+  })
+
+  it('is one of several', async () => {
+    const either = (...expressions: readonly string[]): Resource => ({
+      ...definition('element', 'Patient.photo'),
+      context: [{ type: 'element', expression: 'Patient.photo' }, ...expressions.map((expression) => ({ type: 'fhirpath', expression }))],
+    })
+    expect(await told([either("name.where(use='usual')", 'Patient.contact')], names('usual'))).toEqual([])
+    expect(await told([either('Patient.contact', "name.where(use='usual')", 'Patient.link')], names('usual', 'old'))).toHaveLength(1)
+    expect(await told([either('Patient.contact', 'Patient.link')], { resourceType: 'Patient', photo: [{ extension }] })).toEqual([])
+  })
+
+  it('that is none is told', async () => {
+    expect(await told([definition('fhirpath', 'Patient.name.where(')], name)).toEqual([
+      expect.stringMatching(
+        /^warning Patient.name\[0\].extension\[0\]: The rule context could not be evaluated: it is no FHIRPath, .*line 1/,
+      ),
+    ])
+  })
+})
+
+/** https://hl7.org/fhir/R4/structuredefinition-definitions.html#StructureDefinition.contextInvariant */
+describe('a rule of what it stands on', () => {
+  const ruled = (...contextInvariant: readonly string[]): Resource => ({ ...definition('element', 'Element'), contextInvariant })
+
+  it.each([
+    ["use = 'official'", names('official', 'old'), ['Patient.name[1]']],
+    ['extension.count() = 1', { resourceType: 'Patient', extension: [mark, mark] }, ['Patient', 'Patient']],
+    ["%extension.value = 'x'", name, []],
+    ["%extension.value = 'y'", name, ['Patient.name[0]']],
+    ["%extension.value = 'x' and %resource.name.exists()", given, []],
+    ["$this = 'male' and %extension.value != 'x'", gender, ['Patient.gender']],
+    ['value > 1', age, ['Condition.onset']],
+  ])('%s, on %j', async (invariant, resource, places) => {
+    const found = await told([ruled(invariant)], resource)
+    expect(found.map((text) => text.replace(/\.extension\[\d\]:.*/, ''))).toEqual(places.map((place) => `error ${place}`))
+  })
+
+  it('that is not kept, or is no FHIRPath, is told', async () => {
+    expect(await told([ruled('true', 'false', 'use.shout()', 'use = (')], name)).toEqual([
+      'error Patient.name[0].extension[0]: This extension may stand only where false (contextInvariant,)',
+      'warning Patient.name[0].extension[0]: The rule contextInvariant could not be evaluated: it is no FHIRPath, there is no function shout (line 1, column 5) (http://example.org/mark)',
+      expect.stringMatching(/^warning .*: it is no FHIRPath, .* \(line [12], column \d+\) /),
+    ])
+  })
 })
