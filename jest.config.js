@@ -18,6 +18,8 @@ const LONG = [
     'infra/conditions',
     'judge/again',
     'judge/answers',
+    'clients/javascript',
+    'clients/python',
     'bin/output',
     'runtime/power-cut',
     'runtime/restoring',

@@ -1,0 +1,101 @@
+/** https://www.medplum.com/docs/sdk/core.medplumclient */
+import type { Tree } from '../fixtures/resources.ts'
+import { criterion, isSame, madeBy, person, refused, transactionOf } from './expected.ts'
+import type { ClientSteps } from './steps.ts'
+
+/** By a name that is no literal: its types need a package of their own, of all that R4 defines. */
+const MODULE = '@medplum/core'
+const { MedplumClient } = (await import(MODULE)) as { readonly MedplumClient: new (options: object) => Tree }
+
+const NAME = 'Medplum'
+const codeOf = (error: Tree): unknown => error.outcome?.issue[0].code
+
+export function medplum(base: string): ClientSteps {
+  const client = new MedplumClient({ baseUrl: base.replace(/fhir$/, ''), fhirUrlPath: 'fhir', cacheTime: 0 })
+  const create = (key: string): Promise<Tree> => client.createResource(person(NAME, key))
+  const put = (resource: Tree, match: string): Promise<Tree> => client.updateResource(resource, { headers: { 'if-match': match } })
+  const read = (id: string): Promise<Tree> => client.readResource('Patient', id, { cache: 'reload' })
+  const found = (key: string): Promise<Tree> => client.search('Patient', criterion(NAME, key), { cache: 'reload' })
+  return {
+    capabilities: async () => {
+      const { fhirVersion, rest }: Tree = await client.get(client.fhirUrl('metadata'))
+      isSame([fhirVersion, rest[0].mode], ['4.0.1', 'server'])
+    },
+    create: async () => {
+      const { id, meta } = await create('create')
+      isSame([typeof id, meta.versionId, (await read(id)).name[0].family], ['string', '1', `${NAME}-create`])
+    },
+    'update with If-Match': async () => {
+      const made = await create('update')
+      const changed = await put({ ...made, gender: 'female' }, 'W/"1"')
+      isSame([changed.gender, changed.meta.versionId], ['female', '2'])
+      const first: Tree = await client.readVersion('Patient', made.id, '1')
+      isSame(first.gender, undefined)
+    },
+    'a stale If-Match is refused': async () => {
+      const made = await create('stale')
+      await put({ ...made, gender: 'female' }, 'W/"1"')
+      isSame(await refused(put({ ...made, gender: 'male' }, 'W/"1"'), codeOf), 'conflict')
+    },
+    'conditional create': async () => {
+      const createOnce = (): Promise<Tree> => client.createResourceIfNoneExist(person(NAME, 'conditional'), criterion(NAME, 'conditional'))
+      const [one, two] = [await createOnce(), await createOnce()]
+      isSame([two.id, (await found('conditional')).total], [one.id, 1])
+    },
+    'conditional update': async () => {
+      const upsert = (more: Tree): Promise<Tree> => client.upsertResource(person(NAME, 'upsert', more), criterion(NAME, 'upsert'))
+      const [one, two] = [await upsert({}), await upsert({ gender: 'male' })]
+      isSame([two.id, two.meta.versionId, two.gender], [one.id, '2', 'male'])
+    },
+    'conditional delete': async () => {
+      await create('gone')
+      await client.delete(`${client.fhirUrl('Patient')}?${criterion(NAME, 'gone')}`)
+      isSame((await found('gone')).total, 0)
+    },
+    patch: async () => {
+      const { id } = await create('patch')
+      const patched: Tree = await client.patchResource('Patient', id, [{ op: 'add', path: '/active', value: true }])
+      isSame([patched.active, patched.meta.versionId], [true, '2'])
+    },
+    delete: async () => {
+      const { id } = await create('delete')
+      await client.deleteResource('Patient', id)
+      isSame(await refused(read(id), codeOf), 'deleted')
+    },
+    'paged search': async () => {
+      for (let i = 0; i < 5; i++) await create('page')
+      const ids: string[] = []
+      for await (const page of client.searchResourcePages('Patient', `${criterion(NAME, 'page')}&_count=2`))
+        ids.push(...page.map(({ id }: Tree) => id))
+      isSame([ids.length, new Set(ids).size], [5, 5])
+    },
+    _include: async () => {
+      const { id } = await create('include')
+      await client.createResource({
+        resourceType: 'Observation',
+        status: 'final',
+        code: { text: 'x' },
+        subject: { reference: `Patient/${id}` },
+      })
+      const { entry }: Tree = await client.search('Observation', `patient=${id}&_include=Observation:patient`)
+      isSame(
+        entry.map(({ search }: Tree) => search.mode),
+        ['match', 'include'],
+      )
+    },
+    transaction: async () => {
+      const [patient, observation] = madeBy(await client.executeBatch(transactionOf(NAME)))
+      const made: Tree = await client.readResource('Observation', observation!.split('/')[1]!)
+      isSame(made.subject.reference, patient)
+    },
+    history: async () => {
+      const { id } = await create('history')
+      await client.deleteResource('Patient', id)
+      const { entry }: Tree = await client.readHistory('Patient', id)
+      isSame(
+        entry.map(({ request }: Tree) => request.method),
+        ['DELETE', 'POST'],
+      )
+    },
+  }
+}

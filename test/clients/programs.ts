@@ -1,0 +1,27 @@
+/** Clients that are programs of their own: started with the server's base URL, they write a line for each step. */
+import { spawn } from 'node:child_process'
+import type { Told } from './steps.ts'
+
+export type Program = { readonly command: string; readonly arguments: readonly string[] }
+
+/** `step`, a tab, and what went wrong. */
+export async function toldBy({ command, arguments: given }: Program): Promise<Told> {
+  const child = spawn(command, given, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (data) => (said[name] += data))
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${said.stderr.slice(-2_000)}`)
+  const lines = said.stdout.split('\n').filter((line) => line !== '')
+  return new Map(lines.map((line) => line.split('\t') as [string, string]))
+}
+
+/** Why it cannot be installed here; undefined: it is. In CI that is a fault of the run. */
+export async function reasonAgainst(install: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await install()
+    return undefined
+  } catch (error) {
+    if (process.env.CI !== undefined) throw error
+    return (error as Error).message.split('\n', 2).join(' ')
+  }
+}

@@ -1,0 +1,40 @@
+/** What two clients in Python do: each step by name. */
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from '@jest/globals'
+import { cacheFolder } from '../engines/engine.ts'
+import { installOnce } from '../engines/install.ts'
+import { reasonAgainst, toldBy } from './programs.ts'
+import { servedToClients } from './served.ts'
+import { STEPS, type Step, type Told } from './steps.ts'
+
+const PACKAGES = ['fhirclient==4.4.0', 'fhirpy==2.3.1']
+const folder = join(cacheFolder, `python-clients-${createHash('sha256').update(PACKAGES.join()).digest('hex').slice(0, 8)}`)
+const python = join(folder, 'bin', 'python')
+
+const base = servedToClients()
+const reason = await reasonAgainst(() =>
+  installOnce(folder, [
+    { command: 'python3', arguments: ['-m', 'venv', folder] },
+    { command: python, arguments: ['-m', 'pip', 'install', '--quiet', ...PACKAGES] },
+  ]),
+)
+if (reason !== undefined) process.stderr.write(`Clients in Python are not tried: ${reason}\n`)
+const trying = reason === undefined ? it : it.skip
+
+/** fhirclient sends no headers of its own, and knows no conditional interactions, no patch and no history. */
+const OF_SMART: readonly string[] = ['capabilities', 'create', 'update', 'delete', 'paged search', '_include', 'transaction']
+
+describe.each([
+  ['fhirclient', OF_SMART],
+  ['fhirpy', STEPS satisfies readonly Step[]],
+] as const)('%s', (name, steps) => {
+  let done: Told
+  beforeAll(async () => {
+    if (reason === undefined) done = await toldBy({ command: python, arguments: [join(import.meta.dirname, 'clients.py'), name, base()] })
+  }, 600_000)
+
+  trying.each(steps)('%s', (step) => {
+    expect(done.get(step)).toBe('')
+  })
+})
