@@ -2,7 +2,7 @@
 import { isId } from '../fhir/resource.ts'
 import { isResourceType } from '../fhir/resource-types.ts'
 import { isAuthPath } from '../interactions/routes.ts'
-import { type AuditRecord, LONGEST_KEYS } from '../ports/audit-log.ts'
+import { type AuditRecord, LONGEST_KEYS, LONGEST_PATIENTS } from '../ports/audit-log.ts'
 import type { VersionKey } from '../ports/resource-store.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -16,6 +16,7 @@ export const auditRecordOf = (exchange: Exchange, { at, ...ended }: Ended): Audi
   interaction: exchange.interaction,
   ...whoAsks(exchange),
   ...keysOf(exchange),
+  ...patientsOf(exchange),
   ...jobOf(exchange),
   ...fromWhere(exchange),
   ...exchange.noted,
@@ -50,11 +51,48 @@ function cut(text: string, longest: number): string {
 }
 
 /** A URL may hold anything: what is neither a type nor an id is not written down. */
-function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<AuditRecord, 'key' | 'keys' | 'written'> {
+function keysOf({ interaction, fhir: { type, id }, written }: Exchange): Pick<AuditRecord, 'type' | 'key' | 'keys' | 'written'> {
   if (interaction === 'bundle') return writtenBy(written)
   const only = written.length === 1 ? written[0] : undefined
   if (only !== undefined) return { key: nameOf(only) }
-  return type !== undefined && id !== undefined && isResourceType(type) && isId(id) ? { key: `${type}/${id}` } : {}
+  if (type === undefined || !isResourceType(type)) return {}
+  if (id === undefined) return { type }
+  return isId(id) ? { key: `${type}/${id}` } : {}
+}
+
+/** Parameters that are looked at. */
+const MOST_PARAMETERS = 200
+
+/** Nothing that a request says is written down but ids. */
+function patientsOf({ fhir: { compartment = '', type, id, parameters = [] }, written, about }: Exchange): Pick<AuditRecord, 'patients'> {
+  const named = parameters.slice(0, MOST_PARAMETERS).flatMap(([name, value]) => patientsIn(name, value, type))
+  const shown = [...(type === 'Patient' && id !== undefined ? [`Patient/${id}`] : []), compartment, ...named, ...about]
+  const all = new Set([...shown, ...written.flatMap(({ compartments }) => compartments)].filter(isPatient))
+  const patients = firstWithin(LONGEST_PATIENTS, all)
+  return patients.length === 0 ? {} : { patients }
+}
+
+const isPatient = (name: string): boolean => name.startsWith('Patient/') && isId(name.slice('Patient/'.length))
+
+/** Of `patient=1,Patient/2`, `subject=Patient/1`, `subject:Patient=1`, and of Patients `_id=1`. */
+function patientsIn(name: string, value: string, type: string | undefined): readonly string[] {
+  const isBare = name === 'patient' || name.endsWith(':Patient') || (name === '_id' && type === 'Patient')
+  if (!isBare && !value.includes('Patient/')) return []
+  return value
+    .split(',', MOST_PARAMETERS)
+    .map((each) => (isBare && isId(each) ? `Patient/${each}` : each.slice(Math.max(0, each.lastIndexOf('Patient/')))))
+}
+
+/** Bytes, as JSON. */
+function firstWithin(longest: number, names: Iterable<string>): readonly string[] {
+  const first: string[] = []
+  let size = 0
+  for (const name of names) {
+    size += name.length + 3
+    if (size > longest) break
+    first.push(name)
+  }
+  return first
 }
 
 function jobOf({ interaction, fhir: { id }, job }: Exchange): Pick<AuditRecord, 'job'> {
@@ -67,14 +105,7 @@ const OF_JOBS: ReadonlySet<string> = new Set(['export-status', 'export-cancel', 
 /** The first ones, and how many there are. */
 function writtenBy(written: readonly VersionKey[]): Pick<AuditRecord, 'keys' | 'written'> {
   if (written.length === 0) return {}
-  const keys: string[] = []
-  let size = 0
-  for (const name of written.map(nameOf)) {
-    size += name.length + 3
-    if (size > LONGEST_KEYS) break
-    keys.push(name)
-  }
-  return { keys, written: written.length }
+  return { keys: firstWithin(LONGEST_KEYS, written.map(nameOf)), written: written.length }
 }
 
 const nameOf = ({ type, id }: VersionKey): string => `${type}/${id}`

@@ -2,9 +2,8 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { VerifiedToken } from '../access/verification/verified-token.ts'
 import type { Noted } from '../auth/endpoint.ts'
-import type { Asked, Caller, FhirRequest, FhirResponse } from '../interactions/interaction.ts'
+import type { Asked, Caller, FhirRequest, FhirResponse, Written } from '../interactions/interaction.ts'
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
-import type { VersionKey } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
 
 export type HttpRequest = {
@@ -73,7 +72,9 @@ export type Exchange = {
   /** What an endpoint of the authorization server, or a link, says, for the audit record. */
   noted: Noted
   /** The versions the request made. */
-  written: readonly VersionKey[]
+  written: readonly Written[]
+  /** The compartments of the resource that is shown. */
+  about: readonly string[]
   /** The export the request began. */
   job: string | undefined
   shape: Shape

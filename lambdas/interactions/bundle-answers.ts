@@ -2,9 +2,8 @@
 import { type BundleEntry, isBundlePage, sizeOf } from '../fhir/bundle.ts'
 import { FhirError, fhirError, outcome } from '../fhir/outcome.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { VersionKey } from '../ports/resource-store.ts'
 import { type EntryRequest, type Perform, responseEntry, withinEntry } from './bundle-entry.ts'
-import type { Awaitable, FhirRequest, FhirResponse } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Written } from './interaction.ts'
 import type { InteractionCode } from './routes.ts'
 import { writtenBundle } from './written.ts'
 
@@ -20,7 +19,7 @@ export class BundleAnswers {
   readonly #clock: Clock
   readonly #began: number
   readonly #entries: BundleEntry[] = []
-  readonly #written: (readonly VersionKey[])[] = []
+  readonly #written: (readonly Written[])[] = []
   #weight = 0
 
   constructor(request: FhirRequest, clock: Clock) {
@@ -72,7 +71,7 @@ export class BundleAnswers {
     return this.#entries
   }
 
-  get written(): readonly VersionKey[] {
+  get written(): readonly Written[] {
     return this.#written.flat()
   }
 }

@@ -33,12 +33,14 @@ export const locationOf = (baseUrl: string, { type, id, versionId }: Pick<Resour
 /** 200 with the version, or 304 where the client has it already. https://hl7.org/fhir/R4/http.html#cread */
 export function found(version: ResourceVersion, { preconditions: { ifNoneMatch, ifModifiedSince }, rawAccept }: FhirRequest): FhirResponse {
   const headers = { ...versionHeaders(version), ...(version.type === 'Binary' ? { vary: 'Accept' } : {}) }
-  const { lastUpdated } = version
+  const { lastUpdated, compartments: about } = version
   // If-None-Match decides alone where both are sent: https://www.rfc-editor.org/rfc/rfc9110#section-13.2.2
   const known =
     ifNoneMatch !== undefined
       ? ifNoneMatch === '*' || ifNoneMatch.includes(version.versionId)
       : ifModifiedSince !== undefined && secondOf(lastUpdated) <= ifModifiedSince
-  if (known) return { status: 304, headers, lastUpdated }
-  return rawAccept === undefined ? { status: 200, headers, lastUpdated, body: version.body } : rawBinary(version, headers, rawAccept)
+  if (known) return { status: 304, headers, lastUpdated, about }
+  return rawAccept === undefined
+    ? { status: 200, headers, lastUpdated, about, body: version.body }
+    : { ...rawBinary(version, headers, rawAccept), about }
 }

@@ -82,6 +82,9 @@ export type Context = Caller & {
 
 export type FhirRequest = Asked & Context & { readonly interaction: InteractionCode }
 
+/** A version that was made, and the compartments it is in. */
+export type Written = VersionKey & { readonly compartments: readonly string[] }
+
 export type FhirResponse = {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
@@ -90,7 +93,9 @@ export type FhirResponse = {
   /** A tree, a page of a Bundle, or bytes: JSON of a resource unless `content-type` says otherwise. */
   readonly body?: Resource | BundlePage | Uint8Array
   /** The versions the request made. */
-  readonly written?: readonly VersionKey[]
+  readonly written?: readonly Written[]
+  /** The compartments of the resource it shows. */
+  readonly about?: readonly string[]
   /** Of what was written: beside the body in a Bundle; elsewhere in its place, where the client asked for that, or must know. */
   readonly warnings?: Warnings
   /** The export it began, or is about. */

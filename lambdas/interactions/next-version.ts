@@ -5,11 +5,11 @@ import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { ResourceKey, ResourceVersion, VersionKey, Write } from '../ports/resource-store.ts'
+import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
 import { checkDefinition } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { locationOf, versionHeaders } from './found.ts'
-import type { Awaitable, FhirRequest, FhirResponse, Ports } from './interaction.ts'
+import type { Awaitable, FhirRequest, FhirResponse, Ports, Written } from './interaction.ts'
 import { definitionWarnings, keptAs, longStringWarnings, SUBSCRIPTION_WARNING } from './warnings-of.ts'
 import { type Answer, andThen, type Change, type Target } from './writing.ts'
 import { type Head, type JudgePorts, mustWrite, shownTo } from './written-head.ts'
@@ -74,7 +74,7 @@ function following(
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
-    response: { ...saved(request, write, created), ...warningsOf(stamped, body, request, profiled), written: [versionKeyOf(write)] },
+    response: { ...saved(request, write, created), ...warningsOf(stamped, body, request, profiled), written: [writtenBy(write)] },
   }
 }
 
@@ -88,7 +88,7 @@ export function remove(clock: Clock, key: ResourceKey, head: Head): Change {
     compartments: 'damage' in head ? [] : head.compartments,
     body: new Uint8Array(),
   }
-  const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [versionKeyOf(write)] }
+  const response = { status: 204, headers: { etag: etag(head.versionId + 1) }, written: [writtenBy(write)] }
   return { kind: 'change', write, guards: [], response }
 }
 
@@ -104,7 +104,13 @@ function warningsOf(
   return issues.length === 0 ? {} : { warnings: { outcome: outcome(issues), mustBeKnown: long.length > 0 } }
 }
 
-const versionKeyOf = ({ tenant, type, id, expected }: Write): VersionKey => ({ tenant, type, id, versionId: expected + 1 })
+const writtenBy = ({ tenant, type, id, expected, compartments }: Write): Written => ({
+  tenant,
+  type,
+  id,
+  versionId: expected + 1,
+  compartments,
+})
 
 /** The resource as it is already: If-None-Exist found it. */
 export const unchanged = (request: FhirRequest, version: ResourceVersion): FhirResponse =>

@@ -29,8 +29,12 @@ export type AuditRecord = {
   /** In context: an id. */
   readonly patient?: string
   readonly interaction: string
+  /** Of a search or a history of a type, a create that failed, and the like: the resource type the URL names. */
+  readonly type?: string
   /** `Patient/1`: the resource the URL names, or the one that was written. */
   readonly key?: string
+  /** The patients it is about, the first ones where they are many: `Patient/1`, as the URL, criteria, or the resource that was written or shown name them. */
+  readonly patients?: readonly string[]
   /** Of a Bundle: the resources that were written, the first ones where they are many, and how many there are. */
   readonly keys?: readonly string[]
   readonly written?: number
@@ -43,9 +47,10 @@ export type AuditRecord = {
   readonly duration: number
 }
 
-/** Bytes of JSON: of all `keys`, and of a record, which never is longer. */
+/** Bytes of JSON: of all `keys`, of all `patients`, and of a record, which never is longer. */
 export const LONGEST_KEYS = 50_000
-export const longestRecord = (interaction: string): number => (interaction === 'bundle' ? 8_000 + LONGEST_KEYS : 8_000)
+export const LONGEST_PATIENTS = 1_000
+export const longestRecord = (interaction: string): number => 8_000 + LONGEST_PATIENTS + (interaction === 'bundle' ? LONGEST_KEYS : 0)
 
 export interface AuditLog {
   /** Before anything is done for a request that arrived at this instant (ms since 1970). `interaction`: that of its record. */

@@ -14,6 +14,8 @@ type Written = {
   readonly key?: string
   readonly keys?: readonly string[]
   readonly written?: number
+  readonly type?: string
+  readonly patients?: readonly string[]
   readonly status: number
   readonly requestId: string
 }
@@ -27,6 +29,13 @@ it('every request leaves one record, those too that were refused', async () => {
   await get('/Patient/a', id('read'))
   await get('/Patient/b', id('missing'))
   await get('/Patient?family=Secret', id('search'))
+  const observed = { resourceType: 'Observation', id: 'o', status: 'final', code: { text: 'Secret' }, subject: { reference: 'Patient/a' } }
+  await post('/Observation', observed, id('create'))
+  await put('/Observation?_id=o&code:text=Secret', observed, id('conditional'))
+  await get('/Observation/o', id('shown'))
+  await get('/Patient/a/Observation?code:text=Secret', id('compartment'))
+  await get('/Observation?patient=a,b&subject=Patient/c&code:text=Secret', id('patients'))
+  await post('/Observation/_search', 'subject:Patient=a', { ...id('posted'), 'content-type': 'application/x-www-form-urlencoded' })
   await post('/Patient', '{', id('broken'))
   const entries = ['d', 'e'].map((n) => ({ request: { method: 'PUT', url: `Patient/${n}` }, resource: { resourceType: 'Patient', id: n } }))
   await post('/', { resourceType: 'Bundle', type: 'transaction', entry: entries }, id('transaction'))
@@ -63,7 +72,21 @@ it('every request leaves one record, those too that were refused', async () => {
   const told = Object.fromEntries(records.map(({ requestId, interaction, key, status }) => [requestId, [interaction, key, status]]))
   const bundles = Object.fromEntries(records.map(({ requestId, keys, written }) => [requestId, [keys, written]]))
   expect(bundles).toMatchObject({ transaction: [['Patient/d', 'Patient/e'], 2], batch: [['Patient/d'], 1], put: [undefined, undefined] })
-  expect(records).toHaveLength(16)
+  expect(records).toHaveLength(22)
+  const about = Object.fromEntries(records.map(({ requestId, type, key, patients }) => [requestId, [type, key, patients]]))
+  expect(about).toMatchObject({
+    search: ['Patient', undefined, undefined],
+    broken: ['Patient', undefined, undefined],
+    create: [undefined, 'Observation/o', ['Patient/a']],
+    conditional: [undefined, 'Observation/o', ['Patient/a']],
+    shown: [undefined, 'Observation/o', ['Patient/a']],
+    compartment: ['Observation', undefined, ['Patient/a']],
+    patients: ['Observation', undefined, ['Patient/a', 'Patient/b', 'Patient/c']],
+    posted: ['Observation', undefined, ['Patient/a']],
+    transaction: [undefined, undefined, ['Patient/d', 'Patient/e']],
+    'no-id': [undefined, undefined, undefined],
+    'no-type': [undefined, undefined, undefined],
+  })
   expect(told).toMatchObject({
     put: ['update', 'Patient/a', 201],
     read: ['read', 'Patient/a', 200],
@@ -92,7 +115,9 @@ itOfEmbedded('its disk is not this one')('strict records are there before the an
   const { get } = clientOf(() => base)
   const patient = (id: string) => put(`/Patient/${id}`, { resourceType: 'Patient', id })
   const written = () =>
-    readdirSync(join(folder, 'audit')).flatMap((name) => readFileSync(join(folder, 'audit', name), 'utf8').match(/Patient\/\w+/g) ?? [])
+    readdirSync(join(folder, 'audit')).flatMap(
+      (name) => readFileSync(join(folder, 'audit', name), 'utf8').match(/(?<="key":")Patient\/\w+/g) ?? [],
+    )
   expect([(await patient('a')).status, written()]).toEqual([201, ['Patient/a']])
   const probe = await open('/dev/null', 'w')
   const handles = Object.getPrototypeOf(probe) as FileHandle

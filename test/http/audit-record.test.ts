@@ -11,7 +11,10 @@ const TYPE = 'SubstanceReferenceInformation'
 
 const exchangeOf = (interaction: string, writes: number, text: string): Exchange => {
   const token = { client: text, subject: text, user: text, patient: text, scopes: [text, text], issuer: 'i' } as unknown as VerifiedToken
-  const written = Array.from({ length: writes }, (_, i) => ({ tenant: 't', type: TYPE, id: `${ID}${i}`.slice(-64), versionId: 1 }))
+  const written = Array.from({ length: writes }, (_, i) => ({
+    ...{ tenant: 't', type: TYPE, id: `${ID}${i}`.slice(-64), versionId: 1 },
+    compartments: [`Patient/${`${ID}${i}`.slice(-64)}`],
+  }))
   const caller = { tenant: 't'.repeat(64) }
   const noted = { outcome: 'temporarily_unavailable' }
   return {
@@ -21,6 +24,7 @@ const exchangeOf = (interaction: string, writes: number, text: string): Exchange
     token,
     noted,
     written,
+    about: [],
     fhir: { type: TYPE, id: ID },
     http: { path: '/auth/token', address: text },
   } as unknown as Exchange

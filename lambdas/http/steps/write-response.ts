@@ -10,8 +10,9 @@ import type { Told } from './describe-errors.ts'
 export const writeResponse: Step = (() => {
   const write: NonNullable<Step['after']> = async (request) => {
     const { event, response } = request
-    const { written = [], job, by } = response as FhirResponse
+    const { written = [], about = [], job, by } = response as FhirResponse
     event.written = written
+    event.about = about
     event.job = job
     if (by !== undefined) event.noted = { ...event.noted, ...by }
     const { stream } = response as HttpResponse
