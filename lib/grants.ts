@@ -71,6 +71,10 @@ const GRANTS: Readonly<Record<PortName, Grant>> = {
       decrypts(aws),
     ],
   }),
+  canonicals: (aws) => ({
+    environment: resources(aws),
+    statements: [onTable(aws, ['dynamodb:PutItem', 'dynamodb:BatchWriteItem'], [CANONICALS]), encrypts(aws)],
+  }),
   writer: (aws) => ({
     environment: { ...resources(aws), ...blobs(aws) },
     statements: [onTable(aws, WRITE_ITEMS), onObjects(aws, ['s3:PutObject', 's3:DeleteObject'], [OVERFLOW]), decrypts(aws), encrypts(aws)],

@@ -5,9 +5,9 @@
 import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 
 /**
- * resources: reads versions. own-definitions: reads those that say how resources are checked, and no others. writer: also writes them.
- * settler: finishes transactions. index: searches. documents: writes to the index. rebuilding: makes, swaps and
- * removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
+ * resources: reads versions. own-definitions: reads those that say how resources are checked, and no others. canonicals: tells which
+ * definitions carry which. writer: also writes them. settler: finishes transactions. index: searches. documents: writes to the index. rebuilding:
+ * makes, swaps and removes indices. blobs: kept queries and lists of tokens. progress: reads what is defined and built.
  * definitions: also changes it. workflow: starts rebuilds. seal: reads the key of cursors and tokens. audit: writes audit records.
  * verification: reads what proves access tokens: public keys, and what was revoked. conditions: reads what is defined, which scopes may name.
  * published-keys: reads public keys only. revoking: reads and writes what was revoked. clients, users: reads who is registered. passwords:
@@ -21,6 +21,7 @@ import type { AuthCode, InteractionCode } from '../interactions/routes.ts'
 export type PortName =
   | 'resources'
   | 'own-definitions'
+  | 'canonicals'
   | 'writer'
   | 'settler'
   | 'index'
@@ -138,7 +139,7 @@ export const FUNCTIONS: Readonly<Record<FunctionName, readonly PortName[]>> = {
   authorize: ['clients', 'users', 'passwords', 'grants', 'revoking', ...SEARCHING, 'audit'],
   indexer: ['documents', 'definitions', 'workflow'],
   'settle-transactions': ['settler', 'definitions', 'workflow'],
-  'rebuild-step': ['resources', 'rebuilding', 'definitions'],
+  'rebuild-step': ['resources', 'canonicals', 'rebuilding', 'definitions'],
   migrate: ['definitions', 'workflow', 'seal'],
   'tend-keys': ['keys'],
   'link-key': ['link-key'],

@@ -41,6 +41,8 @@ export type RebuildParts = {
   readonly budget: number
   /** Gets what cannot be indexed. */
   readonly poisoned: Pick<PoisonList, 'addVersion' | 'save'>
+  /** Those of definitions come to be found by their canonicals, whenever they were written. */
+  readonly define: (versions: readonly ResourceVersion[]) => Promise<void>
 }
 
 /** `attempt`: what was taken together. */
@@ -185,11 +187,12 @@ function scanOf({ type, since, until, tenant: begun, cursor }: Segment, tenant: 
 type Filling = { readonly reading: ReadingOf; readonly apply: NextIndex['apply'] }
 
 async function fillPage(
-  { state, expressions, poisoned }: RebuildParts,
+  { state, expressions, poisoned, define }: RebuildParts,
   { reading, apply }: Filling,
   versions: readonly ResourceVersion[],
 ): Promise<void> {
   await state.change((each) => versions.reduce(afterTry, each))
+  await define(versions)
   const read = await readAhead(versions, reading, expressions)
   await apply(documentsOf(versions, reading, poisoned.addVersion, read))
   await poisoned.save()

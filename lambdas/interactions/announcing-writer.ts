@@ -5,6 +5,9 @@ import { type AnnouncedCanonical, isDefinitionType } from '../ports/canonicals.t
 import type { ResourceWriter, Write } from '../ports/resource-store.ts'
 import { inTurn } from './slices.ts'
 
+/** A version that is written, or was. */
+type Defining = Pick<Write, 'tenant' | 'type' | 'id' | 'deleted' | 'body'>
+
 type Announce = (announced: readonly AnnouncedCanonical[]) => Promise<void>
 
 export const announcingWriter = (writer: ResourceWriter, announce: Announce): ResourceWriter => ({
@@ -16,12 +19,12 @@ export const announcingWriter = (writer: ResourceWriter, announce: Announce): Re
 })
 
 /** The canonicals that the definitions among them carry. */
-export async function announcedBy(writes: readonly Write[]): Promise<readonly AnnouncedCanonical[]> {
+export async function announcedBy(writes: readonly Defining[]): Promise<readonly AnnouncedCanonical[]> {
   const definitions = writes.filter(({ type, deleted }) => isDefinitionType(type) && !deleted)
   return (await inTurn(definitions, announcedIn)).flat()
 }
 
-function announcedIn({ tenant, type, id, body }: Write): readonly AnnouncedCanonical[] {
+function announcedIn({ tenant, type, id, body }: Defining): readonly AnnouncedCanonical[] {
   const { url } = parseJsonBytes(body) as Resource
   return isDefinitionType(type) && typeof url === 'string' ? [{ tenant, type, id, url }] : []
 }

@@ -21,7 +21,7 @@ import type { Kept } from '../ports/kept-state.ts'
 import type { Reindex } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { ReadingOf } from '../search/reading.ts'
-import { blobs, clock, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
+import { blobs, clock, define, expressions, indexState, openStore, places, plainReading, stateTable, store } from './aws.ts'
 import { openIndex } from './aws-index.ts'
 import { metric, report } from './aws-log.ts'
 import { once } from './once.ts'
@@ -125,6 +125,7 @@ export const rebuild = /* @__PURE__ */ once(() =>
     wait: places().rebuildWait,
     budget: STEP_BUDGET,
     poisoned: poisoned(),
+    define,
   }),
 )
 

@@ -15,7 +15,7 @@ import { lazyS3BlobStore } from '../adapters/s3/lazy-blob-store.ts'
 import { lazyS3Packages } from '../adapters/s3/lazy-packages.ts'
 import { NO_STATE, type SharedState, statusOf } from '../indexing/index-state.ts'
 import { KnownReading } from '../indexing/known-reading.ts'
-import { announcingWriter } from '../interactions/announcing-writer.ts'
+import { announcedBy, announcingWriter } from '../interactions/announcing-writer.ts'
 import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
 import { seenThrough } from '../interactions/seen.ts'
 import { supportedProfiles } from '../packages/supported-profiles.ts'
@@ -100,10 +100,18 @@ export const definitions = (keptFor: number): Pick<ProfileParts, 'conformance' |
 })
 
 /** Tells first which definitions it writes. */
-export const definingWriter = /* @__PURE__ */ once(() => {
+export const definingWriter = /* @__PURE__ */ once(() => announcingWriter(store(), announce()))
+
+const announce = /* @__PURE__ */ once(() => {
   const told = canonicals(0)
-  return announcingWriter(store(), (announced) => told.announce(announced))
+  return (announced: Parameters<typeof told.announce>[0]) => told.announce(announced)
 })
+
+/** Also where they were written before this was told. */
+export const define = async (versions: Parameters<typeof announcedBy>[0]): Promise<void> => {
+  const announced = await announcedBy(versions)
+  if (announced.length > 0) await announce()(announced)
+}
 
 export const indexState: () => SharedState = /* @__PURE__ */ once(() => new DynamoDbKeptState(stateTable(), 'DEFINITIONS', NO_STATE))
 

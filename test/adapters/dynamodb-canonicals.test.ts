@@ -6,7 +6,7 @@ import { Dynamo } from '../../lambdas/adapters/dynamodb/dynamo.ts'
 import { DynamoDbResourceStore } from '../../lambdas/adapters/dynamodb/resource-store.ts'
 import { FilesystemBlobStore } from '../../lambdas/adapters/filesystem/blob-store.ts'
 import { SystemClock } from '../../lambdas/adapters/in-process/system-clock.ts'
-import { announcingWriter } from '../../lambdas/interactions/announcing-writer.ts'
+import { announcedBy, announcingWriter } from '../../lambdas/interactions/announcing-writer.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import { canonicalsContract, pagesOf } from '../contracts/canonicals.contract.ts'
 import { newFolder } from '../fixtures/at-end.ts'
@@ -25,7 +25,11 @@ await onDynamo((engine) => {
       ...{ stampTime: Number.POSITIVE_INFINITY, settleTime: 0 },
     })
     const canonicals = new DynamoDbCanonicals({ dynamo: new Dynamo(faulty(engine.client, seen), table, LIMITS), clock, keptFor })
-    return { canonicals, store: { ...announcingWriter(store, (all) => canonicals.announce(all)), current: store.current.bind(store) } }
+    return {
+      canonicals,
+      plain: store,
+      store: { ...announcingWriter(store, (all) => canonicals.announce(all)), current: store.current.bind(store) },
+    }
   }
   canonicalsContract('DynamoDB', async () => ({ ...(await create()), close: () => engine.stop() }))
 
@@ -54,6 +58,16 @@ await onDynamo((engine) => {
     const [page = []] = await pagesOf(canonicals.carrying('t', 'ValueSet', url))
     expect(page.map(({ id }) => id)).toEqual(['H', 'lost'])
     expect(await store.current([{ tenant: 't', type: 'ValueSet', id: 'lost' }])).toEqual([undefined])
+  })
+
+  it('are found of what was written before anybody told, when it is told from what is stored', async () => {
+    const { canonicals, plain } = await create()
+    await plain.commit([valueSet('a')], [])
+    await plain.commit([{ ...valueSet('b'), type: 'Basic' }], [])
+    expect(await pagesOf(canonicals.carrying('t', 'ValueSet', url))).toEqual([])
+    const pages = [...(await pagesOf(plain.scan({ tenant: 't', type: 'ValueSet', asOf: Date.now(), limit: 10 })))]
+    await canonicals.announce(await announcedBy(pages.flatMap(({ versions }) => versions)))
+    expect(await pagesOf(canonicals.carrying('t', 'ValueSet', url))).toEqual([[{ tenant: 't', type: 'ValueSet', id: 'a' }]])
   })
 
   it('have a state that is as old as it may be', async () => {

@@ -93,6 +93,8 @@ class World {
   readonly indices = new Indices()
   readonly heads = new Map<string, ResourceVersion>()
   readonly steps: string[] = []
+  /** Of which it was told which canonicals they carry. */
+  readonly defined = new Set<string>()
   /** Where a segment begins → the instants it was read as of. */
   readonly instants = new Map<number, Set<number>>()
   readonly #random: Random
@@ -147,6 +149,9 @@ class World {
       wait: 0,
       budget: -1,
       poisoned: new PoisonList(this.state),
+      define: async (versions) => {
+        for (const { id } of versions) it.defined.add(id)
+      },
       resources: {
         tenants: async function* () {
           yield* ['default', ...new Set([...heads.values()].map(({ tenant }) => tenant).toSorted())]
@@ -244,6 +249,13 @@ describe('the rebuild', () => {
     })
     expect(seen.at(-1)).toBe(40)
     await it.expectWhole('nick')
+  })
+
+  it('tells which definitions carry which canonicals, of all there are', async () => {
+    const it = await world(1)
+    await it.state.change((state) => requestRebuild(state, TENANT, ['Patient']))
+    await it.run('a')
+    expect(it.defined.size).toBe(40)
   })
 
   it('with nothing to do ends at once', async () => {

@@ -36,6 +36,7 @@ const sizeOf = (name: string): number => statSync(join(assembly, 'bundles', name
 const ADAPTERS: Readonly<Record<PortName, readonly string[]>> = {
   resources: ['dynamodb', 's3'],
   'own-definitions': ['dynamodb', 's3'],
+  canonicals: ['dynamodb'],
   writer: ['dynamodb', 's3'],
   settler: ['dynamodb', 's3'],
   index: ['opensearch'],
@@ -130,7 +131,7 @@ describe('the code of a function', () => {
 
   it('writes without asking profiles, which add at most ten kB to that', async () => {
     const contents =
-      'export const [profilesOnWrite, announcingWriter, definitionsOf, DynamoDbCanonicals, lazyS3Packages, ownDefinitions, toldOfDefinition] = []'
+      'export const [profilesOnWrite, announcedBy, announcingWriter, definitionsOf, DynamoDbCanonicals, lazyS3Packages, ownDefinitions, toldOfDefinition] = []'
     const without: Plugin = {
       name: 'without-profiles',
       setup({ onResolve, onLoad }) {

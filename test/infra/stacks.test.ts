@@ -186,6 +186,7 @@ const isKnown = (variable: string): boolean => PLACE_VARIABLES.has(variable) || 
 const PLACES_OF: Readonly<Record<string, readonly string[]>> = {
   resources: ['FHIR_TABLE', 'FHIR_BUCKET'],
   'own-definitions': ['FHIR_TABLE', 'FHIR_BUCKET'],
+  canonicals: ['FHIR_TABLE'],
   writer: ['FHIR_TABLE', 'FHIR_BUCKET'],
   settler: ['FHIR_TABLE', 'FHIR_BUCKET'],
   index: ['FHIR_SEARCH_ENDPOINT', 'FHIR_SEARCH_SIGNING'],
@@ -281,8 +282,17 @@ describe('who may do what', () => {
 
   it.each(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem', 'ConditionCheckItem'])(
     'only create, update, patch, delete and bundle, and the settler, may write the table: %s',
-    (action) => expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable })).toEqual([...MAY_WRITE].sort()),
+    (action) => {
+      const context = leading('default#ValueSet#a')
+      expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE].sort())
+    },
   )
+
+  it('which definitions carry a canonical is told also by who makes an index anew', () => {
+    const context = leading('default#CANONICAL#ValueSet#a')
+    for (const action of ['PutItem', 'BatchWriteItem'])
+      expect(whoMay({ action: `dynamodb:${action}`, resource: ARNS.ResourceTable, context })).toEqual([...MAY_WRITE, 'rebuild-step'].sort())
+  })
 
   it('nobody may scan, empty or change a table', () => {
     for (const resource of [ARNS.ResourceTable, ARNS.StateTable]) {
