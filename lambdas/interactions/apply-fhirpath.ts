@@ -16,14 +16,15 @@ export type ApplyPorts = Pick<Ports, 'expressions'> & { readonly validated: Vali
 
 /** FhirError 400 for what is sent, 422 for an expression that is wrong, fails on the resource, or costs too much. */
 export function applyFhirPath({ expressions, validated }: ApplyPorts): Interaction {
-  const evaluate = atMost(MOST_WAITING, async (expression: Input<string>, resource: Resource): Promise<readonly FoundValue[]> => {
+  const evaluate = async (expression: Input<string>, resource: Resource, whose: string): Promise<readonly FoundValue[]> => {
     const { value, place } = expression
     if (value.length > LONGEST) throw fhirError(422, 'too-costly', `An expression has at most ${LONGEST} characters`, place)
     // Decimals keep their text, as it stands in the tree.
     const evaluation = { expression: value, type: resource.resourceType, resource: JSON.stringify(resource), isShown: true }
-    const [outcome] = await expressions.evaluate([evaluation], BUDGET)
+    const [outcome] = await expressions.evaluate([evaluation], { ...BUDGET, whose })
     return valuesOf(outcome!, expression)
-  })
+  }
+  const evaluateInTurn = atMost(MOST_WAITING, evaluate)
   return async (request) => {
     const { tenant, reading } = request
     checkParameters(request.parameters, [])
@@ -31,7 +32,7 @@ export function applyFhirPath({ expressions, validated }: ApplyPorts): Interacti
     const inputs = await inputsOf(body, FORMS)
     const expression = required(inputs, 'fhirPath') as Input<string>
     const resource = required(inputs, 'resource').value as Resource
-    const { found, json } = await shownOf(await evaluate(expression, resource), resource, expression)
+    const { found, json } = await shownOf(await evaluateInTurn(tenant, expression, resource, tenant), resource, expression)
     const issues = await validated(resource, { tenant, profiles: [], reading })
     const parameter = [{ name: 'outcome', valueString: json }, ...found, { name: 'validation', resource: outcome(orNoIssues(issues)) }]
     return { status: 200, body: { resourceType: 'Parameters', parameter } }
@@ -44,22 +45,28 @@ const FORMS = { fhirPath: ['valueString'], resource: ['resource'] } as const
 const LONGEST = 10_000
 /** ms of processor time. */
 const BUDGET: Budget = { each: 300, all: 300, overruns: 1 }
-/** Expressions at once: what is searched by is evaluated between them. */
+/** Expressions of a tenant at once: what is searched by is evaluated between them. */
 const MOST_WAITING = 8
 /** Characters of an answer, where each item stands twice, once in a string of at most a million; and of what stands around each. */
 const MOST_SHOWN = 2_000_000
 const AROUND = 150
 
-/** Overloaded where so many are under way. */
-function atMost<Args extends readonly unknown[], T>(most: number, task: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
-  let underWay = 0
-  return async (...args) => {
-    if (underWay >= most) throw new Overloaded('too many expressions are waiting to be evaluated')
-    underWay++
+/** Overloaded where so many of one who asks are under way. */
+function atMost<Args extends readonly unknown[], T>(
+  most: number,
+  task: (...args: Args) => Promise<T>,
+): (whose: string, ...args: Args) => Promise<T> {
+  const underWay = new Map<string, number>()
+  return async (whose, ...args) => {
+    const before = underWay.get(whose) ?? 0
+    if (before >= most) throw new Overloaded('too many expressions are waiting to be evaluated')
+    underWay.set(whose, before + 1)
     try {
       return await task(...args)
     } finally {
-      underWay--
+      const left = underWay.get(whose)! - 1
+      if (left > 0) underWay.set(whose, left)
+      else underWay.delete(whose)
     }
   }
 }

@@ -160,7 +160,7 @@ export type Ports = {
   readonly reindex: Reindex
   readonly expressions: ExpressionRunner
   /** What is to be told of a resource that a tenant is to store. FhirError 422 where it may not be. */
-  readonly profiled: (resource: Resource, tenant: string) => Awaitable<readonly Issue[]>
+  readonly profiled: (resource: Resource, by: Pick<Context, 'tenant' | 'requestId'>) => Awaitable<readonly Issue[]>
   /** Which profiles a tenant's resources are checked against besides those of the server's own packages. Absent: none. */
   readonly profilesOf?: (tenant: string) => Promise<ProfilesByType>
   readonly choices: Choices

@@ -42,7 +42,7 @@ export function save(ports: SavePorts, request: FhirRequest, target: Target, hea
       return response === change.response ? change : andThen(response, (shown) => ({ ...change, response: shown }))
     })
   }
-  const profiled = (): Awaitable<Change> => andThen(ports.profiled(resource, request.tenant), next)
+  const profiled = (): Awaitable<Change> => andThen(ports.profiled(resource, request), next)
   if (resource.resourceType !== 'SearchParameter') return profiled()
   return checkDefinition(resource, request.tenant, ports.expressions, request.reading.custom).then(profiled)
 }

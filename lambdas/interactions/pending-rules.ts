@@ -8,16 +8,40 @@ import type { Element } from '../fhir/resource.ts'
 import { Enough } from '../fhir/validate/findings.ts'
 import type { Evaluated, Evaluation, ExpressionRunner } from '../ports/expression-runner.ts'
 import { faultIn } from './expression-fault.ts'
+import { limited } from './slices.ts'
 
 /** ms of processor time: rules that only fhirpath.js knows are few. */
 const EACH = 300
 const ALL = 1_000
 const OVERRUNS = 2
+/** Of all resources of a request. */
+const ALL_OF_REQUEST = 5_000
+const OVERRUNS_OF_REQUEST = 4
+/** Requests whose budget is remembered: more than are under way at once. */
+const MOST_REQUESTS = 5_000
 /** Evaluations, and characters of what they are about; what comes after is not begun. */
 const MOST = 1_000
 const MOST_CHARACTERS = 20_000_000
 /** Characters of an expression: no person wrote a longer one. */
 const LONGEST = 10_000
+
+/** What the rules of a request may still take; its resources are asked about one after the other. `whose`: of several who ask, each has his turn. */
+type RequestBudget = { ms: number; overruns: number; readonly whose: string; readonly alone: ReturnType<typeof limited> }
+
+/** Of the requests that are under way, by their ids. */
+export class RequestBudgets {
+  readonly #known = new Map<string, RequestBudget>()
+
+  of(tenant: string, requestId: string | undefined): RequestBudget {
+    const name = JSON.stringify([tenant, requestId])
+    const found = requestId === undefined ? undefined : this.#known.get(name)
+    if (found !== undefined) return found
+    const budget = { ms: ALL_OF_REQUEST, overruns: OVERRUNS_OF_REQUEST, whose: tenant, alone: limited(1) }
+    if (requestId !== undefined) this.#known.set(name, budget)
+    if (this.#known.size > MOST_REQUESTS) this.#known.delete(this.#known.keys().next().value!)
+    return budget
+  }
+}
 
 /** Of one resource: each is evaluated once. */
 export class RulesElsewhere implements Verdicts {
@@ -26,12 +50,14 @@ export class RulesElsewhere implements Verdicts {
   /** By type and expression, what it is evaluated on, and the resource that holds that. */
   readonly #known = new Map<string, Map<unknown, Map<Element, Outcome>>>()
   readonly #texts = new Map<Element, string>()
+  readonly #request: RequestBudget
   readonly #left = { ms: ALL, overruns: OVERRUNS, evaluations: MOST, characters: MOST_CHARACTERS }
 
   /** `severity`: of a rule that cannot be evaluated. */
-  constructor(expressions: ExpressionRunner, severity: Issue['severity']) {
+  constructor(expressions: ExpressionRunner, severity: Issue['severity'], request: RequestBudget) {
     this.#expressions = expressions
     this.severity = severity
+    this.#request = request
   }
 
   of = (rule: Pending): Verdict | undefined => {
@@ -48,20 +74,28 @@ export class RulesElsewhere implements Verdicts {
       asked.push(rule)
     }
     const evaluations = this.#evaluationsOf(asked)
-    const { ms, overruns } = this.#left
-    const isLeft = evaluations.length > 0 && ms > 0 && overruns > 0
-    const outcomes = isLeft ? await this.#expressions.evaluate(evaluations, { each: EACH, all: ms, overruns }) : []
+    const outcomes = evaluations.length === 0 ? [] : await this.#request.alone(() => this.#outcomesOf(evaluations))
     for (const [i, rule] of asked.entries()) this.#keep(rule, outcomes[i] ?? NOT_BEGUN)
-    for (const outcome of outcomes) {
-      this.#left.ms -= outcome.ms
-      if ('failure' in outcome && outcome.failure === 'too-costly') this.#left.overruns--
-    }
+  }
+
+  async #outcomesOf(evaluations: readonly Evaluation[]): Promise<readonly Evaluated[]> {
+    const budgets = [this.#left, this.#request]
+    const all = Math.min(...budgets.map(({ ms }) => ms))
+    const overruns = Math.min(...budgets.map(({ overruns }) => overruns))
+    if (all <= 0 || overruns <= 0) return []
+    const outcomes = await this.#expressions.evaluate(evaluations, { each: EACH, all, overruns, whose: this.#request.whose })
+    for (const outcome of outcomes)
+      for (const budget of budgets) {
+        budget.ms -= outcome.ms
+        if (isTooCostly(outcome) && outcome.ms > 0) budget.overruns--
+      }
+    return outcomes
   }
 
   /** After they were asked for. */
   judge(rules: readonly Pending[], faults: Faults): void {
     try {
-      for (const rule of rules) judge(rule, this.of(rule) ?? TOO_COSTLY, this.severity, faults)
+      for (const rule of rules) judge(rule, this.of(rule) ?? UNASKED, this.severity, faults)
     } catch (error) {
       // More errors than are listed.
       if (!(error instanceof Enough)) throw error
@@ -101,9 +135,12 @@ const NOT_BEGUN = 'not begun'
 /** It is no FHIRPath. */
 const TOO_LONG = '('
 const TOO_COSTLY: Verdict = { code: 'too-costly', why: 'takes too long to evaluate' }
+const UNASKED: Verdict = { code: 'too-costly', why: 'was not evaluated: there are too many of these rules, or others take too long' }
+
+const isTooCostly = (outcome: Evaluated): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
 
 function verdictOf({ constraint, isAmong, on }: Pending, outcome: Outcome): Verdict {
-  if (outcome === NOT_BEGUN) return TOO_COSTLY
+  if (outcome === NOT_BEGUN || (isTooCostly(outcome) && outcome.ms === 0)) return UNASKED
   if ('failure' in outcome)
     return outcome.failure === 'too-costly'
       ? TOO_COSTLY

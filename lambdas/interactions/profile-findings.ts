@@ -11,7 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Conformance, ConformanceOf } from '../ports/conformance.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { canonicalOf, isUnit } from '../search/types/ucum.ts'
-import { RulesElsewhere } from './pending-rules.ts'
+import { RequestBudgets, RulesElsewhere } from './pending-rules.ts'
 import { othersPass } from './slices.ts'
 
 export { misnamed, type Named, namedBy, typeOfR4 } from '../fhir/profile/named.ts'
@@ -31,8 +31,8 @@ type Unused = { readonly profile: string; readonly reason: string; readonly isRe
 /** `profiles`: their canonicals. */
 export type FindInProfiles = (resource: Resource, profiles: readonly string[], how: How) => Promise<ProfileFindings>
 
-/** `tenant`: whose definitions count. A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
-type How = { readonly tenant: string; readonly isEnforced?: boolean }
+/** `tenant`: whose definitions count; `requestId`: of the request, whose resources share a budget for rules. A rule that cannot be evaluated is an error where what profiles say is enforced, else a warning. */
+type How = { readonly tenant: string; readonly requestId?: string; readonly isEnforced?: boolean }
 
 export type ProfileParts = {
   readonly conformance: ConformanceOf
@@ -47,12 +47,13 @@ const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 
 export function findInProfiles({ conformance, expressions, clock }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
   const knownNow = knownBy(conformance, clock)
-  return async (resource, canonicals, { tenant, isEnforced = false }) => {
+  const budgets = new RequestBudgets()
+  return async (resource, canonicals, { tenant, requestId, isEnforced = false }) => {
     const known = (await knownNow(tenant)).forCheck()
     const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
     const most = workFor(resource)
     const severity = isEnforced ? 'error' : 'warning'
-    const elsewhere = new RulesElsewhere(expressions, severity)
+    const elsewhere = new RulesElsewhere(expressions, severity, budgets.of(tenant, requestId))
     for (let loads = 0, spent = 0, asked = 0; ; loads++) {
       const work = { left: most }
       const trees = profiles.map((canonical) => known.tree(canonical))

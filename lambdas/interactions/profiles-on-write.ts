@@ -14,14 +14,14 @@ export function profilesOnWrite(policy: Choices['validateProfiles'], parts: () =
   if (policy === 'off') return told
   const isEnforced = policy === 'enforce'
   let finding: ReturnType<typeof load> | undefined
-  return async (resource, tenant) => {
+  return async (resource, { tenant, requestId }) => {
     finding ??= load(parts())
     const { findIn, misnamed, namedBy, notChecked } = await finding
     const named = namedBy(resource)
     const found = await findIn(
       resource,
       named.map(({ canonical }) => canonical),
-      { tenant, isEnforced },
+      { tenant, requestId, isEnforced },
     )
     const issues = [
       ...found.issues,

@@ -20,9 +20,9 @@ export type Evaluation = {
 
 /**
  * ms of processor time for each evaluation, and for all of them; `overruns`: how many may be too costly. What comes after is not begun, and
- * too costly.
+ * too costly. `whose`: who waits for it; of several who do, each has his turn.
  */
-export type Budget = { readonly each: number; readonly all: number; readonly overruns: number }
+export type Budget = { readonly each: number; readonly all: number; readonly overruns: number; readonly whose?: string }
 
 /** `ms`: what it took; 0 where it was not begun. `lost`: ms that went before it into what is evaluated again, whoever is to blame for that. */
 export type Evaluated = { readonly ms: number; readonly lost?: number } & (

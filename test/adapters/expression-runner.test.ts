@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { ForkedExpressionRunner } from '../../lambdas/adapters/in-process/expression-runner.ts'
 import { parseJson } from '../../lambdas/fhir/json.ts'
 import { interpreted, loadInterpreter } from '../../lambdas/fhir/path/interpreter.ts'
-import type { Evaluated, FoundValue } from '../../lambdas/ports/expression-runner.ts'
+import type { Budget, Evaluated, FoundValue } from '../../lambdas/ports/expression-runner.ts'
 import { Overloaded } from '../../lambdas/ports/overloaded.ts'
 import { EXPRESSION_PROGRAM } from '../../lambdas/runtime/expression-program.ts'
 import { evaluateAhead } from '../../lambdas/search/evaluated-ahead.ts'
@@ -18,7 +18,7 @@ import { PACKAGE } from '../../search-mappings/generate/hl7.ts'
 const runner = new ForkedExpressionRunner({ program: EXPRESSION_PROGRAM, memory: 128 })
 afterAll(() => runner.close())
 
-const PLENTY = { each: 250, all: 60_000, overruns: 60 }
+const PLENTY: Budget = { each: 250, all: 60_000, overruns: 60 }
 const resource = JSON.stringify({ resourceType: 'Patient', id: 'p', name: [{ family: `${'a'.repeat(60)}b`, given: ['Peter'] }] })
 const evaluated = (...expressions: readonly string[]): Promise<readonly Evaluated[]> =>
   runner.evaluate(
@@ -153,6 +153,38 @@ describe('its process', () => {
     }
   })
 
+  it('is ended after an evaluation that was stopped, when nobody waits: what that left in its memory is freed', async () => {
+    const { evaluated, processes } = stub()
+    expect(await evaluated(['costly'])).toEqual(['too-costly'])
+    while (isRunning(processes()[0]!)) await wait(10)
+    expect(await evaluated(['diesAfterCostly'])).toEqual([value('alive')])
+    expect(processes().length).toBe(2)
+  })
+
+  it('is not too slow where it had no processor', async () => {
+    const { evaluated, processes } = stub()
+    // Elsewhere nobody tells how much it had.
+    const expected = process.platform === 'linux' ? value('waited') : 'too-costly'
+    expect(await evaluated(['waits'], { each: 10, all: 10, overruns: 1 })).toEqual([expected])
+    expect(processes().length).toBe(1)
+  })
+
+  it('has turns for all who wait: many evaluations of one hold nobody else', async () => {
+    const { evaluated } = stub()
+    const order: string[] = []
+    const asking = (whose: string, count: number) =>
+      evaluated(Array(count).fill('diesAfterCostly'), { ...PLENTY, whose }).then(() => order.push(whose))
+    await Promise.all([asking('many', 200), asking('many', 1), ...['one', 'other'].map((whose) => asking(whose, 1))])
+    expect(order).toEqual(['one', 'other', 'many', 'many'])
+  })
+
+  it('is waited for by so many of one, and by others then', async () => {
+    const { evaluated } = stub()
+    const all = Promise.allSettled(Array.from({ length: 70 }, () => evaluated(['diesAfterCostly'], { ...PLENTY, whose: 'one' })))
+    expect(await evaluated(['diesAfterCostly'], { ...PLENTY, whose: 'other' })).toEqual([value('alive')])
+    expect((await all).filter(({ status }) => status === 'rejected')).toHaveLength(6)
+  })
+
   it('goes on after an evaluation that was stopped, however many there are', async () => {
     const { evaluated, processes } = stub()
     expect(await evaluated(Array(40).fill('costly'))).toEqual(Array(40).fill('too-costly'))
@@ -167,13 +199,13 @@ describe('its process', () => {
 
   it('where it ends, says what was lost, and blames no definition for that', async () => {
     const { runner, evaluated } = stub()
-    for (const costs of [false, true]) {
-      if (costs) await evaluated(['costly'])
-      const [outcome] = await runner.evaluate([{ expression: 'diesAfterCostly', type: 'Patient', resource }], PLENTY)
-      expect([outcome!.ms, (outcome!.lost ?? 0) > PLENTY.each]).toEqual([1, costs])
+    for (const before of ['environment', 'costly']) {
+      const asked = [before, 'diesAfterCostly'].map((expression) => ({ expression, type: 'Patient', resource }))
+      const [, outcome] = await runner.evaluate(asked, PLENTY)
+      expect([outcome!.ms, (outcome!.lost ?? 0) > PLENTY.each]).toEqual([1, before === 'costly'])
     }
-    await evaluated(['costly'])
-    expect(await unusableFor(runner, 'diesAfterCostly', 'Patient')).toBeUndefined()
+    const [, unusable] = await Promise.all([evaluated(['costly']), unusableFor(runner, 'diesAfterCostly', 'Patient')])
+    expect(unusable).toBeUndefined()
   })
 
   it('counts, with its start, for the evaluation that ends it', async () => {

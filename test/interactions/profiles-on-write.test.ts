@@ -28,11 +28,12 @@ const parts = () => ({
   clock: CLOCK,
 })
 const resource = patient('p', { meta: { profile: [url] } })
+const BY = { tenant: TENANT, requestId: 'r' }
 const told = { code: 'processing', expression: 'Patient.meta.profile[0]' }
 
 describe('what names it', () => {
   it('is not stored where profiles are enforced', async () => {
-    const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, TENANT)).catch((error: unknown) => error)
+    const refused = await Promise.resolve(profilesOnWrite('enforce', parts)(resource, BY)).catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(FhirError)
     expect(refused).toMatchObject({
       status: 422,
@@ -41,6 +42,6 @@ describe('what names it', () => {
   })
 
   it('is stored where they are only told, with a warning', async () => {
-    expect(await profilesOnWrite('warn', parts)(resource, TENANT)).toContainEqual(expect.objectContaining({ ...told, severity: 'warning' }))
+    expect(await profilesOnWrite('warn', parts)(resource, BY)).toContainEqual(expect.objectContaining({ ...told, severity: 'warning' }))
   })
 })

@@ -3,11 +3,15 @@
  * without it; ended when nothing was evaluated for a while.
  */
 import { type ChildProcess, fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../ports/expression-runner.ts'
 import { Overloaded } from '../../ports/overloaded.ts'
 
-/** What the program of the process gets; it answers with outcomes in this order, up to the first that was stopped. */
-export type Group = { readonly evaluations: readonly Evaluation[]; readonly each: number }
+/**
+ * What the program of the process gets; it answers with outcomes in this order, up to the first that was stopped, or was not begun since
+ * those before took `all`: ms of processor time.
+ */
+export type Group = { readonly evaluations: readonly Evaluation[]; readonly each: number; readonly all: number }
 
 export type ExpressionRunnerOptions = {
   /** Path of the process's program: it sends 'ready', then takes Groups. */
@@ -22,18 +26,23 @@ export type ExpressionRunnerOptions = {
 
 const MEMORY = 256
 const IDLE = 60_000
-/** Evaluations that may wait at once. */
+/** Calls that may wait at once, of one who asks and of all. */
 const MOST_WAITING = 64
+const MOST_WAITING_IN_ALL = 256
 /** In one group, as long as they take little. */
 const LARGEST_GROUP = 32
 /** Characters of a group; a longer one is a group by itself. */
 const MOST_CHARACTERS = 1_000_000
-/** ms a group may take to let the next be larger. */
+/** ms a group may take to let the next be larger; ms of processor time after which it is the turn of others. */
 const SHORT = 20
-/** Times its processor time that an evaluation may take: what has to wait for its processor is not blamed at once. */
+const TURN = 300
+/** ms after which it is looked whether a group takes too long. */
+const LOOK = 500
+/** Times its processor time, for what cannot be stopped from inside; where that is not known, times its time. */
+const MARGIN = 2
 const PATIENCE = 8
 /** ms for which any is waited. */
-const LEAST_PATIENCE = 500
+const MOST_PATIENCE = 30_000
 /** ms of processor time until a new process has loaded its program. */
 const START = 250
 /** ms until the process has loaded its program. */
@@ -47,12 +56,24 @@ type Running = {
 }
 type Reply = readonly Evaluated[] | 'late' | 'ended'
 
+/** A call that waits, with what is left of its budget. */
+type Call = {
+  readonly evaluations: readonly Evaluation[]
+  readonly each: number
+  left: number
+  overruns: number
+  /** Of the next group. */
+  size: number
+  readonly done: Evaluated[]
+  readonly settle: (result: readonly Evaluated[] | Promise<never>) => void
+}
+
 export class ForkedExpressionRunner implements ExpressionRunner {
   readonly #options: Required<ExpressionRunnerOptions>
   #running: Running | undefined
-  #turn: Promise<unknown> = Promise.resolve()
-  #waiting = 0
-  #size = 1
+  /** By who asks: whoever had a turn is the last. */
+  readonly #waiting = new Map<string, Call[]>()
+  #isBusy = false
   /** ms that went into groups which are evaluated again. */
   #lost = 0
   #idle: NodeJS.Timeout | undefined
@@ -64,13 +85,15 @@ export class ForkedExpressionRunner implements ExpressionRunner {
 
   async evaluate(evaluations: readonly Evaluation[], budget: Budget): Promise<readonly Evaluated[]> {
     if (evaluations.length === 0) return []
-    if (this.#waiting >= MOST_WAITING) throw new Overloaded('too many expressions are waiting to be evaluated')
-    this.#waiting++
+    const { each, all: left, overruns, whose = '' } = budget
+    const calls = this.#waiting.get(whose) ?? []
+    const all = [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0)
+    if (calls.length >= MOST_WAITING || all >= MOST_WAITING_IN_ALL) throw new Overloaded('too many expressions are waiting to be evaluated')
     clearTimeout(this.#idle)
-    const turn = this.#turn.then(() => this.#evaluateAll(evaluations, budget))
-    this.#turn = turn.catch(() => undefined)
-    return turn.finally(() => {
-      if (--this.#waiting === 0) this.#idle = setTimeout(() => this.#end(), this.#options.idle).unref()
+    return new Promise((settle) => {
+      calls.push({ evaluations, each, left, overruns, size: 1, done: [], settle })
+      this.#waiting.set(whose, calls)
+      if (!this.#isBusy) void this.#work()
     })
   }
 
@@ -80,46 +103,61 @@ export class ForkedExpressionRunner implements ExpressionRunner {
     this.#end()
   }
 
-  async #evaluateAll(evaluations: readonly Evaluation[], { each, all, overruns }: Budget): Promise<readonly Evaluated[]> {
-    const done: Evaluated[] = []
-    for (let [left, tries] = [all, overruns]; done.length < evaluations.length && left > 0 && tries > 0; ) {
-      const outcomes = await this.#ask({ evaluations: this.#groupOf(evaluations, done.length), each })
-      for (const outcome of outcomes) {
-        left -= outcome.ms + (outcome.lost ?? 0)
-        if (isTooCostly(outcome)) tries--
-      }
-      done.push(...outcomes)
+  /** One group after the other, each of somebody else, until nobody waits. */
+  async #work(): Promise<void> {
+    this.#isBusy = true
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const [whose, calls] = next
+      const call = calls[0]!
+      const failed = await this.#goOn(call).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      )
+      this.#waiting.delete(whose)
+      const isDone = failed !== undefined || isOver(call)
+      if (isDone) calls.shift()
+      if (calls.length > 0) this.#waiting.set(whose, calls)
+      if (isDone) call.settle(failed === undefined ? outcomesOf(call) : Promise.reject(failed.error))
     }
-    while (done.length < evaluations.length) done.push(NOT_BEGUN)
-    return done
+    this.#isBusy = false
+    this.#rest()
   }
 
-  #groupOf(evaluations: readonly Evaluation[], from: number): readonly Evaluation[] {
-    let [to, characters] = [from, 0]
-    while (to < evaluations.length && to - from < this.#size) {
-      const { resource, focus = '' } = evaluations[to]!
-      characters += resource.length + focus.length
-      if (to > from && characters > MOST_CHARACTERS) break
-      to++
+  #next(): readonly [whose: string, calls: Call[]] | undefined {
+    return this.#waiting.entries().next().value
+  }
+
+  /** What was stopped may have left its memory full. */
+  #rest(): void {
+    if (this.#running?.isFresh === false) this.#end()
+    else this.#idle = setTimeout(() => this.#end(), this.#options.idle).unref()
+  }
+
+  async #goOn(call: Call): Promise<void> {
+    if (isOver(call)) return
+    const outcomes = await this.#ask({ evaluations: groupOf(call), each: call.each, all: Math.min(TURN, call.left) }, call)
+    for (const outcome of outcomes) {
+      call.left -= outcome.ms + (outcome.lost ?? 0)
+      if (isTooCostly(outcome)) call.overruns--
     }
-    return evaluations.slice(from, to)
+    call.done.push(...outcomes)
   }
 
   /** Outcomes up to the first that was too costly; none where the group is to be evaluated again. */
-  async #ask(group: Group): Promise<readonly Evaluated[]> {
+  async #ask(group: Group, call: Call): Promise<readonly Evaluated[]> {
     const running = await this.#started()
     const began = performance.now()
     const reply = await replyOf(running.child, group)
-    if (typeof reply === 'string') return this.#afterEnd(group, reply, running.isFresh)
+    if (typeof reply === 'string') return this.#afterEnd(group, call, reply, running.isFresh)
     running.isFresh &&= !reply.some(isTooCostly)
-    this.#size = performance.now() - began > SHORT ? 1 : Math.min(2 * this.#size, LARGEST_GROUP)
+    call.size = performance.now() - began > SHORT ? 1 : Math.min(2 * call.size, LARGEST_GROUP)
     return this.#withLost(reply)
   }
 
   /** Of several it is not known which one it was, nor whether it was one before them: they are evaluated again, one by one. */
-  #afterEnd({ evaluations, each }: Group, reply: 'late' | 'ended', isFresh: boolean): readonly Evaluated[] {
+  #afterEnd({ evaluations, each }: Group, call: Call, reply: 'late' | 'ended', isFresh: boolean): readonly Evaluated[] {
     this.#end()
-    this.#size = 1
+    call.size = 1
     const ms = each + START
     if (evaluations.length === 1 && isFresh)
       return this.#withLost([{ failure: 'too-costly', name: reply === 'late' ? 'TookTooLong' : 'TooCostly', reason: '', ms }])
@@ -150,6 +188,25 @@ export class ForkedExpressionRunner implements ExpressionRunner {
 }
 
 const NOT_BEGUN: Evaluated = { failure: 'too-costly', name: 'TookTooLong', reason: '', ms: 0 }
+
+const isOver = ({ evaluations, done, left, overruns }: Call): boolean => done.length >= evaluations.length || left <= 0 || overruns <= 0
+
+const outcomesOf = ({ evaluations, done }: Call): readonly Evaluated[] => [
+  ...done,
+  ...Array.from({ length: evaluations.length - done.length }, () => NOT_BEGUN),
+]
+
+function groupOf({ evaluations, done, size }: Call): readonly Evaluation[] {
+  const from = done.length
+  let [to, characters] = [from, 0]
+  while (to < evaluations.length && to - from < size) {
+    const { resource, focus = '' } = evaluations[to]!
+    characters += resource.length + focus.length
+    if (to > from && characters > MOST_CHARACTERS) break
+    to++
+  }
+  return evaluations.slice(from, to)
+}
 
 const isTooCostly = (outcome: Evaluated): boolean => 'failure' in outcome && outcome.failure === 'too-costly'
 
@@ -190,8 +247,15 @@ function replyOf(child: ChildProcess, group: Group): Promise<Reply> {
       resolve(reply)
     }
     const ended = () => settle('ended')
+    const isLate = lateness(child.pid, group)
+    let timer = setTimeout(look, LOOK)
     // What came while this thread was busy is read first.
-    const timer = setTimeout(() => setImmediate(settle, 'late'), Math.max(LEAST_PATIENCE, PATIENCE * group.each))
+    function look(): void {
+      setImmediate(() => {
+        if (isLate()) settle('late')
+        else timer = setTimeout(look, LOOK)
+      })
+    }
     child.on('message', settle)
     child.once('exit', ended)
     child.ref()
@@ -200,3 +264,30 @@ function replyOf(child: ChildProcess, group: Group): Promise<Reply> {
     else ended()
   })
 }
+
+/** What has to wait for its processor is not blamed for that. */
+function lateness(pid: number | undefined, { each, all }: Group): () => boolean {
+  const [began, before] = [performance.now(), processorTimeOf(pid)]
+  return () => {
+    const [waited, used] = [performance.now() - began, processorTimeOf(pid)]
+    if (used === undefined || before === undefined) return waited > PATIENCE * each
+    return used - before > MARGIN * (each + all) || waited > MOST_PATIENCE
+  }
+}
+
+/** ms that a process had, where the system tells. https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+function processorTimeOf(pid: number | undefined): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13)
+    return (Number(user) + Number(system)) * TICK
+  } catch {
+    return undefined
+  }
+}
+
+/** ms. */
+const TICK = 10

@@ -1,7 +1,8 @@
 /** What definitions that are not built in let be evaluated: here what is linear in the resource, all else where it can be ended. */
 import { describe, expect, it } from '@jest/globals'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import type { Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
+import type { Budget, Evaluated, Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
+import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
 import { Overloaded } from '../../../lambdas/ports/overloaded.ts'
 import { EXPRESSIONS } from '../../fixtures/expressions.ts'
 import { errorsIn, finding, profile, type Said, URL } from '../../fixtures/profiles/checking.ts'
@@ -125,6 +126,29 @@ describe('rules that are evaluated elsewhere', () => {
     expect(issues.map(({ code, expression }) => `${code} ${expression}`)).toEqual(many(5, (i) => `too-costly Patient.name[${1_000 + i}]`))
     const long = finding([profile([{ id: 'Patient', constraint: constraint(`${' '.repeat(20_000)}name.matches('a')`) }])], EXPRESSIONS)
     expect((await long(named(1), [URL])).issues.map(({ code }) => code)).toEqual(['not-supported'])
+  })
+
+  it('have a budget that the resources of a request share, and others have their own', async () => {
+    const budgets: Budget[] = []
+    const expressions: ExpressionRunner = {
+      evaluate: async (evaluations, budget) => {
+        budgets.push(budget)
+        return evaluations.map(() => ({ ...TRUE, ms: 800 }))
+      },
+    }
+    const find = finding([profile(own)], expressions)
+    const asked = (requestId: string, count: number, isEnforced: boolean) =>
+      Promise.all(many(count, () => find(named(1), [URL], { requestId, isEnforced })))
+    const findings = await asked('one', 8, true)
+    expect(budgets.map(({ all, whose }) => [all, whose])).toEqual([...many(5, () => [1_000, TENANT]), [1_000, TENANT], [200, TENANT]])
+    expect(findings.map(({ issues }) => issues)).toEqual([
+      ...many(7, () => []),
+      [expect.objectContaining({ severity: 'error', code: 'too-costly' })],
+    ])
+    expect((await asked('one', 1, false))[0]!.issues).toEqual([
+      { severity: 'warning', code: 'too-costly', expression: 'Patient.name[0]', text: expect.stringContaining('was not evaluated') },
+    ])
+    expect((await asked('other', 1, true))[0]!.issues).toEqual([])
   })
 
   it('wait for nobody where too many wait already', async () => {
