@@ -1,5 +1,5 @@
 /** A definition that somebody wrote, as checks read it. https://hl7.org/fhir/R4/structuredefinition.html */
-import constraintKeys from '../fhir/definitions/constraint-keys.json' with { type: 'json' }
+import { isConstraintOfR4 } from '../fhir/definitions/constraint-keys.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
 import { withoutPlain } from '../fhir/profile/plain.ts'
@@ -36,11 +36,9 @@ export function contentOf(resource: Resource, bytes: number): Content {
   return reason === undefined ? profileOf(resource) : new Unusable(reason)
 }
 
-const KEYS: ReadonlySet<string> = new Set(Object.values(constraintKeys).flat())
-
 function profileOf(resource: Resource): Profile | Unusable {
   try {
-    return withoutPlain(slim(resource, (key) => KEYS.has(key)))
+    return withoutPlain(slim(resource, isConstraintOfR4))
   } catch (error) {
     if (error instanceof Unusable) return error
     throw error

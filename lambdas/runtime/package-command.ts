@@ -1,8 +1,6 @@
 /** Packages of definitions that an operator adds to a server, which goes by them while it runs, lists and removes. */
 import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { CommandAuditLog } from '../adapters/filesystem/command-audit-log.ts'
 import { type JsonObject, readArchive } from '../adapters/filesystem/package-archive.ts'
 import { FilesystemPackages, packageIn } from '../adapters/filesystem/packages.ts'
@@ -10,6 +8,7 @@ import { fetchArchive } from '../adapters/https/package-registry.ts'
 import { mayReachOf } from '../adapters/https/private-hosts.ts'
 import { SystemClock } from '../adapters/in-process/system-clock.ts'
 import { type RecordingPorts, recorded } from '../auth/recorded.ts'
+import { isConstraintOfR4 } from '../fhir/definitions/constraint-keys.ts'
 import { withoutVersion } from '../fhir/profile/library.ts'
 import { type LeftOut, type Package, PackageInMaking, packageFiles } from '../fhir/profile/package.ts'
 import { whyNotTaken } from '../fhir/profile/usable.ts'
@@ -160,10 +159,7 @@ const labelsIn = async (store: PackageStore): Promise<readonly Label[]> => [...O
 
 /** Error where it is not one that is added. */
 async function readSource(source: Source): Promise<Read> {
-  const keys: ReadonlySet<string> = new Set(
-    JSON.parse(await readFile(fileURLToPath(new URL('../fhir/definitions/constraint-keys.json', import.meta.url)), 'utf8')),
-  )
-  const making = new PackageInMaking((key) => keys.has(key))
+  const making = new PackageInMaking(isConstraintOfR4)
   let searchParameters = 0
   const { archive, version } = await archiveOf(source)
   const manifest = await readArchive(archive, (file) => {

@@ -8,14 +8,12 @@ import { ArchiveError, readArchive } from '../../lambdas/adapters/filesystem/pac
 import { packageOf } from '../../lambdas/fhir/profile/package.ts'
 import type { Resource } from '../../lambdas/fhir/resource.ts'
 import { findInProfiles } from '../../lambdas/interactions/profile-findings.ts'
-import type { Conformance } from '../../lambdas/ports/conformance.ts'
 import type { ExpressionRunner } from '../../lambdas/ports/expression-runner.ts'
-import { definitionsOf } from '../../lambdas/runtime/definitions.ts'
 import { type Answer, withServer } from '../api/server.ts'
 import { type Random, randomOf } from '../contracts/generated-search.ts'
 import { bytesOf, EXPLODING, expressionOf, mutated, textOf } from '../fixtures/mutated.ts'
 import { archiveOf, guide } from '../fixtures/packages.ts'
-import { BASE, CLOCK, profile, type Said, URL } from '../fixtures/profiles/checking.ts'
+import { BASE, besideR4, CLOCK, profile, type Said, URL } from '../fixtures/profiles/checking.ts'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 
 const FULL = process.env.FHIR_TEST_FULL === '1'
@@ -90,22 +88,13 @@ const PATIENT: Resource = {
   extension: [{ url: 'http://example.org/extension', valueString: 'x' }],
 }
 
-const R4 = definitionsOf()
 const NOTHING: ExpressionRunner = { evaluate: async (evaluations) => evaluations.map(() => ({ ms: 0, values: [] })) }
 
 it('definitions of packages', async () => {
   await each(6_000, async (random) => {
     const definitions = DEFINITIONS.map((each) => (random.below(2) === 0 ? mutated(each, random) : each))
     const { made } = packageOf({ name: 'own', version: '1' }, definitions, () => false)
-    const profiles = Object.assign(Object.create(null), ...Object.values(made.profiles))
-    const own = <T>(from: Readonly<Record<string, T>>, canonical: string): T | undefined => from[canonical.split('|')[0]!]
-    const conformance: Conformance = {
-      profile: async (canonical) => own(profiles, canonical) ?? R4.profile(canonical),
-      valueSet: async (canonical) => own(made.valueSets, canonical) ?? R4.valueSet(canonical),
-      codeSystem: async (canonical) => own(made.codeSystems, canonical) ?? R4.codeSystem(canonical),
-      state: async () => '',
-      damage: () => [],
-    }
+    const conformance = besideR4(made)
     const find = findInProfiles({ conformance: () => conformance, expressions: NOTHING, clock: CLOCK })
     const resource = random.below(2) === 0 ? PATIENT : mutated(PATIENT, random)
     const { issues } = await find({ ...resource, resourceType: 'Patient' }, [URL, 'http://example.org/other'], { tenant: 'one' })
