@@ -40,7 +40,7 @@ function r4(own: readonly Resource[], keys: Keys): Package {
   const isOwn = ({ derivation }: Resource): boolean => derivation !== 'constraint'
   const codes = [...definitions('ValueSet'), ...definitions('CodeSystem')]
   const types = packageOf(name, own.filter(isOwn), (key) => keys.errors.has(key)).made
-  const others = packageOf(name, [...own.filter((each) => !isOwn(each)), ...codes], (key) => keys.all.has(key)).made
+  const others = packageOf(name, [...own.filter((each) => !isOwn(each)).map(corrected), ...codes], (key) => keys.all.has(key)).made
   const profiles = Object.fromEntries(
     [...new Set([...Object.keys(types.profiles), ...Object.keys(others.profiles)])]
       .map((type) => [type, { ...saying(types.profiles[type] ?? {}), ...others.profiles[type] }] as const)
@@ -48,6 +48,11 @@ function r4(own: readonly Resource[], keys: Keys): Package {
   )
   return onlyNamed({ ...others, profiles })
 }
+
+/** R4 lets this stand on all but what it is for, items that are displayed, and later versions the other way round. */
+const MISTAKEN = 'http://hl7.org/fhir/StructureDefinition/questionnaire-displayCategory'
+
+const corrected = (definition: Resource): Resource => (definition.url === MISTAKEN ? { ...definition, contextInvariant: [] } : definition)
 
 const saying = (file: Package['profiles'][string]): Package['profiles'][string] =>
   Object.fromEntries(Object.entries(file).filter(([, { elements }]) => elements.length > 0))

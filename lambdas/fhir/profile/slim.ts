@@ -20,6 +20,7 @@ export function slim(definition: Resource, isKnown: (key: string) => boolean): P
   const { url, version, type, baseDefinition, status } = definition
   if (typeof url !== 'string' || typeof type !== 'string') throw new Unusable('It has no url or type')
   const whole = elementsOf(definition.snapshot)
+  const isR4s: IsKnown = (key, source) => isKnown(key) && isSourceR4(source, whole !== undefined)
   const elements = whole ?? elementsOf(definition.differential)
   if (elements === undefined) throw new Unusable('It has neither a snapshot nor a differential')
   if (whole === undefined && typeof baseDefinition !== 'string') throw new Unusable('It has a differential and no baseDefinition')
@@ -30,9 +31,17 @@ export function slim(definition: Resource, isKnown: (key: string) => boolean): P
     ...(typeof baseDefinition === 'string' ? { base: baseDefinition } : {}),
     ...(status === 'retired' ? { isRetired: true as const } : {}),
     isWhole: whole !== undefined,
-    elements: named(elements, isKnown).filter((element) => Object.keys(element).length > 1),
+    elements: named(elements, isR4s).filter((element) => Object.keys(element).length > 1),
     ...(type === 'Extension' ? ofExtension(definition, elements) : {}),
   }
+}
+
+type IsKnown = (key: string, source: unknown) => boolean
+
+/** Keys are unique within a profile only. A snapshot repeats the constraints of R4, often without saying whose they are; a differential does not. */
+function isSourceR4(source: unknown, isWhole: boolean): boolean {
+  if (typeof source !== 'string') return isWhole
+  return source.startsWith('http://hl7.org/fhir/StructureDefinition/') || !source.includes(':')
 }
 
 /** Levels of elements, and slices of slices: none is nested so deep. */
@@ -42,7 +51,7 @@ const STEPS = /[./]/
 const MOST_ELEMENTS = 30_000
 
 /** Where ids are left out, an element belongs to the slice that was last begun above it. */
-function named(elements: readonly Element[], isKnown: (key: string) => boolean): readonly ProfileElement[] {
+function named(elements: readonly Element[], isKnown: IsKnown): readonly ProfileElement[] {
   if (elements.length > MOST_ELEMENTS) throw new Unusable(`It has more than ${MOST_ELEMENTS} elements`)
   const last = new Map<string, string>()
   return elements.map((element) => {
@@ -77,7 +86,7 @@ function ofExtension(
   }
 }
 
-function slimElement(element: Element, id: string, isKnown: (key: string) => boolean): ProfileElement {
+function slimElement(element: Element, id: string, isKnown: IsKnown): ProfileElement {
   const { min, max, maxLength, contentReference } = element
   const regex = regexOf(element)
   return {
@@ -152,9 +161,9 @@ function discriminatorOf({ type, path }: Element): Discriminator {
   return { type: kind, path }
 }
 
-function constraintsOf(constraints: unknown, isKnown: (key: string) => boolean): readonly ProfileConstraint[] {
-  return elementsIn(constraints).flatMap(({ key, severity, human, expression }) =>
-    typeof expression !== 'string' || isKnown(String(key))
+function constraintsOf(constraints: unknown, isKnown: IsKnown): readonly ProfileConstraint[] {
+  return elementsIn(constraints).flatMap(({ key, severity, human, expression, source }) =>
+    typeof expression !== 'string' || isKnown(String(key), source)
       ? []
       : [{ key: String(key), severity: severity === 'warning' ? 'warning' : 'error', human: String(human ?? key), expression } as const],
   )

@@ -162,3 +162,21 @@ describe('a rule of what it stands on', () => {
     ])
   })
 })
+
+it('rules of R4’s own extensions hold, but for one that says the opposite of what it means', async () => {
+  const on = (type: string, name: string, value: object): object => ({
+    resourceType: 'Questionnaire',
+    item: [{ linkId: '1', type, extension: [{ url: `http://hl7.org/fhir/StructureDefinition/${name}`, ...value }] }],
+  })
+  const errors = async (resource: object): Promise<readonly string[]> => {
+    const { issues } = await finding([], EXPRESSIONS)(resource as Resource, [])
+    return issues.filter(({ severity }) => severity === 'error').map(({ text }) => text.replace(/ \(.*/, ''))
+  }
+  const unit = { valueCoding: { system: 'http://unitsofmeasure.org', code: 'kg' } }
+  const category = { valueCodeableConcept: { coding: [{ system: 'http://hl7.org/fhir/questionnaire-display-category', code: 'help' }] } }
+  expect(await errors(on('decimal', 'questionnaire-unit', unit))).toEqual([])
+  expect(await errors(on('string', 'questionnaire-unit', unit))).toEqual([
+    "This extension may stand only where type='integer' or type='decimal'",
+  ])
+  expect(await errors(on('display', 'questionnaire-displayCategory', category))).toEqual([])
+})

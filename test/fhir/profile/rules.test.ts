@@ -135,6 +135,20 @@ describe('profiles that refer to profiles', () => {
   })
 })
 
+it('a constraint under the key of one of R4 is the profile’s own, unless it is R4’s', async () => {
+  const own = (source?: string) => [
+    { key: 'inv-1', severity: 'error', human: 'Own', expression: 'name.exists()', ...(source === undefined ? {} : { source }) },
+  ]
+  const errors = (form: 'snapshot' | 'differential', source?: string) =>
+    errorsIn(finding([profile([{ id: 'Patient', constraint: own(source) }], form)]), { resourceType: 'Patient' })
+  const told = ['Patient: Own (inv-1)']
+  expect(await errors('differential')).toEqual(told)
+  expect(await errors('differential', 'http://example.org/profile')).toEqual(told)
+  expect(await errors('snapshot', 'http://example.org/profile')).toEqual(told)
+  expect(await errors('snapshot', `${BASE}Patient`)).toEqual([])
+  expect(await errors('snapshot')).toEqual([])
+})
+
 it('what is contained is not to have narrative', async () => {
   const text = { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">x</div>' }
   const bundle = { resourceType: 'Bundle', type: 'collection', entry: [{ resource: { resourceType: 'Patient' } }] }
