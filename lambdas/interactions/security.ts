@@ -4,7 +4,10 @@ import type { Element } from '../fhir/resource.ts'
 const OAUTH_URIS = 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris'
 const SERVICES = 'http://terminology.hl7.org/CodeSystem/restful-security-service'
 
-/** The name in the extension → the path. */
+/**
+ * The name in the extension → the path. R4's own definition names authorize, token, register and manage, and is open; SMART's, since it is for R4,
+ * introspect and revoke too. https://hl7.org/fhir/smart-app-launch/STU2.1/StructureDefinition-oauth-uris.html
+ */
 const ENDPOINTS: readonly (readonly [string, string])[] = [
   ['authorize', 'authorize'],
   ['token', 'token'],
