@@ -11,6 +11,14 @@ const ROUNDS = 2
 
 const PATIENT = JSON.stringify({ resourceType: 'Patient', id: 'cold', active: true })
 
+const APPLIED = JSON.stringify({
+  resourceType: 'Parameters',
+  parameter: [
+    { name: 'fhirPath', valueString: 'active' },
+    { name: 'resource', resource: JSON.parse(PATIENT) },
+  ],
+})
+
 type Event = { readonly multiValueHeaders?: Readonly<Record<string, readonly string[]>>; readonly [other: string]: unknown }
 
 const http = (httpMethod: string, resource: string, pathParameters: object = {}, body?: string): Event => ({
@@ -38,6 +46,10 @@ const EVENTS: Readonly<Record<string, Event>> = {
   delete: http('DELETE', '/{type}/{id}', { type: 'Patient', id: 'nobody' }),
   bundle: http('POST', '/', {}, JSON.stringify({ resourceType: 'Bundle', type: 'batch', entry: [] })),
   capabilities: http('GET', '/metadata'),
+  meta: http('GET', '/{type}/{id}/$meta', cold),
+  everything: http('GET', '/{type}/{id}/$everything', cold),
+  validate: http('POST', '/{type}/$validate', { type: 'Patient' }, PATIENT),
+  'apply-fhirpath': http('POST', '/$apply-fhirpath', {}, APPLIED),
   fallback: http('OPTIONS', '/{type}', { type: 'Patient' }),
   indexer: { Records: [] },
   export: { ...http('GET', '/$export'), multiValueHeaders: { accept: ['application/fhir+json'], prefer: ['respond-async'] } },
