@@ -1,4 +1,4 @@
-/** Specification 4.2, paging: a cursor belongs to its path, filters and order; crossed with anything else it is refused. @cloud */
+/** Specification 4.2, paging: a cursor belongs to its path, filters and order; crossed with anything else it is refused. @cloud:here */
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { type Tree, withServer } from './server.ts'

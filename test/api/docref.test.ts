@@ -1,4 +1,4 @@
-/** $docref over HTTP: the stored documents of a patient. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html @cloud */
+/** $docref over HTTP: the stored documents of a patient. https://hl7.org/fhir/us/core/STU6.1/OperationDefinition-docref.html @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { patient, ref } from '../fixtures/resources.ts'
 import { type Answer, newId, type Tree, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** $validate against profiles: US Core's, those a resource names, and none that is loaded. https://hl7.org/fhir/R4/profiling.html @cloud */
+/** $validate against profiles: US Core's, those a resource names, and none that is loaded. https://hl7.org/fhir/R4/profiling.html @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { EXAMPLES, example, US_CORE } from '../fixtures/us-core/findings.ts'
 import { type Answer, type Tree, withServer } from './server.ts'

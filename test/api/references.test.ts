@@ -1,4 +1,4 @@
-/** Conditional references, on every write. https://hl7.org/fhir/R4/http.html#trules @cloud */
+/** Conditional references, on every write. https://hl7.org/fhir/R4/http.html#trules @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { type Answer, issues, newId, type Tree, withServer } from './server.ts'

@@ -1,4 +1,4 @@
-/** The searches of US Core that the specification names, each row of its table over US Core's own examples. Specification 4.3 @cloud */
+/** The searches of US Core that the specification names, each row of its table over US Core's own examples. Specification 4.3 @cloud:here */
 import { beforeAll, expect, it } from '@jest/globals'
 import { EXAMPLES } from '../fixtures/us-core/examples.ts'
 import { meets } from '../fixtures/us-core/searched.ts'

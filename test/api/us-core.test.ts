@@ -1,4 +1,4 @@
-/** US Core over HTTP: what the CapabilityStatement says of it, and its own search parameters. https://hl7.org/fhir/us/core/STU6.1/ @cloud */
+/** US Core over HTTP: what the CapabilityStatement says of it, and its own search parameters. https://hl7.org/fhir/us/core/STU6.1/ @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { EXAMPLES, SEARCH_PARAMETERS } from '../fixtures/us-core/examples.ts'
 import { type Tree, withServer } from './server.ts'

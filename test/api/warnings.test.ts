@@ -1,4 +1,4 @@
-/** Warnings of what is stored all the same: of long strings always told, of others to who asks. Specification 2.5, 4.2, 7, 8 @cloud */
+/** Warnings of what is stored all the same: of long strings always told, of others to who asks. Specification 2.5, 4.2, 7, 8 @cloud:here */
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { issues, newId, type Tree, withServer } from './server.ts'

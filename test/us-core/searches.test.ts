@@ -1,6 +1,6 @@
 /**
  * What Inferno's US Core kit asks of reads and searches, over the package's examples: each type, each search that SHALL or SHOULD be answered,
- * in each form the kit sends it. https://github.com/inferno-framework/us-core-test-kit
+ * in each form the kit sends it. https://github.com/inferno-framework/us-core-test-kit @cloud:here
  */
 import { describe, expect, it } from '@jest/globals'
 import type { Tree } from '../api/server.ts'
