@@ -2,7 +2,7 @@
 import type { Issue } from '../fhir/outcome.ts'
 import { type Checked, checkProfiles } from '../fhir/profile/check.ts'
 import type { Pieces } from '../fhir/profile/checking.ts'
-import { Known } from '../fhir/profile/known.ts'
+import { Known, newRoom } from '../fhir/profile/known.ts'
 import type { Units } from '../fhir/profile/known-codes.ts'
 import { type Named, typeOfR4, uncheckedFor } from '../fhir/profile/named.ts'
 import { Unusable } from '../fhir/profile/slim.ts'
@@ -154,10 +154,11 @@ const MOST_STATES = 20
 /** What is known is of one state of what is loaded; a check goes on with what it began with. */
 function knownBy(conformance: ConformanceOf, clock: ProfileParts['clock']): (tenant: string) => Promise<Known> {
   const known = new Map<string, Known>()
+  const room = newRoom()
   return async (tenant) => {
     const definitions = conformance(tenant)
     const state = await definitions.state()
-    const found = known.get(state) ?? new Known(definitions, UNITS, () => clock.now())
+    const found = known.get(state) ?? new Known(definitions, UNITS, () => clock.now(), room)
     known.delete(state)
     known.set(state, found)
     if (known.size > MOST_STATES) known.delete(known.keys().next().value!)

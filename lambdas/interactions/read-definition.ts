@@ -2,6 +2,7 @@
 import { isConstraintOfR4 } from '../fhir/definitions/constraint-keys.ts'
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Profile } from '../fhir/profile/definition.ts'
+import { LatelyUsed } from '../fhir/profile/lately-used.ts'
 import { withoutPlain } from '../fhir/profile/plain.ts'
 import { slim, Unusable } from '../fhir/profile/slim.ts'
 import { slimCodeSystem, slimValueSet } from '../fhir/profile/slim-value-set.ts'
@@ -64,35 +65,22 @@ function definitionIn({ body, lastUpdated }: ResourceVersion): Definition {
 /** Bytes of the bodies whose definitions are kept. */
 const MOST_KEPT = 50_000_000
 
-type Entry = { readonly definition: Definition; readonly bytes: number }
-
 /** Reads a version once, as long as there is room: the last used stay. */
 export class DefinitionReader {
-  readonly #kept = new Map<string, Entry>()
-  readonly #most: number
-  #bytes = 0
+  readonly #kept: LatelyUsed<Definition>
 
   constructor(most = MOST_KEPT) {
-    this.#most = most
+    this.#kept = new LatelyUsed(most)
   }
 
   async read(version: ResourceVersion): Promise<Definition> {
     const { tenant, type, id, versionId, body } = version
     const name = JSON.stringify([tenant, type, id, versionId])
     if (!this.#kept.has(name)) await turn()
-    const entry = this.#kept.get(name) ?? { definition: definitionIn(version), bytes: body.length }
-    this.#forget(name)
-    this.#kept.set(name, entry)
-    this.#bytes += entry.bytes
-    for (const first of this.#kept.keys()) {
-      if (this.#bytes <= this.#most) break
-      this.#forget(first)
-    }
-    return entry.definition
-  }
-
-  #forget(name: string): void {
-    this.#bytes -= this.#kept.get(name)?.bytes ?? 0
-    this.#kept.delete(name)
+    const known = this.#kept.get(name)
+    if (known !== undefined) return known
+    const definition = definitionIn(version)
+    this.#kept.set(name, definition, body.length)
+    return definition
   }
 }

@@ -1,4 +1,5 @@
 /** The files of a package, each read when something in it is first asked for, and compared with what the package says of it. */
+import { LatelyUsed } from '../fhir/profile/lately-used.ts'
 import { type PackageFile, shardOf } from '../fhir/profile/package.ts'
 import type { KeptPackage } from '../ports/packages.ts'
 import { digestOf, MANIFEST, type Manifest, manifestIn, objectIn } from './manifest.ts'
@@ -14,18 +15,32 @@ function markBuiltIn(definitions: Readonly<Record<string, unknown>>): void {
   for (const each of Object.values(definitions)) if (typeof each === 'object') Object.assign(each as object, { isBuiltIn: true })
 }
 
-const NONE: PackageFile<never> = Object.freeze(Object.create(null))
+type Loaded = { readonly definitions: PackageFile<never>; readonly characters: number }
+
+const NOTHING: Loaded = { definitions: Object.freeze(Object.create(null)), characters: 0 }
+
+type Files = LatelyUsed<Promise<PackageFile<never>>>
+
+/** Characters of the files that are kept, which stand for themselves and what is made of them: one of a package may have as many. */
+const MOST_FILES = 64_000_000
+
+export const newFiles = (most = MOST_FILES): Files => new LatelyUsed(most)
+
+/** Packages that were opened: one that is removed and added again is another. */
+let opened = 0
 
 export class OpenedPackage {
   readonly #kept: KeptPackage
   readonly #onDamage: OnDamage
   readonly #isOwn: boolean
-  readonly #read = new Map<string, Promise<PackageFile<never>>>()
+  readonly #files: Files
+  readonly #number = ++opened
   #manifest: Promise<Manifest | undefined> | undefined
   #isDamaged = false
 
-  /** `isOwn`: of the server, which has no manifest. */
-  constructor(kept: KeptPackage, onDamage: OnDamage, isOwn = false) {
+  /** `isOwn`: of the server, which has no manifest. `files`: that are kept, of this one and others. */
+  constructor(kept: KeptPackage, onDamage: OnDamage, isOwn = false, files = newFiles()) {
+    this.#files = files
     this.#kept = kept
     this.#onDamage = onDamage
     this.#isOwn = isOwn
@@ -33,13 +48,17 @@ export class OpenedPackage {
 
   /** Canonical → definition; nothing where there is no such file, or it is damaged. `file`: without its ending. */
   file<Definition>(file: string): Promise<PackageFile<Definition>> {
-    let read = this.#read.get(file)
-    if (read === undefined) {
-      read = this.#load(`${file}.json`)
-      read.catch(() => this.#read.delete(file))
-      this.#read.set(file, read)
-    }
-    return read as Promise<PackageFile<Definition>>
+    const name = `${this.#number} ${file}`
+    const known = this.#files.get(name)
+    if (known !== undefined) return known as Promise<PackageFile<Definition>>
+    const loading = this.#load(`${file}.json`)
+    const read = loading.then(({ definitions }) => definitions)
+    this.#files.set(name, read, 0)
+    loading.then(
+      ({ characters }) => this.#files.set(name, read, characters),
+      () => this.#files.delete(name),
+    )
+    return read
   }
 
   /** The part of a list in which a canonical stands, if it does. */
@@ -67,16 +86,16 @@ export class OpenedPackage {
     return files.filter((file) => file.startsWith(`${list}-`)).length
   }
 
-  async #load(file: string): Promise<PackageFile<never>> {
+  async #load(file: string): Promise<Loaded> {
     const digests = (await this.#known())?.files
-    if (digests !== undefined && !Object.hasOwn(digests, file)) return NONE
+    if (digests !== undefined && !Object.hasOwn(digests, file)) return NOTHING
     const text = await this.#text(file)
-    if (text === undefined) return NONE
+    if (text === undefined) return NOTHING
     if (digests !== undefined && digestOf(text) !== digests[file]) return this.#damaged(`${file} is not as it was`)
     const definitions = objectIn(text)
     if (definitions === undefined) return this.#damaged(`${file} is not JSON`)
     if (this.#isOwn) markBuiltIn(definitions)
-    return definitions as PackageFile<never>
+    return { definitions: definitions as PackageFile<never>, characters: text.length }
   }
 
   #known(): Promise<Manifest | undefined> {
@@ -99,10 +118,10 @@ export class OpenedPackage {
     return text
   }
 
-  #damaged(what: string): typeof NONE {
+  #damaged(what: string): Loaded {
     const { name, version } = this.#kept
     this.#isDamaged = true
     this.#onDamage(`The package ${name} ${version} is damaged: ${what}. Remove it, and add it again`)
-    return NONE
+    return NOTHING
   }
 }

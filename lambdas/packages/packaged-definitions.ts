@@ -5,7 +5,7 @@ import type { CodeSystem, ValueSet } from '../fhir/profile/value-set.ts'
 import type { Conformance } from '../ports/conformance.ts'
 import type { AddedPackages, KeptPackage } from '../ports/packages.ts'
 import { inOrderOfCounting, type VersionedDefinition } from '../ports/version-order.ts'
-import { type List, type OnDamage, OpenedPackage } from './opened-package.ts'
+import { type List, newFiles, type OnDamage, OpenedPackage } from './opened-package.ts'
 
 export type PackagesParts = {
   /** Packages that do not change, R4's first: what is in that is said by no other. */
@@ -18,12 +18,13 @@ export class PackagedDefinitions implements Conformance {
   readonly #own: readonly OpenedPackage[]
   readonly #added: AddedPackages | undefined
   readonly #onDamage: OnDamage
+  readonly #files = newFiles()
   #damage = new Set<string>()
   #now: { readonly state: string; readonly packages: readonly OpenedPackage[] }
 
   constructor({ own, added, onDamage = () => undefined }: PackagesParts) {
     this.#onDamage = onDamage
-    this.#own = own.map((kept) => new OpenedPackage(kept, this.#noteDamage, true))
+    this.#own = own.map((kept) => new OpenedPackage(kept, this.#noteDamage, true, this.#files))
     this.#added = added
     this.#now = { state: '', packages: this.#own }
   }
@@ -45,7 +46,10 @@ export class PackagedDefinitions implements Conformance {
     const { state, packages } = await this.#added.now()
     if (state !== this.#now.state) {
       this.#damage = new Set()
-      this.#now = { state, packages: [...this.#own, ...packages.map((kept) => new OpenedPackage(kept, this.#noteDamage))] }
+      this.#now = {
+        state,
+        packages: [...this.#own, ...packages.map((kept) => new OpenedPackage(kept, this.#noteDamage, false, this.#files))],
+      }
     }
     return state
   }

@@ -2,6 +2,7 @@
 
 import type { Profile } from './definition.ts'
 import { isCodeOf, type Units } from './known-codes.ts'
+import { LatelyUsed } from './lately-used.ts'
 import { type Library, withoutVersion } from './library.ts'
 import { type Tree, treeOf } from './node.ts'
 import { clipped } from './shown.ts'
@@ -20,22 +21,24 @@ export class Known implements Library {
   readonly #valueSets: Shelf<ValueSet>
   readonly #codeSystems: Shelf<CodeSystem>
   readonly #units: Units | undefined
+  readonly #room: Room
   readonly now: (() => number) | undefined
 
-  /** `units`: without them codes of UCUM are taken as they are. `now`: what durations are counted from. */
-  constructor(find: Find, units?: Units, now?: () => number, shelves?: Shelves) {
+  /** `units`: without them codes of UCUM are taken as they are. `now`: what durations are counted from. `room`: that it shares with others. */
+  constructor(find: Find, units?: Units, now?: () => number, room = newRoom(), shelves?: Shelves) {
     this.now = now
     this.#find = find
     this.#units = units
-    this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical), shelves?.trees)
-    this.#valueSets = new Shelf(find.valueSet, shelves?.valueSets)
-    this.#codeSystems = new Shelf(find.codeSystem, shelves?.codeSystems)
+    this.#room = room
+    this.#trees = new Shelf((canonical) => this.#treeOrReason(canonical), room, shelves?.trees)
+    this.#valueSets = new Shelf(find.valueSet, room, shelves?.valueSets)
+    this.#codeSystems = new Shelf(find.codeSystem, room, shelves?.codeSystems)
   }
 
   /** For one check among others: what is loaded is there for all of them, what is wanted is its own. */
   forCheck(): Known {
     const [trees, valueSets, codeSystems] = this.#shelves
-    return new Known(this.#find, this.#units, this.now, { trees, valueSets, codeSystems })
+    return new Known(this.#find, this.#units, this.now, this.#room, { trees, valueSets, codeSystems })
   }
 
   tree = (canonical: string): Tree | undefined => {
@@ -86,14 +89,14 @@ export class Known implements Library {
   async #treeOf(canonical: string, way: readonly string[]): Promise<Tree | undefined> {
     const profile = await this.#find.profile(canonical)
     if (profile?.isRetired) throw way.length === 0 ? new Retired() : new Unusable(`${clipped(canonical)} is retired`)
-    if (profile === undefined || profile.isWhole) return profile && treeOf(profile)
+    if (profile === undefined || profile.isWhole) return profile && treeOver(profile)
     const { base = '', url } = profile
     if (way.includes(url)) throw new Unusable(`${clipped(url)} differs from itself`)
     if (way.length >= MOST_BASES) throw new Unusable(`${clipped(url)} differs from too many others`)
     const above = await this.#treeOf(base, [...way, url])
     if (above === undefined && !isTypeOf(base, profile.type))
       throw new Unusable(`${clipped(url)} differs from ${clipped(base)}, which is not loaded`)
-    return treeOf(profile, above)
+    return treeOver(profile, above)
   }
 }
 
@@ -113,8 +116,10 @@ const MOST_BASES = 100
 const isTypeOf = (canonical: string, type: string): boolean =>
   withoutVersion(canonical) === `http://hl7.org/fhir/StructureDefinition/${type}`
 
-/** Canonicals that are remembered, whether there is something or not. */
-const MOST = 5_000
+/** Characters of the definitions that are remembered, as JSON, and of canonicals, whether there is something or not. */
+const MOST = 32_000_000
+/** Of a canonical that is remembered, besides it. */
+const LEAST = 100
 /** Those that one check can want at a time, and their characters: others are not loaded. */
 const MOST_WANTED = 1_000
 const LONGEST = 2_000
@@ -123,24 +128,26 @@ type Shelves = { readonly trees: Shelf<Tree | Unusable>; readonly valueSets: She
 
 class Shelf<Definition> {
   readonly #find: (canonical: string) => Promise<Definition | undefined>
-  readonly #known: Map<string, Definition | undefined>
+  readonly #room: Room
+  readonly #number: number
   readonly #wanted = new Set<string>()
 
-  constructor(find: (canonical: string) => Promise<Definition | undefined>, beside?: Shelf<Definition>) {
+  constructor(find: (canonical: string) => Promise<Definition | undefined>, room: Room, beside?: Shelf<Definition>) {
     this.#find = find
-    this.#known = beside === undefined ? new Map() : beside.#known
+    this.#room = room
+    this.#number = beside === undefined ? ++shelves : beside.#number
   }
 
   get(canonical: string): Definition | undefined {
-    const found = this.#known.get(canonical)
-    const isWanted = found === undefined && canonical.length <= LONGEST && !this.#known.has(canonical)
+    const found = this.known(canonical)
+    const isWanted = found === undefined && canonical.length <= LONGEST && !this.#room.has(this.#nameOf(canonical))
     if (isWanted && this.#wanted.size < MOST_WANTED) this.#wanted.add(canonical)
     return found
   }
 
   /** What is there without being loaded. */
   known(canonical: string): Definition | undefined {
-    return this.#known.get(canonical)
+    return this.#room.get(this.#nameOf(canonical)) as Definition | undefined
   }
 
   forget(): boolean {
@@ -153,8 +160,40 @@ class Shelf<Definition> {
     const wanted = [...this.#wanted]
     this.#wanted.clear()
     const found = await Promise.all(wanted.map((canonical) => this.#find(canonical)))
-    if (this.#known.size + wanted.length > MOST) this.#known.clear()
-    for (const [i, canonical] of wanted.entries()) this.#known.set(canonical, found[i])
+    for (const [i, canonical] of wanted.entries()) {
+      const bytes = LEAST + canonical.length + sizeOf(found[i])
+      this.#room.set(this.#nameOf(canonical), found[i], bytes)
+    }
     return wanted.length
   }
+
+  #nameOf(canonical: string): string {
+    return `${this.#number} ${canonical}`
+  }
+}
+
+/** Of several, which make room for each other: what was used last stays. */
+type Room = LatelyUsed<unknown>
+
+export const newRoom = (most = MOST): Room => new LatelyUsed(most)
+
+/** Shelves that there were: each has names of its own. */
+let shelves = 0
+
+/** Of trees, with what they lie over. */
+const SIZES = new WeakMap<object, number>()
+
+function sizeOf(definition: unknown): number {
+  if (typeof definition !== 'object' || definition === null || definition instanceof Unusable) return 0
+  const known = SIZES.get(definition)
+  if (known !== undefined) return known
+  const size = JSON.stringify(definition).length
+  SIZES.set(definition, size)
+  return size
+}
+
+function treeOver(profile: Profile, above?: Tree): Tree {
+  const tree = above === undefined ? treeOf(profile) : treeOf(profile, above)
+  SIZES.set(tree, sizeOf(profile) + (above === undefined ? 0 : sizeOf(above)))
+  return tree
 }

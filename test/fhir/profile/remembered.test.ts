@@ -1,0 +1,69 @@
+/** What is remembered of definitions is bounded by their size: what was used last stays, and what is gone is looked up again. */
+import { expect, it } from '@jest/globals'
+import { Known, newRoom } from '../../../lambdas/fhir/profile/known.ts'
+import { newFiles, OpenedPackage } from '../../../lambdas/packages/opened-package.ts'
+
+const codes = (url: string, count: number) => ({ url, include: [{ codes: Array.from({ length: count }, (_, i) => `code-${i}`) }] })
+
+it('of value sets, whichever tenant looked for them', async () => {
+  const found: string[] = []
+  const valueSet = async (url: string) => {
+    found.push(url)
+    return url === 'none' ? undefined : codes(url, url === 'large' ? 10_000 : 100)
+  }
+  const find = { profile: async () => undefined, codeSystem: async () => undefined, valueSet }
+  const room = newRoom(2_600)
+  const [one, other] = [new Known(find, undefined, undefined, room), new Known(find, undefined, undefined, room)]
+  const use = async (known: Known, ...urls: readonly string[]) => {
+    for (const url of urls) if (known.valueSet(url) === undefined) await known.load()
+  }
+  await use(one, 'a', 'b', 'none', 'a', 'none', 'b')
+  expect(found).toEqual(['a', 'b', 'none'])
+  await use(other, 'a')
+  await use(one, 'b', 'a')
+  expect(found.slice(3)).toEqual(['a', 'a'])
+  await use(one, 'large', 'large')
+  expect([found.slice(5), one.valueSet('large')?.url]).toEqual([['large'], 'large'])
+})
+
+it('of profiles, with those that they differ from', async () => {
+  let looked = 0
+  const elements = [{ id: 'Patient.name', min: 1 }]
+  const profile = async (url: string) => {
+    looked++
+    const isWhole = url === 'base'
+    return {
+      url,
+      type: 'Patient',
+      isWhole,
+      elements: isWhole ? Array.from({ length: 100 }, (_, i) => ({ id: `Patient.x${i}` })) : elements,
+      base: 'base',
+    }
+  }
+  const nothing = async () => undefined
+  const known = new Known({ profile, valueSet: nothing, codeSystem: nothing }, undefined, undefined, newRoom(5_000))
+  for (const url of ['a', 'b', 'c', 'a']) {
+    if (known.tree(url) === undefined) await known.load()
+    expect(known.tree(url)?.profile.url).toBe(url)
+  }
+  expect(looked).toBe(8)
+})
+
+it('of files of packages, all together', async () => {
+  const read: string[] = []
+  const files = newFiles(1_000)
+  const opened = ['one', 'two'].map((name) => {
+    const kept = { name, version: '1', isThere: async () => true, read: async (file: string) => {
+      if (file !== 'package.json') read.push(`${name} ${file}`)
+      return file === 'package.json' ? JSON.stringify({ name, version: '1' }) : JSON.stringify({ a: 'x'.repeat(400) })
+    } } // biome-ignore format: one package
+    return new OpenedPackage(kept, () => undefined, false, files)
+  })
+  const [one, two] = [opened[0]!, opened[1]!]
+  for (const file of ['A', 'B', 'A', 'B']) await one.file(file)
+  expect(read).toEqual(['one A.json', 'one B.json'])
+  await two.file('A')
+  await one.file('B')
+  await one.file('A')
+  expect(read.slice(2)).toEqual(['two A.json', 'one A.json'])
+})
