@@ -217,3 +217,27 @@ async function errorsOf(resource: Tree): Promise<readonly Tree[]> {
   const { body } = await post(`/${resource.resourceType}/$validate`, resource)
   return body.issue.filter(({ severity }: Tree) => severity === 'error')
 }
+
+describe('names that only JavaScript has', () => {
+  // biome-ignore format: a list
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__', 'name.constructor', '`constructor`', '`\\u0063onstructor`',
+    '%resource.constructor.constructor', 'name.select(__proto__)', 'name.where(constructor.exists())', "'a'.constructor", '(1).valueOf', '@2020.constructor', "(1 'mg').constructor",
+    'type().constructor', 'repeat(constructor)', 'children().__proto__', 'id.link', '%sct.constructor'])('%s finds nothing', async (expression) => {
+    expect(outcomeOf(await apply(expression, PERSON))).toBe('[]')
+  })
+
+  it.each([
+    '%constructor',
+    '%__proto__',
+    '%`toString`',
+    '%factory',
+    "%factory.Coding('a', 'b')",
+    '%terminologies',
+    'constructor()',
+    'valueOf()',
+  ])('%s is not known', async (expression) => expect((await apply(expression, PERSON)).status).toBe(422))
+
+  it('are texts where they are written as such', async () => {
+    expect(outcomeOf(await apply("'constructor' /* toString */ & active.toString()", PERSON))).toBe('["constructortrue"]')
+  })
+})

@@ -8,6 +8,7 @@ import { RELATIVE } from '../references.ts'
 import { type Element, isElement } from '../resource.ts'
 import { isResourceType } from '../resource-types.ts'
 import { asNumber } from './compare.ts'
+import { withoutInherited } from './inherited-names.ts'
 import { type MembersOf, membersIn } from './members.ts'
 import { targetType } from './refers.ts'
 import { shownFunctions } from './shown-functions.ts'
@@ -62,7 +63,8 @@ export function interpreted(expression: string, type: string, { isShown = false 
   }
   const options = { ...OPTIONS, userInvocationTable: { resolve, ...(isShown ? shownFunctions(() => originals) : {}) } }
   const canonicals = canonicalsIn(expression)
-  const evaluate = compile(isResourceType(type) ? expression : { base: type, expression }, model as never, options as never) as Compiled
+  const known = withoutInherited(expression)
+  const evaluate = compile(isResourceType(type) ? known : { base: type, expression: known }, model as never, options as never) as Compiled
   return (focus, resource) => {
     originals = new Map()
     const copy = copied(focus, originals)
@@ -75,7 +77,8 @@ export function interpreted(expression: string, type: string, { isShown = false 
       // What was made of texts may be longer than any: nobody could look through it.
       spend(work, typeof value === 'string' ? value.length / CHARACTERS : 1)
       const place = isShown ? placeOf(item, originals) : undefined
-      if (value === undefined && place === undefined) return []
+      // Of what texts and numbers are to JavaScript.
+      if (typeof value === 'function' || (value === undefined && place === undefined)) return []
       return [{ type: typeNamed(names[i]!, item), value, ...systemOf(names[i]!, item), ...(place === undefined ? {} : { place }) }]
     })
   }

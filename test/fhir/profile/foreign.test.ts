@@ -151,6 +151,12 @@ describe('rules that are evaluated elsewhere', () => {
     expect((await asked('other', 1, true))[0]!.issues).toEqual([])
   })
 
+  it('know no names that only JavaScript has', async () => {
+    const rules = ['repeat(constructor).empty()', 'name.__proto__.repeat($this).empty()', '%resource.toString.repeat($this).empty()']
+    const find = finding([profile([{ id: 'Patient', constraint: rules.flatMap((rule, i) => constraint(rule, `k${i}`)) }])], EXPRESSIONS)
+    expect((await find(named(1), [URL])).issues).toEqual([])
+  })
+
   it('wait for nobody where too many wait already', async () => {
     const busy: ExpressionRunner = { evaluate: () => Promise.reject(new Overloaded('busy')) }
     await expect(finding([profile(own)], busy)(named(1), [URL])).rejects.toThrow(Overloaded)
