@@ -34,6 +34,7 @@ export const expectedOf = ({ fixed, pattern }: Node): readonly Expected[] => [
 ]
 
 const NONE: ReadonlySet<unknown> = new Set()
+const NO_VALUES: readonly Expected[] = []
 
 export function leadTo(path: string, item: Item, slice: Node, type: string, check: Check): Place {
   const nodes = [slice]
@@ -80,14 +81,13 @@ function within(place: Place, step: string, check: Check): Place {
     return plain.length > 0 ? plain : itemsOf(item, step, true)
   })
   const isUrl = step === 'url' && place.type === 'Extension'
+  const named = place.nodes.flatMap((node) => namedBy(node, place.isResolved))
   // An extension is told by the canonical of its definition, whether that is loaded or not.
-  const urls = isUrl ? place.nodes.flatMap(profilesOf).map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : []
-  const missing = urls.length > 0 ? [] : place.nodes.flatMap((node) => missingOf(node, place.isResolved, check))
-  const stubbed = step !== 'resourceType' && place.stubs.size > 0 ? [OUT_OF_HAND] : []
+  const urls = isUrl ? named.map((canonical) => ({ value: withoutVersion(canonical), isExact: true })) : NO_VALUES
   const above = place.expected.flatMap(({ value, isExact }) => partsOf(value, step).map((part) => ({ value: part, isExact })))
   const isBarred = place.isBarred || place.nodes.some(({ max }) => max === 0)
   const expected = [...above, ...nodes.flatMap(expectedOf), ...urls]
-  const unknown = [...place.unknown, ...missing.map(lacking), ...stubbed]
+  const unknown = isUrl && named.length > 0 ? place.unknown : [...place.unknown, ...unknownIn(place, named, step, check)]
   return { items, nodes, expected, type: typeOfElement(typeIn(place), step), isResolved: false, stubs: NONE, unknown, isBarred }
 }
 
@@ -113,8 +113,11 @@ const namedBy = ({ types = [] }: Node, isResolved: boolean): readonly string[] =
 
 const profilesOf = (node: Node): readonly string[] => namedBy(node, false)
 
-const missingOf = (node: Node, isResolved: boolean, { library }: Check): readonly string[] =>
-  namedBy(node, isResolved).filter((canonical) => library.tree(canonical) === undefined)
+function unknownIn({ stubs }: Place, named: readonly string[], step: string, { library }: Check): readonly string[] {
+  const missing = named.length === 0 ? named : named.filter((canonical) => library.tree(canonical) === undefined)
+  const isOutOfHand = step !== 'resourceType' && stubs.size > 0
+  return missing.length === 0 && !isOutOfHand ? missing : [...missing.map(lacking), ...(isOutOfHand ? [OUT_OF_HAND] : [])]
+}
 
 export const lacking = (canonical: string): string => `the profile ${clipped(canonical)} is not loaded`
 
