@@ -9,7 +9,7 @@ import { complain, lenient, oneLine, say } from '../output.ts'
 import { type As, authorizeAs } from './authorize.ts'
 import { baseUrl, dataOption, withExamples } from './options.ts'
 
-type Options = As & { readonly concurrency: number; readonly failures?: string }
+type Options = As & { readonly concurrency: number; readonly failures?: string; readonly wait: boolean }
 
 const loading = new Command('load')
   .description('load Bundles, resources and NDJSON, each also as .gz, into a server; safe to run again')
@@ -24,6 +24,7 @@ const loading = new Command('load')
   .option('--secret-file <file>', 'the secret of the client; - for standard input')
   .option('--concurrency <number>', 'Bundles under way at once, 1 to 99', concurrency, 4)
   .option('--failures <file>', 'writes all that failed into a file, one JSON object a line: place, key, reason')
+  .option('--no-wait', 'ends when all is stored, and not only when searches find it')
   .action(run)
 
 export const loadCommand = withExamples(loading, [
@@ -36,7 +37,7 @@ function concurrency(text: string): number {
   return Number(text)
 }
 
-async function run(paths: readonly string[], { concurrency, failures: file, ...as }: Options): Promise<void> {
+async function run(paths: readonly string[], { concurrency, failures: file, wait, ...as }: Options): Promise<void> {
   const sources = sourcesOf(paths)
   if (sources.length === 0) throw new Error(`No .json or .ndjson files, also as .gz, are in ${paths.join(' ')}`)
   if (file !== undefined) beginFailures(file, sources)
@@ -49,27 +50,60 @@ async function run(paths: readonly string[], { concurrency, failures: file, ...a
   })
   const began = performance.now()
   let sent = 0
-  const rate = (done: number): number => Math.round((done * 1000) / (performance.now() - began))
+  let last = began
+  const rate = (done: number): number => Math.round((done * 1000) / (last - began))
   bar.start(size, 0, { resources: 0, rate: 0 })
-  const { resources, present, failures, beside } = await load(sources, {
+  const indexing = indexingBar()
+  const { resources, present, failures, beside, isSearchable } = await load(sources, {
     base: as.to,
     ...(authorize === undefined ? {} : { authorize }),
     concurrency,
     onProgress(progress) {
       sent += progress.resources
+      last = performance.now()
       if (progress.again > 0) bar.setTotal(bar.getTotal() + progress.again)
       bar.increment(progress.bytes, { resources: sent, rate: rate(sent) })
     },
-  }).finally(() => bar.stop())
+    ...(wait ? { onBehind: (versions) => indexing.show(versions, bar) } : {}),
+  }).finally(() => {
+    bar.stop()
+    indexing.stop()
+  })
   const files = sources.length - new Set(beside.map(({ file }) => file)).size
   say(`${resources} resources of ${files} files loaded, ${rate(resources)} a second\n`)
   if (present > 0) say(`${present} more were there under another id, as their ifNoneExist says\n`)
+  if (isSearchable === false) complain('The search index is still behind: searches find all of them later\n')
   for (const { file, what } of beside.slice(0, SHOWN)) complain(`${file} is not loaded: ${oneLine(what)}\n`)
   if (beside.length > SHOWN) complain(`and ${beside.length - SHOWN} more are not loaded\n`)
   if (failures.length === 0) return
   if (file !== undefined) writeFileSync(file, failures.map((failure) => `${JSON.stringify(failure)}\n`).join(''))
   const hint = why !== undefined && failures.some(({ reason }) => reason.startsWith('401')) ? ` (no token was sent: ${why})` : ''
   throw new Error(tell(failures, file) + hint)
+}
+
+/** After everything is stored: how much of it searches do not find yet. */
+function indexingBar() {
+  const bar = new SingleBar({
+    stream: lenient(process.stderr),
+    format: '{bar} {percentage}% | {left} still to be indexed',
+    noTTYOutput: false,
+  })
+  let total = 0
+  return {
+    show(left: number, before: SingleBar): void {
+      if (left === 0 && total === 0) return
+      if (total === 0) {
+        before.stop()
+        bar.start(left, 0, { left })
+      }
+      total = Math.max(total, left)
+      bar.setTotal(total)
+      bar.update(total - left, { left })
+    },
+    stop(): void {
+      if (total > 0) bar.stop()
+    },
+  }
 }
 
 /** Before anything is sent: an empty file says that nothing failed, and what is loaded is not written over. */

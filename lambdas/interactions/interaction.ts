@@ -29,13 +29,15 @@ export type Preconditions = {
   readonly ifNoneExist?: string
 }
 
-/** The Prefer header. https://hl7.org/fhir/R4/http.html#ops, https://hl7.org/fhir/R4/search.html#errors */
+/** The Prefer header, and X-Consistency. https://hl7.org/fhir/R4/http.html#ops, https://hl7.org/fhir/R4/search.html#errors */
 export type Preferences = {
   readonly return?: 'minimal' | 'representation' | 'OperationOutcome'
   readonly handling?: 'strict' | 'lenient'
   readonly pagination?: 'offset-skip' | 'offset-page'
   readonly explain?: 'true'
   readonly 'respond-async'?: 'true'
+  /** A search is answered at once, from what is indexed by now. */
+  readonly consistency?: 'eventual'
 }
 
 /** What is asked. An entry of a Bundle asks for itself. */

@@ -5,6 +5,7 @@ import { resolved } from '../search/condition.ts'
 import type { Matching, Plan, Position } from '../search/plan.ts'
 import type { SearchRequest } from '../search/query.ts'
 import { compartmentOf, typesOf } from './compartment-search.ts'
+import { eventualIndex } from './eventual-index.ts'
 import { explanation } from './explain.ts'
 import { groupEntries } from './grouped.ts'
 import { checkIncludes } from './included.ts'
@@ -17,8 +18,10 @@ import { weighed } from './weighed.ts'
 
 /** `letters`: under all of which is found what is found. */
 export const search =
-  (ports: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
+  (all: SearchPorts, letters: readonly Letter[] = ['s']): Interaction =>
   async (request) => {
+    const eventual = request.preferences.consistency === 'eventual' ? eventualIndex(all.index) : undefined
+    const ports = eventual === undefined ? all : { ...all, index: eventual.index }
     const page = await pageAsked(ports, request)
     const asked = page.search
     const searcher = searcherOf(request, letters)
@@ -37,6 +40,7 @@ export const search =
     const explained = request.preferences.explain === undefined ? [] : [await explanation(ports, asked, matching)]
     return {
       status: 200,
+      ...(eventual === undefined ? {} : { headers: eventual.headers() }),
       body: {
         kind: 'bundle',
         type: 'searchset',

@@ -9,7 +9,7 @@
  * - What `caughtUp` reported as visible is seen by every later `find`.
  * - The index never decides what a value means: it compares keys by code point and numbers by value.
  */
-import type { GroupPlan, Matching, Plan, Position } from '../search/plan.ts'
+import type { Freshness, GroupPlan, Matching, Plan, Position } from '../search/plan.ts'
 
 export type OrderKey = { readonly low: string | number; readonly high: string | number }
 
@@ -59,19 +59,22 @@ export type Hit = {
   readonly body?: Uint8Array
 }
 
-export type HitPage = { readonly hits: readonly Hit[]; readonly more: boolean; readonly total?: number }
+/** `lag`: acknowledged versions that were not looked at, where that was allowed and is known. */
+type Page = { readonly more: boolean; readonly lag?: number }
+
+export type HitPage = Page & { readonly hits: readonly Hit[]; readonly total?: number }
 
 /** `size`: matches in it. `hits`: the first of them. */
 export type Group = { readonly key: string; readonly size: number; readonly hits: readonly Hit[] }
 
 /** `total`: matches, whether in a group or not. */
-export type GroupPage = { readonly groups: readonly Group[]; readonly more: boolean; readonly total: number }
+export type GroupPage = Page & { readonly groups: readonly Group[]; readonly total: number }
 
 export interface SearchIndex {
   apply(documents: readonly IndexDocument[]): Promise<void>
   find(plan: Plan): Promise<HitPage>
   /** Distinct keys of a field among the matches, in no order, at most `limit` of them. */
-  distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]>
+  distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]>
   /** What `find` would ask the engine, for people. */
   explain(plan: Plan): Promise<readonly string[]>
   /** TooManyGroups: more than 65,535. */

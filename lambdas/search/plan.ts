@@ -80,31 +80,36 @@ export const rulesOf = ({ types, access }: Pick<Matching, 'types' | 'access'>): 
 
 export const ruleOf = (access: AccessRules, type: string): Predicate => (access === 'everything' ? ALWAYS : (access[type] ?? NEVER))
 
-export type Plan = Matching & {
-  /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
-  readonly order: readonly SortKey[]
-  readonly limit: number
-  readonly after?: Position
-  readonly skip?: number
-  /** `estimate`: exact up to 10,000, absent above. */
-  readonly total: 'none' | 'estimate' | 'accurate'
-}
+/** `eventual`: what is known by now is enough, where an index would wait until it has come further. */
+export type Freshness = { readonly eventual?: true }
+
+export type Plan = Matching &
+  Freshness & {
+    /** Ties, and everything when empty, are in the order of type, then id. Missing values stand last, ascending and descending. */
+    readonly order: readonly SortKey[]
+    readonly limit: number
+    readonly after?: Position
+    readonly skip?: number
+    /** `estimate`: exact up to 10,000, absent above. */
+    readonly total: 'none' | 'estimate' | 'accurate'
+  }
 
 /** Where a page of groups ended: the first hit of its last group, and that group's key. */
 export type GroupPosition = { readonly position: Position; readonly key: string }
 
-export type GroupPlan = Matching & {
-  /** Of IndexDocument.groups. */
-  readonly field: string
-  /** The order of the hits in each group. Groups stand in the order of their first hits, and those with the same one in that of their keys. */
-  readonly order: readonly SortKey[]
-  /** Hits of each group, at least one. */
-  readonly hits: number
-  /** Groups. */
-  readonly limit: number
-  readonly after?: GroupPosition
-  readonly skip?: number
-}
+export type GroupPlan = Matching &
+  Freshness & {
+    /** Of IndexDocument.groups. */
+    readonly field: string
+    /** The order of the hits in each group. Groups stand in the order of their first hits, and those with the same one in that of their keys. */
+    readonly order: readonly SortKey[]
+    /** Hits of each group, at least one. */
+    readonly hits: number
+    /** Groups. */
+    readonly limit: number
+    readonly after?: GroupPosition
+    readonly skip?: number
+  }
 
 export const ALWAYS: Predicate = { kind: 'all', of: [] }
 export const NEVER: Predicate = { kind: 'some', of: [] }

@@ -1,7 +1,7 @@
 /** Specification 4.2: chains, reverse chains, what is included, and compartments. @cloud:here */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { observation, patient, ref } from '../fixtures/resources.ts'
-import { type Tree, withServer } from './server.ts'
+import { isElsewhere, type Tree, withServer } from './server.ts'
 
 const { get, put, post } = withServer()
 
@@ -267,4 +267,12 @@ it('the self link shows what was used', async () => {
   expect(await self('Patient?_group=birthdate&_groupCount=500&_count=100')).toBe('?_group=birthdate&_groupCount=100&_count=10')
   const counted = await search('Patient?_summary=count&_count=5')
   expect([counted.entry, counted.total]).toEqual([undefined, 3])
+})
+
+it('X-Consistency: eventual is answered with what is indexed, and how much is not where that is known', async () => {
+  for (const path of ['/Patient?family=anders', '/Observation?subject:Patient.family=anders', '/Observation?_group=code']) {
+    const { status, headers, body } = await get(path, { 'x-consistency': 'eventual' })
+    expect([path, status, body.type, headers.get('x-index-lag')]).toEqual([path, 200, 'searchset', isElsewhere ? null : '0 versions'])
+  }
+  expect((await get('/Patient?family=anders')).headers.get('x-index-lag')).toBeNull()
 })

@@ -139,3 +139,8 @@ about('a batch', () => {
     expect(reported).toEqual([[error, 'id-1']])
   })
 })
+
+it('tells when to come back where that is known', () => {
+  const { status, headers } = describe(new Overloaded(SECRET, { retryAfter: 17 }), 'r1', () => undefined)
+  expect([status, headers]).toEqual([503, { 'retry-after': '17' }])
+})

@@ -24,8 +24,9 @@ afterEach(() => {
 /** Loads files into a server that answers as it is told; what it was sent, and what the load says. */
 async function loaded(
   files: Readonly<Record<string, string | Buffer>>,
-  answer: (text: string, path: string) => Answer = () => ({ status: 200 }),
+  answer: (text: string, path: string, headers: IncomingMessage['headers']) => Answer = () => ({ status: 200 }),
   metadata: Answer = { status: 200, body: { resourceType: 'CapabilityStatement' } },
+  onBehind?: (versions: number) => void,
 ) {
   const seen: Seen[] = []
   server = createServer(async (request, response) => {
@@ -34,7 +35,7 @@ async function loaded(
     const text = Buffer.concat(chunks).toString()
     const asked = request.url!
     if (request.method === 'POST') seen.push({ path: asked, headers: request.headers, text })
-    const { status, headers, body = {} } = request.method === 'POST' ? answer(text, asked) : metadata
+    const { status, headers, body = {} } = isBesides(request) ? metadata : answer(text, asked, request.headers)
     response.writeHead(status, headers).end(JSON.stringify(body))
   })
   await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve))
@@ -44,11 +45,13 @@ async function loaded(
     writeFileSync(join(folder, name), text)
   }
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/fhir`
-  const result = await load(sourcesOf([folder]), { base, concurrency: 1, onProgress: () => undefined })
+  const result = await load(sourcesOf([folder]), { base, concurrency: 1, onProgress: () => undefined, ...(onBehind && { onBehind }) })
   const failures = result.failures.map(({ place, ...rest }) => ({ place: place.slice(folder.length + 1), ...rest }))
   const beside = result.beside.map(({ file, what }) => `${file.slice(folder.length + 1)}: ${what}`)
-  return { seen, resources: result.resources, failures, beside }
+  return { seen, resources: result.resources, failures, beside, isSearchable: result.isSearchable }
 }
+
+const isBesides = ({ method, url }: IncomingMessage): boolean => method === 'GET' && url!.endsWith('/metadata')
 
 const basic = (id: string): string => `{"resourceType":"Basic","id":"${id}"}`
 const put = (id: string): string => `{"resource":${basic(id)},"request":{"method":"PUT","url":"Basic/${id}"}}`
@@ -265,5 +268,47 @@ describe('load of what was exported', () => {
   it('loads nothing of an export that is not finished', async () => {
     const files = { 'Basic.ndjson': basic('a'), 'Patient.ndjson.part.json': '{"etag":"x","length":3}' }
     await expect(loaded(files)).rejects.toThrow('holds an export that is not finished')
+  })
+})
+
+describe('until all is searchable', () => {
+  /** Each search that waits is told to come back, `refusals` times; `lags`: what one that does not wait is told. */
+  const waited = async (lags: readonly number[], refusals: number, token?: string) => {
+    const told: number[] = []
+    const tokens: unknown[] = []
+    let looks = 0
+    const { isSearchable } = await loaded(
+      { 'a.ndjson': basic('a') },
+      (text, _, headers) => {
+        if (text !== '') return { status: 200, headers: token === undefined ? {} : { 'x-index-token': token } }
+        if (headers['x-consistency'] === 'eventual') {
+          const lag = lags[Math.min(looks++, lags.length - 1)]
+          return { status: 200, headers: lag === undefined ? {} : { 'x-index-lag': `${lag} versions` } }
+        }
+        tokens.push(headers['x-index-token'])
+        return tokens.length > refusals ? { status: 200 } : { status: 503, headers: { 'retry-after': '0' } }
+      },
+      undefined,
+      (versions) => told.push(versions),
+    )
+    return { isSearchable, told, tokens }
+  }
+
+  it('asks with the token of what it wrote until that is answered, and tells how much is missing', async () => {
+    const { isSearchable, told, tokens } = await waited([300], 2, 'token')
+    expect([isSearchable, tokens]).toEqual([true, ['token', 'token', 'token']])
+    expect(new Set(told)).toEqual(new Set([300]))
+  })
+  it.each([[[7]], [[]]])('gives up where the index comes no further, though it says how far it is behind: %j', async (lags) => {
+    const { isSearchable, tokens } = await waited(lags, 1_000, 'token')
+    expect([isSearchable, tokens.length >= 20]).toEqual([false, true])
+  })
+  it('asks a server that gives no tokens nothing', async () => {
+    expect(await waited([], 0)).toEqual({ isSearchable: true, told: [], tokens: [] })
+  })
+  it('does not wait unless it is told to', async () => {
+    expect(
+      (await loaded({ 'a.ndjson': basic('a') }, () => ({ status: 200, headers: { 'x-index-token': 't' } }))).isSearchable,
+    ).toBeUndefined()
   })
 })

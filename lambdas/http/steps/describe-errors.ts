@@ -6,6 +6,7 @@ import type { Resource } from '../../fhir/resource.ts'
 import type { FhirResponse } from '../../interactions/interaction.ts'
 import { isAuthPath, isPage } from '../../interactions/routes.ts'
 import { MachineError, type MachineFault } from '../../ports/machine-error.ts'
+import { Overloaded } from '../../ports/overloaded.ts'
 import { MOST_GROUPS } from '../../ports/too-costly.ts'
 import { authResponse, oauthErrorOf } from '../auth-exchange.ts'
 import type { Exchange, Step } from '../exchange.ts'
@@ -50,7 +51,8 @@ export function refusalOf(error: unknown): FhirError | undefined {
   if (!(error instanceof MachineError)) return undefined
   const answer: Answer = ANSWERS[error.fault]
   if (answer.status === 500) return undefined
-  const { status, code, text, retryAfter } = answer
+  const { status, code, text } = answer
+  const retryAfter = (error instanceof Overloaded ? error.retryAfter : undefined) ?? answer.retryAfter
   return new FhirError(status, [{ severity: 'error', code, text }], retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) })
 }
 

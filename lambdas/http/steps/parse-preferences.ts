@@ -1,15 +1,18 @@
-/** The Prefer header: what to return, how to take unknown parameters, how to page. https://www.rfc-editor.org/rfc/rfc7240 */
+/** The Prefer header: what to return, how to take unknown parameters, how to page; X-Consistency: what a search waits for. https://www.rfc-editor.org/rfc/rfc7240 */
 import type { Preferences } from '../../interactions/interaction.ts'
 import type { Step } from '../exchange.ts'
 
 export const parsePreferences: Step = {
   before({ event: exchange }) {
-    const { prefer } = exchange.http.headers
+    const { prefer, 'x-consistency': consistency } = exchange.http.headers
     if (prefer !== undefined) exchange.fhir = { ...exchange.fhir, preferences: preferencesOf(prefer) }
+    if (consistency === 'eventual') exchange.fhir = { ...exchange.fhir, preferences: { ...exchange.fhir.preferences, consistency } }
   },
 }
 
-const KNOWN: { readonly [Name in keyof Preferences]-?: readonly NonNullable<Preferences[Name]>[] } = {
+type Preferred = Omit<Preferences, 'consistency'>
+
+const KNOWN: { readonly [Name in keyof Preferred]-?: readonly NonNullable<Preferred[Name]>[] } = {
   return: ['minimal', 'representation', 'OperationOutcome'],
   handling: ['strict', 'lenient'],
   pagination: ['offset-skip', 'offset-page'],
@@ -26,7 +29,7 @@ function preferencesOf(header: string): Preferences {
   for (const part of header.split(/[,;]/, MOST)) {
     const [given = '', value = 'true'] = part.split('=', 2).map((text) => text.trim().replace(/^"(.*)"$/, '$1'))
     const name = given.toLowerCase()
-    const values: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name as keyof Preferences] : undefined
+    const values: readonly string[] | undefined = Object.hasOwn(KNOWN, name) ? KNOWN[name as keyof Preferred] : undefined
     if (values?.includes(value)) found[name] ??= value
   }
   return found

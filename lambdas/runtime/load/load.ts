@@ -9,8 +9,9 @@ import { type Beside, oneAfterTheOther, withoutBooks } from './exported.ts'
 import { type LookUp, lookUpAt } from './look-up.ts'
 import { Memory } from './memory.ts'
 import { textOf } from './patched.ts'
-import { type Authorize, postTo } from './post.ts'
+import { type Authorize, askWith, postTo } from './post.ts'
 import type { Memories, Source } from './read-files.ts'
+import { isSearchable } from './searchable.ts'
 import { type Sender, senderBy } from './send.ts'
 import { type Replaced, replacing } from './unless.ts'
 
@@ -26,10 +27,12 @@ export type LoadOptions = {
   readonly concurrency: number
   /** Told after each Bundle, and when there is more to read. */
   readonly onProgress: (progress: LoadProgress) => void
+  /** The load ends when all is searchable: told how many versions are not yet. Absent: it ends when all is written. */
+  readonly onBehind?: (versions: number) => void
 }
 
 /**
- * `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. `beside`:
+ * `isSearchable`: searches find all that was loaded; absent where that was not waited for. `present`: not loaded, for their ifNoneExist found another. `failures`: several of one resource where several of its references fail. `beside`:
  * what exports leave beside resources.
  */
 export type LoadResult = {
@@ -37,6 +40,7 @@ export type LoadResult = {
   readonly present: number
   readonly failures: readonly Failure[]
   readonly beside: readonly Beside[]
+  readonly isSearchable?: boolean
 }
 
 /** Rejects when the server cannot be reached, or is none of FHIR; what it refuses, and what cannot be read, is among the failures. */
@@ -52,7 +56,13 @@ export async function load(all: readonly Source[], options: LoadOptions): Promis
     waiting = await loadReferring(run, waiting)
   }
   for (const places of waiting.values()) for (const failures of places?.values() ?? []) run.failures.push(...failures)
-  return { resources: run.resources, present: run.present, failures: run.failures, beside: [...beside, ...toldBeside(run)] }
+  const { resources, present, failures } = run
+  return { resources, present, failures, beside: [...beside, ...toldBeside(run)], ...(await searchable(options, run)) }
+}
+
+async function searchable({ base, authorize, onBehind }: LoadOptions, run: Run): Promise<Pick<LoadResult, 'isSearchable'>> {
+  if (onBehind === undefined) return {}
+  return { isSearchable: await isSearchable({ base, ask: askWith(authorize), tokens: [...run.tokens.values()], onBehind }) }
 }
 
 const NO_PROGRESS: LoadProgress = { resources: 0, bytes: 0, again: 0 }

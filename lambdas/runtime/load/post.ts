@@ -22,6 +22,15 @@ export function postTo(base: string, authorize?: Authorize): Post {
   }
 }
 
+/** Gets what is there now, also the answer of a busy server. Rejects when it cannot be reached. */
+export type Ask = (url: string, headers: Readonly<Record<string, string>>) => Promise<Answer>
+
+export function askWith(authorize?: Authorize): Ask {
+  const agents: Agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) }
+  return async (url, headers) =>
+    send(new URL(url), { method: 'GET', body: Buffer.alloc(0), headers: { ...headers, ...(await authorize?.()) } }, agents)
+}
+
 /** As a post: where it cannot be reached, or is busy, it is asked again. */
 export function getFrom(url: string): Promise<Answer> {
   const agents: Agents = { 'http:': http.globalAgent, 'https:': https.globalAgent }

@@ -5,7 +5,8 @@ import { Overloaded } from '../../ports/overloaded.ts'
 import type { ResourceVersion } from '../../ports/resource-store.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import { SearchTooCostly, TooManyGroups } from '../../ports/too-costly.ts'
-import { type GroupPlan, type Matching, NEVER, type Plan } from '../../search/plan.ts'
+import { type Freshness, type GroupPlan, type Matching, NEVER, type Plan } from '../../search/plan.ts'
+import { Pace } from './pace.ts'
 
 /**
  * Files of the store and the index; `reading`: how texts are read, for the program of the thread; `defining`: the current SearchParameters of
@@ -23,7 +24,7 @@ export type SearcherData = {
 /** A method of the index and what it is called with. */
 export type Question =
   | { readonly method: 'find' | 'explain'; readonly of: readonly [plan: Plan] }
-  | { readonly method: 'distinct'; readonly of: readonly [matching: Matching, field: string, limit: number] }
+  | { readonly method: 'distinct'; readonly of: readonly [matching: Matching & Freshness, field: string, limit: number] }
   | { readonly method: 'groups'; readonly of: readonly [plan: GroupPlan] }
 
 /** `position`: what must have been indexed before. */
@@ -81,6 +82,7 @@ export class Searcher implements SearchIndex {
   #worker: Worker | undefined
   #number = 0
   #position = 0
+  readonly #pace = new Pace()
   #closed = false
   #pause = PAUSE.first
   #isStoreDamaged = false
@@ -105,26 +107,36 @@ export class Searcher implements SearchIndex {
     return this.#position
   }
 
-  /** `upTo`: the position that it has to see; absent: everything acknowledged. */
-  find(plan: Plan, upTo = this.#options.acknowledged(plan.tenant)): Promise<HitPage> {
-    return this.#askAt(upTo, { method: 'find', of: [plan] })
+  /** `upTo`: the position that it has to see; absent: everything acknowledged, unless the plan takes what there is. */
+  async find(plan: Plan, upTo = this.#positionFor(plan)): Promise<HitPage> {
+    const page = await this.#askAt<HitPage>(upTo, { method: 'find', of: [plan] })
+    return plan.eventual ? { ...page, lag: this.#lagOf(plan.tenant) } : page
   }
 
-  distinct(matching: Matching, field: string, limit: number): Promise<readonly string[]> {
-    return this.#ask(matching.tenant, { method: 'distinct', of: [matching, field, limit] })
+  distinct(matching: Matching & Freshness, field: string, limit: number): Promise<readonly string[]> {
+    return this.#ask({ method: 'distinct', of: [matching, field, limit] })
   }
 
-  groups(plan: GroupPlan): Promise<GroupPage> {
-    return this.#ask(plan.tenant, { method: 'groups', of: [plan] })
+  async groups(plan: GroupPlan): Promise<GroupPage> {
+    const page = await this.#ask<GroupPage>({ method: 'groups', of: [plan] })
+    return plan.eventual ? { ...page, lag: this.#lagOf(plan.tenant) } : page
   }
 
   explain(plan: Plan): Promise<readonly string[]> {
-    return this.#ask(plan.tenant, { method: 'explain', of: [plan] })
+    return this.#ask({ method: 'explain', of: [plan] })
+  }
+
+  #lagOf(tenant: string): number {
+    return Math.max(0, this.#options.acknowledged(tenant) - this.#position)
   }
 
   /** SearchTooCostly when the search itself uses up the budget; Overloaded when the index does not catch up with the store in that time. */
-  #ask<Answer>(tenant: string, question: Question): Promise<Answer> {
-    return this.#askAt(this.#options.acknowledged(tenant), question)
+  #ask<Answer>(question: Question): Promise<Answer> {
+    return this.#askAt(this.#positionFor(question.of[0]), question)
+  }
+
+  #positionFor({ tenant, eventual }: Matching & Freshness): number {
+    return eventual ? 0 : this.#options.acknowledged(tenant)
   }
 
   #askAt<Answer>(position: number, question: Question): Promise<Answer> {
@@ -132,7 +144,7 @@ export class Searcher implements SearchIndex {
     const number = ++this.#number
     return new Promise((resolve, reject) => {
       const late = () => {
-        this.#take(number)?.reject(new Overloaded('the search index is behind'))
+        this.#take(number)?.reject(new Overloaded('the search index is behind', { retryAfter: this.#pace.secondsTo(position) }))
         this.#post({ kind: 'forget', number })
       }
       const timer = setTimeout(late, 2 * this.#options.budget)
@@ -209,6 +221,7 @@ export class Searcher implements SearchIndex {
   #cameTo(position: number): void {
     if (position > this.#position) this.#isWell()
     this.#position = position
+    this.#pace.cameTo(position, performance.now(), this.lag() === 0)
   }
 
   #isWell(): void {

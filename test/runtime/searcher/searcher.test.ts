@@ -59,6 +59,34 @@ describe('The searcher', () => {
     expect(await found(searcher, exactly('Y'))).toBe('a/2')
   })
 
+  it('answers at once who does not wait for all of it, and tells how much is missing', async () => {
+    const { store, searcher } = await homeOf({ ahead: { t: 1_000 } })
+    await store.commit([named('a', 'X')], [])
+    await searcher.caughtUp(['1'])
+    const plan = { ...planOf(exactly('X')), eventual: true } as const
+    const { hits, lag } = await searcher.find(plan)
+    expect([hits.map(({ id }) => id), lag]).toEqual([['a'], 999])
+    const { tenant, types, where, access, order, limit } = plan
+    const grouped = { tenant, types, where, access, order, limit, field: 'gender:code', hits: 1, eventual: true } as const
+    const { groups, lag: behind } = await searcher.groups(grouped)
+    expect([groups, behind]).toEqual([[], 999])
+    expect(await searcher.distinct(plan, 'family:exact', 10)).toEqual(['X'])
+  })
+
+  it('tells who waited in vain when to come back, as fast as it has come so far', async () => {
+    const program = `import { parentPort } from 'node:worker_threads'
+      let position = 0
+      setInterval(() => parentPort.postMessage({ kind: 'position', position: ++position }), 5)
+      parentPort.on('message', ({ kind }) => { if (kind === 'close') process.exit() })`
+    const searcher = new Searcher({
+      thread: new URL(`data:text/javascript,${encodeURIComponent(program)}`),
+      store: '', index: '', reading: {}, budget: 200, acknowledged: () => 1e6, report: () => undefined,
+    }) // biome-ignore format: one line of options
+    await until(() => searcher.position > 2)
+    await expect(searcher.find(planOf(exactly('X')))).rejects.toMatchObject({ fault: 'overloaded', retryAfter: 120 })
+    await searcher.close()
+  })
+
   it('answers who waits for less first, though it came later', async () => {
     const { store, searcher } = await homeOf({ ahead: { loud: 1e9, t: 1 } })
     const loud = searcher.find({ ...planOf(exactly('X')), tenant: 'loud' }).catch(String)

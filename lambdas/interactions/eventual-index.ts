@@ -1,0 +1,24 @@
+/** An index for who would rather have an answer at once than one with everything: `X-Consistency: eventual`. */
+import type { HitPage, SearchIndex } from '../ports/search-index.ts'
+
+/** `headers`: how many versions the answers were without, where the index knows that. */
+export type EventualIndex = { readonly index: SearchIndex; readonly headers: () => Readonly<Record<string, string>> }
+
+export function eventualIndex(index: SearchIndex): EventualIndex {
+  let lag: number | undefined
+  const told = <Page extends Pick<HitPage, 'lag'>>(page: Page): Page => {
+    if (page.lag !== undefined) lag = Math.max(lag ?? 0, page.lag)
+    return page
+  }
+  return {
+    index: {
+      apply: (documents) => index.apply(documents),
+      find: async (plan) => told(await index.find({ ...plan, eventual: true })),
+      groups: async (plan) => told(await index.groups({ ...plan, eventual: true })),
+      distinct: (matching, field, limit) => index.distinct({ ...matching, eventual: true }, field, limit),
+      explain: (plan) => index.explain({ ...plan, eventual: true }),
+      caughtUp: (tokens, patience) => index.caughtUp(tokens, patience),
+    },
+    headers: (): Readonly<Record<string, string>> => (lag === undefined ? {} : { 'x-index-lag': `${lag} versions` }),
+  }
+}
