@@ -29,12 +29,12 @@ export function summaryOnly(resource: Resource, summary: 'true' | 'text' | 'data
   }
 }
 
-/** Root elements by name (`name` or `Patient.name`), and those that must be there; `value` is each form of value[x]. */
+/** Root elements by name (`name` or `Patient.name`), and those that must be there; `value`, or `value[x]`, is each form of value[x]. */
 export function elementsOnly(resource: Resource, elements: readonly string[]): Resource {
   const { resourceType } = resource
   const { mandatory, choices } = definitionOf(resourceType)
   const own = elements.flatMap((element) => {
-    const [first, second] = element.split('.', 2)
+    const [first, second] = element.replace(/\[x\]$/, '').split('.', 2)
     return second === undefined ? [first] : first === resourceType ? [second] : []
   })
   // For resources of other types nothing was asked for: they stay whole.

@@ -110,3 +110,30 @@ describe('a cursor', () => {
     expect(Buffer.from(cursorOf(page), 'base64url').toString('latin1')).not.toMatch(/2020|Observation|date/)
   })
 })
+
+it('gives what stays as it is once, whatever else moves while it is paged through', async () => {
+  const of = (id: string, date: string): Tree => ({
+    resourceType: 'Encounter',
+    id,
+    status: 'finished',
+    class: { code: 'AMB' },
+    period: { start: date, end: date },
+  })
+  const dates = ['2021-01-01', '2021-01-02', '2021-01-03', '2021-01-04', '2021-01-05', '2021-01-06', '2021-01-07']
+  for (const [i, date] of dates.entries()) await put(`/Encounter/e${i}`, of(`e${i}`, date))
+  const seen: string[] = []
+  let url: string | undefined = '/Encounter?_sort=date&_count=2'
+  for (let page = 0; url !== undefined; page++) {
+    const { body }: { body: Tree } = await get(url)
+    seen.push(...body.entry.map(({ resource }: Tree) => `${resource.id}/${resource.meta.versionId}`))
+    url = linkOf(body, 'next')
+    // One that was shown comes behind what is left, and one that was not before what was shown.
+    if (page === 0)
+      for (const [id, date] of [
+        ['e0', '2022-01-01'],
+        ['e6', '2020-01-01'],
+      ] as const)
+        await put(`/Encounter/${id}`, of(id, date))
+  }
+  expect(seen).toEqual(['e0/1', 'e1/1', 'e2/1', 'e3/1', 'e4/1', 'e5/1', 'e0/2'])
+})

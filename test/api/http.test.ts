@@ -115,6 +115,8 @@ describe('_summary and _elements', () => {
     }
     const twin = patient(newId(), { multipleBirthInteger: 2, _multipleBirthInteger: { id: 'x' } })
     expect(await shown(twin, '_elements=multipleBirth')).toEqual(['_multipleBirthInteger', 'id', 'multipleBirthInteger', 'resourceType'])
+    for (const name of ['multipleBirth[x]', 'Patient.multipleBirth[x]'])
+      expect(await shown(twin, `_elements=${encodeURIComponent(name)}`)).toContain('multipleBirthInteger')
     expect(await shown(twin, '_elements=multiple')).toEqual(['id', 'resourceType'])
     const taken = {
       ...{ resourceType: 'MedicationStatement', id: newId(), status: 'stopped', statusReason: [{ text: 'moved' }] },
