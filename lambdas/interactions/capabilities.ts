@@ -3,6 +3,7 @@
  * https://hl7.org/fhir/R4/http.html#capabilities, https://hl7.org/fhir/R4/capabilitystatement.html
  */
 
+import { OWNERS } from '../fhir/compartment.ts'
 import type { Element, Resource } from '../fhir/resource.ts'
 import { resourceTypes } from '../fhir/resource-types.ts'
 import { instant } from '../fhir/version.ts'
@@ -10,7 +11,7 @@ import { isSearchable } from '../search/criterion.ts'
 import { parametersOf, type SearchParameter } from '../search/parameters.ts'
 import type { Reading } from '../search/reading.ts'
 import type { Choices, Interaction, Ports, ProfilesByType } from './interaction.ts'
-import { APPLY_FHIRPATH, BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operations.ts'
+import { BULK_DATA, OWN_DEFINITIONS, operationsOf } from './operations.ts'
 import { type InteractionCode, ROUTES } from './routes.ts'
 import { security } from './security.ts'
 import { combinationsOf, includesOf, profilesOf, US_CORE } from './us-core.ts'
@@ -52,13 +53,16 @@ function withProfiles(resource: Element, added: ProfilesByType | undefined): Ele
   return { ...resource, supportedProfile: [...new Set([...own, ...[...mine].toSorted()])] }
 }
 
+/** Of package.json, which functions do not have. */
+const VERSION = '0.1.0'
+
 const statement = (baseUrl: string, date: string): Resource => ({
   resourceType: 'CapabilityStatement',
   contained: OWN_DEFINITIONS,
   status: 'active',
   date,
   kind: 'instance',
-  software: { name: 'FHIR R4 server' },
+  software: { name: 'FHIR R4 server', version: VERSION },
   implementation: { description: 'FHIR R4 server', url: baseUrl },
   fhirVersion: '4.0.1',
   instantiates: [`${BULK_DATA}/CapabilityStatement/bulk-data`, `${US_CORE}/CapabilityStatement/us-core-server`],
@@ -67,36 +71,63 @@ const statement = (baseUrl: string, date: string): Resource => ({
   patchFormat: ['application/json-patch+json', 'application/fhir+json'],
 })
 
-const rest = (baseUrl: string, resource: readonly Element[], { access }: Choices): Element => ({
+const rest = (baseUrl: string, resource: readonly Element[], choices: Choices): Element => ({
   mode: 'server',
-  ...(access === 'token' ? { security: security(baseUrl) } : {}),
+  ...(choices.access === 'token' ? { security: security(baseUrl) } : {}),
   resource,
-  interaction: SYSTEM.filter(({ route }) => isRouted(route)).map(({ code }) => ({ code })),
-  operation: [...operationsOf('system'), APPLY_FHIRPATH],
+  interaction: interactionsOf('system', choices),
+  searchParam: searchParametersOf('Resource'),
+  operation: operationsOf('system'),
+  compartment: [...OWNERS].map((owner) => `http://hl7.org/fhir/CompartmentDefinition/${owner.toLowerCase()}`),
 })
 
-const isRouted = (code: InteractionCode): boolean => ROUTES.some(({ interaction }) => interaction === code)
+/** What a route lets a CapabilityStatement claim, of each type or of the system; operations are claimed by their definitions. */
+type Claim = { readonly of: 'type' | 'system'; readonly codes: readonly string[] } | 'operation' | 'this statement'
 
-/** https://hl7.org/fhir/R4/valueset-type-restful-interaction.html */
-const TYPE: readonly InteractionCode[] = [
-  'read',
-  'vread',
-  'update',
-  'patch',
-  'delete',
-  'history-instance',
-  'history-type',
-  'create',
-  'search-type',
-]
+const ofType = (...codes: readonly string[]): Claim => ({ of: 'type', codes })
+const ofSystem = (...codes: readonly string[]): Claim => ({ of: 'system', codes })
 
-/** https://hl7.org/fhir/R4/valueset-system-restful-interaction.html */
-const SYSTEM: readonly { readonly code: string; readonly route: InteractionCode }[] = [
-  { code: 'transaction', route: 'bundle' },
-  { code: 'batch', route: 'bundle' },
-  { code: 'search-system', route: 'search-system' },
-  { code: 'history-system', route: 'history-system' },
-]
+/** https://hl7.org/fhir/R4/valueset-type-restful-interaction.html, https://hl7.org/fhir/R4/valueset-system-restful-interaction.html */
+const CLAIMS: Readonly<Record<InteractionCode, Claim>> = {
+  read: ofType('read'),
+  vread: ofType('vread'),
+  update: ofType('update'),
+  patch: ofType('patch'),
+  delete: ofType('delete'),
+  'history-instance': ofType('history-instance'),
+  'history-type': ofType('history-type'),
+  create: ofType('create'),
+  'search-type': ofType('search-type'),
+  bundle: ofSystem('transaction', 'batch'),
+  'search-system': ofSystem('search-system'),
+  'history-system': ofSystem('history-system'),
+  capabilities: 'this statement',
+  reindex: 'operation',
+  'reindex-status': 'operation',
+  meta: 'operation',
+  validate: 'operation',
+  'apply-fhirpath': 'operation',
+  everything: 'operation',
+  docref: 'operation',
+  export: 'operation',
+  'export-status': 'operation',
+  'export-cancel': 'operation',
+  'export-file': 'operation',
+}
+
+/** Of the routes there are. */
+function interactionsOf(level: 'type' | 'system', { versioning }: Choices): readonly Element[] {
+  const routed = new Set(ROUTES.map(({ interaction }) => interaction))
+  const claimed = (Object.entries(CLAIMS) as [InteractionCode, Claim][]).flatMap(([interaction, claim]) =>
+    typeof claim === 'object' && claim.of === level && routed.has(interaction) ? claim.codes : [],
+  )
+  return claimed.filter((code) => versioning || code !== 'vread').map((code) => ({ code }))
+}
+
+const searchParametersOf = (type: string): readonly Element[] =>
+  parametersOf(type)
+    .filter(isSearchable)
+    .map(({ code, type: kind, url }) => ({ name: code, definition: url, type: kind }))
 
 const referencesOf = (type: string): readonly SearchParameter[] => parametersOf(type).filter((parameter) => parameter.type === 'reference')
 
@@ -111,23 +142,22 @@ function referring(): ReadonlyMap<string, readonly string[]> {
 /** An array is never empty. https://hl7.org/fhir/R4/json.html */
 const some = (name: string, values: readonly unknown[]): Element => (values.length === 0 ? {} : { [name]: values })
 
-const resourceOf = (type: string, { versioning }: Choices, from: readonly string[]): Element => ({
+const resourceOf = (type: string, choices: Choices, from: readonly string[]): Element => ({
   ...some('extension', combinationsOf(type)),
   type,
   ...some('supportedProfile', profilesOf(type)),
-  interaction: TYPE.filter((code) => isRouted(code) && (versioning || code !== 'vread')).map((code) => ({ code })),
-  versioning: versioning ? 'versioned-update' : 'no-version',
-  readHistory: versioning,
+  interaction: interactionsOf('type', choices),
+  // Without versioning too each version has its number, and If-Match is looked at: only older ones are not told.
+  versioning: 'versioned-update',
+  readHistory: choices.versioning,
   updateCreate: true,
   conditionalCreate: true,
   conditionalRead: 'full-support',
   conditionalUpdate: true,
   conditionalDelete: 'single',
-  referencePolicy: ['literal', 'local'],
+  referencePolicy: ['literal', 'logical', ...(choices.referentialIntegrity ? ['enforced'] : [])],
   searchInclude: [...new Set(['*', ...referencesOf(type).map(({ code }) => `${type}:${code}`), ...includesOf(type)])],
   searchRevInclude: ['*', ...from],
-  searchParam: parametersOf(type)
-    .filter(isSearchable)
-    .map(({ code, type: kind, url }) => ({ name: code, definition: url, type: kind })),
+  searchParam: searchParametersOf(type),
   operation: operationsOf(type),
 })

@@ -139,6 +139,7 @@ export type Choices = {
   readonly maxRunningExports: number
   readonly exportRetentionDays: number
   readonly validateProfiles: 'off' | 'warn' | 'enforce'
+  readonly referentialIntegrity: boolean
 }
 
 /** `by`: who asked for the commit. */

@@ -16,18 +16,15 @@ const ofResource = (name: string): Element => named(name, `http://hl7.org/fhir/O
 const EVERYWHERE: readonly Element[] = [ofResource('meta')]
 const OF_TYPES: readonly Element[] = [ofResource('validate')]
 
-/** Of the system, and of some types. */
+/** Of the system, and of some types. Specification 4.4, and what people who run the server ask for, are operations of this server: their definitions stand in the statement itself. */
 const OWN: Readonly<Record<string, readonly Element[]>> = {
-  system: exportAs('export'),
+  system: [...exportAs('export'), ...['apply-fhirpath', 'reindex', 'reindex-status'].map((name) => named(name, `#${name}`))],
   Patient: [named('everything', 'http://hl7.org/fhir/OperationDefinition/Patient-everything'), ...exportAs('patient-export')],
   Group: exportAs('group-export'),
   DocumentReference: [named('docref', `${US_CORE}/OperationDefinition/docref`)],
 }
 
-/** Specification 4.4: an operation of this server, whose definition stands in the statement itself. */
-export const APPLY_FHIRPATH: Element = named('apply-fhirpath', '#apply-fhirpath')
-
-const taken = (name: string, type: string): Element => ({ name, use: 'in', min: 1, max: '1', type })
+const taken = (name: string, type: string, more: Element = {}): Element => ({ name, use: 'in', min: 1, max: '1', type, ...more })
 const given = (name: string, more: Element): Element => ({ name, use: 'out', min: 0, max: '1', ...more })
 
 /** An item has one of the last three. */
@@ -39,20 +36,29 @@ const PARTS_OF_RESULT: readonly Element[] = [
   given('json', { type: 'string' }),
 ]
 
+const PARTS_OF_PARAMETER: readonly Element[] = [
+  given('resource', { min: 1, type: 'Reference' }),
+  given('base', { min: 1, type: 'code' }),
+  given('code', { min: 1, type: 'code' }),
+  given('state', { min: 1, type: 'code' }),
+]
+
+const PARTS_OF_REBUILD: readonly Element[] = [
+  given('type', { min: 1, type: 'code' }),
+  given('done', { min: 1, type: 'integer', documentation: 'Resources' }),
+  given('total', { type: 'integer' }),
+]
+
+const PARTS_OF_UNREADABLE: readonly Element[] = [
+  given('resource', { min: 1, type: 'Reference' }),
+  given('reason', { min: 1, type: 'string' }),
+]
+
 /** https://hl7.org/fhir/R4/operationdefinition.html */
 export const OWN_DEFINITIONS: readonly Resource[] = [
-  {
-    resourceType: 'OperationDefinition',
-    id: 'apply-fhirpath',
+  defined('apply-fhirpath', {
     name: 'ApplyFHIRPath',
     title: 'What a FHIRPath expression finds in a resource',
-    status: 'active',
-    kind: 'operation',
-    affectsState: false,
-    code: 'apply-fhirpath',
-    system: true,
-    type: false,
-    instance: false,
     parameter: [
       taken('fhirPath', 'string'),
       taken('resource', 'Resource'),
@@ -64,8 +70,30 @@ export const OWN_DEFINITIONS: readonly Resource[] = [
       given('result', { max: '*', documentation: 'Each item', part: PARTS_OF_RESULT }),
       given('validation', { min: 1, type: 'OperationOutcome', documentation: 'What is wrong with the resource' }),
     ],
-  },
+  }),
+  defined('reindex', {
+    name: 'Reindex',
+    title: 'Makes the index of resource types anew, for administrators',
+    affectsState: true,
+    parameter: [taken('type', 'code', { min: 0, max: '*', documentation: 'Without one all types' })],
+  }),
+  defined('reindex-status', {
+    name: 'ReindexStatus',
+    title: 'How far the index is, for administrators',
+    parameter: [
+      given('lag', { type: 'integer', documentation: 'Versions that are not searchable yet' }),
+      given('parameter', { max: '*', documentation: 'A search parameter somebody defined', part: PARTS_OF_PARAMETER }),
+      given('rebuild', { max: '*', documentation: 'A type whose index is made anew', part: PARTS_OF_REBUILD }),
+      given('unreadable', { max: '*', documentation: 'A version that could not be indexed as a whole', part: PARTS_OF_UNREADABLE }),
+    ],
+  }),
 ]
+
+/** Of the system. */
+function defined(code: string, more: Element): Resource {
+  const known = { id: code, code, status: 'active', kind: 'operation', affectsState: false, system: true, type: false, instance: false }
+  return { resourceType: 'OperationDefinition', ...known, ...more }
+}
 
 /** `of`: a type, or `system`. */
 export const operationsOf = (of: string): readonly Element[] => [...(OWN[of] ?? []), ...EVERYWHERE, ...(of === 'system' ? [] : OF_TYPES)]

@@ -44,7 +44,10 @@ function at(way: Way, type: string | undefined, name: string, value: string, con
 }
 
 /** The server can search by it. */
-export const isSearchable = ({ type }: SearchParameter): boolean => SEARCH_TYPES[type] !== undefined
+export const isSearchable = ({ type, url }: SearchParameter): boolean => SEARCH_TYPES[type] !== undefined && !isPhonetic(url)
+
+/** By how a name sounds nothing is found: as a text it would be, and miss what sounds alike. */
+const isPhonetic = (url: string): boolean => /^http:\/\/hl7\.org\/fhir\/SearchParameter\/[A-Za-z]+-phonetic$/.test(url)
 
 /** `subject.name`, `subject:Patient.name`: of the types the reference may be to, those that have the parameter. */
 function chain(

@@ -266,6 +266,10 @@ it('publishes what it can do, and nothing more', async () => {
     const value = type === 'date' ? '2020' : type === 'number' ? '1' : 'x'
     expect([name, (await get(`/Patient?${name}=${value}`, { prefer: 'handling=strict' })).status]).toEqual([name, 200])
   }
+  expect(named.searchParam.map(({ name }: { name: string }) => name)).not.toContain('phonetic')
+  expect((await get('/Patient?phonetic=x', { prefer: 'handling=strict' })).status).toBe(400)
+  for (const { name } of body.rest[0].searchParam)
+    expect([name, (await get(`/?${name}=2020`, { prefer: 'handling=strict' })).status]).toEqual([name, 200])
   expect(named.searchInclude).toEqual(expect.arrayContaining(['*', 'Patient:organization']))
   expect(named.searchRevInclude).toEqual(expect.arrayContaining(['*', 'Observation:patient']))
   expect(named.searchRevInclude).not.toContain('Observation:encounter')

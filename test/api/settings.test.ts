@@ -66,7 +66,7 @@ describe('a server that', () => {
       'not-supported',
       expect.stringContaining('versioning'),
     ])
-    expect((await get('/metadata')).body.rest[0].resource[0]).toMatchObject({ versioning: 'no-version', readHistory: false })
+    expect((await get('/metadata')).body.rest[0].resource[0]).toMatchObject({ versioning: 'versioned-update', readHistory: false })
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"1"' })).status).toBe(412)
     expect((await put(`/Patient/${id}`, patient(id), { 'if-match': 'W/"2"' })).status).toBe(200)
   })

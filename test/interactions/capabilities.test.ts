@@ -1,8 +1,11 @@
 /** What the CapabilityStatement says of parameters somebody defined, where this server has the code by now. */
+import { readFileSync } from 'node:fs'
 import { expect, it } from '@jest/globals'
 import type { Element } from '../../lambdas/fhir/resource.ts'
 import { capabilities } from '../../lambdas/interactions/capabilities.ts'
 import type { FhirRequest, Ports } from '../../lambdas/interactions/interaction.ts'
+import { ROUTES } from '../../lambdas/interactions/routes.ts'
+import type { Tree } from '../fixtures/resources.ts'
 
 it('names the profiles that were added after those of the server, each once', async () => {
   const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'
@@ -46,4 +49,41 @@ it('names each code once', async () => {
   const { searchParam } = resource.find(({ type }) => type === 'Patient') as unknown as { readonly searchParam: readonly Element[] }
   expect(searchParam.filter(({ name }) => name === 'race')).toEqual([{ name: 'race', definition: 'http://x.y/race', type: 'token' }])
   expect(searchParam.filter(({ name }) => name === 'ethnicity')).toHaveLength(1)
+})
+
+async function statement(choices: object = {}): Promise<Tree> {
+  const request = { baseUrl: 'http://x.y/fhir', reading: {} } as unknown as FhirRequest
+  const all = { access: 'open', versioning: true, referentialIntegrity: false, ...choices } as Ports['choices']
+  return (await capabilities({ clock: { now: () => 0, newId: () => 'x' }, choices: all })(request)).body
+}
+
+const typeIn = ({ rest }: Tree, type: string): Tree => rest[0].resource.find((each: Tree) => each.type === type)
+
+it('names each operation that has a route, and defines its own', async () => {
+  const { rest, contained } = await statement()
+  const routed = new Set(ROUTES.flatMap(({ path }) => /\$[\w-]+/.exec(path)?.[0].slice(1) ?? []))
+  const claimed = [...rest[0].operation, ...rest[0].resource.flatMap(({ operation }: Tree) => operation)] as readonly Tree[]
+  const names = new Set(claimed.map(({ name }) => name))
+  expect([...routed].filter((name) => !names.has(name))).toEqual([])
+  expect([...names].filter((name) => !routed.has(name)).toSorted()).toEqual(['group-export', 'patient-export'])
+  const own = [...new Set(claimed.map(({ definition }) => definition).filter((definition) => definition.startsWith('#')))]
+  expect(own).toEqual(contained.map(({ id }: Tree) => `#${id}`))
+})
+
+it('tells which version of the server it is of, and its compartments', async () => {
+  const { software, rest } = await statement()
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(software.version).toBe(version)
+  expect(rest[0].compartment).toContain('http://hl7.org/fhir/CompartmentDefinition/relatedperson')
+  expect(rest[0].compartment).toHaveLength(5)
+})
+
+it('tells how versions and references are dealt with, as the settings say', async () => {
+  const of = async (choices: object) => {
+    const { versioning, readHistory, referencePolicy, interaction } = typeIn(await statement(choices), 'Patient')
+    return [versioning, readHistory, referencePolicy, interaction.some(({ code }: Tree) => code === 'vread')]
+  }
+  expect(await of({})).toEqual(['versioned-update', true, ['literal', 'logical'], true])
+  expect(await of({ versioning: false })).toEqual(['versioned-update', false, ['literal', 'logical'], false])
+  expect(await of({ referentialIntegrity: true })).toEqual(['versioned-update', true, ['literal', 'logical', 'enforced'], true])
 })
