@@ -80,13 +80,15 @@ async function exportHere(
     ['/Group/of-nicks/$export?_typeFilter=Patient%3Fname%3Dn0'],
     ['/Patient/$export', { resourceType: 'Parameters', parameter: [{ name: 'patient', valueReference: { reference: 'Patient/nick-0' } }] }],
   ]
-  for (const [path, parameters] of levels) {
+  const exported = async ([path, parameters]: (typeof levels)[number]): Promise<void> => {
     const job = await kickOff(client, path, parameters)
     await client.get(job)
     await workOn(aws, machine, host, { job: jobIn(job), attempt: 1 })
     await finished(client, job)
     await client.delete(job)
   }
+  // Each waits until what was written before it has settled.
+  await Promise.all([...levels.map(exported), copyHere(aws, host, machine)])
   const schedule = { name: 'nightly', client: 'tests', tenant: 'default', level: 'patient', sinceLast: true }
   // An hour after its last call a schedule is forgotten that is set no more.
   const time = new Date(Date.now() - 2 * 3_600_000).toISOString()
@@ -103,7 +105,6 @@ async function exportHere(
   const { segments } = await planned()
   for (const segment of segments) resultOf(await host.invoke('export-step', { action: 'write', segment, ...input }))
   resultOf(await host.invoke('export-step', { action: 'fail', ...input }))
-  await copyHere(aws, host, machine)
   resultOf(await host.invoke('export-sweep', { sweep: 'expired', schedules: [INTO_LAKE.name] }))
 }
 
