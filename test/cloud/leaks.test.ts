@@ -4,6 +4,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it, jest } from '@jest/globals'
+import { OTHERS, OWN, REQUESTS } from '../auth/definitions.ts'
 import type { Json, Who } from '../auth/oracle.ts'
 import { type Populated, populated } from '../auth/populated.ts'
 import { observation, Population, STEPS, type Step, TENANTS, take } from '../auth/population.ts'
@@ -169,6 +170,24 @@ onCloud('the leak matrix', WISH, (cloud) => {
     expect(statuses.size).toBeGreaterThan(4)
   })
 
+  it('answers a tenant the same whether another defines what it names, or not', async () => {
+    const stored = async (tenant: string, resources: readonly Json[]): Promise<void> => {
+      for (const body of resources)
+        expect((await ask(operatorOf(tenant), 'PUT', `/${body.resourceType}/${body.id}`, { body })).status).toBe(201)
+    }
+    const answersTo = async (tenant: string): Promise<readonly string[]> => {
+      await stored(tenant, OWN)
+      const answers: string[] = []
+      for (const [method, target, sent] of REQUESTS.filter(([method, target]) => !FOLLOWS.test(`${method} ${target}`)))
+        answers.push(`${method} ${target}: ${shown(await ask({ tenant, client: 'app', scopes: 'system/*.cruds' }, method, target, sent))}`)
+      return answers
+    }
+    const before = await answersTo('alone')
+    await stored('elsewhere', OTHERS)
+    expect(await answersTo('beside')).toEqual(before)
+    for (const status of [200, 201, 404, 422]) expect(before.some((each) => each.includes(`: ${status} {`))).toBe(true)
+  })
+
   const taken = async (steps: readonly Step[]): Promise<void> => {
     for (const step of steps) await take(ask, step)
   }
@@ -211,6 +230,9 @@ onCloud('the leak matrix', WISH, (cloud) => {
 /** But for instants, ids by chance, and what is sealed. */
 const shown = ({ status, headers: { 'x-index-token': _, 'x-request-id': __, ...headers }, text }: Answer): string =>
   `${status} ${JSON.stringify(headers)} ${text}`.replace(UUID, 'uuid').replace(INSTANT, 'then').replace(CURSOR, '_cursor=sealed')
+
+/** What is answered as late as an index or a history follows. */
+const FOLLOWS = /^GET \/(?:\w+\?|\w*\/?_history|\$meta)/
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g
 const INSTANT = /\d{4}-\d\d-\d\dT[\d:.]+Z|\w{3}, \d\d \w{3} \d{4} [\d:]+ GMT/g
