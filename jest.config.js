@@ -18,6 +18,7 @@ const LONG = [
     'infra/conditions',
     'judge/again',
     'judge/answers',
+    'clients/java',
     'clients/javascript',
     'clients/python',
     'bin/output',

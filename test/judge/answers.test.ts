@@ -1,13 +1,14 @@
 /** Every kind of answer is valid R4, as HAPI's validator judges it. https://hl7.org/fhir/R4/validation.html */
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { withServer } from '../api/server.ts'
+import { missingJava } from '../engines/java.ts'
 import { ANSWERED_DIFFERENCES } from './answered.ts'
 import { KINDS } from './answers.ts'
 import { fill } from './answers-stored.ts'
-import { judged, missing, type Verdict } from './hapi.ts'
+import { judged, type Verdict } from './hapi.ts'
 
 const client = withServer()
-const reason = missing()
+const reason = missingJava()
 if (reason !== undefined) process.stderr.write(`HAPI's validator does not judge answers: ${reason}\n`)
 
 type Judged = { readonly kind: string; readonly title: string; readonly text: string; readonly verdict: Verdict }
