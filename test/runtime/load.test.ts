@@ -297,7 +297,7 @@ describe('until all is searchable', () => {
   it('asks with the token of what it wrote until that is answered, and tells how much is missing', async () => {
     const { isSearchable, told, tokens } = await waited([300], 2, 'token')
     expect([isSearchable, tokens]).toEqual([true, ['token', 'token', 'token']])
-    expect(new Set(told)).toEqual(new Set([300]))
+    expect([new Set(told), told.at(-1)]).toEqual([new Set([300, 0]), 0])
   })
   it.each([[[7]], [[]]])('gives up where the index comes no further, though it says how far it is behind: %j', async (lags) => {
     const { isSearchable, tokens } = await waited(lags, 1_000, 'token')

@@ -8,7 +8,7 @@ export type SearchableOptions = {
   readonly ask: Ask
   /** X-Index-Tokens of what was written. */
   readonly tokens: readonly string[]
-  /** Versions that are not indexed yet. */
+  /** Versions that are not indexed yet; 0 when none is left. */
   readonly onBehind: (versions: number) => void
 }
 
@@ -37,7 +37,11 @@ export async function isSearchable({ base, ask, tokens, onBehind }: SearchableOp
     for (let left = PATIENCE, before = behind; left > 0; left = behind === before ? left - 1 : PATIENCE) {
       before = behind
       const { status, headers } = await ask(base + SEARCH, { 'x-index-token': tokens.join(', ') })
-      if (status !== 503) return status === 200
+      if (status !== 503) {
+        isOver = true
+        if (status === 200 && behind !== undefined) onBehind(0)
+        return status === 200
+      }
       await wait(Number(headers['retry-after'] ?? 1) * 1_000)
     }
     return false
