@@ -295,6 +295,7 @@ it('writes one audit record per request, without content', async () => {
     tenant: 'default',
     interaction: 'update',
     key: 'Patient/1',
+    patients: ['Patient/1'],
     status: 201,
     duration: expect.any(Number),
   })
