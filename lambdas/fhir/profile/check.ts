@@ -76,6 +76,8 @@ const NO_TYPES: readonly ProfileType[] = []
 /** Those that ask for profiles. Each extension is checked against its definition, wherever it stands. */
 function typesFor({ types = NO_TYPES }: Node, type: string): readonly ProfileType[] {
   if (types.length === 0 || type === 'Extension') return NO_TYPES
+  // What is of another type is told of once.
+  if (types.length === 1 && !isKindOf(type, types[0]!.code)) return NO_TYPES
   const ofType = types.length === 1 ? types : types.filter(({ code }) => code === type)
   return ofType.some(({ profiles, targetProfiles }) => profiles !== undefined || targetProfiles !== undefined) ? ofType : NO_TYPES
 }

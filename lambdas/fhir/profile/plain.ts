@@ -54,6 +54,7 @@ function leastOf(id: string, { min = 0, choice }: ElementShape): number {
 function saysNothing(types: readonly ProfileType[], shapes: readonly ElementShape[]): boolean {
   if (shapes.length === 0) return types.every(isOpen)
   if (shapes.length > 1 && types.length < shapes.length) return false
+  if (shapes[0]!.type === 'Resource' && !types.some(({ code }) => code === 'Resource')) return false
   return types.every((type) => isOpen(type) || shapes.some((shape) => isTargets(type, shape)))
 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { parseJson } from '../../../lambdas/fhir/json.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
-import { BASE, CLOCK, errorsIn, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
+import { BASE, CLOCK, errorsIn, FORMS, finding, profile, type Said } from '../../fixtures/profiles/checking.ts'
 
 const observation = (more: object): object => ({ resourceType: 'Observation', ...more })
 const quantity = (value: number, code: string): object =>
@@ -27,6 +27,21 @@ const ROWS: readonly Row[] = [
   ['types of a choice', [{ id: 'Observation.value[x]', type: [{ code: 'Quantity' }, { code: 'string' }] }],
     [[observation({ valueBoolean: true }), 'Observation.value: value must be of the type Quantity or string']],
     [observation({ valueString: 'x' }), observation({ valueQuantity: { value: 1 } }), observation({})]],
+  ['the type of a choice, and its profile', [{ id: 'Observation.value[x]', type: [{ code: 'Quantity', profile: [`${BASE}SimpleQuantity`] }] }],
+    [[observation({ valueString: 'x' }), 'Observation.value: value must be of the type Quantity']],
+    [observation({ valueQuantity: { value: 1 } })]],
+  ['the type of a resource within', [{ id: 'Bundle.entry.resource', type: [{ code: 'Patient' }, { code: 'Group' }] }],
+    [[{ resourceType: 'Bundle', entry: [{ resource: { resourceType: 'Patient' } }, { resource: { resourceType: 'Device' } }] }, 'Bundle.entry[1].resource: resource must be of the type Patient or Group']],
+    [{ resourceType: 'Bundle', entry: [{ resource: { resourceType: 'Patient' } }, { resource: { resourceType: 'Group' } }] }]],
+  ['the type of what is contained', [{ id: 'Observation.contained', type: [{ code: 'Group' }] }],
+    [[observation(contained), 'Observation.contained[0]: contained must be of the type Group']],
+    [observation({ contained: [{ resourceType: 'Group', id: 'g' }] })]],
+  ['any resource', [{ id: 'Observation.contained', type: [{ code: 'Resource' }] }], [], [observation(contained)]],
+  ['entries by the type of their resource',
+    [{ id: 'Bundle.entry', slicing: { discriminator: [{ type: 'type', path: 'resource' }], rules: 'closed' } },
+      { id: 'Bundle.entry:patient', min: 0, max: '1' }, { id: 'Bundle.entry:patient.resource', min: 1, type: [{ code: 'Patient' }] }],
+    [[{ resourceType: 'Bundle', entry: [{ resource: { resourceType: 'Device' } }] }, 'Bundle.entry[0]: closed']],
+    [{ resourceType: 'Bundle', entry: [{ resource: { resourceType: 'Patient' } }] }]],
   ['targets', [{ id: 'Observation.subject', type: [reference('Patient', 'Device')] }],
     [[observation({ subject: { reference: 'Group/1' } }), 'Observation.subject: A reference to Group is not allowed here, only to Patient, Device'],
       [observation({ subject: { type: 'Location' } }), 'Observation.subject: A reference to Location is not allowed here, only to Patient, Device']],
@@ -66,22 +81,25 @@ const ROWS: readonly Row[] = [
     [[{ resourceType: 'Patient', name: [{ text: 'x' }, { family: 'x' }] }, 'Patient.name[1]: Say it (own-1)']],
     [{ resourceType: 'Patient', name: [{ text: 'x' }] }]],
   ['must-support', [{ id: 'Patient.name', mustSupport: true }, { id: 'Patient.photo', mustSupport: true }], [], [{ resourceType: 'Patient' }]],
-  ['content that refers to another', [{ id: 'Questionnaire.item.text', min: 1 }],
+  ['content that refers to another', [{ id: 'Questionnaire.item.text', min: 1 }, { id: 'Questionnaire.item.item', contentReference: '#Questionnaire.item' }],
     [[{ resourceType: 'Questionnaire', item: [{ text: 'x', item: [{ text: 'x', item: [{}] }] }] }, 'Questionnaire.item[0].item[0].item[0]: text is required']],
     [{ resourceType: 'Questionnaire', item: [{ text: 'x', item: [{ text: 'x', item: [{ text: 'x' }] }] }] }]],
 ] // biome-ignore format: a table
 
-describe.each(ROWS)('%s', (_name, elements, broken, kept) => {
-  const find = finding([profile(elements)])
+describe.each(FORMS.flatMap((form) => ROWS.map(([name, ...row]) => [`${name}, as a ${form}`, ...row, form] as const)))(
+  '%s',
+  (_name, elements, broken, kept, form) => {
+    const find = finding([profile(elements, form)])
 
-  it('is found where it is broken', async () => {
-    for (const [resource, expected] of broken) expect(await errorsIn(find, resource)).toEqual([expected])
-  })
+    it('is found where it is broken', async () => {
+      for (const [resource, expected] of broken) expect(await errorsIn(find, resource)).toEqual([expected])
+    })
 
-  it('is not found where it is kept', async () => {
-    for (const resource of kept) expect(await errorsIn(find, resource)).toEqual([])
-  })
-})
+    it('is not found where it is kept', async () => {
+      for (const resource of kept) expect(await errorsIn(find, resource)).toEqual([])
+    })
+  },
+)
 
 describe('profiles that refer to profiles', () => {
   const url = (name: string): string => `http://example.org/${name}`
