@@ -36,7 +36,9 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
       }
     return best
   }
-  return (tenant) => {
+  return async (tenant) => {
+    const own = await canonicals.state(tenant)
+    if (own === '') return packages
     /** What packages have of any version is theirs. */
     const finder =
       <Found>(find: Find<Found>, type: DefinitionType): Find<Found> =>
@@ -44,7 +46,6 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
         const { url, version } = partsOf(canonical)
         const loaded = await find(canonical)
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
-        if ((await canonicals.state(tenant)) === '') return undefined
         const content = (await counting(tenant, type, canonical))?.content()
         if (content instanceof Unusable) throw content
         return content as Found | undefined
@@ -54,7 +55,7 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
       valueSet: orUnknown(finder(packages.valueSet, 'ValueSet')),
       codeSystem: orUnknown(finder(packages.codeSystem, 'CodeSystem')),
       damage: packages.damage,
-      state: async () => `${await packages.state()}${await canonicals.state(tenant)}`,
+      state: async () => `${await packages.state()}${own}`,
     }
   }
 }

@@ -46,10 +46,11 @@ export type ProfileParts = {
 const UNITS: Units = { isUnit, inBaseUnits: canonicalOf }
 
 export function findInProfiles({ conformance, expressions, clock }: Omit<ProfileParts, 'toldOfDefinition'>): FindInProfiles {
-  const knownNow = knownBy(conformance, clock)
+  const knownNow = knownByState(clock)
   const budgets = new RequestBudgets()
   return async (resource, canonicals, { tenant, requestId, isEnforced = false }) => {
-    const known = (await knownNow(tenant)).forCheck()
+    const definitions = await conformance(tenant)
+    const known = (await knownNow(definitions)).forCheck()
     const profiles = canonicals.filter((canonical) => typeOfR4(canonical) === undefined)
     const most = workFor(resource)
     const severity = isEnforced ? 'error' : 'warning'
@@ -79,7 +80,7 @@ export function findInProfiles({ conformance, expressions, clock }: Omit<Profile
         isLast && (known.isWanting() || deciding.length > 0) ? [{ severity, ...UNASKED, expression: resource.resourceType }] : []
       const unusable = profiles.flatMap((profile) => unusedIn(known, profile))
       const missing = profiles.filter((profile, i) => trees[i] === undefined && known.unusable(profile) === undefined)
-      return { issues: [...faults.issues, ...unasked, ...damaged(conformance(tenant))], missing, unusable }
+      return { issues: [...faults.issues, ...unasked, ...damaged(definitions)], missing, unusable }
     }
   }
 }
@@ -152,11 +153,10 @@ const UNASKED = { code: 'too-costly', text: 'More definitions are named than are
 const MOST_STATES = 20
 
 /** What is known is of one state of what is loaded; a check goes on with what it began with. */
-function knownBy(conformance: ConformanceOf, clock: ProfileParts['clock']): (tenant: string) => Promise<Known> {
+function knownByState(clock: ProfileParts['clock']): (definitions: Conformance) => Promise<Known> {
   const known = new Map<string, Known>()
   const room = newRoom()
-  return async (tenant) => {
-    const definitions = conformance(tenant)
+  return async (definitions) => {
     const state = await definitions.state()
     const found = known.get(state) ?? new Known(definitions, UNITS, () => clock.now(), room)
     known.delete(state)

@@ -51,7 +51,7 @@ export function validated(parts: ProfileParts): Validate {
 
 async function mustBeLoaded(tenant: string, canonical: string, { conformance }: ProfileParts): Promise<void> {
   if (typeOfR4(canonical) !== undefined) return
-  const definitions = conformance(tenant)
+  const definitions = await conformance(tenant)
   const loaded = await loading(canonical, definitions)
   if (loaded.kind === 'unusable') throw cannotBeUsed(canonical, loaded.reason)
   if (loaded.kind === 'loaded') return

@@ -324,3 +324,21 @@ it('An index that is made anew begins with the parameters of all tenants', async
   expect(body.parameter.map(({ name }: Tree) => name)).toEqual(['lag', 'parameter'])
   await second.embedded.close()
 })
+
+it('What a tenant defines is nothing to those that define nothing, whoever was looked at first', async () => {
+  const world = await worldOf()
+  const [mine, other, third] = [await world.of('mine'), await world.of('other'), await world.of('third')]
+  const named = patient('p', { meta: { profile: ['http://example.org/own'] } })
+  const isLoaded = async (client: Client) =>
+    !told(await client.post('/Patient/$validate', named)).body.includes('http://example.org/own is not loaded')
+  await mine.post('/Patient/$validate', patient('p'))
+  await mine.put('/StructureDefinition/own', profile('own', 'photo'))
+  const first = [await isLoaded(other), await isLoaded(mine), await isLoaded(third)]
+  await other.put('/StructureDefinition/own', profile('own', 'birthDate'))
+  const then = [await isLoaded(other), await isLoaded(third)]
+  await world.embedded.close()
+  expect([first, then]).toEqual([
+    [false, true, false],
+    [true, false],
+  ])
+})

@@ -95,7 +95,7 @@ it('definitions of packages', async () => {
     const definitions = DEFINITIONS.map((each) => (random.below(2) === 0 ? mutated(each, random) : each))
     const { made } = packageOf({ name: 'own', version: '1' }, definitions, () => false)
     const conformance = besideR4(made)
-    const find = findInProfiles({ conformance: () => conformance, expressions: NOTHING, clock: CLOCK })
+    const find = findInProfiles({ conformance: async () => conformance, expressions: NOTHING, clock: CLOCK })
     const resource = random.below(2) === 0 ? PATIENT : mutated(PATIENT, random)
     const { issues } = await find({ ...resource, resourceType: 'Patient' }, [URL, 'http://example.org/other'], { tenant: 'one' })
     expect(issues.length).toBeLessThanOrEqual(101)

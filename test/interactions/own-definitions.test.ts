@@ -25,7 +25,7 @@ const version = (id: string, resource: Resource | undefined, more: Partial<Resou
 })
 
 /** Of a tenant whose heads these are; all of them may carry the canonical. */
-function of(heads: readonly ResourceVersion[], packages: Partial<Conformance> = {}): Conformance {
+function of(heads: readonly ResourceVersion[], packages: Partial<Conformance> = {}): Promise<Conformance> {
   async function* carrying(): AsyncGenerator<readonly ResourceKey[]> {
     for (let at = 0; at < heads.length; at += 100) yield heads.slice(at, at + 100)
   }
@@ -37,9 +37,9 @@ function of(heads: readonly ResourceVersion[], packages: Partial<Conformance> = 
 describe('A canonical', () => {
   it('is of those heads that carry it, not of what was deleted or is another by now', async () => {
     const other = valueSet({ url: `${url}/b`, version: '9' })
-    const found = await of([version('a', undefined), version('b', other), version('c', valueSet({ version: '1' }))]).valueSet(url)
+    const found = await (await of([version('a', undefined), version('b', other), version('c', valueSet({ version: '1' }))])).valueSet(url)
     expect(found).toMatchObject({ url, version: '1' })
-    expect(await of([version('a', undefined), version('b', other)]).valueSet(url)).toBeUndefined()
+    expect(await (await of([version('a', undefined), version('b', other)])).valueSet(url)).toBeUndefined()
   })
 
   it('is, of the same version, what was written last', async () => {
@@ -47,36 +47,36 @@ describe('A canonical', () => {
       const include = [{ system: `http://example.org/${lastUpdated}` }]
       return version(`v${lastUpdated}`, valueSet({ version: '1', compose: { include } }), { lastUpdated })
     })
-    expect(await of(heads).valueSet(`${url}|1`)).toMatchObject({ include: [{ system: 'http://example.org/9' }] })
+    expect(await (await of(heads)).valueSet(`${url}|1`)).toMatchObject({ include: [{ system: 'http://example.org/9' }] })
   })
 
   it('counts however many resources have it, or had it', async () => {
     const heads = Array.from({ length: 350 }, (_, i) => version(`v${i}`, i % 2 === 0 ? undefined : valueSet({ version: `1.${i}.0` })))
-    expect(await of(heads).valueSet(url)).toMatchObject({ version: '1.349.0' })
-    expect(await of(heads.toReversed()).valueSet(`${url}|1.7.0`)).toMatchObject({ version: '1.7.0' })
+    expect(await (await of(heads)).valueSet(url)).toMatchObject({ version: '1.349.0' })
+    expect(await (await of(heads.toReversed())).valueSet(`${url}|1.7.0`)).toMatchObject({ version: '1.7.0' })
   })
 
   it('is the packages’ where they have any version of it', async () => {
     const loaded = { url, version: '2', include: [] }
     const packages = { valueSet: async (asked: string) => (asked === url || asked === `${url}|2` ? loaded : undefined) }
-    const own = of([version('a', valueSet({ version: '1' }))], packages)
+    const own = await of([version('a', valueSet({ version: '1' }))], packages)
     expect(await Promise.all([url, `${url}|1`, `${url}|2`].map(own.valueSet))).toEqual([loaded, undefined, loaded])
   })
 
   it('tells of machines that fail', async () => {
     const broken = { valueSet: async () => Promise.reject(new Error('no disk')) }
-    await expect(of([], broken).valueSet(url)).rejects.toThrow('no disk')
+    await expect((await of([], broken)).valueSet(url)).rejects.toThrow('no disk')
   })
 })
 
 it('The state of what is loaded is of packages and of the tenant', async () => {
-  expect([await of([]).state(), await of([version('a', valueSet())]).state()]).toEqual(['packages', 'packages1'])
+  expect([await (await of([])).state(), await (await of([version('a', valueSet())])).state()]).toEqual(['packages', 'packages1'])
 })
 
 describe('A definition', () => {
   it('that is too large takes no part, and is told', async () => {
     const large = valueSet({ description: 'x'.repeat(LARGEST) })
-    expect(await of([version('a', large)]).valueSet(url)).toBeUndefined()
+    expect(await (await of([version('a', large)])).valueSet(url)).toBeUndefined()
     expect((await new DefinitionReader().read(version('a', large))).content()).toBeUndefined()
     const told = await toldOfDefinition(NOTHING, large)
     expect(told.map(({ severity, text }) => `${severity} ${text}`)).toEqual([

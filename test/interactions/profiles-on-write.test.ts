@@ -22,7 +22,7 @@ const conformance: Conformance = {
       : packages.profile(canonical),
 }
 const parts = () => ({
-  conformance: () => conformance,
+  conformance: async () => conformance,
   expressions: { evaluate: async () => [] },
   toldOfDefinition: async () => [],
   clock: CLOCK,

@@ -19,7 +19,7 @@ const expressions: ExpressionRunner = {
   },
 }
 const packages = definitionsOf()
-const find = findInProfiles({ conformance: () => packages, expressions, clock: CLOCK })
+const find = findInProfiles({ conformance: async () => packages, expressions, clock: CLOCK })
 
 /** `severity expression key` of those about these rules, and about us-core-7. */
 async function told(resource: Resource, profile: string): Promise<readonly string[]> {
