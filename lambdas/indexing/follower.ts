@@ -123,7 +123,7 @@ export class Follower {
   /** Takes up to `limit` versions from the feed, or a step towards a commit. False: there was neither. */
   follow(limit: number): boolean {
     const { feed, index, commitEvery } = this.#parts
-    if (this.#position - this.#committed >= commitEvery) {
+    if (this.#position - this.#committed >= commitEvery || index.isFull) {
       this.commitStep()
       return true
     }

@@ -12,6 +12,8 @@ import { isAheadNeeded, NOTHING_READ, type ReadAhead } from './read-ahead.ts'
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
   readonly applyNow: (documents: readonly IndexDocument[]) => void
+  /** Steps towards a commit come before more documents. */
+  readonly isFull: boolean
   /** A step towards a commit that takes less time; true when the last is done. */
   readonly prepareCommit: () => boolean
   readonly commit: () => void
@@ -49,7 +51,7 @@ const AT_ONCE = 16
 /** Bytes of resources whose documents are in memory at once, about: a document may be ten times as large. */
 const HEAVY = 1_000_000
 
-/** Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before. */
+/** Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before, or the index is full. */
 export function indexChanges(
   feed: ChangeFeed,
   index: FollowingIndex,
@@ -67,11 +69,12 @@ export function indexChanges(
     const isReady = after === before || !isAheadNeeded(after)
     documents.push(documentOf(version, isReady ? after : before, onPoison, read.get(version)))
     weight += version.body.length
+    reached = at
     if (documents.length === AT_ONCE || weight > HEAVY) {
       index.applyNow(documents.splice(0))
       weight = 0
+      if (index.isFull) break
     }
-    reached = at
     if (!isReady) break
   }
   if (reached === position) return position

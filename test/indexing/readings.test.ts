@@ -107,6 +107,7 @@ describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
     const changes = versions.map((version, i) => ({ position: i + 1, version }))
     const index = {
       applyNow: (documents: readonly IndexDocument[]) => void made.push(...documents),
+      isFull: false,
       prepareCommit: () => true,
       commit: () => undefined,
       note: () => 0,

@@ -19,16 +19,20 @@ export type IndexOptions = {
   readonly budget?: number
   /** Where it says so, a search throws GaveWay. */
   readonly givesWay?: GivesWay
+  /** Documents of terms in memory. */
+  readonly pending?: number
 }
 
-/** Documents of terms in memory. */
 const MOST_PENDING = 1_000_000
+/** Times as many are written at once: nobody took steps. */
+const TOO_MANY = 4
 
 export class SqliteSearchIndex implements SearchIndex {
   readonly #db: DatabaseSync
   readonly #postings: Postings
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
+  readonly #mostPending: number
   readonly #reader: IndexReader
   readonly #writer: IndexWriter
   /** What is in memory is being written, in steps. */
@@ -36,10 +40,12 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #about
   readonly #setAbout
 
-  constructor(file: string, { gathered, budget: milliseconds = Number.POSITIVE_INFINITY, givesWay }: IndexOptions = {}) {
+  constructor(file: string, options: IndexOptions = {}) {
+    const { gathered, budget: milliseconds = Number.POSITIVE_INFINITY, givesWay, pending = MOST_PENDING } = options
     const db = openIndex(file)
     const budget = budgetOf(db, milliseconds, givesWay)
     this.#db = db
+    this.#mostPending = pending
     this.#postings = new Postings(db, budget)
     const tuples = new TupleLists(db)
     this.#tuples = tuples
@@ -62,7 +68,7 @@ export class SqliteSearchIndex implements SearchIndex {
     if (!this.#db.isTransaction) this.#db.exec('BEGIN')
     try {
       this.#writer.apply(documents, again)
-      if (this.#postings.size > MOST_PENDING) this.#writeAll()
+      if (this.#postings.size > this.#mostPending * TOO_MANY) this.#writeAll()
     } catch (error) {
       this.#db.exec('ROLLBACK')
       this.#writing = undefined
@@ -72,6 +78,11 @@ export class SqliteSearchIndex implements SearchIndex {
       this.#writer.reset()
       throw error
     }
+  }
+
+  /** There is so much in memory that steps towards a commit come before more documents. */
+  get isFull(): boolean {
+    return this.#postings.size > this.#mostPending
   }
 
   /** A step towards a commit that takes less time; true when it is worth while to commit now. */
