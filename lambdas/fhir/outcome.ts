@@ -38,13 +38,29 @@ export type Issue = {
   readonly expression?: string
 }
 
+/** Characters of a text. */
+const LONGEST = 500
+/** What moves the cursor, ends a line, turns the direction of what is read, or is half a character. */
+const ILLEGIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu
+
+/** In one line that somebody reads, whatever definitions and requests have in their names and rules. */
+const legible = (text: string): string => {
+  const line = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text
+  return line.replace(ILLEGIBLE, ' ')
+}
+
+/** As FHIRPath writes them in names and texts. http://hl7.org/fhirpath/N1/#string */
+const escaped = (expression: string): string =>
+  expression.replace(ILLEGIBLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** In texts and expressions nothing is illegible. */
 export const outcome = (issues: readonly Issue[]): Resource => ({
   resourceType: 'OperationOutcome',
   issue: issues.map(({ severity, code, text, expression }) => ({
     severity,
     code,
-    details: { text },
-    ...(expression === undefined ? {} : { expression: [expression] }),
+    details: { text: legible(text) },
+    ...(expression === undefined ? {} : { expression: [escaped(expression)] }),
   })),
 })
 

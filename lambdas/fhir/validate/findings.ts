@@ -38,6 +38,9 @@ export const pathOf = (steps: readonly (string | number)[]): string =>
 
 /** Names that FHIRPath could not read stand in backticks: Narrative.div is an operator there. http://hl7.org/fhirpath/N1/#keywords */
 export const named = (name: string): string =>
-  /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${name.slice(0, 64).replace(/[\\`]/g, '\\$&')}\``
+  /^[A-Za-z_]\w{0,63}$/.test(name) && !KEYWORDS.has(name) ? name : `\`${begun(name).replace(/[\\`]/g, '\\$&')}\``
+
+/** No character is cut in halves. */
+const begun = (name: string): string => name.slice(0, 64).replace(/[\ud800-\udbff]$/, '')
 
 const KEYWORDS: ReadonlySet<string> = new Set(['and', 'div', 'false', 'implies', 'mod', 'or', 'true', 'xor'])
