@@ -130,6 +130,38 @@ describe('validateProfiles=enforce, and profiles in vain', () => {
   })
 })
 
+describe('the entries of a Bundle', () => {
+  const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
+
+  it.each(['batch', 'transaction'])('of a %s share one budget of rules, and the next request has its own', async (type) => {
+    const url = `http://example.org/${randomUUID()}`
+    const expression = `name.given.where('${'a'.repeat(40)}!'.matches('^(a+)+$')).exists()`
+    const element = [{ id: 'Patient', path: 'Patient', constraint: [{ key: 'own-1', severity: 'error', human: 'x', expression }] }]
+    const definition = await put(`/StructureDefinition/costly-${type}`, {
+      ...{
+        resourceType: 'StructureDefinition',
+        id: `costly-${type}`,
+        url,
+        name: 'Costly',
+        status: 'active',
+        kind: 'resource',
+        abstract: false,
+      },
+      ...{ type: 'Patient', baseDefinition: 'http://hl7.org/fhir/StructureDefinition/Patient', derivation: 'constraint' },
+      differential: { element },
+    })
+    expect(definition.status).toBe(201)
+    const resource = () => ({ resourceType: 'Patient', id: randomUUID(), meta: { profile: [url] }, name: [{ given: ['a'] }] })
+    const toldOf = ({ issue }: Tree): readonly (string | undefined)[] =>
+      issue.map(({ details }: Tree) => /takes too long|was not evaluated/.exec(details.text)?.[0])
+    const entry = Array.from({ length: 7 }, () => ({ resource: resource(), request: { method: 'POST', url: 'Patient' } }))
+    const { body } = await post('/', { resourceType: 'Bundle', type, entry }, EVERYTHING)
+    const found = body.entry.map(({ response }: Tree) => toldOf(response.outcome).find((text) => text !== undefined))
+    expect(found.toSorted()).toEqual([...Array(4).fill('takes too long'), ...Array(3).fill('was not evaluated')])
+    expect(toldOf((await post('/Patient', resource(), EVERYTHING)).body)).toContain('takes too long')
+  })
+})
+
 describe('validateProfiles=warn', () => {
   const { post, put } = withServer({ FHIR_VALIDATE_PROFILES: 'warn' })
 
