@@ -51,20 +51,70 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
 }
 
 /** Undefined where it does not hold all of its concepts. */
-export function slimCodeSystem({ url, version, status, content, concept }: Resource): CodeSystem | undefined {
+export function slimCodeSystem({ url, version, status, content, concept, property }: Resource): CodeSystem | undefined {
   if (typeof url !== 'string' || content !== 'complete') return undefined
-  const found = new Map<string, Set<string>>()
-  const add = (concepts: unknown, above: readonly string[]): void => {
-    for (const { code, concept: below } of elementsIn(concepts)) {
-      const known = found.get(String(code)) ?? new Set()
-      found.set(String(code), known)
-      for (const each of above) known.add(each)
-      add(below, [...above, String(code)])
+  const above = aboveEach(parentsIn(concept, hierarchyIn(property)))
+  if (above === undefined) return undefined
+  const codes = Object.fromEntries([...above].map(([code, codes]) => [code, [...codes].reverse()]))
+  return { url, ...(typeof version === 'string' ? { version } : {}), ...(status === 'retired' ? { isRetired: true as const } : {}), codes }
+}
+
+/** Code → those right above it, whether it stands within them or names them. */
+type Parents = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Properties that name what is above a concept, and what is below it. https://hl7.org/fhir/R4/codesystem.html#defined-props */
+type Hierarchy = { readonly up: ReadonlySet<string>; readonly down: ReadonlySet<string> }
+
+function hierarchyIn(properties: unknown): Hierarchy {
+  const named = (name: string): ReadonlySet<string> =>
+    new Set([
+      name,
+      ...elementsIn(properties).flatMap(({ uri, code }) =>
+        uri === `http://hl7.org/fhir/concept-properties#${name}` ? [String(code)] : [],
+      ),
+    ])
+  return { up: named('parent'), down: named('child') }
+}
+
+function parentsIn(concepts: unknown, { up, down }: Hierarchy): Parents {
+  const parents = new Map<string, Set<string>>()
+  const below: (readonly [code: string, above: string])[] = []
+  const add = (list: unknown, above: string | undefined): void => {
+    for (const { code, concept, property } of elementsIn(list)) {
+      const own = parents.get(String(code)) ?? new Set()
+      parents.set(String(code), own)
+      if (above !== undefined) own.add(above)
+      for (const { code: name, valueCode } of elementsIn(property)) {
+        if (up.has(String(name))) own.add(String(valueCode))
+        else if (down.has(String(name))) below.push([String(valueCode), String(code)])
+      }
+      add(concept, String(code))
     }
   }
-  add(concept, [])
-  const codes = Object.fromEntries([...found].map(([code, above]) => [code, [...above]]))
-  return { url, ...(typeof version === 'string' ? { version } : {}), ...(status === 'retired' ? { isRetired: true as const } : {}), codes }
+  add(concepts, undefined)
+  for (const [code, above] of below) parents.get(code)?.add(above)
+  return parents
+}
+
+/** Those above all of the codes, in sum. */
+const MOST_ABOVE = 1_000_000
+
+/** undefined: it is too deep to say. A code is never above itself, though a circle leads back to it. */
+function aboveEach(parents: Parents): ReadonlyMap<string, ReadonlySet<string>> | undefined {
+  const all = new Map<string, ReadonlySet<string>>()
+  let count = 0
+  for (const code of parents.keys()) {
+    const above = new Set(parents.get(code))
+    // It grows while it is walked through.
+    for (const each of above) {
+      for (const next of parents.get(each) ?? []) above.add(next)
+      if (count + above.size > MOST_ABOVE) return undefined
+    }
+    above.delete(code)
+    count += above.size
+    all.set(code, above)
+  }
+  return all
 }
 
 const elementsIn = (list: unknown): readonly Element[] => (Array.isArray(list) ? list.filter(isElement) : [])

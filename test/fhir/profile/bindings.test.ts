@@ -1,5 +1,6 @@
 /** Bindings: in, out or unknown, and what that means by strength; codes of systems that are known. https://hl7.org/fhir/R4/terminologies.html */
 import { expect, it } from '@jest/globals'
+import { packageOf } from '../../../lambdas/fhir/profile/package.ts'
 import type { Resource } from '../../../lambdas/fhir/resource.ts'
 import { finding, profile, URL } from '../../fixtures/profiles/checking.ts'
 
@@ -86,6 +87,47 @@ it.each([
   expect(issues.filter(({ text }) => text.includes('value set')).map(({ severity, text }) => [severity, text])).toEqual([
     ['information', `Whether the code is in the value set ${valueSet} is not known: ${reason}`],
   ])
+})
+
+/** https://hl7.org/fhir/R4/codesystem.html#defined-props */
+it('what is above a code may stand in its properties, or what is below it in the other one', async () => {
+  const property = (code: string, valueCode: string) => [{ code, valueCode }]
+  const flat: Resource = {
+    ...SYSTEM,
+    url: 'flat',
+    property: [
+      { code: 'subsumedBy', uri: 'http://hl7.org/fhir/concept-properties#parent', type: 'code' },
+      { code: 'colour', type: 'code' },
+    ],
+    concept: [
+      { code: 'a', property: property('child', 'b') },
+      { code: 'b', property: property('child', 'nowhere') },
+      { code: 'c', property: property('subsumedBy', 'b') },
+      { code: 'd', property: property('parent', 'c'), concept: [{ code: 'e' }] },
+      { code: 'f', property: property('colour', 'a') },
+      { code: 'g', property: [...property('parent', 'h'), ...property('parent', 'a')] },
+      { code: 'h', property: property('parent', 'g') },
+    ],
+  }
+  const below = set('under a', {
+    compose: { include: [{ system: 'flat', filter: [{ property: 'concept', op: 'descendent-of', value: 'a' }] }] },
+  })
+  const find = finding([profile([{ id: 'Observation.value[x]', binding: { strength: 'required', valueSet: 'under a' } }]), flat, below])
+  const isIn = async (code: string): Promise<boolean> => {
+    const { issues } = await find(coded(code, 'flat'), [URL])
+    return !issues.some(({ text }) => text.includes('value set'))
+  }
+  const codes = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'nowhere']
+  expect(Object.fromEntries(await Promise.all(codes.map(async (code) => [code, await isIn(code)])))).toEqual({
+    ...{ a: false, b: true, c: true, d: true, e: true, f: false, g: true, h: true, nowhere: false },
+  })
+})
+
+it('of a system too deep to say it is unknown what is below what', async () => {
+  const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
+  const deep: Resource = { ...SYSTEM, url: 'deep', concept }
+  const { leftOut } = packageOf({ name: 'own', version: '1' }, [deep], () => false)
+  expect(leftOut.map(({ url }) => url)).toEqual(['deep'])
 })
 
 it('a system that no include names is out', async () => {
