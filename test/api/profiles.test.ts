@@ -19,11 +19,13 @@ describe('a resource that names profiles of US Core', () => {
     },
   )
 
+  const LABORATORY = '{"coding":[{"system":"http://terminology.hl7.org/CodeSystem/observation-category","code":"laboratory"}]}'
+
   it('and differs from them is told how, by the slice, the rule and the profile with its version', async () => {
     const { category: _, valueQuantity: __, ...rest } = example('Observation/serum-sodium') as Tree
     expect(errors(await validated({ ...rest, category: [{ text: 'x' }] }))).toEqual([
       `Observation If there is no component or hasMember element then either a value[x] or a data absent reason must be present (us-core-2, ${LAB})`,
-      `Observation.category category:us-core is required (${LAB})`,
+      `Observation.category category:us-core is required, with ${LABORATORY} (${LAB})`,
     ])
   })
 })

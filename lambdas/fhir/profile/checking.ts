@@ -91,10 +91,12 @@ export function leaveItem({ index }: Item, faults: Faults): void {
   if (index !== undefined) faults.leave()
 }
 
-export function checkLeast(node: Node, count: number, check: Check): void {
+/** `having`: what makes an item one of these. */
+export function checkLeast(node: Node, count: number, check: Check, having = ''): void {
   if (count >= node.min) return
   const name = nameOf(node)
-  report(check, 'required', `min ${name}`, node.min === 1 ? `${name} is required` : `There must be at least ${node.min} ${name}`)
+  const text = node.min === 1 ? `${name} is required` : `There must be at least ${node.min} ${name}`
+  report(check, 'required', `min ${name}`, having === '' ? text : `${text}, with ${having}`)
 }
 
 /** Told where they are, that are too many. */

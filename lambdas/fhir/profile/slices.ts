@@ -17,6 +17,7 @@ import type { Slicing } from './definition.ts'
 import { type Belonging, belongs } from './discriminator.ts'
 import type { Item } from './items.ts'
 import type { Node } from './node.ts'
+import { shown } from './said-value.ts'
 import { listed } from './shown.ts'
 
 const DEFAULT = '@default'
@@ -108,12 +109,23 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
   rules: 'open',
 })
 
+/** The values that make an item one of a slice, as far as it gives them. */
+function valuesOf(slice: Node, { discriminators }: Slicing): string {
+  const values = discriminators.flatMap(({ path }) => {
+    const names = path === '$this' ? [] : path.split('.')
+    const node = names.reduce<Node | undefined>((at, name) => at?.children.get(name), slice)
+    const value = node?.fixed ?? node?.pattern
+    return value === undefined ? [] : [path === '$this' ? shown(value[0]) : `${path} ${shown(value[0])}`]
+  })
+  return listed(values, ' and ')
+}
+
 /** `slicing`: what told it apart. */
 function* checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Pieces {
   const { items, type, isListed, isTold, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  if (!isTold) checkLeast(slice, items.length + possible, check)
+  if (!isTold) checkLeast(slice, items.length + possible, check, valuesOf(slice, slicing))
   if (!isListed) faults.enter(slice.name)
   checkMost(slice, items.length, check)
   for (const item of items) {

@@ -77,7 +77,7 @@ describe('a slice by a profile that is not loaded', () => {
     ])
     const said: readonly Said[] = [...within, { id: 'Patient.contact:own.name.family', patternString: 'x' }]
     expect(await told(said, { resourceType: 'Patient', contact: [{ name: { text: 'x' } }] })).toEqual([
-      'error Patient.contact: contact:own is required',
+      'error Patient.contact: contact:own is required, with name.family x',
     ])
   })
 })
