@@ -67,6 +67,20 @@ describe('A profile that is written', () => {
     expect(await checked(someone(), url)).toEqual(WITHOUT)
   })
 
+  it('is one of those there were, while it is written and deleted beside checks, and the last one after them', async () => {
+    const [url, id] = [newUrl(), randomUUID()]
+    await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { id }))
+    const writing = (async () => {
+      for (const name of ['gender', undefined, 'photo', undefined, 'address'])
+        if (name === undefined) await client.delete(`/StructureDefinition/${id}`)
+        else await stored(profile(url, { [`Patient.${name}`]: { min: 1 } }, { id }))
+    })()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => checked(someone({ gender: undefined }), url)))
+    await writing
+    for (const answer of answers) expect([NOT_LOADED, WITHOUT]).toContainEqual(answer)
+    expect((await post(`/Patient/$validate?profile=${encodeURIComponent(url)}`, born)).text).toContain('address is required')
+  })
+
   it('means nothing any more under the canonical it had', async () => {
     const [before, after] = [newUrl(), newUrl()]
     const { id } = await stored(profile(before, { 'Patient.birthDate': { min: 1 } }))
