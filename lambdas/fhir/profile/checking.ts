@@ -91,9 +91,10 @@ export function leaveItem({ index }: Item, faults: Faults): void {
   if (index !== undefined) faults.leave()
 }
 
-/** `having`: what makes an item one of these. */
-export function checkLeast(node: Node, count: number, check: Check, having = ''): void {
+/** `valuesOf`: what makes an item one of these. */
+export function checkLeast(node: Node, count: number, check: Check, valuesOf = () => ''): void {
   if (count >= node.min) return
+  const having = valuesOf()
   const name = nameOf(node)
   const text = node.min === 1 ? `${name} is required` : `There must be at least ${node.min} ${name}`
   report(check, 'required', `min ${name}`, having === '' ? text : `${text}, with ${having}`)

@@ -111,7 +111,7 @@ const impliedOf = ({ isChoice, name }: Node): Slicing => ({
 
 /** The values that make an item one of a slice, as far as it gives them. */
 function valuesOf(slice: Node, { discriminators }: Slicing): string {
-  const values = discriminators.flatMap(({ path }) => {
+  const values = discriminators.slice(0, TOLD).flatMap(({ path }) => {
     const names = path === '$this' ? [] : path.split('.')
     const node = names.reduce<Node | undefined>((at, name) => at?.children.get(name), slice)
     const value = node?.fixed ?? node?.pattern
@@ -120,12 +120,15 @@ function valuesOf(slice: Node, { discriminators }: Slicing): string {
   return listed(values, ' and ')
 }
 
+/** Discriminators whose values are told. */
+const TOLD = 10
+
 /** `slicing`: what told it apart. */
 function* checkSlice(slice: Node, sliced: Sliced, slicing: Slicing, check: Check): Pieces {
   const { items, type, isListed, isTold, possible } = sliced
   const { faults } = check
   if (isListed) faults.enter(slice.name)
-  if (!isTold) checkLeast(slice, items.length + possible, check, valuesOf(slice, slicing))
+  if (!isTold) checkLeast(slice, items.length + possible, check, () => valuesOf(slice, slicing))
   if (!isListed) faults.enter(slice.name)
   checkMost(slice, items.length, check)
   for (const item of items) {
