@@ -52,8 +52,8 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
       }
     return {
       profile: finder(packages.profile, 'StructureDefinition'),
-      valueSet: orUnknown(finder(packages.valueSet, 'ValueSet')),
-      codeSystem: orUnknown(finder(packages.codeSystem, 'CodeSystem')),
+      valueSet: finder(packages.valueSet, 'ValueSet'),
+      codeSystem: finder(packages.codeSystem, 'CodeSystem'),
       damage: packages.damage,
       state: async () => `${await packages.state()}${own}`,
     }
@@ -62,15 +62,6 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
 
 /** Of the same version the one that was written last counts. */
 const inOrder = (a: Definition, b: Definition): number => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated
-
-/** Of codes that cannot be read it is unknown which they are. */
-const orUnknown =
-  <Found>(find: Find<Found>): Find<Found> =>
-  (canonical) =>
-    find(canonical).catch((error: unknown) => {
-      if (error instanceof Unusable) return undefined
-      throw error
-    })
 
 /** What is to be told of a definition that is stored and takes no part in checks. */
 export async function toldOfDefinition(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {

@@ -110,6 +110,10 @@ describe('everything of a patient', () => {
     if (all.length > 1) for (const { body } of all) expect(body).not.toHaveProperty('total')
   })
 
+  it('has one resource a page at least', async () => {
+    expect((await pages('?_count=0')).map((page) => namesIn(page).length)).toEqual(ALL.map(() => 1))
+  })
+
   it('is the same however often a page is asked for', async () => {
     for (const page of (await pages('?_count=6')).map(nextOf))
       if (page !== undefined) expect(namesIn(await get(page))).toEqual(namesIn(await get(page)))

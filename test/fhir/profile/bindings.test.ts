@@ -27,6 +27,7 @@ const SETS: readonly Resource[] = [
     },
   }),
   set('part', { expansion: { total: 9, contains: [{ system: 's', code: 'a' }] } }),
+  set('units', { compose: { include: [{ system: 'http://unitsofmeasure.org' }] } }),
   SYSTEM,
 ]
 
@@ -132,6 +133,23 @@ it('of a system too deep to say it is unknown what is below what', async () => {
 
 it('a system that no include names is out', async () => {
   expect(await severities('whole', coded('a', 'other'))).toEqual(['error'])
+})
+
+it.each([
+  ['has a code that is listed', { coding: [{ code: 'a', system: 's' }] }, []],
+  ['does not say of which system its code is', { coding: [{ code: 'a' }] }, ['error']],
+  [
+    'says in an extension why it has none',
+    { extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }] },
+    [],
+  ],
+])('a concept that %s: %j', async (_what, valueCodeableConcept, expected) => {
+  expect(await severities('listed', { resourceType: 'Observation', valueCodeableConcept })).toEqual(expected)
+})
+
+it('a code that a system included whole is known not to have is out', async () => {
+  const severitiesOf = (code: string) => severities('units', coded(code, 'http://unitsofmeasure.org'))
+  expect([await severitiesOf('mg'), await severitiesOf('milligrams')]).toEqual([[], ['error']])
 })
 
 it.each([

@@ -1,6 +1,7 @@
 /** The files of a package: a long list is in parts, and who looks something up reads one of them. */
 import { expect, it } from '@jest/globals'
 import { type Package, packageFiles, shardOf } from '../../../lambdas/fhir/profile/package.ts'
+import { labelFrom } from '../../../lambdas/packages/labels.ts'
 import { withManifest } from '../../../lambdas/packages/manifest.ts'
 import { OpenedPackage } from '../../../lambdas/packages/opened-package.ts'
 
@@ -42,4 +43,8 @@ it('goes by FNV-1a, so that what was written is found by every version of the se
     0xe40c292c % 1_000,
     0xbf9cf968 % 1_000,
   ])
+})
+
+it.each(['a@1.0', 'a', 'a@', '@1.0', 'a@1.0@2', '../a@1.0', 'a@x'])('%s names a package by its name and version, or none', (text) => {
+  expect(labelFrom(text)).toEqual(text === 'a@1.0' ? { name: 'a', version: '1.0' } : undefined)
 })
