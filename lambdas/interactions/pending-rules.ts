@@ -150,7 +150,7 @@ function verdictOf({ constraint, isAmong, on }: Pending, outcome: Outcome): Verd
         }
   const { values } = outcome
   if (isAmong !== undefined) return isAmong(values.flatMap((value) => ('at' in value ? [value.at] : []))) ? 'holds' : 'broken'
-  return values.length === 1 && 'value' in values[0]! && values[0].value === false ? 'broken' : 'holds'
+  return values.length === 0 || (values.length === 1 && 'value' in values[0]! && values[0].value === false) ? 'broken' : 'holds'
 }
 
 /** Nothing of what it was evaluated on. */

@@ -24,7 +24,7 @@ export function checkConstraint(constraint: Sourced<ProfileConstraint>, { value:
   if (focus === undefined || (constraint.said.key === NARRATIVE && focus !== check.owner)) return
   const compiled = compiledFor(constraint, type, check.work)
   if (compiled === undefined) postpone(constraint.said, focus, type, check)
-  else if (holds(compiled, focus, check) === false) tell(constraint.said, sayer(check), check.faults.expression, check.faults)
+  else if (holds(compiled, focus, check) !== true) tell(constraint.said, sayer(check), check.faults.expression, check.faults)
 }
 
 /** What is contained has none. https://hl7.org/fhir/R4/domainresource-definitions.html#DomainResource.text */

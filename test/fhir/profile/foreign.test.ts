@@ -162,3 +162,12 @@ describe('rules that are evaluated elsewhere', () => {
     await expect(finding([profile(own)], busy)(named(1), [URL])).rejects.toThrow(Overloaded)
   })
 })
+
+/** As HL7's validator takes it. */
+describe('a rule that yields nothing is broken', () => {
+  it.each(['birthDate <= @2000', 'gender', '{}', "name.given.first() = 'x'", "name.repeat(given) = 'x'"])('%s', async (expression) => {
+    const find = finding([profile([{ id: 'Patient', constraint: constraint(expression) }])], EXPRESSIONS)
+    const { issues } = await find(patient({}), [URL])
+    expect(issues.map(({ severity, code }) => [severity, code])).toEqual([['error', 'invariant']])
+  })
+})

@@ -6,16 +6,16 @@ import { findInProfiles } from '../../../lambdas/interactions/profile-findings.t
 import type { Evaluation, ExpressionRunner } from '../../../lambdas/ports/expression-runner.ts'
 import { TENANT } from '../../../lambdas/ports/known-tenants.ts'
 import { definitionsOf } from '../../../lambdas/runtime/definitions.ts'
-import { CLOCK } from '../../fixtures/profiles/checking.ts'
+import { CLOCK, HOLDS } from '../../fixtures/profiles/checking.ts'
 import { EXAMPLES } from '../../fixtures/us-core/examples.ts'
 import { example, profilesOf, US_CORE } from '../../fixtures/us-core/findings.ts'
 
 /** What would have to leave the process. */
 const sent: Evaluation[] = []
 const expressions: ExpressionRunner = {
-  async evaluate(evaluations) {
+  async evaluate(evaluations, how) {
     sent.push(...evaluations)
-    return evaluations.map(() => ({ ms: 0, values: [] }))
+    return HOLDS.evaluate(evaluations, how)
   },
 }
 const packages = definitionsOf()
