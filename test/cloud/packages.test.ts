@@ -13,7 +13,7 @@ const PROGRAM = join(import.meta.dirname, '../../bin/fhir.js')
 /** Seconds within which every function goes by what was done, and a few for a machine that is busy. */
 const LAG = 10 + 20
 
-onCloud('packages of a stage', {}, (cloud, { get, post, put }) => {
+onCloud('packages of a stage', {}, (cloud, { get, post, put, delete: remove }) => {
   const folder = newFolder()
   async function fhir(...words: readonly string[]): Promise<string> {
     const environment = { AWS_ENDPOINT_URL: cloud().awsEndpoint, AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'test' }
@@ -58,6 +58,8 @@ onCloud('packages of a stage', {}, (cloud, { get, post, put }) => {
     let warned: readonly unknown[] = []
     for (let second = 0; second < LAG && !warned.includes('StructureDefinition.url'); second++, await wait(1_000)) warned = await told()
     expect(warned).toContain('StructureDefinition.url')
+    // It would count when the package is gone.
+    await remove('/StructureDefinition/own')
     expect(await fhir('add', await archiveFile(guide('1.0.0')))).toContain('is there already')
     expect(await fhir('remove', `${NAME}@1.0.0`)).toBe(`${NAME} 1.0.0 is removed\n`)
     await eventually('error not-found')
