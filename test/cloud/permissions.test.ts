@@ -92,7 +92,16 @@ onCloud('the permissions of functions', { here: true }, (cloud) => {
     const others = (...those: readonly FunctionName[]): readonly FunctionName[] => all.filter((name) => !those.includes(name))
     const writers: readonly FunctionName[] = ['create', 'update', 'patch', 'delete', 'bundle', 'settle-transactions']
     const rows: readonly (readonly [what: string, functions: readonly FunctionName[], need: Omit<Need, 'functionName'>])[] = [
-      ['writing resources', others(...writers), { action: 'dynamodb:PutItem', resource: ARNS.ResourceTable }],
+      [
+        'writing resources',
+        others(...writers),
+        { action: 'dynamodb:PutItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#Patient#a'] } },
+      ],
+      [
+        'telling which resources are definitions',
+        others(...writers, 'rebuild-step'),
+        { action: 'dynamodb:PutItem', resource: ARNS.ResourceTable, context: { 'dynamodb:LeadingKeys': ['default#CANONICAL#ValueSet#a'] } },
+      ],
       [
         'reading patients',
         others(...all.filter((name) => FUNCTIONS[name].some((port) => port === 'resources' || port === 'settler'))),

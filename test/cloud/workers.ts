@@ -28,7 +28,17 @@ export async function workHere(aws: AwsCalls, { hosted: { functions, host } }: H
   for (let i = 0; i < PART_OF; i++)
     await put({ resourceType: 'Basic', id: `large-${i}`, code: { text: randomBytes(LARGE / 2).toString('hex') } })
   await put(NICKNAME)
-  await send('/$reindex?type=Patient', 'POST')
+  // A rebuild tells of their canonicals: of several at once, and of one alone.
+  for (const id of ['nicks', 'more-nicks'])
+    await put({ resourceType: 'CodeSystem', id, url: `urn:${id}`, status: 'active', content: 'complete' })
+  await put({
+    resourceType: 'ValueSet',
+    id: 'nicks',
+    url: 'urn:all-nicks',
+    status: 'active',
+    compose: { include: [{ system: 'urn:nicks' }] },
+  })
+  for (const type of ['Patient', 'CodeSystem', 'ValueSet']) await send(`/$reindex?type=${type}`, 'POST')
   // What is defined reaches the index by the stream.
   await until(async () => (await send('/$reindex-status', 'GET')).parameter.some(({ name }: Tree) => name === 'rebuild'))
   await rebuildHere(aws, { functions, host })
