@@ -38,8 +38,8 @@ export type Issue = {
   readonly expression?: string
 }
 
-/** Characters of a text. */
-const LONGEST = 500
+/** Characters of a text: room for the names of all parameters of a type. */
+const LONGEST = 2_000
 /** What moves the cursor, ends a line, turns the direction of what is read, or is half a character. */
 const ILLEGIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu
 

@@ -16,7 +16,7 @@ const ILLEGIBLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202e]/u
 function told({ issue }: Tree): readonly string[] {
   return issue.map(({ details: { text }, expression = [] }: Tree) => {
     expect(`${text}${expression.join('')}`).not.toMatch(ILLEGIBLE)
-    expect(text.length).toBeLessThanOrEqual(500)
+    expect(text.length).toBeLessThanOrEqual(2_000)
     return `${expression} ${text}`
   })
 }
