@@ -60,8 +60,10 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
   }
 }
 
-/** Of the same version the one that was written last counts. */
-const inOrder = (a: Definition, b: Definition): number => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated
+type Placed = Pick<Definition, 'version' | 'isRetired' | 'lastUpdated'>
+
+/** Of one canonical the first one counts: of the same version the one that was written last. */
+export const inOrder = (a: Placed, b: Placed): number => inOrderOfCounting(a, b) || b.lastUpdated - a.lastUpdated
 
 /** What is to be told of a definition that is stored and takes no part in checks. */
 export async function toldOfDefinition(packages: Conformance, resource: Resource): Promise<readonly Issue[]> {

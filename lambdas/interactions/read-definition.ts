@@ -46,7 +46,7 @@ function profileOf(resource: Resource): Profile | Unusable {
   }
 }
 
-function definitionIn({ body, lastUpdated }: ResourceVersion): Definition {
+export function definitionIn({ body, lastUpdated }: ResourceVersion): Definition {
   if (body.length > LARGEST) return { isRetired: false, lastUpdated, content: () => undefined }
   const { url, version, status } = parseJsonBytes(body) as Resource
   let made: { readonly content: Content } | undefined

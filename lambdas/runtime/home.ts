@@ -31,6 +31,7 @@ import { exportStatus } from '../interactions/export-status.ts'
 import { IndexedCanonicals } from '../interactions/indexed-canonicals.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
 import { meta } from '../interactions/meta.ts'
+import { ownProfiles, together } from '../interactions/own-profiles.ts'
 import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
 import { profilesOnWrite } from '../interactions/profiles-on-write.ts'
 import { integrityWriter } from '../interactions/referential-integrity.ts'
@@ -127,13 +128,15 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
   const reading = readingOf(config, baseUrl)
   const readings = new Readings(reading, 'searches')
   const progress = progressOf(stores)
-  const packages = definitionsOf(parts.packages, (text) => parts.warn?.(text))
+  const warn = (text: string): void => parts.warn?.(text)
+  const packages = definitionsOf(parts.packages, warn)
   const canonicals = new IndexedCanonicals({
     index: stores.searcher,
     resources: stores.store,
     acknowledged: () => stores.store.lastPosition(),
   })
   const { writer, checker } = writersOf(stores, config, baseUrl, canonicals)
+  const own = ownProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {
     conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),
     toldOfDefinition: (resource: Resource) => toldOfDefinition(packages, resource),
@@ -142,7 +145,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     profiled: profilesOnWrite(config.validateProfiles, () => ({ ...profiles, expressions: stores.expressions, clock })),
     ...stores,
     ...profiles,
-    ...(parts.packages === undefined ? {} : { profilesOf: supportedProfiles(parts.packages, (text) => parts.warn?.(text)) }),
+    profilesOf: parts.packages === undefined ? own : together(supportedProfiles(parts.packages, warn), own),
     clock,
     progress,
     reindex: reindexOf(stores),

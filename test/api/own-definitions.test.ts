@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
-import { issues, type Tree, withServer } from './server.ts'
+import { issues, itOfEmbedded, type Tree, withServer } from './server.ts'
 
 const client = withServer({ FHIR_CLIENT_IDS: 'optional' })
 const { get, put, post, patch } = client
@@ -250,6 +250,53 @@ describe('What R4 and packages define', () => {
 
   it('says nothing of one that does', async () => {
     expect(await told(profile(newUrl(), { 'Patient.photo': { min: 1 } }))).toEqual(['information informational'])
+  })
+})
+
+describe('The CapabilityStatement', () => {
+  const onlyPackages = 'on AWS the CapabilityStatement names the profiles of packages only'
+  const resourcesOf = ({ body }: { readonly body: Tree }): readonly Tree[] => body.rest[0].resource
+  const supported = async (type: string): Promise<readonly string[]> =>
+    resourcesOf(await get('/metadata')).find((each) => each.type === type)!.supportedProfile ?? []
+
+  itOfEmbedded(onlyPackages)('names profiles that are written: created, changed, patched, retired, deleted and made again', async () => {
+    const [url, other] = [newUrl(), newUrl()]
+    const before = await supported('Patient')
+    expect(before).not.toContain(url)
+    const { id } = await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
+    expect(await supported('Patient')).toEqual([...before.slice(0, 1), ...[...before.slice(1), url].toSorted()])
+    await stored(profile(url, { 'Basic.author': { min: 1 } }, { id, type: 'Basic', baseDefinition: `${BASE}Basic` }))
+    expect([await supported('Patient'), (await supported('Basic')).includes(url)]).toEqual([before, true])
+    await patch(`/StructureDefinition/${id}`, [{ op: 'replace', path: '/url', value: other }])
+    const named = await supported('Basic')
+    expect([url, other].map((each) => named.includes(each))).toEqual([false, true])
+    await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { id, status: 'retired' }))
+    expect(await supported('Patient')).toEqual(before)
+    await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { id, status: 'draft' }))
+    expect(await supported('Patient')).toContain(url)
+    await client.delete(`/StructureDefinition/${id}`)
+    expect(await supported('Patient')).toEqual(before)
+    await stored(profile(url, { 'Patient.birthDate': { min: 1 } }, { id }))
+    expect(await supported('Patient')).toContain(url)
+  })
+
+  itOfEmbedded(onlyPackages)('names no other definitions, and leaves what packages say as it is', async () => {
+    const all = async () => resourcesOf(await get('/metadata')).flatMap(({ supportedProfile = [] }) => supportedProfile)
+    const before = await all()
+    await stored(profile(newUrl(), { 'Patient.birthDate': { min: 1 } }, { status: 'retired' }))
+    await stored(profile(newUrl(), { 'Patient.birthDate': { min: 1 } }, { kind: 'logical' }))
+    const about = { kind: 'complex-type', type: 'Extension', context: [{ type: 'element', expression: 'Patient' }] }
+    await stored(profile(newUrl(), { 'Extension.url': { min: 1 } }, { ...about, baseDefinition: `${BASE}Extension` }))
+    for (const url of [`${BASE}Patient`, 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-patient'])
+      await stored(profile(url, { 'Basic.author': { min: 1 } }, { type: 'Basic', baseDefinition: `${BASE}Basic` }))
+    expect(await all()).toEqual(before)
+  })
+
+  itOfEmbedded(onlyPackages)('names them to nobody who has no token', async () => {
+    const url = newUrl()
+    await stored(profile(url, { 'Patient.birthDate': { min: 1 } }))
+    const answer = await fetch(`${client.base()}/metadata`)
+    expect([answer.status, (await answer.text()).includes(url)]).toEqual([200, false])
   })
 })
 

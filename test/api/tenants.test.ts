@@ -292,6 +292,19 @@ describe('A tenant', () => {
     expect(parametersOf((await plain.json()) as Tree)).not.toContain('nick')
     expect(parametersOf(own.body)).toContain('nick')
   })
+
+  it('is named its own profiles only, and nobody who has no token is named any', async () => {
+    const profilesIn = async (client?: Client): Promise<readonly string[]> => {
+      const { rest } = (client ? (await client.get('/metadata')).body : await (await fetch(`${shared.base}/metadata`)).json()) as Tree
+      return rest[0].resource
+        .flatMap(({ supportedProfile = [] }: Tree) => supportedProfile)
+        .filter((url: string) => url.startsWith('http://example.org/'))
+    }
+    expect(await profilesIn(same)).toEqual(['http://example.org/own'])
+    expect(await profilesIn(other)).toEqual(['http://example.org/only-other', 'http://example.org/own'])
+    expect(await profilesIn(await shared.of('third'))).toEqual([])
+    expect(await profilesIn()).toEqual([])
+  })
 })
 
 it('An index that is made anew begins with the parameters of all tenants', async () => {

@@ -1,0 +1,139 @@
+/** Which profiles tenants wrote that take part in checks, as a CapabilityStatement names them. https://hl7.org/fhir/R4/profiling.html#CapabilityStatement */
+import { LatelyUsed } from '../fhir/profile/lately-used.ts'
+import { partsOf } from '../fhir/profile/library.ts'
+import type { Canonicals } from '../ports/canonicals.ts'
+import type { Conformance } from '../ports/conformance.ts'
+import { Damaged } from '../ports/damaged.ts'
+import type { ResourceReader, ResourceVersion } from '../ports/resource-store.ts'
+import type { ProfilesByType } from './interaction.ts'
+import { inOrder } from './own-definitions.ts'
+import { type Definition, definitionIn } from './read-definition.ts'
+import { turn } from './slices.ts'
+
+export type OwnProfilesParts = {
+  readonly packages: Pick<Conformance, 'profile' | 'state'>
+  readonly canonicals: Pick<Canonicals, 'state'>
+  readonly resources: Pick<ResourceReader, 'scan'>
+  /** Told, in one line, what cannot be read and is left out. */
+  readonly warn: (line: string) => void
+}
+
+type ProfilesOf = (tenant: string) => Promise<ProfilesByType>
+
+/** What is told of a definition. `type`: the one it is about; undefined: it takes no part. */
+type Told = Pick<Definition, 'version' | 'isRetired' | 'lastUpdated'> & { readonly url: string; readonly type: string | undefined }
+
+type Listed = { readonly state: string; readonly profiles: Promise<ProfilesByType> }
+
+const NONE: ProfilesByType = new Map()
+
+/** Definitions of a tenant that are looked at, those that were written last; bytes of their bodies; and pages of versions, old ones among them. */
+const MOST = 500
+const MOST_BYTES = 50_000_000
+const PAGE = 100
+const MOST_PAGES = 20
+
+/** Characters of a canonical: checks do not look for a longer one. */
+const LONGEST = 2_000
+/** Bytes of what is remembered of definitions, and of lists; and of each besides its canonicals. */
+const MOST_KEPT = 8_000_000
+const LEAST = 200
+
+/** Each list is made when it is first asked for after something in it may have changed; a version is read once, as long as there is room. */
+export function ownProfiles({ packages, canonicals, resources, warn }: OwnProfilesParts): ProfilesOf {
+  const lists = new LatelyUsed<Listed>(MOST_KEPT)
+  const told = new LatelyUsed<Told>(MOST_KEPT)
+
+  const toldOf = async (version: ResourceVersion): Promise<Told> => {
+    const { tenant, id, versionId } = version
+    const name = JSON.stringify([tenant, id, versionId])
+    const known = told.get(name)
+    if (known !== undefined) return known
+    await turn()
+    const made = toldIn(version)
+    told.set(name, made, LEAST + made.url.length)
+    return made
+  }
+
+  /** Of each canonical the one that counts, unless packages have it: then it is theirs. */
+  const profilesNow = async (tenant: string): Promise<ProfilesByType> => {
+    const counting = new Map<string, Told>()
+    for await (const version of lastWritten(resources, tenant, warn)) {
+      const each = await toldOf(version)
+      const other = counting.get(each.url)
+      if (other === undefined || inOrder(each, other) < 0) counting.set(each.url, each)
+    }
+    const profiles = new Map<string, Set<string>>()
+    for (const { url, type, isRetired } of counting.values())
+      if (type !== undefined && !isRetired && (await packages.profile(url)) === undefined)
+        profiles.set(type, (profiles.get(type) ?? new Set()).add(url))
+    return profiles
+  }
+
+  const listed = (tenant: string, state: string): Promise<ProfilesByType> => {
+    const known = lists.get(tenant)
+    if (known?.state === state) return known.profiles
+    const list = { state, profiles: profilesNow(tenant) }
+    lists.set(tenant, list, LEAST)
+    const isLast = (): boolean => lists.get(tenant) === list
+    list.profiles.then(
+      (profiles) => isLast() && lists.set(tenant, list, sizeOf(profiles)),
+      () => isLast() && lists.delete(tenant),
+    )
+    return list.profiles
+  }
+
+  return async (tenant) => {
+    try {
+      const own = await canonicals.state(tenant)
+      return own === '' ? NONE : await listed(tenant, `${await packages.state()}${own}`)
+    } catch (error) {
+      if (!(error instanceof Damaged)) throw error
+      warn(error.message)
+      return NONE
+    }
+  }
+}
+
+function toldIn(version: ResourceVersion): Told {
+  const { url, content, ...definition } = definitionIn(version)
+  const isLookedFor = typeof url === 'string' && url.length <= LONGEST && partsOf(url).url === url
+  if (!isLookedFor) return { ...definition, url: '', type: undefined }
+  const found = content()
+  return { ...definition, url, type: found !== undefined && 'type' in found ? found.type : undefined }
+}
+
+async function* lastWritten(
+  resources: OwnProfilesParts['resources'],
+  tenant: string,
+  warn: OwnProfilesParts['warn'],
+): AsyncGenerator<ResourceVersion> {
+  let [pages, count, bytes] = [0, 0, 0]
+  const all = { tenant, type: 'StructureDefinition', asOf: Number.MAX_SAFE_INTEGER, tellsDamaged: true, limit: PAGE }
+  for await (const { versions, damaged = [] } of resources.scan(all)) {
+    for (const { damage } of damaged) warn(damage.message)
+    for (const version of versions) {
+      bytes += version.body.length
+      if (++count > MOST || bytes > MOST_BYTES) return
+      yield version
+    }
+    if (++pages === MOST_PAGES) return
+  }
+}
+
+function sizeOf(profiles: ProfilesByType): number {
+  let size = LEAST
+  for (const canonicals of profiles.values()) for (const canonical of canonicals) size += LEAST + canonical.length
+  return size
+}
+
+/** Those of both. */
+export const together =
+  (some: ProfilesOf, others: ProfilesOf): ProfilesOf =>
+  async (tenant) => {
+    const [first, second] = await Promise.all([some(tenant), others(tenant)])
+    if (second.size === 0) return first
+    const all = new Map<string, ReadonlySet<string>>(first)
+    for (const [type, canonicals] of second) all.set(type, new Set([...(first.get(type) ?? []), ...canonicals]))
+    return all
+  }
