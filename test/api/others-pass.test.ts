@@ -62,7 +62,7 @@ describe('work in slices', () => {
     const order: string[] = []
     const working = (name: string, count: number) => inTurn(Array(count).keys(), () => order.push(name) && work(25))
     await Promise.all([working('long', 6), working('short', 2), working('other', 2)])
-    expect(order.slice(0, 6).sort()).toEqual(['long', 'long', 'other', 'other', 'short', 'short'])
+    expect(order.filter((name) => name !== 'long')).toEqual(['short', 'other', 'short', 'other'])
   })
 
   it('tells of the first that fails, and of no other twice', async () => {
