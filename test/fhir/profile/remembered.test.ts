@@ -1,9 +1,25 @@
 /** What is remembered of definitions is bounded by their size: what was used last stays, and what is gone is looked up again. */
 import { expect, it } from '@jest/globals'
 import { Known, newRoom } from '../../../lambdas/fhir/profile/known.ts'
+import { LatelyUsed } from '../../../lambdas/fhir/profile/lately-used.ts'
 import { newFiles, OpenedPackage } from '../../../lambdas/packages/opened-package.ts'
 
 const codes = (url: string, count: number) => ({ url, include: [{ codes: Array.from({ length: count }, (_, i) => `code-${i}`) }] })
+
+it('goes where it was not used since room was last made', () => {
+  const kept = new LatelyUsed<number>(3)
+  const names = ['a', 'b', 'c', 'd', 'e', 'f']
+  const add = (...some: readonly string[]) => some.forEach((name) => void kept.set(name, 0, 1))
+  const there = () => names.filter((name) => kept.has(name)).join('')
+  add('a', 'b', 'c')
+  kept.get('a')
+  add('d')
+  expect(there()).toBe('acd')
+  add('e', 'f')
+  expect(there()).toBe('aef')
+  add('d', 'b')
+  expect(there()).toBe('bdf')
+})
 
 it('of value sets, whichever tenant looked for them', async () => {
   const found: string[] = []
