@@ -47,8 +47,10 @@ export function ownDefinitions({ packages, canonicals, resources }: OwnParts): C
         const loaded = await find(canonical)
         if (loaded !== undefined || (version !== undefined && (await find(url)) !== undefined)) return loaded
         const content = (await counting(tenant, type, canonical))?.content()
-        if (content instanceof Unusable) throw content
-        return content as Found | undefined
+        if (!(content instanceof Unusable)) return content as Found | undefined
+        // Of codes it is unknown what they are: only of profiles it is told why.
+        if (type === 'StructureDefinition') throw content
+        return undefined
       }
     return {
       profile: finder(packages.profile, 'StructureDefinition'),

@@ -57,7 +57,7 @@ const corrected = (definition: Resource): Resource => (definition.url === MISTAK
 const saying = (file: Package['profiles'][string]): Package['profiles'][string] =>
   Object.fromEntries(Object.entries(file).filter(([, { elements }]) => elements.length > 0))
 
-/** R4 has a thousand value sets that no binding names, and code systems that none of the others looks into. */
+/** R4 has a thousand value sets that no binding names, and code systems that none of the others looks into, or lists codes of which letters tell apart. */
 function onlyNamed(made: Package): Package {
   const elements = Object.values(made.profiles).flatMap((file) => Object.values(file).flatMap(({ elements }) => elements))
   const named = new Set(elements.flatMap(({ binding }) => [binding?.valueSet, binding?.max]).map((url) => url?.split('|')[0]))
@@ -69,8 +69,9 @@ function onlyNamed(made: Package): Package {
     valueSets[url] = set
     for (const inclusion of [...set.include, ...(set.exclude ?? [])]) addFrom(inclusion)
   }
-  const addFrom = ({ system, filters, valueSets: others = [] }: Inclusion): void => {
-    if (system !== undefined && filters !== undefined) systems.add(system)
+  const addFrom = ({ system, codes, filters, valueSets: others = [] }: Inclusion): void => {
+    const isRead = filters !== undefined || (codes !== undefined && made.codeSystems[system ?? '']?.isAnyCase)
+    if (system !== undefined && isRead) systems.add(system)
     for (const other of others) add(other.split('|')[0]!)
   }
   for (const url of named) if (url !== undefined) add(url)

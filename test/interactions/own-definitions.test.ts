@@ -98,6 +98,14 @@ describe('A definition', () => {
     expect(await told({})).toEqual([])
   })
 
+  it('that is a code system with too many codes above others takes no part, and why is told', async () => {
+    const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
+    const deep: Resource = { resourceType: 'CodeSystem', url, content: 'complete', concept }
+    expect(await (await of([version('a', deep)])).codeSystem(url)).toBeUndefined()
+    const told = (await toldOfDefinition(NOTHING, deep)).map(({ text }) => text)
+    expect(told).toEqual(['It takes no part in validation: Its codes have more than 1000000 codes above them, in sum'])
+  })
+
   it('is read once for each version of a tenant’s, as long as there is room', async () => {
     const one = version('a', valueSet())
     const reader = new DefinitionReader(2 * one.body.length)

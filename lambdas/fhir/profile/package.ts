@@ -51,10 +51,11 @@ export class PackageInMaking {
 
   #keep<Definition extends { readonly url: string }>(
     definition: Resource,
-    slimmed: Definition | undefined,
+    slimmed: Definition | Unusable | undefined,
     into: Record<string, Definition>,
   ): void {
     if (slimmed === undefined) this.leaveOut(definition, 'It does not say which codes it has')
+    else if (slimmed instanceof Unusable) this.leaveOut(definition, slimmed.message)
     else into[slimmed.url] = slimmed
   }
 

@@ -1,26 +1,31 @@
 /** ValueSet and CodeSystem to what checks read of them. https://hl7.org/fhir/R4/valueset.html, https://hl7.org/fhir/R4/codesystem.html */
 import { type Element, isElement, type Resource } from '../resource.ts'
+import { Unusable } from './slim.ts'
 import { type CodeSystem, type Inclusion, UNTOLD, type ValueSet } from './value-set.ts'
 
 /** Undefined where it defines no codes: what is in it is unknown. */
 export function slimValueSet({ url, version, status, compose, expansion }: Resource): ValueSet | undefined {
   if (typeof url !== 'string') return undefined
   const composed = isElement(compose) ? inclusionsOf(compose.include) : []
-  const include = composed.length > 0 ? composed : expandedOf(expansion)
+  const expanded = expandedOf(expansion)
+  const include = composed.length > 0 ? composed : expanded
   if (include.length === 0) return undefined
   const exclude = isElement(compose) && composed.length > 0 ? inclusionsOf(compose.exclude) : []
+  const isDecided = include === expanded || [...include, ...exclude].every(({ filters, valueSets }) => (filters ?? valueSets) === undefined)
   return {
     url,
     ...(typeof version === 'string' ? { version } : {}),
     ...(status === 'retired' ? { isRetired: true as const } : {}),
     include,
     ...(exclude.length === 0 ? {} : { exclude }),
+    ...(isDecided || expanded.length === 0 ? {} : { expanded }),
   }
 }
 
 const inclusionsOf = (list: unknown): readonly Inclusion[] =>
-  elementsIn(list).map(({ system, concept, filter, valueSet }) => ({
+  elementsIn(list).map(({ system, version, concept, filter, valueSet }) => ({
     ...(typeof system === 'string' ? { system } : {}),
+    ...(typeof version === 'string' ? { version } : {}),
     ...(elementsIn(concept).length > 0 ? { codes: elementsIn(concept).map(({ code }) => String(code)) } : {}),
     ...(elementsIn(filter).length > 0 ? { filters: elementsIn(filter).map(slimFilter) } : {}),
     ...(Array.isArray(valueSet) ? { valueSets: valueSet.filter((url) => typeof url === 'string') } : {}),
@@ -28,7 +33,7 @@ const inclusionsOf = (list: unknown): readonly Inclusion[] =>
 
 const slimFilter = ({ property, op, value }: Element) => ({ property: String(property), op: String(op), value: String(value) })
 
-/** A value set that is only given as what it expands to. Where that is a part, whether other codes are in it is unknown. */
+/** What a value set expands to. Where that is a part, whether other codes are in it is unknown. */
 function expandedOf(expansion: unknown): readonly Inclusion[] {
   const bySystem = new Map<string, string[]>()
   let count = 0
@@ -46,18 +51,38 @@ function expandedOf(expansion: unknown): readonly Inclusion[] {
   if (!isElement(expansion)) return []
   add(expansion.contains)
   const listed = [...bySystem].map(([system, codes]) => ({ system, codes }))
-  const isPart = typeof expansion.total === 'number' && expansion.total > count
+  const isPart = (typeof expansion.total === 'number' && expansion.total > count) || elementsIn(expansion.extension).some(saysPart)
   return isPart ? [...listed, ...listed.map(({ system }) => ({ system, filters: [UNTOLD] }))] : listed
 }
 
-/** Undefined where it does not hold all of its concepts. */
-export function slimCodeSystem({ url, version, status, content, concept, property }: Resource): CodeSystem | undefined {
+/** https://hl7.org/fhir/R4/extension-valueset-unclosed.html, https://hl7.org/fhir/R4/extension-valueset-toocostly.html */
+const PART: ReadonlySet<unknown> = new Set(
+  ['unclosed', 'toocostly'].map((name) => `http://hl7.org/fhir/StructureDefinition/valueset-${name}`),
+)
+const saysPart = ({ url, valueBoolean }: Element): boolean => PART.has(url) && valueBoolean !== false
+
+/** Undefined where it does not hold all of its concepts, Unusable where there are too many above one another. */
+export function slimCodeSystem(system: Resource): CodeSystem | Unusable | undefined {
+  const { url, version, status, content, concept, property } = system
   if (typeof url !== 'string' || content !== 'complete') return undefined
   const above = aboveEach(parentsIn(concept, hierarchyIn(property)))
-  if (above === undefined) return undefined
-  const codes = Object.fromEntries([...above].map(([code, codes]) => [code, [...codes].reverse()]))
-  return { url, ...(typeof version === 'string' ? { version } : {}), ...(status === 'retired' ? { isRetired: true as const } : {}), codes }
+  if (above === undefined) return new Unusable(`Its codes have more than ${MOST_ABOVE} codes above them, in sum`)
+  const isAnyCase = system.caseSensitive !== true && new Set([...above.keys()].map(inSmall)).size === above.size
+  const spelled = (code: string): string => (isAnyCase ? inSmall(code) : code)
+  return {
+    url,
+    ...(typeof version === 'string' ? { version } : {}),
+    ...(status === 'retired' ? { isRetired: true as const } : {}),
+    ...(isAnyCase ? { isAnyCase: true as const } : {}),
+    codes: Object.fromEntries([...above].map(([code, codes]) => [spelled(code), [...codes].reverse().map(spelled)])),
+  }
 }
+
+/**
+ * Where a system does not say whether letters matter, codes are accepted in any: https://hl7.org/fhir/R4/codesystem-definitions.html#CodeSystem.caseSensitive
+ * Unless it has codes that differ by nothing else.
+ */
+const inSmall = (code: string): string => code.toLowerCase()
 
 /** Code → those right above it, whether it stands within them or names them. */
 type Parents = ReadonlyMap<string, ReadonlySet<string>>

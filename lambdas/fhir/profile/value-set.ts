@@ -11,11 +11,15 @@ export type ValueSet = {
   readonly isRetired?: true
   readonly include: readonly Inclusion[]
   readonly exclude?: readonly Inclusion[]
+  /** What it expands to, where what it includes may not decide. */
+  readonly expanded?: readonly Inclusion[]
 }
 
 /** `codes`: those listed. `isFiltered`: some codes of the system, which only the system's concepts tell. None of them: the whole system. */
 export type Inclusion = {
   readonly system?: string
+  /** Of the system. */
+  readonly version?: string
   readonly codes?: readonly string[]
   readonly filters?: readonly Filter[]
   /** Codes have to be in all of them. */
@@ -24,11 +28,12 @@ export type Inclusion = {
 
 export type Filter = { readonly property: string; readonly op: string; readonly value: string }
 
-/** Of a code system that is loaded whole: each code with those above it. */
+/** Of a code system that is loaded whole: each code with those above it. `isAnyCase`: they stand in small letters, and in any others they are the same. */
 export type CodeSystem = {
   readonly url: string
   readonly version?: string
   readonly isRetired?: true
+  readonly isAnyCase?: true
   readonly codes: Readonly<Record<string, readonly string[]>>
 }
 
@@ -69,9 +74,15 @@ function memberOf(canonical: string, asked: Asked): Membership {
       asked,
     )
   const within = { ...asked, path: [...asked.path, canonical] }
-  const included = anyOf(set.include.map((inclusion) => includes(inclusion, within)))
+  const composed = composedIn(set, within)
+  if (composed !== 'unknown' || set.expanded === undefined) return composed
+  return anyOf(set.expanded.map((inclusion) => includes(inclusion, within)))
+}
+
+function composedIn({ include, exclude = [] }: ValueSet, asked: Asked): Membership {
+  const included = anyOf(include.map((inclusion) => includes(inclusion, asked)))
   if (included === 'out') return 'out'
-  const excluded = anyOf((set.exclude ?? []).map((inclusion) => includes(inclusion, within)))
+  const excluded = anyOf(exclude.map((inclusion) => includes(inclusion, asked)))
   if (excluded === 'out') return included
   return excluded === 'in' ? 'out' : 'unknown'
 }
@@ -86,21 +97,38 @@ const MOST_REASONS = 3
 const missing = (canonical: string, { terminology }: Asked, otherwise: string): string =>
   terminology.isRetired?.(canonical) ? 'is retired' : otherwise
 
-function includes({ system, codes, filters, valueSets = [] }: Inclusion, asked: Asked): Membership {
+function includes(inclusion: Inclusion, asked: Asked): Membership {
   spend(asked.work, 1)
+  const { system, valueSets = [] } = inclusion
   const parts = valueSets.map((canonical) => memberOf(canonical, asked))
-  if (system !== undefined) parts.push(inSystem(system, codes, filters, asked))
+  if (system !== undefined) parts.push(inSystem(system, inclusion, asked))
   return allOf(parts)
 }
 
-function inSystem(system: string, codes: readonly string[] | undefined, filters: readonly Filter[] | undefined, asked: Asked): Membership {
+function inSystem(system: string, { version, codes, filters }: Inclusion, asked: Asked): Membership {
   const { system: given, code, terminology } = asked
+  const canonical = version === undefined || version === ANY_VERSION ? system : `${system}|${version}`
   if (given !== undefined && given !== system) return 'out'
-  if (codes !== undefined) return listedIn(codes, code) ? 'in' : 'out'
+  if (codes !== undefined) return listedIn(codes, code) || isListedOtherwise(codes, canonical, asked) ? 'in' : 'out'
   if (terminology.isCode?.(system, code) === false) return 'out'
   if (filters === undefined) return 'in'
-  const known = terminology.codeSystem(system)
-  return allOf(filters.map((filter) => passes(filter, system, known, asked)))
+  const known = terminology.codeSystem(canonical)
+  return allOf(filters.map((filter) => passes(filter, canonical, known, asked)))
+}
+
+/** https://hl7.org/fhir/R4/valueset-definitions.html#ValueSet.compose.include.version */
+const ANY_VERSION = '*'
+
+/** In other letters, which are the same to the code system. */
+const isListedOtherwise = (codes: readonly string[], system: string, { code, terminology }: Asked): boolean =>
+  listedIn(inSmallLetters(codes), code.toLowerCase()) && terminology.codeSystem(system)?.isAnyCase === true
+
+const SMALL = new WeakMap<readonly string[], readonly string[]>()
+
+function inSmallLetters(codes: readonly string[]): readonly string[] {
+  const small = SMALL.get(codes) ?? codes.map((code) => code.toLowerCase())
+  SMALL.set(codes, small)
+  return small
 }
 
 /** Lists of many codes are looked through once. */
@@ -116,11 +144,13 @@ function listedIn(codes: readonly string[], code: string): boolean {
 
 /** https://hl7.org/fhir/R4/valueset-filter-operator.html, of those the codes themselves and what is above them. */
 function passes({ property, op, value }: Filter, system: string, known: CodeSystem | undefined, asked: Asked): Membership {
-  const { code, work } = asked
+  const { work } = asked
   spend(work, 1 + value.length / CHARACTERS)
   if (property === UNTOLD.property) return unknown('the value set is loaded only in part', asked)
+  const spelled = (text: string): string => (known?.isAnyCase ? text.toLowerCase() : text)
+  const code = spelled(asked.code)
   const isOfCodes = property === 'concept' || property === 'code'
-  const isNamed = value.split(',').some((each) => each.trim() === code)
+  const isNamed = value.split(',').some((each) => spelled(each.trim()) === code)
   if (isOfCodes && op === '=') return isNamed ? 'in' : 'out'
   if (isOfCodes && (op === 'in' || op === 'not-in')) return isNamed === (op === 'in') ? 'in' : 'out'
   if (!isOfCodes || !HIERARCHICAL.has(op))
@@ -128,8 +158,9 @@ function passes({ property, op, value }: Filter, system: string, known: CodeSyst
   if (known === undefined) return unknown(`the code system ${clipped(system)} ${missing(system, asked, 'is not loaded')}`, asked)
   if (!Object.hasOwn(known.codes, code)) return 'out'
   spend(work, known.codes[code]!.length / CHARACTERS)
-  const isBelow = known.codes[code]!.includes(value)
-  const passed = op === 'descendent-of' ? isBelow : (isBelow || code === value) === (op === 'is-a')
+  const above = spelled(value)
+  const isBelow = known.codes[code]!.includes(above)
+  const passed = op === 'descendent-of' ? isBelow : (isBelow || code === above) === (op === 'is-a')
   return passed ? 'in' : 'out'
 }
 

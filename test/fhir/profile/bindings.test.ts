@@ -128,7 +128,7 @@ it('of a system too deep to say it is unknown what is below what', async () => {
   const concept = Array.from({ length: 2_000 }, (_, i) => ({ code: `c${i}`, property: [{ code: 'parent', valueCode: `c${i + 1}` }] }))
   const deep: Resource = { ...SYSTEM, url: 'deep', concept }
   const { leftOut } = packageOf({ name: 'own', version: '1' }, [deep], () => false)
-  expect(leftOut.map(({ url }) => url)).toEqual(['deep'])
+  expect(leftOut).toEqual([{ url: 'deep', reason: 'Its codes have more than 1000000 codes above them, in sum' }])
 })
 
 it('a system that no include names is out', async () => {
@@ -166,6 +166,7 @@ it.each([
   ['a Quantity', { valueQuantity: { system: 's', code: 'b' } }],
   ['a string', { valueString: 'b' }],
   ['a CodeableConcept of text alone', { valueCodeableConcept: { text: 'b' } }],
+  ['a CodeableConcept with a Coding of a display alone', { valueCodeableConcept: { coding: [{ display: 'b' }] } }],
 ])('%s is bound as well', async (_what, value) => {
   expect(await severities('listed', { resourceType: 'Observation', ...value })).toEqual(['error'])
 })
