@@ -25,16 +25,24 @@ it('lists a hundred findings of hundreds of thousands, errors first', async () =
   expect(issues[100]?.text).toBe('There are more findings; the first 100 are listed')
 })
 
-it('gives up on ten thousand slices of ten thousand items', async () => {
-  const slices = many(10_000, (i): Said[] => [
+/** None of these items is of one of these slices. */
+async function slicing(sliceCount: number, itemCount: number) {
+  const slices = many(sliceCount, (i): Said[] => [
     { id: `Patient.identifier:s${i}`, max: '1' },
     { id: `Patient.identifier:s${i}.system`, fixedUri: `s${i}` },
   ])
   const find = finding([profile([{ id: 'Patient.identifier', slicing: onSystem }, ...slices.flat()])])
-  const { issues } = await find(patient({ identifier: many(10_000, (i) => ({ system: `x${i}` })) }), [URL])
-  expect(issues.filter(({ severity }) => severity === 'error').map(({ code, expression }) => [code, expression])).toEqual([
-    ['too-costly', 'Patient'],
-  ])
+  const { issues } = await find(patient({ identifier: many(itemCount, (i) => ({ system: `x${i}` })) }), [URL])
+  return issues.filter(({ severity }) => severity === 'error').map(({ code, expression }) => [code, expression])
+}
+
+it('gives up on ten thousand slices of ten thousand items', async () => {
+  expect(await slicing(10_000, 10_000)).toEqual([['too-costly', 'Patient']])
+})
+
+it('counts what it takes to tell apart: as much as looking at some elements', async () => {
+  expect(await slicing(100, 60)).toEqual([])
+  expect(await slicing(100, 120)).toEqual([['too-costly', 'Patient']])
 })
 
 it('takes names of objects for names', async () => {
