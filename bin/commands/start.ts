@@ -64,7 +64,8 @@ async function start(options: Options): Promise<void> {
   const baseUrl = options.baseUrl ?? `http://${address}:${options.port}/fhir`
   const config = { ...readConfig(), ...(options.open ? { access: 'open' as const } : {}) }
   checkAccess(config, options.host, baseUrl)
-  for (const variable of unknownVariables()) warn(`${variable} is no setting of this server (README.md lists them): it changes nothing`)
+  for (const variable of unknownVariables())
+    warn(`${variable} is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing`)
   const embedded = await openEmbedded({
     config,
     baseUrl,

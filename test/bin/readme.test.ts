@@ -1,21 +1,21 @@
-/** The commands of the README do what it says, as they stand there. */
+/** The commands of the pages do what they say, as they stand there; what the pages point to is there. */
 import { spawn } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import type { Answer } from '../auth/authorization.ts'
 import { type Asked, allow, backOf, browser, formsOf, logIn } from '../auth/browser.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
+import { BLOCKS, blockOf, PAGES } from '../fixtures/pages.ts'
 import { fhir, type Running, startedWithTokens } from './process.ts'
 
-const BLOCKS = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text!.trim().split('\n'))
-
-/** What stands there for itself is run by .ci/run, or by the tests of a deployment. */
-const ELSEWHERE = ['npm ci && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 ']
+/** What stands there for itself is run by .ci/run, by the tests of a deployment, or by stage.test.ts. */
+const ELSEWHERE = [
+  ...['npm ci && npm start -- --sample', 'npm ci && npm test', 'npm ci && npm run deploy', 'curl --aws-sigv4 '],
+  'npm run fhir -- client add reporting ',
+]
 const HERE = ['TOKEN=', 'npm run -s fhir -- export ', 'npm run -s fhir -- client add reporting ', 'npm run -s fhir -- client add my-app ']
-
-const blockOf = (beginning: string): readonly string[] => BLOCKS.find(([first]) => first!.startsWith(beginning))!
 
 it('each block is run here or elsewhere', () => {
   const beginnings = [...ELSEWHERE, ...HERE]
@@ -23,10 +23,44 @@ it('each block is run here or elsewhere', () => {
   for (const each of ELSEWHERE) expect([each, blockOf(each).length]).toEqual([each, 1])
 })
 
+it('the README is short', () => expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThan(130))
+
+/** What a link to a heading calls it. */
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-')
+
+it.each(PAGES)('what %s points to is there', (page) => {
+  const links = [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)]
+  const dead = links.filter(([, path, anchor]) => {
+    const target = path === '' ? page : join(dirname(page), path!)
+    if (!existsSync(target)) return true
+    const headings = anchor === undefined ? [] : [...readFileSync(target, 'utf8').matchAll(/^#+ (.*)$/gm)]
+    return anchor !== undefined && !headings.some(([, heading]) => anchorOf(heading!) === anchor)
+  })
+  expect(dead.map(([link]) => link)).toEqual([])
+})
+
+it('the map of the README names the folders there are', () => {
+  const named = [...readFileSync('README.md', 'utf8').matchAll(/^\| `([\w/-]+)` \|/gm)].map(([, folder]) => folder)
+  const rooms = readdirSync('lambdas', { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const there = [...rooms.map(({ name }) => `lambdas/${name}`), 'bin', 'lib', 'search-mappings', 'test']
+  expect(named.toSorted()).toEqual(there.toSorted())
+})
+
+it('the README says where the right Node comes with the packages', () => {
+  const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const brought = Object.keys(optionalDependencies).flatMap((name) => /^node-linux-(\w+)$/.exec(name)?.slice(1) ?? [])
+  expect(readFileSync('README.md', 'utf8')).toContain(`Linux (${brought.toSorted().toReversed().join(', ')})`)
+  expect(Object.keys(optionalDependencies).filter((name) => name.includes('darwin'))).toEqual([])
+})
+
 const SAMPLE = '58c297c4-d684-4677-8024-01131d93835e'
 const itWithCurl = itNeeding('curl', works('curl', '--version'))
 
-describe('Of the README', () => {
+describe('Of the pages', () => {
   let server: Running
   let path: string
 

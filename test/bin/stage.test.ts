@@ -13,6 +13,7 @@ import { fingerprintOf } from '../../lambdas/auth/unguessable.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { onDynamo } from '../fixtures/dynamodb/on-dynamo.ts'
 import { archiveFile, COLORS, guide, NAME } from '../fixtures/packages.ts'
+import { blockOf } from '../fixtures/pages.ts'
 import { bucketInMemory } from '../fixtures/s3.ts'
 import { serveBucket } from '../fixtures/s3-server.ts'
 import type { Ended } from './process.ts'
@@ -48,6 +49,11 @@ await onDynamo(async (engine) => {
 
   describe('On a deployed stage', () => {
     it('clients are registered, listed and removed', async () => {
+      const [asThePageSays = ''] = blockOf('npm run fhir -- client add reporting ')
+      const words = asThePageSays.replace('npm run fhir -- ', '').replace('STAGE', 'test').replaceAll("'", '').split(' ')
+      expect((await fhir('', ...words)).code).toBe(0)
+      expect((await clients.get('reporting'))?.scopes).toEqual(['system/*.rs'])
+      expect((await fhir('', 'client', 'remove', 'reporting', '--stage', 'test')).code).toBe(0)
       const added = await fhir('', 'client', 'add', 'app', '--secret', '--scope', 'system/*.rs', '--json', '--stage', 'test')
       const { client_secret: secret } = JSON.parse(added.out) as { readonly client_secret: string }
       expect((await clients.get('app'))?.authentication).toEqual({ kind: 'secret', hashes: [fingerprintOf(secret)] })
@@ -55,7 +61,10 @@ await onDynamo(async (engine) => {
       expect((await fhir('', 'client', 'remove', 'app', '--stage', 'test')).code).toBe(0)
       const { Items = [] } = await engine.client.send(new ScanCommand({ TableName: table }))
       const records = Items.filter(({ pk }) => String(pk).startsWith('AUDIT#'))
-      expect(records.map(({ interaction }) => interaction).toSorted()).toEqual(['client add', 'client remove'])
+      expect(records.map(({ interaction }) => interaction).toSorted()).toEqual([
+        ...Array(2).fill('client add'),
+        ...Array(2).fill('client remove'),
+      ])
       expect([await clients.list(), (await revocations.revoked(['client:app'])).size]).toEqual([[], 1])
     })
 

@@ -13,6 +13,7 @@ import type { Tree } from '../api/server.ts'
 import { freePort } from '../engines/engine.ts'
 import { newFolder } from '../fixtures/at-end.ts'
 import { itNeeding, works } from '../fixtures/needing.ts'
+import { PAGES } from '../fixtures/pages.ts'
 import { fhir, started, startedUnder } from './process.ts'
 
 const json = async (url: string): Promise<Tree> => (await fetch(url)).json()
@@ -56,7 +57,9 @@ describe('start', () => {
   })
   it('--memory keeps nothing, and greets with calls that work without the sample; a variable that only reads like a setting is told', async () => {
     const server = await startedUnder(['env', 'FHIR_CLIENT_ID=optional'], '--memory')
-    expect(server.err()).toBe('fhir: FHIR_CLIENT_ID is no setting of this server (README.md lists them): it changes nothing\n')
+    expect(server.err()).toBe(
+      'fhir: FHIR_CLIENT_ID is no setting of this server (lambdas/runtime/README.md lists them): it changes nothing\n',
+    )
     const calls = [...server.out().matchAll(/^ {2}curl '?([^' \n]+)'?$/gm)].map(([, url]) => url!)
     expect(await Promise.all(calls.map(async (url) => (await json(url)).resourceType))).toEqual(['CapabilityStatement', 'Bundle'])
     expect(
@@ -164,8 +167,7 @@ describe('start', () => {
 })
 
 it('the pages name no command that takes whatever Node is on the path', () => {
-  for (const page of ['README.md', 'lambdas/README.md', 'lib/README.md', 'test/bench/README.md'])
-    expect([page, readFileSync(page, 'utf8').match(/(?<!npx )\bnode [\w./-]+\.ts/g)]).toEqual([page, null])
+  for (const page of PAGES) expect([page, readFileSync(page, 'utf8').match(/(?<!npx )\bnode [\w./-]+\.ts/g)]).toEqual([page, null])
 })
 
 describe('load', () => {

@@ -57,9 +57,10 @@ describe('settings', () => {
     ).toEqual(['FHIR_CLIENT_ID', 'FHIR_BASE_URL']))
   it('are not for the program that evaluates for clients, nor is any secret', () =>
     expect(readProgramEnvironment({ TZ: 'UTC', FHIR_TABLE: 't', AWS_SECRET_ACCESS_KEY: 's', PATH: '/bin' })).toEqual({ TZ: 'UTC' }))
-  it('are all in the README', () => {
-    const readme = readFileSync('README.md', 'utf8')
+  it('are all on their page, and nothing else is', () => {
+    const readme = readFileSync('lambdas/runtime/README.md', 'utf8')
     for (const { name, fallback, doc } of SETTINGS) expect(readme).toContain(`| \`${variableOf(name)}\` | \`${fallback}\` | ${doc} |`)
+    expect([...readme.matchAll(/^\| `(FHIR_\w+)`/gm)].map(([, variable]) => variable)).toEqual(SETTINGS.map(({ name }) => variableOf(name)))
   })
 })
 
