@@ -3,7 +3,7 @@ import type { BundleEntry, Link } from '../fhir/bundle.ts'
 import { fhirError } from '../fhir/outcome.ts'
 import { etag, instant } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, ResourceVersion } from '../ports/resource-store.ts'
+import type { HistoryPage, HistoryPosition, HistoryScope, HistoryWindow, Making, ResourceVersion } from '../ports/resource-store.ts'
 import type { Seal } from '../ports/seal.ts'
 import { pageSize } from '../search/page-size.ts'
 import { mustPage, openCursor, type Paged, sealCursor } from './cursor.ts'
@@ -123,16 +123,26 @@ function linksOf(request: FhirRequest, { shown }: Asked, next: string | undefine
   return next === undefined ? [self] : [self, { relation: 'first', url: url([]) }, { relation: 'next', url: url([['_cursor', next]]) }]
 }
 
+/** What made a version, and how that was answered. */
+const REQUESTS: Readonly<Record<Making | 'delete', readonly [method: string, status: string]>> = {
+  create: ['POST', '201'],
+  'update-as-create': ['PUT', '201'],
+  update: ['PUT', '200'],
+  patch: ['PATCH', '200'],
+  delete: ['DELETE', '204'],
+}
+
 /** https://hl7.org/fhir/R4/bundle.html#history */
-function entryOf({ type, id, versionId, lastUpdated, deleted, body }: ResourceVersion, baseUrl: string): BundleEntry {
-  const [method, url, status] = deleted
-    ? ['DELETE', `${type}/${id}`, '204']
-    : versionId === 1
-      ? ['POST', type, '201']
-      : ['PUT', `${type}/${id}`, '200']
+function entryOf(version: ResourceVersion, baseUrl: string): BundleEntry {
+  const { type, id, versionId, lastUpdated, deleted, body } = version
+  const [method, status] = REQUESTS[deleted ? 'delete' : (version.made ?? likelyMaking(versionId))]
+  const url = method === 'POST' ? type : `${type}/${id}`
   return {
     fullUrl: `${baseUrl}/${type}/${id}`,
     ...(deleted ? {} : { resource: body }),
     more: { request: { method, url }, response: { status, etag: etag(versionId), lastModified: instant(lastUpdated) } },
   }
 }
+
+/** Of a version that was written before it was kept. */
+const likelyMaking = (versionId: number): Making => (versionId === 1 ? 'create' : 'update')

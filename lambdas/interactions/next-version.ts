@@ -5,7 +5,7 @@ import { FhirError, fhirError, type Issue, outcome } from '../fhir/outcome.ts'
 import type { Resource } from '../fhir/resource.ts'
 import { etag, stamp } from '../fhir/version.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
+import type { Making, ResourceKey, ResourceVersion, Write } from '../ports/resource-store.ts'
 import { checkDefinition } from '../search/custom.ts'
 import { LONGEST } from '../search/fold.ts'
 import { locationOf, versionHeaders } from './found.ts'
@@ -68,14 +68,20 @@ function following(
   const stamped = stamp(resource, key.id, expected + 1, lastUpdated)
   const body = Buffer.from(writeJson(stamped))
   if (body.length > LARGEST_BODY) throw fhirError(413, 'too-long', `The resource is larger than ${LARGEST_BODY} bytes`)
-  const write: Write = { ...key, expected, lastUpdated, deleted: false, compartments: compartmentsOf(stamped, request.baseUrl), body }
   const created = head === undefined || head.deleted
+  const made = madeBy(request, created)
+  const write: Write = { ...key, expected, lastUpdated, deleted: false, made, compartments: compartmentsOf(stamped, request.baseUrl), body }
   return {
     kind: 'change',
     write,
     guards: guard === undefined ? [] : [guard],
     response: { ...saved(request, write, created), ...warningsOf(stamped, body, request, profiled), written: [writtenBy(write)] },
   }
+}
+
+function madeBy({ interaction }: FhirRequest, created: boolean): Making {
+  if (interaction === 'create' || interaction === 'patch') return interaction
+  return created ? 'update-as-create' : 'update'
 }
 
 /** Deletes the resource: a version without content. */

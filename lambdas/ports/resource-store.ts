@@ -14,10 +14,16 @@ import type { Damaged } from './damaged.ts'
 export type ResourceKey = { readonly tenant: string; readonly type: string; readonly id: string }
 export type VersionKey = ResourceKey & { readonly versionId: number }
 
+/** How versions that have a body come about. Stores keep the place in this list: it only grows, at its end. */
+export const MAKINGS = ['create', 'update-as-create', 'update', 'patch'] as const
+export type Making = (typeof MAKINGS)[number]
+
 export type ResourceVersion = VersionKey & {
   /** Milliseconds since 1970, UTC; rises strictly from version to version of a resource. */
   readonly lastUpdated: number
   readonly deleted: boolean
+  /** Absent of a deletion, and of a version that was written before it was kept. */
+  readonly made?: Making
   /** `Patient/1` …: the compartments the resource is in; a deletion carries those of the version before. */
   readonly compartments: readonly string[]
   /** The resource as it is served, id and meta included. Empty for a deletion. */
@@ -61,7 +67,7 @@ export type HistoryWindow = {
   readonly before?: number
   /** Leaves out versions that were superseded at or before this instant. */
   readonly currentAt?: number
-  /** What versions hold is not read: compartments and bodies come empty, and none is Damaged for what it holds. */
+  /** What versions hold is not read: compartments and bodies come empty, nobody says how they were made, and none is Damaged for what it holds. */
   readonly placesOnly?: boolean
 }
 

@@ -83,6 +83,7 @@ describe('A version of which somebody else changed', () => {
     ['the compartments', "UPDATE version SET compartments = 'Patient/another'"],
     ['the instant', 'UPDATE version SET lastUpdated = lastUpdated + 1'],
     ['whether it is deleted', 'UPDATE version SET deleted = 1'],
+    ['how it was made', 'UPDATE version SET made = 2'],
     ['everything, so that it is gone', 'DELETE FROM version'],
   ])('%s is damaged', async (_, change) => {
     const file = join(folder, 'changed.db')

@@ -23,6 +23,7 @@ const newFile = (): string => join(folder, `${++files}.db`)
 const packed = (id: string, expected: number) => ({
   ...writeOf(patientOf(id), { expected, body: `${id}/${expected + 1}` }),
   compartments: '',
+  made: null,
 })
 
 /** A writer as the writer thread has it, without the thread: every step can be told apart. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { patient } from '../fixtures/resources.ts'
 import { isElsewhere, newId, type Tree, withServer } from './server.ts'
 
-const { get, put, delete: remove } = withServer()
+const { get, put, post, patch, delete: remove } = withServer()
 
 const pages = async (path: string): Promise<Tree[][]> => {
   const found: Tree[][] = []
@@ -27,11 +27,58 @@ describe('of a resource', () => {
     expect(
       body.entry.map(({ request, response, resource }: Tree) => [request.method, response.status, response.etag, resource?.meta.versionId]),
     ).toEqual([
-      ['PUT', '200', 'W/"4"', '4'],
+      ['PUT', '201', 'W/"4"', '4'],
       ['DELETE', '204', 'W/"3"', undefined],
       ['PUT', '200', 'W/"2"', '2'],
-      ['POST', '201', 'W/"1"', '1'],
+      ['PUT', '201', 'W/"1"', '1'],
     ])
+  })
+  it('tells of each version what made it: alone, by criteria, as an entry of a batch and of a transaction', async () => {
+    const requests = async (id: string) => {
+      const { entry } = (await get(`/Patient/${id}/_history`)).body
+      return entry.map(({ request, response }: Tree) => `${request.method} ${request.url} ${response.status}`).toReversed()
+    }
+    const operations = [{ op: 'add', path: '/active', value: true }]
+    const [id, value] = [newId(), newId()]
+    const search = `Patient?identifier=urn:test|${value}`
+    const named = (fields: object = {}) => patient(id, { identifier: [{ system: 'urn:test', value }], ...fields })
+    await post('/Patient', named(), { 'if-none-exist': `identifier=urn:test|${value}` })
+    await put(`/${search}`, named({ active: true }))
+    await patch(`/${search}`, operations)
+    await remove(`/${search}`)
+    await post('/Patient', named())
+    await patch(`/Patient/${id}`, operations)
+    await remove(`/Patient/${id}`)
+    await put(`/${search}`, named())
+    const own = `Patient/${id}`
+    expect(await requests(id)).toEqual([
+      'POST Patient 201',
+      `PUT ${own} 200`,
+      `PATCH ${own} 200`,
+      `DELETE ${own} 204`,
+      'POST Patient 201',
+      `PATCH ${own} 200`,
+      `DELETE ${own} 204`,
+      `PUT ${own} 201`,
+    ])
+    const binary = { resourceType: 'Binary', contentType: 'application/json-patch+json', data: btoa(JSON.stringify(operations)) }
+    for (const type of ['batch', 'transaction']) {
+      const [a, b] = [newId(), newId()]
+      const bundles = [
+        [
+          { resource: patient(a), request: { method: 'POST', url: 'Patient' } },
+          { resource: patient(b), request: { method: 'PUT', url: `Patient/${b}` } },
+        ],
+        [
+          { resource: patient(a), request: { method: 'PUT', url: `Patient/${a}` } },
+          { resource: binary, request: { method: 'PATCH', url: `Patient/${b}` } },
+        ],
+        [{ request: { method: 'DELETE', url: `Patient/${a}` } }],
+      ]
+      for (const entry of bundles) expect((await post('/', { resourceType: 'Bundle', type, entry })).status).toBe(200)
+      expect(await requests(a)).toEqual(['POST Patient 201', `PUT Patient/${a} 200`, `DELETE Patient/${a} 204`])
+      expect(await requests(b)).toEqual([`PUT Patient/${b} 201`, `PATCH Patient/${b} 200`])
+    }
   })
   it('is 404 for a resource that never was, and there for a deleted one', async () => {
     const id = newId()

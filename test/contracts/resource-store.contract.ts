@@ -3,20 +3,21 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { Damaged } from '../../lambdas/ports/damaged.ts'
-import type {
-  CommitResult,
-  Guard,
-  HistoryPosition,
-  HistoryScope,
-  HistoryWindow,
-  ResourceKey,
-  ResourceReader,
-  ResourceVersion,
-  ResourceWriter,
-  ScanPage,
-  ScanRequest,
-  VersionKey,
-  Write,
+import {
+  type CommitResult,
+  type Guard,
+  type HistoryPosition,
+  type HistoryScope,
+  type HistoryWindow,
+  MAKINGS,
+  type ResourceKey,
+  type ResourceReader,
+  type ResourceVersion,
+  type ResourceWriter,
+  type ScanPage,
+  type ScanRequest,
+  type VersionKey,
+  type Write,
 } from '../../lambdas/ports/resource-store.ts'
 import { at, deletionOf, keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
 
@@ -63,6 +64,28 @@ export function resourceStoreContract(name: string, create: () => Promise<Resour
   const head = async (key: ResourceKey): Promise<ResourceVersion | undefined> => (await reader.current([key]))[0]
 
   describe(`${name}: versions`, () => {
+    it('tell how they were made, where that was told, in each way of reading, but not where only places are read', async () => {
+      const tenant = newTenant()
+      const keys = [...MAKINGS.keys()].map((n) => patientOf(`p${n}`, tenant))
+      const made = MAKINGS.map((making, n) => writeOf(keys[n]!, { made: making, expected: 0 }))
+      const later = MAKINGS.map((making, n) => writeOf(keys[MAKINGS.length - 1 - n]!, { made: making, expected: 1 }))
+      const untold = writeOf(patientOf('untold', tenant))
+      for (const writes of [[untold], made, later]) expect(await commit(...writes)).toEqual({ kind: 'committed' })
+      const byId = (a: ResourceKey, b: ResourceKey) => (a.id < b.id ? -1 : 1)
+      const heads = [...later, untold].map(versionOf).toSorted(byId)
+      const all = [...made.map(versionOf), ...heads]
+      const told = (versions: readonly (ResourceVersion | undefined)[]) =>
+        versions.map((version) => `${version?.id} ${version?.versionId} ${version?.made}`).toSorted()
+      expect(await reader.current(heads)).toEqual(heads)
+      expect(await reader.heads(heads)).toEqual(heads)
+      expect(await reader.versions(all)).toEqual(all)
+      expect((await scanAll({ tenant, type: 'Patient', asOf: at(9), limit: 3 })).toSorted(byId)).toEqual(heads)
+      expect(told(await pages({ tenant }, {}, 2))).toEqual(told(all))
+      expect(told(await pages(keys[0]!, {}, 2))).toEqual(told(all.filter(({ id }) => id === 'p0')))
+      const places = await pages({ tenant }, { placesOnly: true }, 2)
+      expect(places.map(({ made }) => made)).toEqual(all.map(() => undefined))
+    })
+
     it('are undefined for a resource that never was', async () => {
       const key = patientOf('nobody', newTenant())
       expect(await reader.current([key])).toEqual([undefined])
@@ -812,7 +835,10 @@ const newTenant = (): string => `t-${randomUUID()}`
 
 const manyWrites = (tenant: string, count: number): readonly Write[] =>
   numbers(count).map((n) =>
-    writeOf(keyOf(tenant, n % 3 === 0 ? 'Patient' : 'Observation', `r${n}`), { compartments: [`Patient/r${n % 7}`] }),
+    writeOf(keyOf(tenant, n % 3 === 0 ? 'Patient' : 'Observation', `r${n}`), {
+      compartments: [`Patient/r${n % 7}`],
+      made: MAKINGS[n % MAKINGS.length]!,
+    }),
   )
 
 function historyOf(all: readonly ResourceVersion[], { tenant, type, id }: HistoryScope, window: HistoryWindow): readonly ResourceVersion[] {

@@ -1,7 +1,7 @@
 /** Versions as items and back. */
 import type { BlobStore } from '../../ports/blob-store.ts'
 import { hashOf } from '../../ports/hash-of.ts'
-import type { ResourceKey, ResourceVersion, Write } from '../../ports/resource-store.ts'
+import { MAKINGS, type ResourceKey, type ResourceVersion, type Write } from '../../ports/resource-store.ts'
 import { type Packed, pack, unpack } from './body.ts'
 import type { Item } from './dynamo.ts'
 import { HEAD, partition, place, primaryKey, shardOf, versionSort } from './table.ts'
@@ -11,6 +11,8 @@ export type Content = Packed & {
   readonly vid: number
   readonly lu: number
   readonly del?: true
+  /** A place in MAKINGS. Absent where an earlier version of the server wrote it. */
+  readonly made?: number
   /** The commit it came with: how a writer whose answer was lost knows its own write. */
   readonly op: string
 }
@@ -26,7 +28,11 @@ export type CopyItem = Item & Indexed & { readonly v: Content; readonly sup: num
 export type Staged = { readonly write: Write; readonly content: Content; readonly index: number; readonly shard: number }
 
 export async function contentOf(write: Write, op: string, blobs: BlobStore): Promise<Content> {
-  const common = { vid: write.expected + 1, lu: write.lastUpdated, op, ...(write.deleted ? { del: true as const } : {}) }
+  const common = {
+    ...{ vid: write.expected + 1, lu: write.lastUpdated, op },
+    ...(write.deleted ? { del: true as const } : {}),
+    ...(write.made === undefined ? {} : { made: MAKINGS.indexOf(write.made) }),
+  }
   return { ...common, ...(await pack(write, op, blobs)) }
 }
 
@@ -36,7 +42,8 @@ export const placeOf = ({ tenant, type, id }: ResourceKey, { vid, lu, del }: Con
 })
 
 export async function versionOf({ tenant, type, id }: ResourceKey, content: Content, blobs: BlobStore): Promise<ResourceVersion> {
-  return { ...placeOf({ tenant, type, id }, content), ...(await unpack(content, blobs)) }
+  const made = MAKINGS[content.made ?? -1]
+  return { ...placeOf({ tenant, type, id }, content), ...(made === undefined ? {} : { made }), ...(await unpack(content, blobs)) }
 }
 
 export const headItem = ({ write, content, shard }: Staged): HeadItem => ({

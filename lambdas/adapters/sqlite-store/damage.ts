@@ -56,10 +56,11 @@ export type Summed = {
   readonly versionId: number
   readonly lastUpdated: number
   readonly deleted: number
+  readonly made: number | null
   readonly compartments: string
   readonly body: Uint8Array
 }
 
 /** CRC-32 of what a version is and of its body. Signed: SQLite keeps that in four bytes. */
-export const checksumOf = ({ type, id, versionId, lastUpdated, deleted, compartments, body }: Summed): number =>
-  crc32(body, crc32(`${type}/${id}/${versionId} ${lastUpdated} ${deleted} ${compartments}`)) | 0
+export const checksumOf = ({ type, id, versionId, lastUpdated, deleted, made, compartments, body }: Summed): number =>
+  crc32(body, crc32(`${type}/${id}/${versionId} ${lastUpdated} ${deleted}${made === null ? '' : `+${made}`} ${compartments}`)) | 0

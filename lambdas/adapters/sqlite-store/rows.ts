@@ -1,6 +1,6 @@
 /** Rows of the version log as versions of the port. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { DamagedVersion, ResourceKey, ResourceVersion } from '../../ports/resource-store.ts'
+import { type DamagedVersion, MAKINGS, type ResourceKey, type ResourceVersion } from '../../ports/resource-store.ts'
 import { checksumOf, damaged } from './damage.ts'
 
 /** What a row says of a version whose key is known. */
@@ -11,6 +11,7 @@ export type ContentRow = readonly [
   compartments: string,
   body: Uint8Array,
   sum: number | null,
+  made: number | null,
 ]
 
 /** COLUMNS in their order. As lists rows take two thirds of the time to make that objects do: statements have `setReturnArrays`. */
@@ -20,7 +21,7 @@ export type VersionRow = readonly [seq: number, tenant: string, type: string, id
 export const isThere = (alias: string): string => `${alias}.seq < ifnull((SELECT first FROM staged), ${Number.MAX_SAFE_INTEGER})`
 
 /** Columns of a VersionRow from `version v JOIN kind t`. */
-export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum'
+export const COLUMNS = 'v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made'
 
 /** Damaged where it is not what was written for that key. */
 export function versionWith(key: ResourceKey, row: ContentRow): ResourceVersion {
@@ -40,26 +41,30 @@ export const versionForIndex = (key: ResourceKey, row: ContentRow): ResourceVers
   isSound(key, row) ? unchecked(key, row) : { ...unchecked(key, row), compartments: [], body: new Uint8Array() }
 
 /** Versions of a store that had no checksums yet have none. */
-function isSound({ type, id }: ResourceKey, [versionId, lastUpdated, deleted, compartments, body, sum]: ContentRow): boolean {
-  return sum === null || sum === checksumOf({ type, id, versionId, lastUpdated, deleted, compartments, body })
+function isSound({ type, id }: ResourceKey, [versionId, lastUpdated, deleted, compartments, body, sum, made]: ContentRow): boolean {
+  return sum === null || sum === checksumOf({ type, id, versionId, lastUpdated, deleted, made, compartments, body })
 }
 
 const unchecked = (
   { tenant, type, id }: ResourceKey,
-  [versionId, lastUpdated, deleted, compartments, body]: ContentRow,
-): ResourceVersion => ({
-  tenant,
-  type,
-  id,
-  versionId,
-  lastUpdated,
-  deleted: deleted === 1,
-  compartments: compartments === '' ? [] : compartments.split(' '),
-  body,
-})
+  [versionId, lastUpdated, deleted, compartments, body, , made]: ContentRow,
+): ResourceVersion => {
+  const making = MAKINGS[made ?? -1]
+  return {
+    tenant,
+    type,
+    id,
+    versionId,
+    lastUpdated,
+    deleted: deleted === 1,
+    ...(making === undefined ? {} : { made: making }),
+    compartments: compartments === '' ? [] : compartments.split(' '),
+    body,
+  }
+}
 
 /** As COLUMNS, without what the version holds, and no checksum of it. */
-export const PLACE_COLUMNS = "v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, '', x'', NULL"
+export const PLACE_COLUMNS = "v.seq, t.tenant, t.type, v.id, v.vid, v.lastUpdated, v.deleted, '', x'', NULL, NULL"
 
 /** `as`: what becomes of a version that is damaged. */
 export const versionOf = ([, tenant, type, id, ...content]: VersionRow, as: typeof versionWith = versionWith): ResourceVersion =>

@@ -7,9 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Damaged } from '../../ports/damaged.ts'
 
-const SCHEMA_VERSION = 4
-/** From which on versions have checksums. */
-const SUMMED = 4
+const SCHEMA_VERSION = 5
 /** `FHIR`: marks the file as a store of this server. https://www.sqlite.org/pragma.html#pragma_application_id */
 const APPLICATION_ID = 0x46484952
 
@@ -17,7 +15,7 @@ const SCHEMA = `
   CREATE TABLE kind (kind INTEGER PRIMARY KEY, tenant TEXT NOT NULL, type TEXT NOT NULL, UNIQUE (tenant, type));
   CREATE TABLE version (
     seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, vid INTEGER NOT NULL, lastUpdated INTEGER NOT NULL,
-    deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER);
+    deleted INTEGER NOT NULL, compartments TEXT NOT NULL, body BLOB NOT NULL, sum INTEGER, made INTEGER);
   CREATE TABLE key (kind INTEGER, id TEXT, vid INTEGER, seq INTEGER NOT NULL, PRIMARY KEY (kind, id, vid)) WITHOUT ROWID;
   CREATE INDEX history ON version (kind, lastUpdated, id DESC, vid);
   CREATE TABLE guard (tenant TEXT, guard TEXT, type TEXT NOT NULL, id TEXT NOT NULL, bound INTEGER NOT NULL, PRIMARY KEY (tenant, guard)) WITHOUT ROWID;
@@ -27,13 +25,21 @@ const SCHEMA = `
  * Since version 2: the row of `staged`, where there is one, is the position from which on versions are not there yet (staging.ts).
  * Since version 3: `recent` has the keys of a commit, or of several at once, in a row (recent-keys.ts).
  * Since version 4: versions have a checksum (damage.ts); those from before have none, for a column is added without reading the rows.
+ * Since version 5: versions tell how they were made, a place in MAKINGS; those from before do not.
  */
 const LATER = `
   CREATE TABLE IF NOT EXISTS staged (first INTEGER PRIMARY KEY);
   CREATE TABLE IF NOT EXISTS recent (seq INTEGER PRIMARY KEY, keys TEXT NOT NULL);
   PRAGMA user_version = ${SCHEMA_VERSION};`
 
-const ADD_CHECKSUMS = 'ALTER TABLE version ADD COLUMN sum INTEGER;'
+/** Columns that versions have since a later version than the first. */
+const ADDED = [
+  { since: 4, column: 'sum INTEGER' },
+  { since: 5, column: 'made INTEGER' },
+] as const
+
+const addedSince = (version: number): string =>
+  ADDED.flatMap(({ since, column }) => (version < since ? `ALTER TABLE version ADD COLUMN ${column};` : [])).join(' ')
 
 /** What a commit that was under way left; until version 2 it had keys. */
 const UNSTAGE = `
@@ -57,7 +63,7 @@ export function openForWriting(file: string): DatabaseSync {
     if (!isNew) checked(db, file)
     db.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864')
     const version = Number(pragma(db, 'user_version'))
-    const first = isNew ? SCHEMA : version < SUMMED ? ADD_CHECKSUMS : ''
+    const first = isNew ? SCHEMA : addedSince(version)
     if (version !== SCHEMA_VERSION) db.exec(`BEGIN IMMEDIATE; ${first} ${LATER} COMMIT`)
     if (db.prepare('SELECT first FROM staged').get() !== undefined) db.exec(`BEGIN IMMEDIATE; ${UNSTAGE} COMMIT`)
     if (pragma(db, 'synchronous') !== 2) throw new StoreFileError(`${file}: SQLite does not flush its commits`)

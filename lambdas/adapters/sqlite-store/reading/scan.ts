@@ -17,7 +17,7 @@ type Cursor = readonly [end: number, lastUpdated: number, id: string, vid: numbe
 /** A place of the history of a kind. `body`: null where it was not current then, as far as old keys tell. */
 type PlaceRow = readonly [
   ...place: readonly [lastUpdated: number, id: string, vid: number],
-  ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null],
+  ...content: readonly [deleted: number, compartments: string, body: Uint8Array | null, sum: number | null, made: number | null],
 ]
 
 /**
@@ -26,7 +26,7 @@ type PlaceRow = readonly [
  */
 const rowsWhere = (condition: string): string =>
   `SELECT v.lastUpdated, v.id, v.vid, v.deleted, v.compartments, CASE WHEN v.seq <= ?2
-     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum
+     AND NOT EXISTS (SELECT 1 FROM version w WHERE w.seq = ${oldNextOf('v')} AND w.seq <= ?2 AND w.lastUpdated <= ?3) THEN v.body END, v.sum, v.made
    FROM version v INDEXED BY history WHERE v.kind = ?1 AND ${condition} AND ${isThere('v')} ORDER BY v.lastUpdated DESC, v.id, v.vid DESC`
 
 export class Scanner {
@@ -62,9 +62,9 @@ export class Scanner {
     const found = (): ScanPage => (damaged.length === 0 ? { versions } : { versions, damaged })
     let [seen, weight] = [0, 0]
     for (const rows of this.#after(kind, request, end, after))
-      for (const [lastUpdated, id, vid, deleted, compartments, body, sum] of rows) {
+      for (const [lastUpdated, id, vid, deleted, compartments, body, sum, made] of rows) {
         if (body !== null && !this.#isSuperseded(kind, id, vid, end, request.asOf)) {
-          const version = versionOrDamage({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum])
+          const version = versionOrDamage({ tenant, type, id }, [vid, lastUpdated, deleted, compartments, body, sum, made])
           if ('damage' in version) damaged.push(told(version, tellsDamaged))
           else if (!version.deleted || deletions) versions.push(version)
         }

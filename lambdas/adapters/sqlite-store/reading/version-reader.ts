@@ -25,7 +25,7 @@ export class VersionReader {
     this.#recent = recent
     this.#old = old
     this.#as = as
-    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum FROM'
+    const selected = 'SELECT v.vid, v.lastUpdated, v.deleted, v.compartments, v.body, v.sum, v.made FROM'
     const byKey = `${selected} key k LEFT JOIN version v ON v.seq = k.seq WHERE k.kind = ? AND k.id = ?`
     this.#kind = db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?')
     this.#head = db.prepare(`${byKey} ORDER BY k.vid DESC LIMIT 1`)

@@ -1,5 +1,5 @@
 /** A commit on its way to the writer thread: one text and one buffer, which cost a fraction of a structured clone. */
-import type { Guard, Write } from '../../../ports/resource-store.ts'
+import { type Guard, MAKINGS, type Write } from '../../../ports/resource-store.ts'
 
 export type PackedWrite = {
   readonly type: string
@@ -7,6 +7,8 @@ export type PackedWrite = {
   readonly expected: number
   readonly lastUpdated: number
   readonly deleted: boolean
+  /** A place in MAKINGS. */
+  readonly made: number | null
   readonly compartments: string
   readonly body: Uint8Array
 }
@@ -42,10 +44,11 @@ export type BatchReply = { readonly replies: readonly CommitReply[]; readonly po
 export function pack(number: number, writes: readonly Write[], guards: readonly Guard[], at: number): CommitMessage {
   const bodies = new Uint8Array(writes.reduce((sum, { body }) => sum + body.length, 0))
   let end = 0
-  const rows = writes.map(({ type, id, expected, lastUpdated, deleted, compartments, body }) => {
+  const rows = writes.map(({ type, id, expected, lastUpdated, deleted, made, compartments, body }) => {
     bodies.set(body, end)
     end += body.length
-    return [type, id, expected, lastUpdated, deleted ? 1 : 0, compartments.join(' '), body.length]
+    const making = made === undefined ? null : MAKINGS.indexOf(made)
+    return [type, id, expected, lastUpdated, deleted ? 1 : 0, making, compartments.join(' '), body.length] satisfies PackedRow
   })
   const header = JSON.stringify([writes[0]?.tenant ?? guards[0]?.tenant, at, rows, guards])
   return { number, header, bodies: bodies.buffer }
@@ -57,6 +60,7 @@ type PackedRow = readonly [
   expected: number,
   lastUpdated: number,
   deleted: number,
+  made: number | null,
   compartments: string,
   length: number,
 ]
@@ -64,10 +68,10 @@ type PackedRow = readonly [
 export function unpack({ number, header, bodies }: CommitMessage): Commit {
   const [tenant, at, rows, guards] = JSON.parse(header) as [string, number, PackedRow[], PackedGuard[]]
   let from = 0
-  const writes = rows.map(([type, id, expected, lastUpdated, deleted, compartments, length]) => {
+  const writes = rows.map(([type, id, expected, lastUpdated, deleted, made, compartments, length]) => {
     const body = new Uint8Array(bodies, from, length)
     from += length
-    return { type, id, expected, lastUpdated, deleted: deleted === 1, compartments, body }
+    return { type, id, expected, lastUpdated, deleted: deleted === 1, made, compartments, body }
   })
   return { number, tenant, at, writes, guards, bytes: bodies.byteLength }
 }

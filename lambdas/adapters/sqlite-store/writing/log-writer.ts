@@ -45,7 +45,7 @@ export class LogWriter {
       head: db.prepare('SELECT vid FROM key WHERE kind = ? AND id = ? ORDER BY vid DESC LIMIT 1'),
       kind: db.prepare('SELECT kind FROM kind WHERE tenant = ? AND type = ?'),
       addKind: db.prepare('INSERT INTO kind (tenant, type) VALUES (?, ?)'),
-      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)'),
+      version: db.prepare('INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'),
       recent: db.prepare('INSERT INTO recent VALUES (?, ?)'),
       key: db.prepare('INSERT OR IGNORE INTO key VALUES (?, ?, ?, ?)'),
       taken: db.prepare('DELETE FROM recent WHERE seq <= ?'),
@@ -119,12 +119,12 @@ export class LogWriter {
   }
 
   addVersion({ seq, kind, write }: LogRow): void {
-    const { type, id, expected, lastUpdated, compartments, body } = write
+    const { type, id, expected, lastUpdated, made, compartments, body } = write
     const versionId = expected + 1
     const deleted = write.deleted ? 1 : 0
-    const sum = checksumOf({ type, id, versionId, lastUpdated, deleted, compartments, body })
+    const sum = checksumOf({ type, id, versionId, lastUpdated, deleted, made, compartments, body })
     this.written.bytes += body.length
-    this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, compartments, body, sum)
+    this.#statements.version.run(seq, kind, id, versionId, lastUpdated, deleted, compartments, body, sum, made)
   }
 
   /** Of versions that follow each other, in one transaction. */
