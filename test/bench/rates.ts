@@ -2,14 +2,16 @@
  * `npm run bench [-- FOLDER]`: what the server does against floors measured in the same run. FOLDER holds Synthea Bundles; without one the
  * sample is used. Prints a table; asserts nothing: machines differ, ratios less.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { bareServer, type Compared, compareSearches, ratiosOf, searchesOf, together } from './searches.ts'
 import { ask, start, stop } from './served.ts'
+import { TOKEN } from './shapes.ts'
 
 const HEADERS = { 'content-type': 'application/fhir+json' }
 const folder = process.argv[2] ?? 'test/fixtures/sample'
@@ -51,12 +53,8 @@ async function benchRead(): Promise<void> {
   const patient = JSON.stringify({ resourceType: 'Patient', id: 'a', active: true, name: [{ family: 'x'.repeat(800) }] })
   await send(`${base}/Patient/a`, 'PUT', patient)
   const [, bytes] = await ask(`${base}/Patient/a`, { agent })
-  const bare = spawn(process.execPath, [
-    '-e',
-    `require('node:http').createServer((_, o) => { o.writeHead(200, { 'content-type': 'application/fhir+json; charset=utf-8', 'content-length': ${bytes.length} }); o.end(Buffer.alloc(${bytes.length}, 32)) }).listen(${PORT + 1}, '127.0.0.1')`,
-  ])
-  await new Promise((resolve) => setTimeout(resolve, 500))
-  const floor = await throughput(16, 20_000, () => send(`http://127.0.0.1:${PORT + 1}/`))
+  const bare = await bareServer(PORT + 1)
+  const floor = await throughput(16, 20_000, () => send(`http://127.0.0.1:${PORT + 1}/${bytes.length}`))
   const read = await throughput(16, 20_000, () => send(`${base}/Patient/a`))
   bare.kill()
   rows.push([
@@ -100,7 +98,7 @@ const createRate = (): Promise<number> =>
     return send(
       `${base}/Observation/${id}`,
       'PUT',
-      `{"resourceType":"Observation","id":"${id}","status":"final","code":{"coding":[{"system":"http://loinc.org","code":"8302-2"}]},"subject":{"reference":"Patient/${id}"},"effectiveDateTime":"2020-05-14"}`,
+      `{"resourceType":"Observation","id":"${id}","status":"final","code":{"coding":[{"system":"http://loinc.org","code":"9279-1"}]},"subject":{"reference":"Patient/${id}"},"effectiveDateTime":"2020-05-14"}`,
     )
   })
 
@@ -181,7 +179,25 @@ async function benchLoad(): Promise<void> {
   await stop(child)
   const again = await start(PORT, data)
   rows.push([`start with ${floor.resources} resources`, `${Math.round(again.ready)} ms`, ''])
+  await benchSearches(again.child)
   await stop(again.child)
+}
+
+async function benchSearches(child: ChildProcess): Promise<void> {
+  const [, body] = await ask(`${base}/Patient?_count=1000`, { agent })
+  const { entry } = JSON.parse(body.toString()) as { readonly entry: readonly { readonly resource: { readonly id: string } }[] }
+  const compared = await compareSearches(
+    { base, child },
+    PORT + 1,
+    entry.map(({ resource }) => resource.id),
+  )
+  const row = (what: string, of: Omit<Compared, 'name'>): void => {
+    const [wall, processor] = ratiosOf(of)
+    rows.push([what, `${Math.round(1_000 / of.ours.wall)}/s`, `${wall} of a bare node:http server, ${processor} by processor time`])
+  }
+  row('searches of 16 shapes, 8 connections', together(searchesOf(compared)))
+  const token = compared.find(({ name }) => name === TOKEN)!
+  row(`… those of 20 Observations by code, ${Math.round(token.bytes)} bytes`, token)
 }
 
 try {

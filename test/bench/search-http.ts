@@ -1,6 +1,7 @@
 /**
  * `node test/bench/search-http.ts FOLDER`: searches over HTTP of a server loaded with FOLDER (Synthea Bundles), one after the other: for
- * each of sixteen shapes the median and the 95th percentile in milliseconds, the arguments taken at random from what was loaded.
+ * each of sixteen shapes the median and the 95th percentile in milliseconds, the arguments taken at random from what was loaded; then 8 at
+ * once, against a bare server (searches.ts).
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Agent } from 'node:http'
@@ -8,7 +9,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { load } from '../../lambdas/runtime/load/load.ts'
 import { sourcesOf } from '../../lambdas/runtime/load/read-files.ts'
+import { compareSearches, ratiosOf, searchesOf, together } from './searches.ts'
 import { ask, start, stop } from './served.ts'
+import { pick, SHAPES } from './shapes.ts'
 
 const [folder = 'test/fixtures/sample', rounds = '200'] = process.argv.slice(2)
 const data = mkdtempSync(join(tmpdir(), 'fhir-bench-'))
@@ -31,27 +34,6 @@ async function indexed(query: string): Promise<Found> {
     const answer = await get(query)
     if (answer[0] !== 503) return found(answer, query)
   }
-}
-const pick = <T>(of: readonly T[]): T => of[Math.floor(Math.random() * of.length)]!
-
-const SHAPES: Readonly<Record<string, (patient: string) => string>> = {
-  'floor: a read': (p) => `Patient/${p}`,
-  'id look-up': (p) => `Patient?_id=${p}`,
-  token: () => `Observation?code=http://loinc.org|${pick(['8302-2', '29463-7', '4548-4'])}`,
-  'patient + category': (p) => `Observation?patient=${p}&category=laboratory`,
-  'patient + date range': (p) => `Observation?patient=${p}&date=ge${pick(['2010', '2014'])}&date=lt2018`,
-  'date range': () => `Encounter?date=ge${pick(['2010', '2012'])}-05&date=lt2013`,
-  'string prefix': () => `Patient?name=${pick(['a', 'be', 'mar', 's'])}`,
-  identifier: (p) => `Patient?identifier=https://github.com/synthetichealth/synthea|${p}`,
-  quantity: () => `Observation?value-quantity=gt${pick([170, 180, 190])}||cm`,
-  composite: () => `Observation?code-value-quantity=8302-2$gt${pick([170, 180])}||cm`,
-  chain: () => `Observation?patient.birthdate=${pick([1950, 1960, 1970])}&code=8302-2`,
-  _has: () => `Patient?_has:Observation:patient:code-value-quantity=4548-4$gt${pick([6, 7])}`,
-  _include: (p) => `Observation?patient=${p}&code=8302-2&_include=Observation:patient&_include=Observation:encounter`,
-  _revinclude: (p) => `Patient?_id=${p}&_revinclude=Condition:patient`,
-  sort: () => `Observation?category=${pick(['laboratory', 'vital-signs'])}&_sort=-date`,
-  count: () => `Observation?status=final&date=ge${pick([2010, 2015])}&_summary=count`,
-  group: (p) => `Observation?patient=${p}&_group=code:code&_groupSort=-date`,
 }
 
 try {
@@ -82,6 +64,10 @@ try {
     const at = (share: number): string => all[Math.min(all.length - 1, Math.floor(all.length * share))]!.toFixed(1)
     console.log(`| ${name} | ${at(0.5)} | ${at(0.95)} | ${at(1)} |`)
   }
+  const compared = await compareSearches({ base, child }, PORT + 1, patients)
+  console.log('\n| search, 8 at once | bytes | of a bare server | by processor time | ms of the processors |\n|---|---|---|---|---|')
+  for (const each of [...compared, { name: 'all', ...together(searchesOf(compared)) }])
+    console.log(`| ${[each.name, Math.round(each.bytes), ...ratiosOf(each), each.ours.processor.toFixed(2)].join(' | ')} |`)
 } finally {
   agent.destroy()
   await stop(child)

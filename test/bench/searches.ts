@@ -1,0 +1,131 @@
+/**
+ * What a server does of searches, 8 connections at once, against a bare node:http server that answers as many bytes, in turn with it in the
+ * same run: requests a second, and processor time of a request, of all the threads of the one and of the other.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { Agent } from 'node:http'
+import { ask } from './served.ts'
+import { pick, READ, SHAPES } from './shapes.ts'
+
+const CLIENTS = 8
+/** Requests of a shape, of so many queries, in so many turns. */
+const REQUESTS = 400
+const QUERIES = 8
+const TURNS = 3
+
+/** A path and the bytes of its answer. */
+type Query = { readonly path: string; readonly length: number }
+
+/** Milliseconds of a request, on the clock and of the processors. */
+type Cost = { wall: number; processor: number }
+
+/** Of a shape: of the server, and of the bare one; `bytes`: of an answer, on the average. */
+export type Compared = { readonly name: string; readonly bytes: number; readonly ours: Cost; readonly bare: Cost }
+
+/** `base`: of the server, whose process is `child`; `port`: a free one. `patients`: ids of those it has. */
+export async function compareSearches(
+  { base, child }: { readonly base: string; readonly child: ChildProcess },
+  port: number,
+  patients: readonly string[],
+): Promise<readonly Compared[]> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+  const bare = await bareServer(port)
+  try {
+    const compared: Compared[] = []
+    const queries = await queriesOf(base, agent, patients)
+    for (const [name, of] of queries)
+      compared.push({
+        name,
+        bytes: of.reduce((sum, { length }) => sum + length, 0) / of.length,
+        ours: { wall: 0, processor: 0 },
+        bare: { wall: 0, processor: 0 },
+      })
+    for (let turn = 0; turn <= TURNS; turn++)
+      for (const { name, ours, bare: floor } of compared) {
+        const of = queries.get(name)!
+        const sides = [
+          { cost: ours, process: child, url: ({ path }: Query) => `${base}/${path}` },
+          { cost: floor, process: bare, url: ({ length }: Query) => `http://127.0.0.1:${port}/${length}` },
+        ]
+        for (const { cost, process, url } of sides) {
+          const urls = of.map(url)
+          const { wall, processor } = await costOf(process, urls, agent)
+          // The first turn is to get warm.
+          if (turn > 0) Object.assign(cost, { wall: cost.wall + wall / TURNS, processor: cost.processor + processor / TURNS })
+        }
+      }
+    return compared
+  } finally {
+    agent.destroy()
+    bare.kill()
+  }
+}
+
+export const searchesOf = (compared: readonly Compared[]): readonly Compared[] => compared.filter(({ name }) => name !== READ)
+
+/** Of several shapes together, each as often. */
+export const together = (compared: readonly Compared[]): Omit<Compared, 'name'> => {
+  const mean = (of: (each: Compared) => number): number => compared.reduce((sum, each) => sum + of(each), 0) / compared.length
+  const cost = (side: 'ours' | 'bare'): Cost => ({ wall: mean((each) => each[side].wall), processor: mean((each) => each[side].processor) })
+  return { bytes: mean(({ bytes }) => bytes), ours: cost('ours'), bare: cost('bare') }
+}
+
+/** Of the bare server's rate, by the clock and by processor time. */
+export const ratiosOf = ({ ours, bare }: Omit<Compared, 'name'>): readonly [wall: string, processor: string] => [
+  (bare.wall / ours.wall).toFixed(2),
+  (bare.processor / ours.processor).toFixed(2),
+]
+
+async function queriesOf(base: string, agent: Agent, patients: readonly string[]): Promise<ReadonlyMap<string, readonly Query[]>> {
+  const queries = new Map<string, readonly Query[]>()
+  for (const [name, shape] of Object.entries(SHAPES)) {
+    const paths = Array.from({ length: QUERIES }, () => shape(pick(patients)))
+    const lengths = await Promise.all(paths.map((path) => lengthOf(`${base}/${path}`, agent)))
+    queries.set(
+      name,
+      paths.map((path, i) => ({ path, length: lengths[i]! })),
+    )
+  }
+  return queries
+}
+
+async function lengthOf(url: string, agent: Agent): Promise<number> {
+  const [status, body] = await ask(url, { agent })
+  if (status !== 200) throw new Error(`${url}: ${status} ${body}`)
+  return body.length
+}
+
+async function costOf(process: ChildProcess, urls: readonly string[], agent: Agent): Promise<Cost> {
+  let asked = 0
+  const [before, began] = [processorTime(process), performance.now()]
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      while (asked < REQUESTS) await lengthOf(urls[asked++ % urls.length]!, agent)
+    }),
+  )
+  return { wall: (performance.now() - began) / REQUESTS, processor: (processorTime(process) - before) / REQUESTS }
+}
+
+/** Milliseconds that all threads of the process have had. https://docs.kernel.org/scheduler/sched-stats.html */
+const processorTime = ({ pid }: ChildProcess): number =>
+  readdirSync(`/proc/${pid}/task`).reduce(
+    (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+    0,
+  )
+
+/** A server that answers as many bytes as its path says. */
+export async function bareServer(port: number): Promise<ChildProcess> {
+  const bare = spawn(process.execPath, [
+    '-e',
+    `const bytes = Buffer.alloc(10_000_000, 32)
+    require('node:http').createServer((incoming, outgoing) => {
+      const length = Number(incoming.url.slice(1))
+      outgoing.writeHead(200, { 'content-type': 'application/fhir+json; charset=utf-8', 'content-length': length })
+      outgoing.end(bytes.subarray(0, length))
+    }).listen(${port}, '127.0.0.1', () => console.log('listening'))`,
+  ])
+  await once(bare.stdout!, 'data')
+  return bare
+}
