@@ -3,6 +3,7 @@
  * with other settings of the service, is a new deployment.
  */
 import { delimiter, dirname } from 'node:path'
+import { type RunningEngine, startAll } from '../engines/engine.ts'
 import { ministack } from '../engines/ministack.ts'
 import { opensearch } from '../engines/opensearch.ts'
 import type { Credentials } from '../fixtures/given-tokens.ts'
@@ -20,6 +21,8 @@ export type CloudOptions = {
   readonly synthesize: (addresses: { readonly baseUrl: string; readonly searchEndpoint: string }) => Promise<string>
   readonly report: (line: string) => void
   readonly port?: number
+  /** Once it says so, everything is stopped, whatever has been started by then. */
+  readonly stopped?: AbortSignal
 }
 
 /**
@@ -60,11 +63,16 @@ export type Cloud = {
 
 export async function startCloud(options: CloudOptions): Promise<Cloud> {
   await Promise.all([ministack.install(), opensearch.install()])
+  options.stopped?.throwIfAborted()
   // The functions of MiniStack are run by the node of the path.
   process.env.PATH = [dirname(process.execPath), process.env.PATH].join(delimiter)
   const ends: (() => Promise<void>)[] = []
-  const stop = async () => {
-    for (const end of ends.splice(0).reverse()) await end()
+  let stopping = Promise.resolve()
+  const stop = () => {
+    stopping = stopping.then(async () => {
+      for (const end of ends.splice(0).reverse()) await end()
+    })
+    return stopping
   }
   try {
     return await opened(options, ends, stop)
@@ -74,9 +82,15 @@ export async function startCloud(options: CloudOptions): Promise<Cloud> {
   }
 }
 
-async function opened({ synthesize, report, port }: CloudOptions, ends: (() => Promise<void>)[], stop: Cloud['stop']): Promise<Cloud> {
-  const [search, standIn] = await Promise.all([opensearch.start(), ministack.start()])
+async function opened(
+  { synthesize, report, port, stopped }: CloudOptions,
+  ends: (() => Promise<void>)[],
+  stop: Cloud['stop'],
+): Promise<Cloud> {
+  const [search, standIn] = (await startAll([opensearch, ministack])) as [RunningEngine, RunningEngine]
   ends.push(search.stop, standIn.stop)
+  stopped?.throwIfAborted()
+  stopped?.addEventListener('abort', () => void stop())
   const searchEndpoint = search.environment.OPENSEARCH_ENDPOINT!
   const aws = awsCalls(standIn.environment.DYNAMODB_ENDPOINT!)
   const front = await startFront(port ?? 0, async (wish) => {

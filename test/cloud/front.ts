@@ -44,7 +44,7 @@ export async function startFront(port: number, control: (wish: object) => Promis
     const next = waiting.shift()
     if (next !== undefined) enter(next)
   }
-  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.url === CONTROL) return void freshen(request, response, control)
     if (files !== undefined && isFile(files, request.url!)) return void handOut(files, request, response).catch(() => response.destroy())
     if (api === undefined || !request.url!.startsWith(BASE)) return void response.writeHead(502).end()
@@ -59,6 +59,13 @@ export async function startFront(port: number, control: (wish: object) => Promis
       response.once('close', leave)
       forward(target, { ...headers, ...sent }, request, response, agent)
     })
+  }
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
+    try {
+      answer(request, response)
+    } catch (error) {
+      response.writeHead(502).end((error as Error).message)
+    }
   })
   server.keepAliveTimeout = KEPT_ALIVE
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
@@ -102,10 +109,12 @@ function forward(url: string, headers: Headers, request: IncomingMessage, respon
     agent,
   })
   onward.once('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(error.message)))
+  // Nobody waits for it any more.
+  response.once('close', () => onward.destroy())
   onward.once('response', (answer) => {
     const pairs = Array.from({ length: answer.rawHeaders.length / 2 }, (_, i) => answer.rawHeaders.slice(2 * i, 2 * i + 2))
     response.writeHead(answer.statusCode!, pairs.filter(([name]) => !HOPS.has(name!.toLowerCase())).flat())
-    answer.pipe(response)
+    answer.once('error', () => response.destroy()).pipe(response)
   })
   request.pipe(onward)
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { apiTemplate } from './api-template.ts'
 import type { Tree } from './aws-calls.ts'
 import { firewallOf } from './firewall.ts'
+import { type Front, startFront } from './front.ts'
 import type { Invoked } from './function-host.ts'
 import { type RunningGateway, startGateway } from './gateway.ts'
 
@@ -159,5 +160,38 @@ describe('what is too large', () => {
   it('is refused by the firewall with its own words', async () => {
     const { status, text } = await send('/metadata', { headers: { 'x-blocked': 'yes' } })
     expect([status, text]).toEqual([413, '{"text":"wall"}'])
+  })
+})
+
+describe('what stands before it', () => {
+  const AS_IT_IS = 'function handler(event) { return event.request }'
+  let front: Front
+  beforeAll(async () => {
+    front = await startFront(0, async () => ({}))
+    const files = { pattern: /^$/, viewerFunction: AS_IT_IS, keys: {}, bucket: '' }
+    front.forwardTo(gateway.url, { viewerFunction: AS_IT_IS, headers: {}, files })
+  })
+  afterAll(() => front.close())
+  const ask = (path: string, headers: Record<string, string> = {}) => fetch(`http://127.0.0.1:${front.port}/fhir${path}`, { headers })
+
+  it('passes any names, also those that objects have by nature', async () => {
+    next = result({ statusCode: 200, body: '' })
+    const names = { toString: ['1'], constructor: ['2', '3'], ['__proto__']: ['4'] }
+    const { status } = await ask('/Patient?toString=1&constructor=2&__proto__=4&constructor=3', { constructor: 'a', valueof: 'b' })
+    expect(status).toBe(200)
+    expect(Object.entries(last.event.multiValueQueryStringParameters).sort()).toEqual(Object.entries(names).sort())
+    expect(last.event.multiValueHeaders).toMatchObject({ constructor: ['a'], valueof: ['b'] })
+  })
+
+  it('survives what its function cannot take, and answers the next', async () => {
+    next = result({ statusCode: 200, body: '' })
+    const failing = 'function handler(event) { if (event.request.uri === "/fhir/Patient/bad") throw new Error("bad"); return event.request }'
+    front.forwardTo(gateway.url, {
+      viewerFunction: failing,
+      headers: {},
+      files: { pattern: /^$/, viewerFunction: '', keys: {}, bucket: '' },
+    })
+    expect((await ask('/Patient/bad')).status).toBe(502)
+    expect((await ask('/Patient/good')).status).toBe(200)
   })
 })

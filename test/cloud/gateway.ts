@@ -30,7 +30,9 @@ const TIMEOUT = 29_000
 
 export async function startGateway(options: GatewayOptions): Promise<RunningGateway> {
   const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => {
-    answer(options, request, response).catch((error: Error) => fault(options.api, response, 'DEFAULT_5XX', 500, error.message))
+    answer(options, request, response).catch((error: Error) =>
+      response.headersSent ? response.destroy() : fault(options.api, response, 'DEFAULT_5XX', 500, error.message),
+    )
   })
   server.keepAliveTimeout = KEPT_ALIVE
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -102,7 +104,8 @@ function eventOf(
   path: string,
 ): object {
   const { rawHeaders, headers, method } = request
-  const multiValueHeaders: Record<string, string[]> = {}
+  // What a name inherits is no value of it.
+  const multiValueHeaders: Record<string, string[]> = Object.create(null)
   for (let i = 0; i < rawHeaders.length; i += 2) {
     multiValueHeaders[rawHeaders[i]!] ??= []
     multiValueHeaders[rawHeaders[i]!]!.push(rawHeaders[i + 1]!)

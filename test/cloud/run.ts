@@ -15,6 +15,7 @@ import { tokensOf } from '../fixtures/given-tokens.ts'
 import { localSettings, synthesize } from './assembly.ts'
 import { type Cloud, startCloud } from './cloud.ts'
 import { printFigures } from './figures.ts'
+import { stoppedBySignal } from './stopped.ts'
 import { workHere } from './workers.ts'
 
 const API = 'test/api'
@@ -84,24 +85,24 @@ async function main(words: readonly string[]): Promise<number> {
     return 2
   }
   const folder = mkdtempSync(join(tmpdir(), 'fhir-cloud-'))
-  const stopped = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort())
   let cloud: Cloud | undefined
+  let hasFailed = false
   try {
     cloud = await startCloud({
+      stopped,
       synthesize: (addresses) => synthesize({ folder, settings: localSettings(addresses) }),
       report: (line) => console.log(line),
     })
     for (const part of parts) {
-      if (stopped.signal.aborted) return 1
       const [before, since] = [cloud.front.answered(), performance.now()]
       const { takes, run } = PARTS[part]!
       const hasPassed = await run(cloud, folder, files.length === 0 ? undefined : files.filter(takes))
+      stopped.throwIfAborted()
       const seconds = Math.round((performance.now() - since) / 1_000)
       console.log(`\n=== ${part}: ${hasPassed ? 'passed' : 'failed'}, ${cloud.front.answered() - before} requests, ${seconds} s\n`)
-      if (!hasPassed) return 1
+      hasFailed ||= !hasPassed
     }
-    return 0
+    return hasFailed ? 1 : 0
   } catch (error) {
     console.error(error)
     return 1
@@ -135,8 +136,13 @@ function jest(cloud: Cloud, paths: readonly string[], environment: Readonly<Reco
   const child = spawn(process.execPath, [...flags, '--runInBand', `--testTimeout=${PATIENCE}`, ...paths], {
     env: { ...process.env, FHIR_BASE_URL: cloud.baseUrl, FHIR_FRESH_URL: cloud.freshUrl, ...environment },
     stdio: 'inherit',
+    signal: stopped,
   })
-  return new Promise((resolve, reject) => child.once('error', reject).once('exit', (code) => resolve(code === 0)))
+  // Also when it is ended it has exited before what it used is.
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => (stopped.aborted ? undefined : reject(error))).once('exit', (code) => resolve(code === 0))
+  })
 }
 
+const stopped = stoppedBySignal()
 process.exitCode = await main(process.argv.slice(2))

@@ -1,19 +1,22 @@
 /** The cloud on one machine, to play with: node test/cloud/start.ts [PORT]. Ctrl-C ends everything it started. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { localSettings, OPEN, synthesize } from './assembly.ts'
 import { startCloud } from './cloud.ts'
+import { stoppedBySignal } from './stopped.ts'
 
 const port = Number(process.argv[2] ?? 8080)
 const folder = mkdtempSync(join(tmpdir(), 'fhir-cloud-'))
-const ended = new Promise<void>((resolve) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-})
+const stopped = stoppedBySignal()
 
 try {
   const report = (line: string) => console.log(line)
-  const cloud = await startCloud({ port, report, synthesize: (addresses) => synthesize({ folder, settings: localSettings(addresses) }) })
+  const cloud = await startCloud({
+    ...{ port, report, stopped },
+    synthesize: (addresses) => synthesize({ folder, settings: localSettings(addresses) }),
+  })
   try {
     await cloud.fresh({ settings: OPEN })
     console.log(`\nThe stacks are deployed:
@@ -22,7 +25,7 @@ try {
   OpenSearch    ${cloud.searchEndpoint}
 A search sees a write that is a moment old; one that carries the X-Index-Token of a write waits for it.
 Ctrl-C ends it all; nothing is kept.`)
-    await ended
+    if (!stopped.aborted) await once(stopped, 'abort')
   } finally {
     await cloud.stop()
   }

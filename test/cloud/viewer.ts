@@ -35,7 +35,7 @@ export function viewed(code: string): View {
     const text = Object.entries(querystring).flatMap(([name, { value, multiValue }]) =>
       (multiValue ?? [{ value }]).map((each) => (each.value === '' ? name : `${name}=${each.value}`)),
     )
-    const set = Object.entries(headers).filter(([name, { value }]) => all[name]?.value !== value)
+    const set = Object.entries(headers).filter(([name, { value }]) => !Object.hasOwn(all, name) || all[name]!.value !== value)
     return { url: path + (text.length === 0 ? '' : `?${text.join('&')}`), headers: valuesOf(Object.fromEntries(set)) }
   }
 }
@@ -44,7 +44,8 @@ const valuesOf = (headers: Viewed['headers']): Headers =>
   Object.fromEntries(Object.entries(headers).map(([name, { value }]) => [name, value]))
 
 function parsed(query: string): Record<string, Value> {
-  const values: Record<string, Value & { multiValue: { value: string }[] }> = {}
+  // What a name inherits is no value of it.
+  const values: Record<string, Value & { multiValue: { value: string }[] }> = Object.create(null)
   for (const pair of query.split('&').filter((pair) => pair !== '')) {
     const [name, value] = pair.includes('=') ? [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] : [pair, '']
     values[name] ??= { value, multiValue: [] }

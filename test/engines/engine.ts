@@ -1,6 +1,7 @@
 /**
  * Engines that stand in for AWS in tests: real servers, kept outside the checkout, on 127.0.0.1 only.
- * An engine is installed once into the cache folder and started on a free port; `stop` ends exactly that process.
+ * An engine is installed once into the cache folder and started on a free port; `stop` ends exactly that process and those it started. Whatever
+ * this process ends of, its engines end with it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
@@ -18,6 +19,15 @@ export type Engine = {
   /** Does nothing when it is there already. */
   readonly install: () => Promise<void>
   readonly start: () => Promise<RunningEngine>
+}
+
+/** All, or none: one that does not start ends the others. */
+export async function startAll(engines: readonly Pick<Engine, 'start'>[]): Promise<readonly RunningEngine[]> {
+  const starting = engines.map((engine) => engine.start())
+  const settled = await Promise.allSettled(starting)
+  const isWhole = settled.every(({ status }) => status === 'fulfilled')
+  if (!isWhole) await Promise.all(settled.map((each) => (each.status === 'fulfilled' ? each.value.stop() : undefined)))
+  return Promise.all(starting)
 }
 
 export const cacheFolder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'fhir-engines')
@@ -38,7 +48,9 @@ export async function launch(on: (port: number) => Launch): Promise<{ readonly p
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     const { command, arguments: given, environment = {}, health } = on(port)
-    const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'] })
+    // In a group of its own: what it starts ends with it, and a Ctrl-C is this process's to deal with.
+    const child = spawn(command, given, { env: { ...process.env, ...environment }, stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+    running.add(child)
     let said = ''
     child.stderr.on('data', (data) => (said = `${said}${data}`.slice(-2_000)))
     child.on('error', (error) => (said = error.message))
@@ -58,13 +70,30 @@ async function isReady(child: ChildProcess, health: string): Promise<boolean> {
   return false
 }
 
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) signal(child, 'SIGKILL')
+})
+
 async function end(child: ChildProcess): Promise<void> {
-  if (!isRunning(child)) return
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  child.kill('SIGTERM')
-  const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
-  await ended
-  clearTimeout(late)
+  if (isRunning(child)) {
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGTERM')
+    const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+    await ended
+    clearTimeout(late)
+  }
+  // What it started and left.
+  signal(child, 'SIGKILL')
+  running.delete(child)
+}
+
+function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, name)
+  } catch {
+    // There is none left.
+  }
 }
 
 const isRunning = ({ pid, exitCode, signalCode }: ChildProcess): boolean => pid !== undefined && exitCode === null && signalCode === null

@@ -1,0 +1,72 @@
+/** Engines end with whoever started them, and what they started with them. */
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, it } from '@jest/globals'
+import { startAll } from './engine.ts'
+
+/** An engine that has started something, and who starts it: both tell their processes. Then ENDING is done. */
+const ENGINE = `
+const { spawn } = require('node:child_process')
+const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+require('node:http').createServer((_, response) => response.end(process.pid + ' ' + other.pid)).listen(process.argv[1], '127.0.0.1')
+`
+const STARTER = `
+import { launch } from './engine.ts'
+const { port, stop } = await launch((port) => ({
+  command: process.execPath,
+  arguments: ['-e', ${JSON.stringify(ENGINE)}, String(port)],
+  health: 'http://127.0.0.1:' + port,
+}))
+console.log(await (await fetch('http://127.0.0.1:' + port)).text())
+`
+
+async function processesAfter(ending: string): Promise<readonly number[]> {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '-e', STARTER + ending],
+    {
+      cwd: import.meta.dirname,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
+  const told = Buffer.concat(await child.stdout.toArray()).toString()
+  const pids = told.trim().split(' ').map(Number)
+  expect(pids).toEqual([expect.any(Number), expect.any(Number)])
+  return pids
+}
+
+/** Until they are gone; a test that waits for ever fails. */
+async function ended(pids: readonly number[]): Promise<void> {
+  while (pids.some(isThere)) await wait(20)
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0) && !isDead(`/proc/${pid}/stat`)
+  } catch {
+    return false
+  }
+}
+
+/** Ended, and kept by a first process that takes note of nobody's end. */
+const isDead = (state: string): boolean => existsSync(state) && /\) [ZX]/.test(readFileSync(state, 'utf8'))
+
+it.each([
+  ['are stopped', 'await stop()'],
+  ['fail', 'throw new Error()'],
+  ['end at once', 'process.exit(130)'],
+])('when they %s', async (_, ending) => ended(await processesAfter(ending)))
+
+it('one that does not start ends the others, also those that start after it failed', async () => {
+  const stopped: string[] = []
+  const engine = (name: string, after: number) => ({
+    start: async () => {
+      await wait(after)
+      return { environment: {}, stop: async () => void stopped.push(name) }
+    },
+  })
+  const failing = { start: () => Promise.reject(new Error('no Java')) }
+  await expect(startAll([engine('early', 0), failing, engine('late', 50)])).rejects.toThrow('no Java')
+  expect(stopped.sort()).toEqual(['early', 'late'])
+})
