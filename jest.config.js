@@ -16,6 +16,7 @@ const LONG = [
     'bin/faults',
     'infra/bundles',
     'infra/conditions',
+    'infra/replacements',
     'judge/again',
     'judge/answers',
     'clients/java',

@@ -1,4 +1,4 @@
-/** What lasts: tables, bucket, search domain, and the key that encrypts them. Everything is kept when the stack is deleted. */
+/** What lasts: tables, bucket, search domain, and the key that encrypts them. All is kept when the stack is deleted, unless its creation failed. */
 import { CfnOutput, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import type { TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { type ISecurityGroup, type IVpc, Port } from 'aws-cdk-lib/aws-ec2'
@@ -23,7 +23,7 @@ const SAFE = {
   minimumTLSVersion: 1.2,
   objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
   versioned: true,
-  removalPolicy: RemovalPolicy.RETAIN,
+  removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
 } as const
 
 export class DataStack extends Stack {
@@ -58,17 +58,24 @@ export class DataStack extends Stack {
       this.domain = searchDomain(this, { size: search.size, stage, key: this.key, ...place })
       if (this.network !== undefined) this.domain.connections.allowFrom(this.network.functions, Port.tcp(443))
     }
+    this.#tablesLast()
     new CfnOutput(this, 'ResourceTableName', { value: this.resourceTable.tableName })
     new CfnOutput(this, 'StateTableName', { value: this.stateTable.tableName })
     new CfnOutput(this, 'BucketName', { value: this.bucket.bucketName })
     suppressInData(this, settings)
   }
 
+  /** Protected from deletion they would stand in the way of a creation that is taken back: what may fail is made before them. */
+  #tablesLast(): void {
+    const others = [this.domain, this.bucket, this.network?.vpc].filter((each) => each !== undefined)
+    for (const table of [this.resourceTable, this.stateTable]) table.node.addDependency(...others)
+  }
+
   #key(): Key {
     const key = new Key(this, 'Key', {
       description: 'FHIR server: tables, bucket, search domain, logs, alarms',
       enableKeyRotation: true,
-      removalPolicy: RemovalPolicy.RETAIN,
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     })
     const { account, partition, region } = this
     const logs = { 'kms:EncryptionContext:aws:logs:arn': `arn:${partition}:logs:${region}:${account}:*` }

@@ -67,7 +67,7 @@ export class ExportFiles extends Construct {
       lifecycleRules: [
         { expiration: Duration.days(backstopDays(settings)), abortIncompleteMultipartUploadAfter: Duration.days(LONGEST_JOB) },
       ],
-      removalPolicy: RemovalPolicy.RETAIN,
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     }) as IBucket
     const { exportLinkKey: newest } = settings
     this.linkKeys = [newest, newest - 1].filter((number) => number > 0).map((number) => ({ number, key: this.#linkKey(number) }))

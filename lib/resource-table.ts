@@ -27,7 +27,7 @@ const kept = (key: IKey): TablePropsV2 => ({
   encryption: TableEncryptionV2.customerManagedKey(key),
   pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
   deletionProtection: true,
-  removalPolicy: RemovalPolicy.RETAIN,
+  removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
 })
 
 export const resourceTable = (scope: Construct, key: IKey, { warm, most }: Capacity): TableV2 =>
@@ -35,7 +35,8 @@ export const resourceTable = (scope: Construct, key: IKey, { warm, most }: Capac
     ...kept(key),
     billing: Billing.onDemand(most === undefined ? {} : { maxReadRequestUnits: most.reads, maxWriteRequestUnits: most.writes }),
     ...(warm === undefined ? {} : { warmThroughput: { readUnitsPerSecond: warm.reads, writeUnitsPerSecond: warm.writes } }),
-    dynamoStream: StreamViewType.NEW_IMAGE,
+    // Followers read the new images; a replica in another region needs both, and a stream cannot be told so later.
+    dynamoStream: StreamViewType.NEW_AND_OLD_IMAGES,
     globalSecondaryIndexes: [
       {
         indexName: INDEX,

@@ -27,13 +27,15 @@ export function searchDomain(scope: Construct, { size, stage, key, vpc }: Search
   const zones = vpc === undefined || zoneAwareness === undefined ? zoneAwareness : { availabilityZoneCount: vpc.availabilityZones.length }
   const domain = new Domain(scope, 'SearchDomain', {
     version: EngineVersion.OPENSEARCH_3_7,
+    // Another version is an upgrade in place, not another domain.
+    enableVersionUpgrade: true,
     ...sized,
     ...(zones === undefined ? {} : { zoneAwareness: zones }),
     encryptionAtRest: { enabled: true, kmsKey: key },
     nodeToNodeEncryption: true,
     enforceHttps: true,
     tlsSecurityPolicy: TLSSecurityPolicy.TLS_1_2_PFS,
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ...(vpc === undefined ? {} : { vpc, vpcSubnets: [subnetsOf(vpc, size)] }),
   })
   // As a property, because the construct would change it with a function of its own after the domain is there.

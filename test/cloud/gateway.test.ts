@@ -185,7 +185,8 @@ describe('what stands before it', () => {
 
   it('survives what its function cannot take, and answers the next', async () => {
     next = result({ statusCode: 200, body: '' })
-    const failing = 'function handler(event) { if (event.request.uri === "/fhir/Patient/bad") throw new Error("bad"); return event.request }'
+    const failing =
+      'function handler(event) { if (event.request.uri === "/fhir/Patient/bad") throw new Error("bad"); return event.request }'
     front.forwardTo(gateway.url, {
       viewerFunction: failing,
       headers: {},

@@ -26,6 +26,15 @@ describe('a record', () => {
       expect(await streamVersion(record, none)).toBeUndefined()
   })
 
+  it('tells of the version there is, whatever was there before it', async () => {
+    const gone = { get: async () => undefined } as unknown as BlobStore
+    const versionOf = (vid: string) => ({ M: { vid: { N: vid }, lu: { N: '1' }, blob: { S: 'overflow/a' }, sha: { B: 'AAAA' } } })
+    const { dynamodb: { NewImage: before } = {} } = image({ v: versionOf('1') })
+    const { dynamodb } = image({ v: versionOf('2') })
+    expect(await streamVersion({ dynamodb: { ...dynamodb, OldImage: before } } as StreamRecord, gone)).toMatchObject({ id: 'a', versionId: 2 })
+    expect(await streamVersion({ dynamodb: { SequenceNumber: '8', OldImage: before } } as StreamRecord, gone)).toBeUndefined()
+  })
+
   const following = async (record: StreamRecord, blobs: BlobStore) => {
     const told: string[] = []
     const handle = followStream<StreamRecord>({

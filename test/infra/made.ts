@@ -1,0 +1,37 @@
+/** The stacks for some settings, made in this process: only for those of their own, since the CDK takes long to load. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { App } from 'aws-cdk-lib'
+import { FUNCTIONS } from '../../lambdas/functions/functions.ts'
+import type { Bundles } from '../../lib/bundle.ts'
+import { DataStack } from '../../lib/data-stack.ts'
+import { FLAGS } from '../../lib/flags.ts'
+import { ServiceStack } from '../../lib/service-stack.ts'
+import { type Settings, settingsOf } from '../../lib/settings.ts'
+
+export type Stacks = { readonly app: App; readonly data: DataStack; readonly service: ServiceStack }
+
+export function stacksOf(folder: string, given: Partial<Settings>): Stacks {
+  const app = new App({ outdir: join(folder, 'cdk.out'), context: FLAGS })
+  const settings = settingsOf(given)
+  const data = new DataStack(app, 'data', settings)
+  return { app, data, service: new ServiceStack(app, 'service', settings, data, emptyBundles(folder)) }
+}
+
+/** As CloudFormation gets them. */
+export function templatesOf({ app }: Stacks) {
+  const assembly = app.synth()
+  const templateOf = (name: string) => assembly.getStackByName(name).template
+  return { data: templateOf('data'), service: templateOf('service') }
+}
+
+/** The code does not matter to the templates. */
+function emptyBundles(folder: string): Bundles {
+  const bundles = Object.keys(FUNCTIONS).map((name) => {
+    const code = join(folder, name)
+    mkdirSync(code, { recursive: true })
+    writeFileSync(join(code, `${name}.js`), '')
+    return [name, { folder: code, hash: `hash of ${name}` }]
+  })
+  return Object.fromEntries(bundles) as Bundles
+}

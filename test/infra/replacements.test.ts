@@ -1,0 +1,65 @@
+/**
+ * What lasts outlives every change of settings: CloudFormation changes it in place, by what its own schemas say of each property.
+ * https://www.npmjs.com/package/@aws-cdk/cloudformation-diff
+ */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, it } from '@jest/globals'
+import type { Settings } from '../../lib/settings.ts'
+
+/** They say where a deployment is: with another it is another one, beside the first. */
+type Place = 'stage' | 'account' | 'region'
+
+const TOKEN = { access: 'token' } as const
+const VPC = { cidr: '10.0.0.0/16', availabilityZones: ['us-east-1a', 'us-east-1b', 'us-east-1c'] }
+
+/** Of each setting, what it is changed to: from the defaults, or from `besides`. */
+const CHANGED: {
+  readonly [Name in Exclude<keyof Settings, Place>]-?: { readonly to: Settings[Name]; readonly besides?: Partial<Settings> }
+} = {
+  access: { to: 'token' },
+  originSecret: { to: 2, besides: TOKEN },
+  exportLinkKey: { to: 2 },
+  exports: { to: [{ name: 'nightly', schedule: 'rate(1 day)', client: 'etl', level: 'system' }], besides: TOKEN },
+  search: { to: { kind: 'domain', size: 'production' } },
+  baseUrl: { to: 'https://fhir.example.org/fhir' },
+  customDomain: {
+    to: {
+      name: 'fhir.example.org',
+      certificateArn: 'arn:aws:acm:us-east-1:111111111111:certificate/1',
+      hostedZone: { id: 'Z1', name: 'example.org' },
+    },
+  },
+  vpc: { to: VPC },
+  capacity: { to: { warm: { reads: 20_000, writes: 8_000 }, most: { reads: 40_000, writes: 20_000 } } },
+  logRetentionDays: { to: 30 },
+  service: { to: { timeZone: 'Europe/Berlin', exportRetentionDays: 3, maxBodyBytes: 1_000_000 } },
+  exportAdditionalResources: { to: {} },
+  alarmEmail: { to: 'ops@example.org' },
+  concurrency: { to: { indexer: 20 } },
+  parallelizationFactor: { to: 4 },
+  memory: { to: { light: 1024, request: 2048, worker: 3008 } },
+  limits: { to: { perAddress: 1_000, rate: 10, burst: 20 } },
+  rebuildWait: { to: 90 },
+}
+
+const changes = Object.fromEntries(
+  Object.entries(CHANGED).map(([name, { to, besides = {} }]) => [name, { from: besides, to: { ...besides, [name]: to } }]),
+)
+const printed = execFileSync(process.execPath, [join(import.meta.dirname, 'replacements.ts'), JSON.stringify(changes)], {
+  maxBuffer: 10_000_000,
+})
+const lost: Readonly<Record<string, readonly string[]>> = JSON.parse(printed.toString())
+
+/** A domain cannot move into a network: that is decided before the first deployment. */
+const DECIDED_ONCE: Readonly<Record<string, readonly unknown[]>> = { vpc: [expect.stringMatching(/^SearchDomain\w+: is refused$/)] }
+
+it.each(Object.keys(CHANGED))('no change of the setting %s replaces what lasts', (name) =>
+  expect(lost[name]).toEqual(DECIDED_ONCE[name] ?? []),
+)
+
+it('tells what would be replaced', () =>
+  expect(lost.control).toEqual([
+    expect.stringMatching(/^ResourceTable\w+: WILL_REPLACE$/),
+    expect.stringMatching(/^StateTable\w+: WILL_REPLACE$/),
+  ]))
