@@ -11,6 +11,10 @@ import { document } from '../contracts/index-document.ts'
 import { indexOn, onOpenSearch, type TestIndex } from '../engines/opensearch-index.ts'
 import { type Fault, type FaultyEngine, type Passing, proxyTo } from '../engines/opensearch-proxy.ts'
 
+/** Milliseconds for which an engine that says nothing is waited for; one that answers has as long as it takes on a busy machine. */
+const SILENT = 2_000
+const patienceFor = ({ kind }: Fault) => (kind === 'silence' ? { patience: SILENT } : {})
+
 onOpenSearch('OpenSearch among faults', (endpoint) => {
   let open: TestIndex
   let proxies: FaultyEngine[]
@@ -29,7 +33,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
     const proxy = await proxyTo(endpoint, plan)
     proxies.push(proxy)
     return open.another(
-      { attempts: 4, pause: 1, patience: 5_000, onPoison: ({ id }, reason) => void told.push(`${id}: ${reason}`), ...options },
+      { attempts: 4, pause: 1, patience: 60_000, onPoison: ({ id }, reason) => void told.push(`${id}: ${reason}`), ...options },
       proxy.endpoint,
     )
   }
@@ -71,7 +75,8 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
       { kind: 'refuse', ids: ['0'], status: 503 },
     ]
     it.each(FAULTS)('%o, writing', async (fault) => {
-      const index = await through(first('/_bulk', fault, fault), { patience: 500 })
+      await open.index.apply(some(0, 1))
+      const index = await through(first('/_bulk', fault, fault), patienceFor(fault))
       await index.apply(some(0, 4))
       expect(await ids()).toBe('0 1 2 3')
       expect(told).toEqual([])
@@ -79,12 +84,12 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
 
     it.each(FAULTS.slice(0, 6))('%o, searching', async (fault) => {
       await open.index.apply(some(0, 3))
-      const index = await through(first('_search', fault, fault), { patience: 500 })
+      const index = await through(first('_search', fault, fault), patienceFor(fault))
       expect(await ids(all(), index)).toBe('0 1 2')
     })
 
     it.each(FAULTS.slice(0, 6))('%o, making an index', async (fault) => {
-      const index = await through((request) => (request.method === 'PUT' ? fault : undefined), { patience: 500, attempts: 2 })
+      const index = await through((request) => (request.method === 'PUT' ? fault : undefined), { ...patienceFor(fault), attempts: 2 })
       if (fault.kind === 'status' || (fault.kind === 'drop' && fault.when === 'before'))
         expect(await notApplied(index, some(0, 2))).toBe('0 1')
       else await index.apply(some(0, 2)).catch(() => undefined)
@@ -351,7 +356,7 @@ onOpenSearch('OpenSearch among faults', (endpoint) => {
 
     it('is swapped once although the answer is lost', async () => {
       await open.index.apply(some(0, 2))
-      const index = await through(first('/_aliases', { kind: 'drop', when: 'after' }, { kind: 'silence' }), { patience: 500 })
+      const index = await through(first('/_aliases', { kind: 'drop', when: 'after' }, { kind: 'silence' }), { patience: SILENT })
       const rebuild = await index.rebuild('Observation')
       await rebuild.apply(some(0, 2, { keys: { b: ['new'] } }))
       await rebuild.swap()
