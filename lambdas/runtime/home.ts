@@ -30,6 +30,7 @@ import { exportFile } from '../interactions/export-file.ts'
 import { exportStatus } from '../interactions/export-status.ts'
 import { IndexedCanonicals } from '../interactions/indexed-canonicals.ts'
 import type { Ports, RequestWriter } from '../interactions/interaction.ts'
+import { keptVersions, type RequestStore } from '../interactions/kept-versions.ts'
 import { meta } from '../interactions/meta.ts'
 import { ownProfiles, together } from '../interactions/own-profiles.ts'
 import { ownDefinitions, type ProfileParts, toldOfDefinition } from '../interactions/profile-findings.ts'
@@ -135,7 +136,8 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     resources: stores.store,
     acknowledged: () => stores.store.lastPosition(),
   })
-  const { writer, checker } = writersOf(stores, config, baseUrl, canonicals)
+  const store = keptVersions(stores.store)
+  const { writer, checker } = writersOf({ ...stores, store }, config, baseUrl, canonicals)
   const own = ownProfiles({ packages, canonicals, resources: stores.store, warn })
   const profiles = {
     conformance: ownDefinitions({ packages, canonicals, resources: stores.store }),
@@ -149,7 +151,7 @@ export function homeOn(stores: Stores, parts: Omit<HomeParts, 'data'> & OnStores
     clock,
     progress,
     reindex: reindexOf(stores),
-    resources: seenThrough(stores.store, () => stores.expressions),
+    resources: seenThrough(store, () => stores.expressions),
     heads: (keys) => stores.store.heads(keys),
     writer: stampedWriter(writer, clock),
     checker,
@@ -210,7 +212,7 @@ type Writers = { readonly writer: RequestWriter; readonly checker: RequestWriter
 
 /** What writes, and what looks at the same and keeps nothing. */
 function writersOf(
-  { store, searcher, expressions }: Stores,
+  { store, searcher, expressions }: Pick<Stores, 'searcher' | 'expressions'> & { readonly store: RequestStore },
   { referentialIntegrity }: Config,
   baseUrl: string,
   canonicals: IndexedCanonicals,
