@@ -1,5 +1,6 @@
 /** The search index of the embedded home: the contract, sorting every page and walking every page in order; and its budget. */
 import { expect, it } from '@jest/globals'
+import { GaveWay } from '../../lambdas/adapters/sqlite-index/reading/budget.ts'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { SearchTooCostly } from '../../lambdas/ports/too-costly.ts'
 import { all, type Plan, type Predicate } from '../../lambdas/search/plan.ts'
@@ -94,5 +95,29 @@ it('A search of the SQLite index ends when its budget is used up, and the next o
   await expect(index.find({ ...plan, where: all(contains, { kind: 'key', field: 'b', oneOf: ['none'] }) })).resolves.toMatchObject({
     hits: [],
   })
+  index.close()
+})
+
+it('The SQLite index answers a search, and groups, that gave way before', async () => {
+  let others = true
+  const index = new SqliteSearchIndex(':memory:', { gathered: 0, givesWay: () => others })
+  index.applyNow(
+    Array.from({ length: 1_000 }, (_, i) =>
+      document({ id: `${i}`, groups: { 'g:g': ['one'] }, order: { date: { low: i, high: i } }, present: ['date'] }),
+    ),
+  )
+  const matching = { tenant: 'one', types: ['Observation'], where: all(), access: 'everything' } as const
+  const order = [{ field: 'date', descending: false }]
+  const asked = [
+    { ask: () => index.findNow({ ...matching, order, limit: 900, total: 'none' }).hits.length, answer: 900 },
+    { ask: () => index.groupsNow({ ...matching, field: 'g:g', order, hits: 1, limit: 1 }).total, answer: 1_000 },
+    { ask: () => index.distinctNow(matching, '_id:code', 2_000).length, answer: 1_000 },
+  ]
+  for (const { ask, answer } of asked) {
+    others = true
+    expect(ask).toThrow(GaveWay)
+    others = false
+    expect([ask(), ask()]).toEqual([answer, answer])
+  }
   index.close()
 })

@@ -1,5 +1,5 @@
 /** Statements of a connection, prepared once. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 
 const MOST_KEPT = 500
 
@@ -26,5 +26,15 @@ export class Statements {
     const statement = this.prepare(text)
     statement.setReturnArrays(true)
     return statement
+  }
+
+  /** Rows as lists, one by one. A statement that failed so is not used again: SQLite would tell its error once more. */
+  *each(text: string, ...values: readonly SQLInputValue[]): Generator<unknown, undefined> {
+    try {
+      yield* this.lists(text).iterate(...values)
+    } catch (error) {
+      this.#known.delete(text)
+      throw error
+    }
   }
 }

@@ -145,9 +145,9 @@ export class IndexReader {
 
   *#shown(found: KindMatches, order: readonly SortKey[]): Generator<Match> {
     const { text, values } = this.#query(found, { order }, GIVEN, [sql('d.doc = c.value'), TICK], ['d.held'])
-    for (const row of this.#statements.lists(text).iterate(jsonOf(found.docs), ...values) as Iterable<unknown>)
+    for (const row of this.#statements.each(text, jsonOf(found.docs), ...values))
       yield {
-        hit: hitOf(row as unknown as HitRow, found, { order }),
+        hit: hitOf(row as HitRow, found, { order }),
         entry: String((row as HitRow).at(-1)),
         numbers: found.sources.numbers,
       }
@@ -210,9 +210,8 @@ export class IndexReader {
     const isMatch = sql(`${sideOf('c.', field, false)} IS NOT NULL AND is_match(c.doc) AND d.doc = c.doc`)
     const { text, values } = this.#query(found, plan, from, [isMatch, start])
     const hits: Hit[] = []
-    const rows = this.#statements.lists(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`).iterate(...values)
-    for (const row of rows) {
-      const hit = hitOf(row as unknown as HitRow, found, plan)
+    for (const row of this.#statements.each(`${text} ORDER BY ${side} ${descending ? 'DESC' : 'ASC'}`, ...values)) {
+      const hit = hitOf(row as HitRow, found, plan)
       if (hits.length >= wanted && hit.position.values[0] !== hits.at(-1)!.position.values[0]) break
       hits.push(hit)
     }
