@@ -3,6 +3,7 @@ import type { Change, ChangeFeed } from '../ports/change-feed.ts'
 import type { ExpressionRunner } from '../ports/expression-runner.ts'
 import { nameOf } from '../ports/newest-of.ts'
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
+import type { IndexDocument } from '../ports/search-index.ts'
 import { isWatched } from '../search/own-evaluation.ts'
 import type { Reading, ReadingOf } from '../search/reading.ts'
 import {
@@ -16,7 +17,7 @@ import {
   type Rebuild,
   tried,
 } from './custom-definitions.ts'
-import { documentsOf, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
+import { documentInPieces, type FollowingIndex, indexChanges, type OnPoison, positionOf } from './index-changes.ts'
 import { NOTHING_READ, type ReadAhead, readAhead } from './read-ahead.ts'
 import { Readings } from './reading-now.ts'
 import { type Progress, type RebuiltIndex, type Slice, sliceAfter } from './rebuild.ts'
@@ -56,6 +57,8 @@ export class Follower {
   #isAheadNeeded: boolean
   #next: Read<{ readonly position: number; readonly changes: readonly Change[] }> | undefined
   #nextSlice: Read<{ readonly slice: Slice; readonly overtaken: Set<string> }> | undefined
+  /** What is done in pieces, and not done yet: nothing else is, and nothing is committed. */
+  #begun: Generator<undefined, void> | undefined
 
   constructor(parts: FollowerParts) {
     this.#parts = parts
@@ -86,7 +89,7 @@ export class Follower {
 
   /** Until this is done there is nothing to follow with; undefined: there is. Never fails for what it evaluates. */
   beforeFollow(limit: number): Promise<void> | undefined {
-    if (!this.#isAheadNeeded || this.#aheadOfFollow !== undefined) return undefined
+    if (!this.#isAheadNeeded || this.#begun !== undefined || this.#aheadOfFollow !== undefined) return undefined
     const [position, by] = [this.#position, this.#definitions.definitions]
     const changes = this.#parts.feed.changes(position, limit)
     const versions = changes.map(({ version }) => version)
@@ -102,7 +105,7 @@ export class Follower {
   /** As beforeFollow. */
   beforeRebuild(limit: number): Promise<void> | undefined {
     const [first] = this.#definitions.rebuilds
-    if (!this.#isAheadNeeded || first === undefined || this.#aheadOfRebuild !== undefined) return undefined
+    if (!this.#isAheadNeeded || this.#begun !== undefined || first === undefined || this.#aheadOfRebuild !== undefined) return undefined
     const slice = this.#sliceAfter(first, limit)
     const ahead = { slice, by: this.#definitions.definitions, read: NOTHING_READ, overtaken: new Set<string>() }
     this.#nextSlice = ahead
@@ -120,15 +123,22 @@ export class Follower {
     return sliceAfter(index, this.#progress ?? { rebuild: first }, limit, (key) => feed.version(key))
   }
 
-  /** Takes up to `limit` versions from the feed, or a step towards a commit. False: there was neither. */
+  /** Takes up to `limit` versions from the feed, or a step towards that or towards a commit. False: there was neither. */
   follow(limit: number): boolean {
-    const { feed, index, commitEvery } = this.#parts
-    if (this.#position - this.#committed >= commitEvery || index.isFull) {
+    if (this.#goesOn()) return true
+    if (this.#position - this.#committed >= this.#parts.commitEvery || this.#parts.index.isFull) {
       this.commitStep()
       return true
     }
     const before = this.#position
-    this.#position = indexChanges(feed, index, before, {
+    this.#begun = this.#following(limit)
+    this.#goesOn()
+    return this.#begun !== undefined || this.#position > before
+  }
+
+  *#following(limit: number): Generator<undefined, void> {
+    const { feed, index } = this.#parts
+    this.#position = yield* indexChanges(feed, index, this.#position, {
       limit,
       ahead: this.#aheadOfFollow,
       reading: this.#reading,
@@ -137,13 +147,30 @@ export class Follower {
     })
     this.#next = undefined
     this.#keep()
-    return this.#position > before
   }
 
-  /** Makes up to `limit` documents again, of the first type that is to be. */
+  /** A piece of what was begun, or of writing what it left in memory. False: nothing was. */
+  #goesOn(): boolean {
+    const begun = this.#begun
+    if (begun === undefined) return false
+    if (this.#parts.index.isFull) {
+      this.#parts.index.prepareCommit()
+      return true
+    }
+    this.#begun = undefined
+    if (begun.next().done !== true) this.#begun = begun
+    return true
+  }
+
+  /** Makes up to `limit` documents again, of the first type that is to be, or goes on with that. */
   rebuild(limit: number): void {
     const [first] = this.#definitions.rebuilds
-    if (first === undefined) return
+    if (first === undefined || this.#goesOn()) return
+    this.#begun = this.#rebuilding(first, limit)
+    this.#goesOn()
+  }
+
+  *#rebuilding(first: Rebuild, limit: number): Generator<undefined, void> {
     const { index, onChange } = this.#parts
     const { slice, read, overtaken } = this.#aheadOfRebuild ?? {
       slice: this.#sliceAfter(first, limit),
@@ -152,9 +179,15 @@ export class Follower {
     }
     this.#nextSlice = undefined
     const versions = slice.versions.filter((version) => !overtaken.has(nameOf(version)))
-    for (const version of versions) this.#become(tried(this.#definitions, version))
-    const documents = documentsOf(versions, this.#reading, (version, error) => this.#poisoned(version, error), read)
-    index.applyNow(documents, { again: true })
+    const documents: IndexDocument[] = []
+    for (const version of versions) {
+      this.#become(tried(this.#definitions, version))
+      const reading = this.#reading(version.tenant)
+      documents.push(yield* documentInPieces(version, reading, (each, error) => this.#poisoned(each, error), read.get(version)))
+    }
+    yield* index.applying(documents, { again: true })
+    // Asked for anew meanwhile, it begins anew.
+    if (this.#definitions.rebuilds[0] !== first) return
     this.#progress = slice.progress
     const isDone = this.#progress.after === undefined
     if (isDone) this.#become(built(this.#definitions, first))
@@ -174,8 +207,9 @@ export class Follower {
     this.#committed = this.#position
   }
 
-  /** A step towards a commit. True: that was it. */
+  /** A step towards a commit. True: that was it, or it waits for what was begun. */
   commitStep(): boolean {
+    if (this.#begun !== undefined) return true
     if (!this.#parts.index.prepareCommit()) return false
     this.commit()
     return true

@@ -2,16 +2,18 @@
 import { parseJsonBytes } from '../fhir/json.ts'
 import type { Resource } from '../fhir/resource.ts'
 import type { Change, ChangeFeed } from '../ports/change-feed.ts'
+import { whole } from '../ports/in-pieces.ts'
 import { failureOf } from '../ports/reindex.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
-import { extract } from '../search/extract.ts'
+import { extract, extracting } from '../search/extract.ts'
 import type { Reading, ReadingOf } from '../search/reading.ts'
 import { isAheadNeeded, NOTHING_READ, type ReadAhead } from './read-ahead.ts'
 
 /** An index that keeps the position it follows the feed to, in one transaction with its documents. */
 export type FollowingIndex = {
-  readonly applyNow: (documents: readonly IndexDocument[]) => void
+  /** In pieces: between two of them searches are answered, and nothing is committed. `again`: also where the index has that version already. */
+  readonly applying: (documents: readonly IndexDocument[], options?: { readonly again: boolean }) => Generator<undefined, void>
   /** Steps towards a commit come before more documents. */
   readonly isFull: boolean
   /** A step towards a commit that takes less time; true when the last is done. */
@@ -51,34 +53,56 @@ const AT_ONCE = 16
 /** Bytes of resources whose documents are in memory at once, about: a document may be ten times as large. */
 const HEAVY = 1_000_000
 
-/** Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before, or the index is full. */
-export function indexChanges(
+/** Whether resources of so many bytes are enough for now. */
+export const isHeavy = (bytes: number): boolean => bytes > HEAVY
+
+/** In their order, as many together as are not heavy before the last of them. */
+export function* byWeight(versions: readonly ResourceVersion[]): Generator<readonly ResourceVersion[]> {
+  let from = 0
+  let weight = 0
+  for (const [i, { body }] of versions.entries()) {
+    weight += body.length
+    if (!isHeavy(weight)) continue
+    yield versions.slice(from, i + 1)
+    from = i + 1
+    weight = 0
+  }
+  if (from < versions.length) yield versions.slice(from)
+}
+
+/**
+ * Indexes up to `limit` versions after `position`; the position it came to: no further than to where something is to be evaluated before, or
+ * the index is full. In pieces where a version is heavy, which goes alone: those before it are told as indexed first.
+ */
+export function* indexChanges(
   feed: ChangeFeed,
   index: FollowingIndex,
   position: number,
   { limit, ahead, reading, onPoison, onVersion }: Following,
-): number {
+): Generator<undefined, number> {
   const documents: IndexDocument[] = []
   let reached = position
   let weight = 0
   const { changes, read } = ahead ?? { changes: feed.changes(position, limit), read: NOTHING_READ }
   for (const { position: at, version } of changes) {
+    const isAlone = isHeavy(version.body.length)
+    if (isAlone && reached > position) break
     const before = reading(version.tenant)
     onVersion?.(version)
     const after = reading(version.tenant)
     const isReady = after === before || !isAheadNeeded(after)
-    documents.push(documentOf(version, isReady ? after : before, onPoison, read.get(version)))
+    documents.push(yield* documentInPieces(version, isReady ? after : before, onPoison, read.get(version)))
     weight += version.body.length
     reached = at
-    if (documents.length === AT_ONCE || weight > HEAVY) {
-      index.applyNow(documents.splice(0))
+    if (documents.length === AT_ONCE || isHeavy(weight)) {
+      yield* index.applying(documents.splice(0))
       weight = 0
       if (index.isFull) break
     }
-    if (!isReady) break
+    if (isAlone || !isReady) break
   }
   if (reached === position) return position
-  index.applyNow(documents)
+  yield* index.applying(documents)
   index.setNote('position', reached)
   return reached
 }
@@ -92,11 +116,19 @@ export const documentsOf = (
 ): readonly IndexDocument[] => versions.map((version) => documentOf(version, reading(version.tenant), onPoison, read.get(version)))
 
 /** `read`: the resource, where it was read already. */
-export function documentOf(version: ResourceVersion, reading: Reading, onPoison: OnPoison, read?: Resource): IndexDocument {
+export const documentOf = (version: ResourceVersion, reading: Reading, onPoison: OnPoison, read?: Resource): IndexDocument =>
+  whole(documentInPieces(version, reading, onPoison, read))
+
+/** As documentOf. */
+export function* documentInPieces(
+  version: ResourceVersion,
+  reading: Reading,
+  onPoison: OnPoison,
+  read?: Resource,
+): Generator<undefined, IndexDocument> {
   try {
-    return extract(version, version.deleted ? undefined : (read ?? (parseJsonBytes(version.body) as Resource)), reading, (code, cause) =>
-      onPoison(version, new Unevaluated(code, { cause })),
-    )
+    const resource = version.deleted ? undefined : (read ?? (parseJsonBytes(version.body) as Resource))
+    return yield* extracting(version, resource, reading, (code, cause) => onPoison(version, new Unevaluated(code, { cause })))
   } catch (error) {
     onPoison(version, error)
     return extract(version, undefined)

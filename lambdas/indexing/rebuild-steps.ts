@@ -4,7 +4,7 @@ import type { KnownTenants } from '../ports/known-tenants.ts'
 import type { ResourceReader, ResourceVersion, ScanRequest } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import type { Reading, ReadingOf } from '../search/reading.ts'
-import { documentsOf } from './index-changes.ts'
+import { byWeight, documentsOf } from './index-changes.ts'
 import { advanced, afterTry, finished, type IndexState, type SharedState, taken, takenBy } from './index-state.ts'
 import type { PoisonList } from './poison-list.ts'
 import { readAhead } from './read-ahead.ts'
@@ -193,8 +193,10 @@ async function fillPage(
 ): Promise<void> {
   await state.change((each) => versions.reduce(afterTry, each))
   await define(versions)
-  const read = await readAhead(versions, reading, expressions)
-  await apply(documentsOf(versions, reading, poisoned.addVersion, read))
+  for (const some of byWeight(versions)) {
+    const read = await readAhead(some, reading, expressions)
+    await apply(documentsOf(some, reading, poisoned.addVersion, read))
+  }
   await poisoned.save()
 }
 

@@ -1,15 +1,12 @@
 /** Makes the documents of a type again, a slice at a time, while the index is searched and follows its store. */
 
 import type { ResourceVersion, VersionKey } from '../ports/resource-store.ts'
-import type { HitPage, IndexDocument } from '../ports/search-index.ts'
+import type { HitPage } from '../ports/search-index.ts'
 import { all, type Plan, type Position } from '../search/plan.ts'
 import type { Rebuild } from './custom-definitions.ts'
+import { isHeavy } from './index-changes.ts'
 
-export type RebuiltIndex = {
-  readonly findNow: (plan: Plan) => HitPage
-  /** `again`: also where the index has that version already. */
-  readonly applyNow: (documents: readonly IndexDocument[], options: { readonly again: boolean }) => void
-}
+export type RebuiltIndex = { readonly findNow: (plan: Plan) => HitPage }
 
 /** How far it has come, and where it goes on; `after` absent: it is done. */
 export type Progress = { readonly rebuild: Rebuild; readonly after?: Position }
@@ -17,7 +14,7 @@ export type Progress = { readonly rebuild: Rebuild; readonly after?: Position }
 /** The versions whose documents are to be made again, and how far it has come when they are. */
 export type Slice = { readonly versions: readonly ResourceVersion[]; readonly progress: Progress }
 
-/** Up to `limit` of them. */
+/** Up to `limit` of them, fewer where they are heavy. */
 export function sliceAfter(
   index: RebuiltIndex,
   { rebuild, after }: Progress,
@@ -36,11 +33,19 @@ export function sliceAfter(
     ...(after === undefined ? {} : { after }),
   }
   const { hits, more, total = rebuild.total } = index.findNow(plan)
-  const versions = hits.flatMap(({ id, version }) => versionOf({ tenant, type, id, versionId: version }) ?? [])
-  const last = hits.at(-1)
+  const versions: ResourceVersion[] = []
+  let taken = 0
+  for (let weight = 0; taken < hits.length && !isHeavy(weight); taken++) {
+    const { id, version: versionId } = hits[taken]!
+    const version = versionOf({ tenant, type, id, versionId })
+    if (version === undefined) continue
+    versions.push(version)
+    weight += version.body.length
+  }
+  const last = hits[taken - 1]
   const progress = {
-    rebuild: { ...rebuild, done: done + hits.length, total },
-    ...(more && last !== undefined ? { after: last.position } : {}),
+    rebuild: { ...rebuild, done: done + taken, total },
+    ...((more || taken < hits.length) && last !== undefined ? { after: last.position } : {}),
   }
   return { versions, progress }
 }

@@ -1,6 +1,7 @@
 /** Turns a resource version into what an index holds: dumb values only. */
 import { localReferences } from '../fhir/references.ts'
 import type { Resource } from '../fhir/resource.ts'
+import { whole } from '../ports/in-pieces.ts'
 import type { ResourceVersion } from '../ports/resource-store.ts'
 import type { IndexDocument } from '../ports/search-index.ts'
 import { CALLED, calledBy, hasCanonical } from './canonical.ts'
@@ -19,22 +20,39 @@ export const INDEX_FORMAT = 1
 /** The field of all references of a resource, where they are indexed. */
 export const REFERENCES = '#references'
 
+/** Values that are taken up in a few milliseconds. */
+const PIECE = 2_000
+
 /** `onFailure`: told of a parameter somebody defined whose expression fails on the resource, which then has no values of it. */
-export function extract(
+export const extract = (
+  version: ResourceVersion,
+  resource: Resource | undefined,
+  reading?: Reading,
+  onFailure?: OnFailure,
+): IndexDocument => whole(extracting(version, resource, reading, onFailure))
+
+/** In pieces, of a resource with many values. */
+export function* extracting(
   version: ResourceVersion,
   resource: Resource | undefined,
   reading: Reading = {},
   onFailure?: OnFailure,
-): IndexDocument {
+): Generator<undefined, IndexDocument> {
   const { tenant, type, id, versionId, lastUpdated, deleted, compartments, body } = version
   const fields = new Fields(reading)
   const present: string[] = []
   if (!deleted && resource !== undefined)
-    for (const { parameter, extract } of extractorsOf(type, reading.custom)) {
+    for (const { parameter, extract, afterwards } of extractorsOf(type, reading.custom)) {
       const values = parameter.values(resource, onFailure)
       if (values.length === 0) continue
       if (parameter.type !== 'composite') present.push(parameter.field)
-      extract(fields, values, resource, onFailure)
+      if (values.length <= PIECE) extract(fields, values, resource, onFailure)
+      else
+        for (let i = 0; i < values.length; i += PIECE) {
+          extract(fields, values.slice(i, i + PIECE), resource, onFailure)
+          yield
+        }
+      afterwards?.(fields)
     }
   if (!deleted && resource !== undefined && hasCanonical(type)) for (const name of calledBy(resource)) fields.key(CALLED, name)
   if (reading.allReferences === true && !deleted && resource !== undefined)
@@ -61,7 +79,7 @@ export function extract(
   }
 }
 
-type Extractor = { readonly parameter: SearchParameter; readonly extract: Extract }
+type Extractor = { readonly parameter: SearchParameter; readonly extract: Extract; readonly afterwards?: (fields: Fields) => void }
 
 const EXTRACTORS = new Map<string, readonly Extractor[]>()
 
@@ -87,5 +105,7 @@ function withCustom(custom: object): Map<string, readonly Extractor[]> {
 const made = (parameters: readonly SearchParameter[]): readonly Extractor[] =>
   parameters.flatMap((parameter) => {
     const searchType = SEARCH_TYPES[parameter.type]
-    return searchType === undefined ? [] : [{ parameter, extract: searchType.extractor(parameter) }]
+    if (searchType === undefined) return []
+    const { extractor, afterwards } = searchType
+    return [{ parameter, extract: extractor(parameter), ...(afterwards === undefined ? {} : { afterwards: afterwards(parameter) }) }]
   })

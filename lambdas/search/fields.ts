@@ -38,15 +38,19 @@ export class Fields {
     this.reading = reading
   }
 
-  /** A key that is too long is left out. */
-  key(field: string, value: string): void {
-    addOnce(this.keys, field, value)
+  /** A key that is too long is left out. `isNew`: it is known not to be there. True: it was added. */
+  key(field: string, value: string, isNew = false): boolean {
+    return addOnce(this.keys, field, value, isNew)
   }
 
-  /** What the resource is grouped by: the code alone, and together with its system. */
-  group({ code, system }: FieldNames, value: string, both = value): void {
-    addOnce(this.groups, code, value)
-    addOnce(this.groups, system, both)
+  /** What the resource is grouped by: the code alone, and together with its system. One list for both, as long as they are alike. */
+  group({ code, system }: FieldNames, value: string, both = value, isNew = false): void {
+    const { groups } = this
+    const isOneList = groups[code] === groups[system]
+    if (isOneList && both !== value && groups[code] !== undefined) groups[system] = [...groups[code]]
+    addOnce(groups, code, value, isNew)
+    if (!isOneList || both !== value) addOnce(groups, system, both, isNew)
+    else if (groups[code] !== undefined) groups[system] = groups[code]
   }
 
   /** The groups of a parameter are these keys. */
@@ -86,17 +90,19 @@ function add<T>(lists: Lists<T>, field: string, item: T): void {
   else list.push(item)
 }
 
-function addOnce(lists: Lists<string>, field: string, item: string): void {
+function addOnce(lists: Lists<string>, field: string, item: string, isNew: boolean): boolean {
   const list = lists[field]
-  if (list !== undefined) addNew(list, item)
-  else if (isShort(item)) lists[field] = [item]
+  if (list !== undefined) return addNew(list, item, isNew)
+  if (!isShort(item)) return false
+  lists[field] = [item]
+  return true
 }
 
-/** Adds a key that is neither there nor too long. */
-export function addNew(list: string[], key: string): void {
-  if (!isShort(key) || isIn(list, key)) return
+/** Adds a key that is neither there nor too long. `isNew`: that it is not there need not be found out. True: it was added. */
+export function addNew(list: string[], key: string, isNew = false): boolean {
+  if (!isShort(key) || (!isNew && isIn(list, key))) return false
   list.push(key)
-  SETS.get(list)?.add(key)
+  return true
 }
 
 /** Lists as long as a resource has are looked through; of longer ones a set is kept beside. */
@@ -108,9 +114,11 @@ export function isIn(list: readonly string[], key: string): boolean {
   if (list.length < LONG) return list.includes(key)
   let set = SETS.get(list)
   if (set === undefined) {
-    set = new Set(list)
+    set = new Set()
     SETS.set(list, set)
   }
+  // Each stands in the list once.
+  for (let i = set.size; i < list.length; i++) set.add(list[i]!)
   return set.has(key)
 }
 

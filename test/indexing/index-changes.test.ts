@@ -2,8 +2,15 @@
 import { expect, it } from '@jest/globals'
 import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-index.ts'
 import { Follower } from '../../lambdas/indexing/follower.ts'
-import { indexChanges } from '../../lambdas/indexing/index-changes.ts'
-import { patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+import { byWeight, indexChanges } from '../../lambdas/indexing/index-changes.ts'
+import { whole } from '../../lambdas/ports/in-pieces.ts'
+import type { Plan } from '../../lambdas/search/plan.ts'
+import { keyOf, patientOf, versionOf, writeOf } from '../fixtures/versions.ts'
+
+function* inOnePiece(work: () => void): Generator<undefined, void> {
+  work()
+  yield
+}
 
 /** Documents the index gets at once. */
 function appliedOf(texts: readonly string[]): readonly number[] {
@@ -13,7 +20,7 @@ function appliedOf(texts: readonly string[]): readonly number[] {
     version: versionOf(writeOf(patientOf(`${i}`), { body: { resourceType: 'Patient', text } })),
   }))
   const index = {
-    applyNow: ({ length }: { readonly length: number }) => void applied.push(length),
+    applying: ({ length }: { readonly length: number }) => inOnePiece(() => applied.push(length)),
     isFull: false,
     prepareCommit: () => true,
     commit: () => undefined,
@@ -21,18 +28,20 @@ function appliedOf(texts: readonly string[]): readonly number[] {
     setNote: () => undefined,
   }
   const following = { limit: texts.length, reading: () => ({}), onPoison: () => undefined }
-  expect(indexChanges({ changes: () => changes }, index, 0, following)).toBe(texts.length)
+  const feed = { changes: (after: number) => changes.slice(after) }
+  for (let position = 0; position < texts.length; ) position = whole(indexChanges(feed, index, position, following))
   return applied.filter((length) => length > 0)
 }
 
-it('sixteen documents go to the index at once, fewer where they are heavy', () => {
-  const heavy = 'x'.repeat(1_000_000)
+it('sixteen documents go to the index at once, fewer where they are heavy, and alone one that is', () => {
+  const [half, heavy] = ['x'.repeat(600_000), 'x'.repeat(1_000_000)]
   expect(appliedOf(Array(40).fill('x'))).toEqual([16, 16, 8])
-  expect(appliedOf(['x', heavy, heavy, 'x', 'x'])).toEqual([2, 1, 2])
+  expect(appliedOf(['x', half, half, 'x', 'x'])).toEqual([3, 2])
+  expect(appliedOf(['x', heavy, heavy, 'x', 'x'])).toEqual([1, 1, 1, 2])
 })
 
 it('what is found of a document that fills the memory of the index is found at once; it is written in steps before others follow', async () => {
-  const identifier = Array.from({ length: 2_500 }, (_, i) => ({ system: 'urn:s', value: `${i}` }))
+  const identifier = Array.from({ length: 1_500 }, (_, i) => ({ system: 'urn:s', value: `${i}` }))
   const changes = [...Array(15).keys(), 'large', ...Array(20).keys()].map((name, i) => {
     const body = { resourceType: 'Patient', id: `${i}`, ...(name === 'large' ? { identifier } : {}) }
     return { position: i + 1, version: versionOf(writeOf(patientOf(`${i}`), { body })) }
@@ -47,4 +56,104 @@ it('what is found of a document that fills the memory of the index is found at o
   expect(positions.at(-1)).toBe(36)
   expect(positions.filter((position) => position > 16)).toHaveLength(1)
   index.close()
+})
+
+/** More than a megabyte. */
+const CONCEPTS = Array.from({ length: 15_000 }, (_, i) => ({ code: `code-${i}`, display: 'x'.repeat(60) }))
+const quiet = { reading: {}, expressions: { evaluate: async () => [] }, onPoison: () => undefined, onChange: () => undefined }
+const ask = (type: string, field: string, key: string): Plan => ({
+  tenant: patientOf('1').tenant,
+  types: [type],
+  where: { kind: 'key', field, oneOf: [key] },
+  access: 'everything',
+  order: [],
+  limit: 5,
+  total: 'none',
+})
+
+/** A store of versions, which counts those it hands out one by one. */
+function storeOf(bodies: readonly { readonly resourceType: string; readonly id: string }[]) {
+  const versions = bodies.map((body) => versionOf(writeOf(keyOf(patientOf('1').tenant, body.resourceType, body.id), { body })))
+  const read: string[] = []
+  const feed = {
+    changes: (after: number, limit: number) =>
+      versions.slice(after, after + limit).map((version, i) => ({ position: after + i + 1, version })),
+    version({ id }: { readonly id: string }) {
+      read.push(id)
+      return versions.find((version) => version.id === id)
+    },
+  }
+  return { feed, read }
+}
+
+it('a large code system is followed in pieces, between which others are found and nothing is committed', () => {
+  const patients = ['a', 'b'].map((id) => ({ resourceType: 'Patient', id, gender: 'female' }))
+  const { feed } = storeOf([patients[0]!, { resourceType: 'CodeSystem', id: 'large', concept: CONCEPTS } as never, patients[1]!])
+  const index = new SqliteSearchIndex(':memory:')
+  const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
+  const seen: string[] = []
+  while (follower.follow(128)) {
+    const [women, systems] = [ask('Patient', 'gender:code', '\u0001female'), ask('CodeSystem', 'code:code', '\u0001code-7')].map(
+      (plan) => index.findNow(plan).hits,
+    )
+    seen.push(`${follower.position} ${women!.length} ${systems!.length}`)
+    if (follower.position === 1) expect(follower.commitStep()).toBe(true)
+  }
+  const times = Object.entries(Object.groupBy(seen, (each) => each)).map(([each, all]) => [each, all!.length > 15 ? 'many' : all!.length])
+  expect(times).toEqual([
+    ['1 1 0', 'many'],
+    ['2 1 1', 1],
+    ['3 2 1', 1],
+  ])
+  expect([follower.commitStep(), index.note('position')]).toEqual([false, 3])
+  index.close()
+})
+
+it('documents are made again of as many versions at once as are not heavy, each once, however heavy they are', () => {
+  const text = 'x'.repeat(600_000)
+  const { feed, read } = storeOf(Array.from({ length: 7 }, (_, i) => ({ resourceType: 'Patient', id: `${i}`, gender: 'male', text })))
+  const index = new SqliteSearchIndex(':memory:')
+  const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
+  while (follower.follow(128));
+  follower.requestRebuild(patientOf('1').tenant, ['Patient'])
+  const slices: number[] = []
+  while (follower.rebuilds.length > 0) {
+    const before = read.length
+    follower.rebuild(128)
+    slices.push(read.length - before)
+  }
+  expect(slices).toEqual([2, 2, 2, 1])
+  expect(new Set(read).size).toBe(7)
+  index.close()
+})
+
+it('a large code system is made again in pieces; asked for anew meanwhile, from the first', () => {
+  const { feed, read } = storeOf(['one', 'two'].map((id) => ({ resourceType: 'CodeSystem', id, concept: CONCEPTS }) as never))
+  const index = new SqliteSearchIndex(':memory:')
+  const follower = new Follower({ feed, index, commitEvery: 10_000, ...quiet })
+  while (follower.follow(128));
+  const { tenant } = patientOf('1')
+  follower.requestRebuild(tenant, ['CodeSystem'])
+  follower.rebuild(128)
+  follower.rebuild(128)
+  expect(read).toEqual(['one'])
+  follower.requestRebuild(tenant, ['CodeSystem'])
+  let pieces = 0
+  for (; follower.rebuilds.length > 0; pieces++) follower.rebuild(128)
+  expect(read).toEqual(['one', 'one', 'two'])
+  expect(pieces).toBeGreaterThan(30)
+  index.close()
+})
+
+it('versions go together as long as they are not heavy, and none is left out', () => {
+  const versions = [5, 400_000, 700_000, 5, 2_000_000, 3, 4].map((length) => ({
+    ...versionOf(writeOf(patientOf('1'))),
+    body: new Uint8Array(length),
+  }))
+  expect([...byWeight(versions)].map((some) => some.map(({ body }) => body.length))).toEqual([
+    [5, 400_000, 700_000],
+    [5, 2_000_000],
+    [3, 4],
+  ])
+  expect([...byWeight([])]).toEqual([])
 })

@@ -5,6 +5,7 @@ import { indexChanges } from '../../lambdas/indexing/index-changes.ts'
 import { indexStream } from '../../lambdas/indexing/index-stream.ts'
 import { readAhead } from '../../lambdas/indexing/read-ahead.ts'
 import { Readings } from '../../lambdas/indexing/reading-now.ts'
+import { whole } from '../../lambdas/ports/in-pieces.ts'
 import type { IndexDocument } from '../../lambdas/ports/search-index.ts'
 import { EXPRESSIONS } from '../fixtures/expressions.ts'
 import { patient } from '../fixtures/resources.ts'
@@ -106,7 +107,10 @@ describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
   it('from the feed, too', async () => {
     const changes = versions.map((version, i) => ({ position: i + 1, version }))
     const index = {
-      applyNow: (documents: readonly IndexDocument[]) => void made.push(...documents),
+      *applying(documents: readonly IndexDocument[]) {
+        made.push(...documents)
+        yield
+      },
       isFull: false,
       prepareCommit: () => true,
       commit: () => undefined,
@@ -114,7 +118,7 @@ describe.each([COMPILED, INTERPRETED])('a document, by %s', (expression) => {
       setNote: () => undefined,
     }
     const ahead = { changes, read: await readAhead(versions, reading, EXPRESSIONS) }
-    indexChanges({ changes: () => changes }, index, 0, { limit: 3, ahead, reading, onPoison: () => undefined })
+    whole(indexChanges({ changes: () => changes }, index, 0, { limit: 3, ahead, reading, onPoison: () => undefined }))
     expectOwn()
   })
 })

@@ -10,6 +10,7 @@ import { SqliteSearchIndex } from '../../lambdas/adapters/sqlite-index/search-in
 import { followStream } from '../../lambdas/indexing/follow-stream.ts'
 import { indexChanges } from '../../lambdas/indexing/index-changes.ts'
 import type { BlobStore } from '../../lambdas/ports/blob-store.ts'
+import { whole } from '../../lambdas/ports/in-pieces.ts'
 import { NotApplied } from '../../lambdas/ports/not-applied.ts'
 import type { Write } from '../../lambdas/ports/resource-store.ts'
 import type { IndexDocument, SearchIndex } from '../../lambdas/ports/search-index.ts'
@@ -100,7 +101,7 @@ function followed(history: readonly Write[], index: SqliteSearchIndex): void {
       history.slice(after, after + limit).map((write, i) => ({ position: after + i + 1, version: versionOf(write) })),
   }
   for (let position = 0; position < history.length; )
-    position = indexChanges(feed, index, position, { limit: 50, reading: () => ({}), onPoison: () => undefined })
+    position = whole(indexChanges(feed, index, position, { limit: 50, reading: () => ({}), onPoison: () => undefined }))
 }
 
 /** Batches as Lambda hands them out: from the lowest failed record on everything comes again. */

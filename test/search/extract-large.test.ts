@@ -1,6 +1,7 @@
 /** The values of a resource are taken up with work that grows with their number, not with its square: these would take minutes. */
 import { expect, it } from '@jest/globals'
-import { extract } from '../../lambdas/search/extract.ts'
+import { extract, extracting } from '../../lambdas/search/extract.ts'
+import { Fields, namesOf } from '../../lambdas/search/fields.ts'
 
 const MANY = 100_000
 const VERSION = { tenant: 't', id: '1', versionId: 1, lastUpdated: 1, deleted: false, compartments: [], body: new Uint8Array() }
@@ -28,4 +29,41 @@ it('a key stands once, whether few or many are there', () => {
     const { keys } = documentOf({ resourceType: 'Patient', identifier: [...values, ...values, ...values] } as never)
     expect([keys['identifier:code']?.length, new Set(keys['identifier:code']).size]).toEqual([count, count])
   }
+})
+
+it('a resource of many codes is extracted in pieces, and is what it is at once', () => {
+  const concept = Array.from({ length: 20_001 }, (_, i) => ({ code: `C${i % 20_000}` }))
+  const resource = { resourceType: 'CodeSystem', status: 'active', concept } as never
+  const pieces = extracting({ ...VERSION, type: 'CodeSystem' }, resource)
+  let steps = 0
+  let piece = pieces.next()
+  for (; piece.done !== true; piece = pieces.next()) steps++
+  expect(steps).toBe(11)
+  expect(piece.value).toEqual(documentOf(resource))
+  const { keys, groups } = documentOf(resource)
+  expect([keys.code?.length, keys['code:code']?.length, groups['code:code']?.length]).toEqual([20_000, 20_000, 20_000])
+  expect(groups['code:system']).toBe(groups['code:code'])
+  expect([...extracting({ ...VERSION, type: 'Patient' }, { resourceType: 'Patient', active: true } as never)]).toEqual([])
+})
+
+it('codes that are alike stand once, in each of their systems and each of their letters, however many there are', () => {
+  for (const count of [3, 49, 60]) {
+    const of = (system: string, text: string) => Array.from({ length: count }, (_, i) => ({ system, value: `${text}${i}` }))
+    const identifier = [...of('s', 'a'), ...of('t', 'a'), ...of('s', 'A'), ...of('t', 'b'), { system: 's' }]
+    const { keys, groups } = documentOf({ resourceType: 'Patient', identifier: [...identifier, ...identifier] } as never)
+    expect(keys.identifier).toHaveLength(3 * count + 1)
+    expect(keys['identifier:code']).toHaveLength(2 * count)
+    expect([groups['identifier:code']?.length, groups['identifier:system']?.length]).toEqual([3 * count, 4 * count])
+    for (const list of [...Object.values(keys), ...Object.values(groups)]) expect(new Set(list).size).toBe(list.length)
+  }
+})
+
+it('what codes are grouped by is one list with and without their systems, until they differ', () => {
+  const fields = new Fields({})
+  const names = namesOf('code')
+  fields.group(names, 'a')
+  expect(fields.groups['code:system']).toBe(fields.groups['code:code'])
+  fields.group(names, 'b', 's|b')
+  fields.group(names, 'a')
+  expect(fields.groups).toEqual({ 'code:code': ['a', 'b'], 'code:system': ['a', 's|b'] })
 })

@@ -1,5 +1,6 @@
 /** SearchIndex on SQLite, for one thread. Its transaction is held open over many documents: searches of the same connection see them. */
 import type { DatabaseSync } from 'node:sqlite'
+import { whole } from '../../ports/in-pieces.ts'
 import type { GroupPage, HitPage, IndexDocument, SearchIndex } from '../../ports/search-index.ts'
 import type { GroupPlan, Matching, Plan } from '../../search/plan.ts'
 import { IndexNumbers } from './index-numbers.ts'
@@ -37,6 +38,8 @@ export class SqliteSearchIndex implements SearchIndex {
   readonly #writer: IndexWriter
   /** What is in memory is being written, in steps. */
   #writing: Generator<undefined> | undefined
+  /** Some of a document's values are in, others are not. */
+  #isApplying = false
   readonly #about
   readonly #setAbout
 
@@ -50,7 +53,7 @@ export class SqliteSearchIndex implements SearchIndex {
     const tuples = new TupleLists(db)
     this.#tuples = tuples
     this.#intervals = new Intervals(db, budget, (field) => tuples.drop(-field))
-    const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, tuples }
+    const lists = { numbers: new IndexNumbers(db), postings: this.#postings, intervals: this.#intervals, tuples, hidden: new Set<number>() }
     this.#reader = new IndexReader({ db, ...lists, budget, ...(gathered === undefined ? {} : { gathered }) })
     this.#writer = new IndexWriter(db, lists)
     this.#about = this.#db.prepare('SELECT value FROM about WHERE name = ?')
@@ -63,21 +66,40 @@ export class SqliteSearchIndex implements SearchIndex {
   }
 
   /** Visible to searches at once, kept by the next `commit`. After an error the documents since the last commit are gone. `again`: also what it has. */
-  applyNow(documents: readonly IndexDocument[], { again = false } = {}): void {
-    this.#reader.onChange()
+  applyNow(documents: readonly IndexDocument[], options?: { readonly again: boolean }): void {
+    whole(this.applying(documents, options))
+  }
+
+  /** As applyNow, in pieces where a document has very many values: searches between two of them see it as it was before, or as it is. */
+  *applying(documents: readonly IndexDocument[], { again = false } = {}): Generator<undefined, void> {
     if (!this.#db.isTransaction) this.#db.exec('BEGIN')
+    this.#isApplying = true
+    const pieces = this.#writer.applying(documents, again)
+    while (this.#applied(pieces)) yield
+    this.#isApplying = false
+  }
+
+  /** The next piece; false: it was the last. */
+  #applied(pieces: Generator<undefined>): boolean {
+    this.#reader.onChange()
     try {
-      this.#writer.apply(documents, again)
+      const { done } = pieces.next()
       if (this.#postings.size > this.#mostPending * TOO_MANY) this.#writeAll()
+      return done !== true
     } catch (error) {
-      this.#db.exec('ROLLBACK')
-      this.#writing = undefined
-      this.#postings.clear()
-      this.#intervals.clear()
-      this.#tuples.clear()
-      this.#writer.reset()
+      this.#rollBack()
       throw error
     }
+  }
+
+  #rollBack(): void {
+    this.#db.exec('ROLLBACK')
+    this.#isApplying = false
+    this.#writing = undefined
+    this.#postings.clear()
+    this.#intervals.clear()
+    this.#tuples.clear()
+    this.#writer.reset()
   }
 
   /** There is so much in memory that steps towards a commit come before more documents. */
@@ -93,7 +115,9 @@ export class SqliteSearchIndex implements SearchIndex {
     return true
   }
 
+  /** Not between two pieces. */
   commit(): void {
+    if (this.#isApplying) throw new TypeError('a document is half in the index')
     if (!this.#db.isTransaction) return
     this.#writeAll()
     this.#db.exec('COMMIT')
@@ -145,7 +169,9 @@ export class SqliteSearchIndex implements SearchIndex {
     this.#setAbout.run(name, value)
   }
 
+  /** A document that is half in is taken back, with what came since the last commit. */
   close(): void {
+    if (this.#isApplying) this.#rollBack()
     this.commit()
     this.#db.close()
   }

@@ -10,13 +10,15 @@ import type { Reading } from '../reading.ts'
 /** `now`: milliseconds since 1970. */
 export type QueryContext = Reading & { readonly now?: number }
 
-/** Puts the values a parameter has in a resource into the fields: one at least. */
+/** Puts values a parameter has in a resource into the fields: one at least, of many a part at a time. */
 export type Extract = (fields: Fields, values: readonly TypedValue[], resource: Element, onFailure?: OnFailure) => void
 
 export type SearchType = {
   readonly modifiers: readonly string[]
   /** What depends on the parameter alone is made here, once. */
   readonly extractor: (parameter: Pick<SearchParameter, 'field' | 'components'>) => Extract
+  /** What is done when all values are in the fields. */
+  readonly afterwards?: (parameter: Pick<SearchParameter, 'field'>) => (fields: Fields) => void
   /** One value of the query, unescaped parts still escaped. FhirError 400 when it is malformed. */
   readonly lower: (parameter: SearchParameter, value: string, modifier: string | undefined, context: QueryContext) => Predicate
 }

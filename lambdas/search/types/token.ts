@@ -16,8 +16,11 @@ export const token: SearchType = {
         for (const token of tokensOf(value)) addToken(fields, names, token)
         if (isElement(value.value)) addTexts(fields, names, value.type, value.value)
       }
-      group(fields, names)
     }
+  },
+  afterwards({ field }) {
+    const names = namesOf(field)
+    return (fields) => group(fields, names)
   },
   lower(parameter, value, modifier) {
     const { field } = parameter
@@ -31,10 +34,11 @@ export const token: SearchType = {
 }
 
 function addToken(fields: Fields, names: FieldNames, { keys, code, sort, group }: Token): void {
-  for (const key of keys) fields.key(names.field, key)
-  if (code !== undefined) fields.key(names.code, code)
+  // What is made of a code is new where that is.
+  const isNew = code !== undefined && fields.key(names.code, code)
+  for (const key of keys) fields.key(names.field, key, isNew)
   if (sort !== undefined) fields.sort(names.field, sort)
-  if (group !== undefined) fields.group(names, group.code, group.both)
+  if (group !== undefined) fields.group(names, group.code, group.both, isNew)
 }
 
 /** What people read, and types of identifiers. */

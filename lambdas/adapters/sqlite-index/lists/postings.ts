@@ -7,6 +7,7 @@ import type { Budget } from '../reading/budget.ts'
 import { type DocSet, denseOf, docsOf, isIn, union } from './docs.ts'
 import { BLOCK_SIZE, docsOfBlock, type PackedBlock, packBlock } from './packed-blocks.ts'
 import { packed } from './packing.ts'
+import { sorted } from './sorted.ts'
 import { TermLists, type Terms } from './term-lists.ts'
 import { ValueLists } from './value-lists.ts'
 
@@ -68,7 +69,7 @@ export class Postings {
     let terms = 0
     for (const combination of [...this.#pending.keys()].sort((a, b) => a - b)) {
       const values = this.#pending.get(combination)!
-      for (const value of [...values.keys()].sort()) {
+      for (const value of yield* sorted([...values.keys()])) {
         const docs = listed(values.get(value))
         if (docs.length === 0) continue
         this.#write(combination, value, docs)

@@ -4,7 +4,7 @@ import type { Hit, HitPage } from '../../../ports/search-index.ts'
 import { comparePositions, type Matching, type Plan, type SortKey, whereOf } from '../../../search/plan.ts'
 import type { IndexNumbers } from '../index-numbers.ts'
 import type { Intervals } from '../intervals/intervals.ts'
-import { type Dense, type DocSet, type Docs, denseOf, docsOf, isIn, listOf, NO_DOCS } from '../lists/docs.ts'
+import { type Dense, type DocSet, type Docs, denseOf, difference, docsOf, isIn, listOf, NO_DOCS } from '../lists/docs.ts'
 import type { Postings } from '../lists/postings.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
 import { ID } from '../schema.ts'
@@ -34,6 +34,8 @@ export type ReaderParts = {
   readonly postings: Postings
   readonly intervals: Intervals
   readonly tuples: TupleLists
+  /** Numbers under which a document stands in the lists that is not to be found by them. */
+  readonly hidden: ReadonlySet<number>
   readonly budget: Budget
   /** So many matches are sorted for a page. */
   readonly gathered?: number
@@ -122,10 +124,15 @@ export class IndexReader {
     return this.#latest.of(matching, () =>
       this.#kindsOf(matching).flatMap((kind) => {
         const sources = this.#sourcesOf(kind)
-        const docs = matchesOf(whereOf(matching, kind.type), sources)
+        const docs = this.#visible(matchesOf(whereOf(matching, kind.type), sources))
         return docs.length === 0 ? [] : [{ ...kind, docs, sources }]
       }),
     )
+  }
+
+  #visible(docs: DocSet): DocSet {
+    const { hidden } = this.#parts
+    return hidden.size === 0 ? docs : difference(docs, docsOf(Uint32Array.from(hidden)))
   }
 
   #kindsOf({ tenant, types }: Matching): readonly Kind[] {

@@ -9,11 +9,28 @@ import type { Postings } from '../lists/postings.ts'
 import type { TupleLists } from '../lists/tuple-lists.ts'
 import { COMPARTMENT, ID, PRESENT } from '../schema.ts'
 import { NO_SORTING, writeSorting } from '../sorting.ts'
+import { type Exchange, exchangeOf, isPiece, PIECE, type Rows } from './exchange.ts'
 
-type Lists = { readonly numbers: IndexNumbers; readonly postings: Postings; readonly intervals: Intervals; readonly tuples: TupleLists }
+/** `hidden`: numbers under which searches find nothing. */
+type Lists = {
+  readonly numbers: IndexNumbers
+  readonly postings: Postings
+  readonly intervals: Intervals
+  readonly tuples: TupleLists
+  readonly hidden: Set<number>
+}
 
 type KnownDocument = { readonly doc: number; readonly version: number; readonly held: string }
 type NewDocument = [doc: number, kind: number, id: string, version: number, sorting: string, entry: string]
+/** What is put, with what there is of it and what changes. */
+type Put = {
+  readonly document: IndexDocument
+  readonly kind: number
+  readonly known: KnownDocument | undefined
+  readonly before: ForwardEntry
+  readonly postings: Rows
+  readonly exchange: Exchange
+}
 /** A tuple with the fields in which it stands. */
 type Placed = { readonly tuple: Tuple; fields: FieldSet }
 type IdRow = [kind: number, id: string, doc: number, deleted: number]
@@ -28,6 +45,7 @@ export class IndexWriter {
   readonly #postings: Postings
   readonly #intervals: Intervals
   readonly #tuples: TupleLists
+  readonly #hidden: Set<number>
   readonly #insertions = new Map<string, StatementSync>()
   readonly #statements
   #nextDoc: number
@@ -35,63 +53,98 @@ export class IndexWriter {
   readonly #places: IdRow[] = []
   readonly #points: Point[] = []
 
-  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples }: Lists) {
+  constructor(db: DatabaseSync, { numbers, postings, intervals, tuples, hidden }: Lists) {
     this.#db = db
     this.#numbers = numbers
     this.#postings = postings
     this.#intervals = intervals
     this.#tuples = tuples
+    this.#hidden = hidden
     this.#statements = {
       known: db.prepare('SELECT d.doc, d.version, d.held FROM place p JOIN document d ON d.doc = p.doc WHERE p.kind = ? AND p.id = ?'),
       document: db.prepare('UPDATE document SET version = ?, sorting = ?, held = ? WHERE doc = ?'),
-      place: db.prepare('UPDATE place SET deleted = ? WHERE kind = ? AND id = ?'),
+      replaced: db.prepare('DELETE FROM document WHERE doc = ?'),
+      place: db.prepare('UPDATE place SET doc = ?, deleted = ? WHERE kind = ? AND id = ?'),
       point: db.prepare('DELETE FROM point WHERE field = ? AND latitude = ? AND longitude = ? AND doc = ?'),
     }
     this.#nextDoc = nextDocOf(db)
   }
 
-  /** Within the caller's transaction. `again`: documents of versions it has are put anew. */
-  apply(documents: readonly IndexDocument[], again = false): void {
-    for (const document of newestOf(documents, ({ version }) => version)) this.#put(document, again)
-    this.#places.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
-    this.#insert('document', 6, this.#documents)
-    this.#insert('place', 4, this.#places)
-    this.#insert('point', 4, this.#points)
+  /**
+   * Within the caller's transaction. `again`: documents of versions it has are put anew. In pieces where a document has very many values: it gets
+   * another number, is found by the old one until all is in, then by the new one.
+   */
+  *applying(documents: readonly IndexDocument[], again = false): Generator<undefined, undefined> {
+    for (const document of newestOf(documents, ({ version }) => version))
+      for (const piece of this.#put(document, again)) {
+        this.#insertRows()
+        yield piece
+      }
+    this.#insertRows()
   }
 
   /** Forgets what it knows by heart: the transaction was rolled back. */
   reset(): void {
     this.#numbers.reset()
     for (const rows of [this.#documents, this.#places, this.#points]) rows.length = 0
+    this.#hidden.clear()
     this.#nextDoc = nextDocOf(this.#db)
   }
 
-  #put(document: IndexDocument, again: boolean): void {
+  *#put(document: IndexDocument, again: boolean): Generator<undefined, void> {
     const { tenant, type, id, version, deleted } = document
     const kind = this.#numbers.kindOf(tenant, type)
     const known = this.#statements.known.get(kind, id) as KnownDocument | undefined
     if (known !== undefined && (known.version > version || (known.version === version && !again))) return
-    const doc = known?.doc ?? this.#nextDoc++
     const before = readEntry(known?.held ?? '')
+    const postings = deleted ? EMPTY_ENTRY[0] : yield* this.#postingsOf(kind, document)
+    const exchange = yield* exchangeOf(before[0], postings)
+    const put = { document, kind, known, before, postings, exchange }
+    if (exchange.added.length + exchange.removed.length > 2 * PIECE) return yield* this.#putLarge(put)
+    const doc = known?.doc ?? this.#nextDoc++
     if (before !== EMPTY_ENTRY) this.#removeRows(doc, before)
-    const fieldOf = this.#numbers.fieldsOf(kind)
-    const now = deleted ? EMPTY_ENTRY : this.#collect(kind, doc, document, fieldOf)
-    this.#exchangePostings(doc, before[0], now[0])
-    const sorting = deleted ? NO_SORTING : writeSorting(document.present, document.order, fieldOf)
-    const entry = deleted ? '' : JSON.stringify(now)
-    if (known === undefined) {
-      this.#documents.push([doc, kind, id, version, sorting, entry])
-      this.#places.push([kind, id, doc, Number(deleted)])
-    } else {
-      this.#statements.document.run(version, sorting, entry, doc)
-      if (deleted !== (known.held === '')) this.#statements.place.run(Number(deleted), kind, id)
-    }
+    const entry = this.#collect(doc, put)
+    for (const _ of this.#addPostings(exchange.added, doc));
+    for (const _ of this.#removePostings(exchange.removed, doc));
+    this.#place(doc, put, entry)
   }
 
-  /** Adds the document's rows to those of the batch, and its intervals; what to remember of them. */
-  #collect(kind: number, doc: number, document: IndexDocument, fieldOf: FieldNumbers): ForwardEntry {
+  /** Under a number of its own, hidden until all is in; what was before is hidden then, and taken out. */
+  *#putLarge(put: Put): Generator<undefined, void> {
+    const { known, before, postings } = put
+    const doc = this.#nextDoc++
+    this.#hidden.add(doc)
+    yield* this.#addPostings(postings, doc)
+    const entry = this.#collect(doc, put)
+    yield
+    if (known !== undefined) this.#hidden.add(known.doc)
+    this.#place(doc, put, entry)
+    this.#insertRows()
+    this.#hidden.delete(doc)
+    if (known === undefined) return
+    yield
+    this.#removeRows(known.doc, before)
+    yield* this.#removePostings(before[0], known.doc)
+    this.#hidden.delete(known.doc)
+  }
+
+  #place(doc: number, { document, kind, known }: Put, now: ForwardEntry): void {
+    const { id, version, deleted, present, order } = document
+    const sorting = deleted ? NO_SORTING : writeSorting(present, order, this.#numbers.fieldsOf(kind))
+    const entry = deleted ? '' : JSON.stringify(now)
+    if (known?.doc === doc) this.#statements.document.run(version, sorting, entry, doc)
+    else this.#documents.push([doc, kind, id, version, sorting, entry])
+    if (known === undefined) return void this.#places.push([kind, id, doc, Number(deleted)])
+    if (known.doc !== doc) this.#statements.replaced.run(known.doc)
+    if (known.doc !== doc || deleted !== (known.held === '')) this.#statements.place.run(doc, Number(deleted), kind, id)
+  }
+
+  /** Adds the document's points to those of the batch, and its intervals; what to remember of it. */
+  #collect(doc: number, { document, kind, postings }: Put): ForwardEntry {
+    if (document.deleted) return EMPTY_ENTRY
+    const fieldOf = this.#numbers.fieldsOf(kind)
     return [
-      this.#postingsOf(kind, document, fieldOf),
+      postings,
       this.#addIntervals(kind, doc, document, fieldOf),
       this.#addPoints(doc, document, fieldOf),
       ownGroups(document, fieldOf),
@@ -99,19 +152,27 @@ export class IndexWriter {
   }
 
   /** Each value under the combination of the fields in which it stands. That a field has values is told by its number below zero. */
-  #postingsOf(kind: number, { keys, compartments, present }: IndexDocument, fieldOf: FieldNumbers): ForwardEntry[0] {
+  *#postingsOf(kind: number, { keys, compartments, present }: IndexDocument): Generator<undefined, Rows> {
+    const fieldOf = this.#numbers.fieldsOf(kind)
     const fieldsOf = new Map<string, FieldSet>()
-    const add = (name: string, values: readonly string[]): void => {
+    const lists = Object.entries(keys).filter(([name]) => name !== ID)
+    if (compartments.length > 0) lists.push([COMPARTMENT, compartments])
+    for (const [name, values] of lists) {
       const field = fieldOf(name)
-      for (const value of values) fieldsOf.set(value, this.#numbers.together(fieldsOf.get(value), field))
+      for (let i = 0; i < values.length; i++) {
+        fieldsOf.set(values[i]!, this.#numbers.together(fieldsOf.get(values[i]!), field))
+        if ((i + 1) % PIECE === 0) yield
+      }
     }
-    for (const name in keys) if (name !== ID) add(name, keys[name]!)
-    if (compartments.length > 0) add(COMPARTMENT, compartments)
     const postings: (number | string)[] = []
     const put = (fields: FieldSet, value: string): void => {
       for (const combination of this.#numbers.combinationsOf(kind, fields)) postings.push(combination, value)
     }
-    fieldsOf.forEach(put)
+    let values = 0
+    for (const [value, fields] of fieldsOf) {
+      put(fields, value)
+      if (++values % PIECE === 0) yield
+    }
     let fields = this.#numbers.together(undefined, -fieldOf(ID))
     for (const parameter of present) fields = this.#numbers.together(fields, -fieldOf(parameter))
     put(fields, PRESENT)
@@ -162,13 +223,25 @@ export class IndexWriter {
       this.#statements.point.run(field, latitude, longitude, doc)
   }
 
-  /** Only what has changed is touched. */
-  #exchangePostings(doc: number, before: ForwardEntry[0], now: ForwardEntry[0]): void {
-    const left = new Map<string, readonly [number, string]>()
-    for (const posting of inRows<[number, string]>(before, 2)) left.set(posting.join(' '), posting)
-    for (let i = 0; i < now.length; i += 2)
-      if (left.size === 0 || !left.delete(`${now[i]} ${now[i + 1]}`)) this.#postings.add(Number(now[i]), String(now[i + 1]), doc)
-    for (const [combination, value] of left.values()) this.#postings.remove(combination, value, doc)
+  *#addPostings(rows: Rows, doc: number): Generator<undefined, void> {
+    for (let i = 0; i < rows.length; i += 2) {
+      if (isPiece(i)) yield
+      this.#postings.add(Number(rows[i]), String(rows[i + 1]), doc)
+    }
+  }
+
+  *#removePostings(rows: Rows, doc: number): Generator<undefined, void> {
+    for (let i = 0; i < rows.length; i += 2) {
+      if (isPiece(i)) yield
+      this.#postings.remove(Number(rows[i]), String(rows[i + 1]), doc)
+    }
+  }
+
+  #insertRows(): void {
+    this.#places.sort((a, b) => a[0] - b[0] || (a[1] < b[1] ? -1 : 1))
+    this.#insert('document', 6, this.#documents)
+    this.#insert('place', 4, this.#places)
+    this.#insert('point', 4, this.#points)
   }
 
   /** Empties the list. */
