@@ -195,12 +195,23 @@ export function settingsOf(given: Readonly<Partial<Settings>>): Settings {
     service.referentialIntegrity === undefined || service.referentialIntegrity === 'off' ? undefined : 'referentialIntegrity',
     (name) => `${name} is not possible on AWS, where functions that know nothing of each other write at once`,
   )
+  refuse(
+    ELSEWHERE.find(([name]) => service[name] !== undefined),
+    ([name, why]) => `${name} is not possible on AWS: ${why}`,
+  )
   refuse(Number(service.maxBodyBytes) > LARGEST_BODY ? LARGEST_BODY : undefined, (most) => `maxBodyBytes is at most ${most} on AWS`)
   checkExports(settings.exports, { access, hasTenants: service.tenancy === 'on' })
   if (exportAdditionalResources !== undefined) parseAdditionalResources(exportAdditionalResources, 'exportAdditionalResources')
   readConfig(serviceEnvironment(settings))
   return settings
 }
+
+/** Settings of the service that no function reads, and why. */
+const ELSEWHERE: readonly (readonly [ServiceSetting, string])[] = [
+  ['maxRequests', 'a function has one request at a time, "concurrency" bounds how many it has'],
+  ['addressHeader', 'CloudFront says who asks'],
+  ['packageRegistry', 'who adds packages fetches them: set FHIR_PACKAGE_REGISTRY there'],
+]
 
 /** What differs from the defaults of config.ts, as environment variables. */
 export const serviceEnvironment = ({ service, access }: Pick<Settings, 'service' | 'access'>): Record<string, string> => ({

@@ -6,17 +6,19 @@ import { isTimeZone } from '../fhir/time-zone.ts'
 import { TENANT } from '../ports/known-tenants.ts'
 import { hostsOf } from '../ports/private-hosts.ts'
 
-/** `count`: from 1 on; `wait`: milliseconds, up to an hour. */
+/** `count`: from 1 on; `wait`: milliseconds, up to an hour; `days`: up to a century; `header`: the name of one, or none. */
 export type SettingKind =
   | 'integer'
   | 'count'
   | 'wait'
+  | 'days'
   | 'origins'
   | 'hosts'
   | 'issuers'
   | 'types'
   | 'switch'
   | 'claim'
+  | 'header'
   | 'text'
   | 'registry'
   | 'time zone'
@@ -57,13 +59,13 @@ export const SETTINGS = [
   setting('maxTransactionEntries', 'count', '5000', 'entries of a batch or transaction; more are answered 413'),
   setting('maxBodyBytes', 'count', '16000000', 'size of a request body in bytes; more is answered 413. Sixteen times as many bytes of bodies are held at once; more are answered 503'),
   setting('maxRequests', 'count', '1000', 'requests under way at once, those apart whose bodies are still coming; more are answered 503'),
-  setting('addressHeader', 'text', '', 'header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like'),
+  setting('addressHeader', 'header', '', 'header in which a proxy before the server says who asks, as X-Forwarded-For: its last address counts. Without it all who come through the proxy are one to the limits on guessing; without a proxy clients could say what they like'),
   setting('allowedOrigins', 'origins', '*', 'origins whose browsers may call the server, separated by commas, or *; where the base URL is a loopback address only loopback origins are let in'),
-  setting('auditRetentionDays', 'integer', '90', 'days for which audit records are kept'),
+  setting('auditRetentionDays', 'days', '90', 'days for which audit records are kept'),
   setting('auditDurability', ['batched', 'strict'], 'batched', 'batched: audit records are written within a fifth of a second; strict: before the answer, and nothing is done while they cannot be. On AWS the default is strict'),
   setting('exportNeedsAssertion', 'switch', 'on', 'on: an export is begun with a token that was got by a signed assertion (private_key_jwt); off: with any'),
   setting('maxRunningExports', 'count', '5', 'exports of one client that run at once; more are answered 429'),
-  setting('exportRetentionDays', 'count', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
+  setting('exportRetentionDays', 'days', '10', 'days after which an export that has ended is told of no more; its files stay for the 7 days after its manifest was handed out, too'),
   setting('groupExportTypes', 'types', 'Patient,AllergyIntolerance,CarePlan,CareTeam,Condition,Device,DiagnosticReport,DocumentReference,Encounter,Goal,Immunization,MedicationRequest,Observation,Procedure,Provenance,QuestionnaireResponse,RelatedPerson,ServiceRequest', 'resource types of exports of groups, separated by commas'),
   setting('exportAdditionalResources', 'text', '', 'file of JSON that says what comes along in exports of patients and groups because it is referred to, in place of lambdas/export/additional-resources.json; or the JSON itself. On AWS an object in the settings of the stage'),
   setting('searchBudget', 'wait', '10000', 'milliseconds a search may take before it is answered 503'),
@@ -89,7 +91,7 @@ export const PLACES = [
   setting('rebuildWait', 'integer', '60', 'seconds after which no function works with older definitions'),
 ] as const satisfies readonly Setting[]
 
-type Value<Kind> = Kind extends 'integer' | 'count' | 'wait'
+type Value<Kind> = Kind extends 'integer' | 'count' | 'wait' | 'days'
   ? number
   : Kind extends 'switch'
     ? boolean
@@ -155,7 +157,9 @@ function parse({ name, kind }: Setting, text: string): unknown {
     case 'count':
       return wholeNumber(text) || refuse('a whole number from 1 on')
     case 'wait':
-      return Number(text) <= LONGEST_WAIT && wholeNumber(text) ? Number(text) : refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
+      return upTo(LONGEST_WAIT, text) ?? refuse(`a whole number from 1 to ${LONGEST_WAIT}`)
+    case 'days':
+      return upTo(MOST_DAYS, text) ?? refuse(`a whole number from 1 to ${MOST_DAYS}`)
     case 'issuers':
       return issuersOf(text)
     case 'switch':
@@ -168,6 +172,8 @@ function parse({ name, kind }: Setting, text: string): unknown {
       return typesOf(text) ?? refuse('resource types of R4, separated by commas')
     case 'claim':
       return isFreeClaim(text) ? text : refuse('the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -')
+    case 'header':
+      return HEADER.test(text) ? text : refuse('the name of a header, such as X-Forwarded-For')
     case 'text':
       return text
     case 'registry':
@@ -209,6 +215,17 @@ function isRegistry(text: string): boolean {
 
 const isFreeClaim = (text: string): boolean => /^[\w:./-]{1,100}$/.test(text) && !TAKEN_CLAIMS.includes(text)
 
+/** Or none. https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2 */
+const HEADER = /^[\w!#$%&'*+.^`|~-]*$/
+
 const LONGEST_WAIT = 3_600_000
+/** Instants beyond some hundred thousand years are none. */
+const MOST_DAYS = 36_500
+
+/** undefined: it is no number from 1 to `most`. */
+function upTo(most: number, text: string): number | undefined {
+  const number = wholeNumber(text)
+  return number !== undefined && number >= 1 && number <= most ? number : undefined
+}
 
 const wholeNumber = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined)

@@ -9,10 +9,45 @@ import { FUNCTIONS, type FunctionName, functionOf, functionsOfStage, portsOfStag
 import { rebuildWorkflow } from '../../lambdas/indexing/workflow.ts'
 import { AUTH_ROUTES, type AuthRoute, isHeadToo, ROUTES, type Route } from '../../lambdas/interactions/routes.ts'
 import { PLACES, SETTINGS, variableOf } from '../../lambdas/runtime/config.ts'
-import { settingsOf } from '../../lib/settings.ts'
+import { type ServiceSetting, serviceEnvironment, settingsOf } from '../../lib/settings.ts'
 import { functionsOf, ofType, type Synthesized, synthesized, type Tree } from './assembly.ts'
 import { digest } from './digest.ts'
 import { ARNS, allowed, type Call, statementsOf } from './iam.ts'
+
+/** Of each setting of the service another value than the default, but where one is refused. Tenancy needs tokens. */
+const TOLD: Readonly<Partial<Record<ServiceSetting, string>>> = {
+  clientIds: 'optional',
+  conditionalUpdateIdMismatch: 'reject',
+  noOpUpdates: 'ignore',
+  validateProfiles: 'warn',
+  versioning: 'off',
+  timeZone: 'Europe/Berlin',
+  tenantClaim: 'organization',
+  externalIssuers: JSON.stringify([
+    { issuer: 'https://auth.example.org', audience: 'api://fhir', jwksUri: 'https://auth.example.org/keys', scopes: 'system/*.rs' },
+  ]),
+  privateHosts: '10.1.0.0/16',
+  pkce: 'require',
+  patientScopesWithoutContext: 'none',
+  maxTransactionEntries: '10',
+  maxBodyBytes: '1000000',
+  allowedOrigins: 'https://app.example.org',
+  auditRetentionDays: '30',
+  auditDurability: 'strict',
+  exportNeedsAssertion: 'off',
+  maxRunningExports: '2',
+  exportRetentionDays: '3',
+  groupExportTypes: 'Patient',
+  searchBudget: '5000',
+}
+const REFUSED: readonly ServiceSetting[] = [
+  'access',
+  'addressHeader',
+  'exportAdditionalResources',
+  'maxRequests',
+  'packageRegistry',
+  'referentialIntegrity',
+]
 
 const all = synthesized({
   demo: {},
@@ -37,7 +72,7 @@ const all = synthesized({
   elsewhere: { search: { endpoint: 'https://search.example.org', domainArn: 'arn:aws:es:us-east-1:111111111111:domain/own' } },
   tokens: { access: 'token', account: '111111111111', originSecret: 2, service: { tenancy: 'on' } },
   again: {},
-  changed: { service: { timeZone: 'Europe/Berlin' } },
+  changed: { service: TOLD },
 })
 const { demo, production, local, elsewhere, tokens, again, changed } = all
 const each = Object.entries<Synthesized>({ demo, production, local, elsewhere, tokens })
@@ -902,6 +937,22 @@ describe('a deployment', () => {
     const { Variables } = functionsOf(production.service).vread!.Environment
     expect(Variables).toMatchObject({ FHIR_VERSIONING: 'off', FHIR_ALLOWED_ORIGINS: 'https://app.example.org' })
     expect(functionsOf(production.service).indexer!.ReservedConcurrentExecutions).toBe(20)
+  })
+
+  it('tells every function each setting of the service, or refuses it with what to do instead', () => {
+    const known = [...Object.keys(TOLD), ...REFUSED, 'tenancy']
+    expect(SETTINGS.map(({ name }) => name).toSorted()).toEqual(known.toSorted())
+    const told = { ...serviceEnvironment(settingsOf({ service: TOLD })), FHIR_ACCESS: 'iam' }
+    expect(Object.keys(told)).toHaveLength(Object.keys(TOLD).length + 1)
+    for (const [name, { Environment }] of Object.entries(functionsOf(changed.service)))
+      expect([name, Environment.Variables]).toEqual([name, expect.objectContaining(told)])
+    for (const { Environment } of Object.values(functionsOf(tokens.service)))
+      expect(Environment.Variables).toMatchObject({ FHIR_TENANCY: 'on', FHIR_ACCESS: 'token' })
+    const page = readFileSync('lambdas/runtime/README.md', 'utf8')
+    for (const name of REFUSED) {
+      expect(() => settingsOf({ service: { [name]: name === 'referentialIntegrity' ? 'on' : '1' } })).toThrow(name)
+      expect(page).toContain(`\`${name}\``)
+    }
   })
 
   it('watches what can go wrong, with what is then to be done', () => {

@@ -1,0 +1,97 @@
+/**
+ * Each setting of the server, by its table: every value of those that have few, the bound of numbers, and what lists and texts let through,
+ * asked over HTTP; and what a wrong value says when the server is started. A setting without its trials does not compile.
+ */
+import { describe, expect, it } from '@jest/globals'
+import { readConfig, SETTINGS, type SettingKind, variableOf } from '../../lambdas/runtime/config.ts'
+import { fhirUnder } from '../bin/process.ts'
+import * as access from './settings-tried/access.ts'
+import * as keeping from './settings-tried/keeping.ts'
+import * as requests from './settings-tried/requests.ts'
+import type { Trial } from './settings-tried/served.ts'
+
+type Name = (typeof SETTINGS)[number]['name']
+
+/** `wrong`: values that are none, and what the start says of them after the name of the variable. */
+type Tried = { readonly trials: readonly Trial[]; readonly wrong: Readonly<Record<string, string>> }
+
+const none = (value: string, expected: string): string => ` is "${value}", but must be ${expected}`
+const wrong = (expected: string, ...values: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(values.map((value) => [value, none(value, expected)]))
+const COUNT = wrong('a whole number from 1 on', '0', '-1', '1.5', 'many', '')
+const SWITCH = wrong('on or off', 'yes', 'ON', '1', '')
+const DAYS = wrong('a whole number from 1 to 36500', '0', '-1', '36501', 'forever')
+const HOSTS = 'names of hosts, and networks such as 10.1.0.0/16, separated by commas'
+const ORIGINS = '* or origins as browsers send them, such as https://app.example.org'
+const CLAIM = 'the name of a claim that says nothing else: up to 100 letters, digits and . _ : / -'
+
+// biome-ignore format: a table
+const TRIED: Readonly<Record<Name, Tried>> = {
+  clientIds: { trials: requests.clientIdsTrials, wrong: wrong('one of required, optional', 'maybe', 'Optional', '') },
+  conditionalUpdateIdMismatch: { trials: requests.mismatchTrials, wrong: wrong('one of accept, reject', 'ignore') },
+  noOpUpdates: { trials: requests.noOpTrials, wrong: wrong('one of version, ignore', 'none') },
+  validateProfiles: { trials: requests.profilesTrials, wrong: wrong('one of off, warn, enforce', 'on') },
+  packageRegistry: { trials: requests.registryTrials, wrong: wrong('an https URL without a user, a query and a fragment; http on this machine only', 'http://packages.example', 'https://u:p@h', 'x') },
+  versioning: { trials: requests.versioningTrials, wrong: SWITCH },
+  referentialIntegrity: { trials: requests.integrityTrials, wrong: SWITCH },
+  timeZone: { trials: requests.zoneTrials, wrong: wrong('the name of a time zone, such as Europe/Berlin', 'Mars/Base', '') },
+  access: { trials: access.accessTrials, wrong: wrong('one of token, iam, open', 'nobody') },
+  tenancy: { trials: access.tenancyTrials, wrong: SWITCH },
+  tenantClaim: { trials: access.claimTrials, wrong: wrong(CLAIM, 'scope', 'a b', '') },
+  externalIssuers: { trials: access.issuersTrials, wrong: { '{}': ': it must be a JSON list of issuers', x: ': it is no JSON: ' } },
+  privateHosts: { trials: access.hostsTrials, wrong: wrong(HOSTS, 'https://h', '10.1.0.0/33', 'a b') },
+  pkce: { trials: access.pkceTrials, wrong: wrong('one of off, accept, require', 'on') },
+  patientScopesWithoutContext: { trials: access.contextTrials, wrong: wrong('one of all, none', 'some') },
+  maxTransactionEntries: { trials: requests.entriesTrials, wrong: COUNT },
+  maxBodyBytes: { trials: requests.bodyTrials, wrong: COUNT },
+  maxRequests: { trials: requests.requestsTrials, wrong: COUNT },
+  addressHeader: { trials: access.addressTrials, wrong: wrong('the name of a header, such as X-Forwarded-For', 'X Forwarded For', 'X-Forwarded-For:') },
+  allowedOrigins: { trials: access.originsTrials, wrong: wrong(ORIGINS, 'app.example.org', 'https://app.example.org/') },
+  auditRetentionDays: { trials: keeping.retentionTrials, wrong: DAYS },
+  auditDurability: { trials: keeping.durabilityTrials, wrong: wrong('one of batched, strict', 'none') },
+  exportNeedsAssertion: { trials: keeping.assertionTrials, wrong: SWITCH },
+  maxRunningExports: { trials: keeping.runningTrials, wrong: COUNT },
+  exportRetentionDays: { trials: keeping.jobRetentionTrials, wrong: DAYS },
+  groupExportTypes: { trials: keeping.typesTrials, wrong: wrong('resource types of R4, separated by commas', 'Nobody', 'Patient,', '') },
+  exportAdditionalResources: { trials: keeping.additionalTrials, wrong: { '{': ' is no JSON', '/nowhere.json': ': /nowhere.json cannot be read (ENOENT)', '{"Nobody":[]}': '.Nobody is no resource type of R4' } },
+  searchBudget: { trials: requests.budgetTrials, wrong: wrong('a whole number from 1 to 3600000', '0', '3600001', '1e3') },
+}
+
+const settings = SETTINGS.map(({ name, kind }) => ({ name, kind: kind as SettingKind, variable: variableOf(name), ...TRIED[name] }))
+
+const isFull = process.env.FHIR_TEST_FULL === '1'
+/** The first of each kind, and those that are looked at when what they are about is opened. */
+const STARTED = new Set([
+  ...Map.groupBy(settings, ({ kind }) => (typeof kind === 'object' ? 'choice' : kind))
+    .values()
+    .map(([first]) => first!.variable),
+  'FHIR_EXPORT_ADDITIONAL_RESOURCES',
+])
+if (!isFull)
+  process.stderr.write(
+    'One wrong value of each kind of setting is tried by starting the server: npm run test:full tries one of each setting\n',
+  )
+
+describe.each(settings)('$variable', ({ kind, variable, trials, wrong }) => {
+  it('is tried with every value it has, or with two at least, or at its bound', () => {
+    const tried = trials.map(([value]) => value)
+    if (kind === 'switch') expect(tried.toSorted()).toEqual(['off', 'on'])
+    else if (typeof kind === 'object') expect(tried.toSorted()).toEqual(kind.toSorted())
+    else expect(tried.length).toBeGreaterThan(kind === 'count' || kind === 'registry' ? 0 : 1)
+  })
+
+  it.each(trials)('=%s: %s', (value, _, proof) => proof(value))
+
+  // Every start says it; one for each kind of setting is enough where there is no time.
+  if (isFull || STARTED.has(variable))
+    it('wrong, ends the start in one line', async () => {
+      const [[value, told] = ['', '']] = Object.entries(wrong)
+      const { code, out, err } = await fhirUnder({ ...process.env, [variable]: value }, 'start', '--memory', '--port', '1')
+      expect([code, out, err.startsWith(`fhir: ${variable}${told}`), err.trim().split('\n').length]).toEqual([1, '', true, 1])
+    })
+
+  if (variable !== 'FHIR_EXPORT_ADDITIONAL_RESOURCES')
+    it.each(Object.entries(wrong))('=%s is refused by name', (value, told) =>
+      expect(() => readConfig({ [variable]: value })).toThrow(`${variable}${told}`),
+    )
+})

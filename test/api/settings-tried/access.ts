@@ -1,0 +1,256 @@
+/** Settings of who is let in, and to what. */
+
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect } from '@jest/globals'
+import { addUser, openAdministration } from '../../../lambdas/runtime/administration.ts'
+import { OTHER_KEY, signedBy } from '../../access/issuing.ts'
+import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
+import type { Sent } from '../../auth/authorization.ts'
+import { allow, backOf, browser, logIn } from '../../auth/browser.ts'
+import { fhirUnder } from '../../bin/process.ts'
+import { patient } from '../../fixtures/resources.ts'
+import type { Tree } from '../server.ts'
+import { asClient, type Served, type Trial, withSettings } from './served.ts'
+
+const BASE = 'http://127.0.0.1/fhir'
+
+// biome-ignore format: a table
+export const accessTrials: readonly Trial[] = [
+  ['token', 'nobody is let in without a token', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as, get }) => {
+    expect([(await as().get('/Patient')).status, (await get('/Patient')).status]).toEqual([401, 200])
+  })],
+  ['open', 'everybody is let in', (value) => withSettings({ FHIR_ACCESS: value }, async ({ as }) => {
+    expect((await as().get('/Patient')).status).toBe(200)
+  })],
+  ['iam', 'the start says that this is for AWS', async (value) => {
+    const { code, err } = await fhirUnder({ ...process.env, FHIR_ACCESS: value }, 'start', '--memory')
+    expect([code, err]).toEqual([1, 'fhir: FHIR_ACCESS=iam is for a deployment on AWS: here it is token, or open (--open)\n'])
+  }],
+]
+
+/** What a client of this tenant gets for a token: the status of its own search, or why there is none. */
+async function tokenOfTenant({ register, token }: Served, tenant: string): Promise<Tree> {
+  const secret = await register(`of-${tenant}`, { tenants: [tenant] })
+  return (await token(asClient(`of-${tenant}`, secret))).body
+}
+
+const claimsOf = (token: string): Tree => JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+
+// biome-ignore format: a table
+export const tenancyTrials: readonly Trial[] = [
+  ['on', 'each tenant sees its own', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
+    const [north, south] = [await tokenOfTenant(server, 'north'), await tokenOfTenant(server, 'south')]
+    await server.as(north.access_token).put('/Patient/n', patient('n'))
+    const seen = async ({ access_token }: Tree) => (await server.as(access_token).get('/Patient')).body.total
+    expect([await seen(north), await seen(south)]).toEqual([1, 0])
+  })],
+  ['off', 'who is of others only gets nothing', (value) => withSettings({ FHIR_TENANCY: value }, async (server) => {
+    expect([(await tokenOfTenant(server, 'north')).error, (await tokenOfTenant(server, 'default')).token_type]).toEqual([
+      'unauthorized_client', 'Bearer',
+    ])
+  })],
+]
+
+const withClaim = (value: string): Promise<void> =>
+  withSettings({ FHIR_TENANCY: 'on', FHIR_TENANT_CLAIM: value }, async (server) => {
+    const { access_token: token } = await tokenOfTenant(server, 'north')
+    expect(claimsOf(token)[value]).toBe('north')
+    expect((await server.as(token).get('/Patient')).status).toBe(200)
+  })
+
+export const claimTrials: readonly Trial[] = [
+  ['tenant', 'tokens say it there', withClaim],
+  ['organization', 'tokens say it there', withClaim],
+  ['https://example.org/tenant', 'tokens say it there', withClaim],
+]
+
+const [cert, key] = ['crt', 'key'].map((kind) => readFileSync(new URL(`../../fixtures/tls/localhost.${kind}`, import.meta.url), 'utf8'))
+
+/** Keys published on https://localhost, which is this machine. */
+async function withPublished(keys: readonly object[], proof: (uri: string) => Promise<void>): Promise<void> {
+  const publisher = createServer({ cert, key }, (_, response) => response.end(JSON.stringify({ keys })))
+  await new Promise<void>((resolve) => publisher.listen(0, 'localhost', resolve))
+  try {
+    await proof(`https://localhost:${(publisher.address() as AddressInfo).port}/keys`)
+  } finally {
+    publisher.closeAllConnections()
+    publisher.close()
+  }
+}
+
+const ISSUER = 'https://auth.example.org'
+
+async function ofAnotherIssuer({ as }: Served): Promise<readonly number[]> {
+  const now = Math.floor(Date.now() / 1_000)
+  const claims = { iss: ISSUER, aud: 'api://fhir', sub: 'x', client_id: 'app', iat: now, exp: now + 300, scope: 'system/*.cruds' }
+  const client = as(signedBy(OTHER_KEY, claims))
+  return [(await client.get('/Patient')).status, (await client.put('/Patient/a', patient('a'))).status]
+}
+
+// biome-ignore format: a table
+export const issuersTrials: readonly Trial[] = [
+  ['', 'tokens of others are 401', (value) => withSettings({ FHIR_EXTERNAL_ISSUERS: value }, async (server) => {
+    expect(await ofAnotherIssuer(server)).toEqual([401, 401])
+  })],
+  ['[{issuer, …}]', 'its tokens open what it may give', () => withPublished([OTHER_KEY.published], (jwksUri) => {
+    const issuers = JSON.stringify([{ issuer: ISSUER, audience: 'api://fhir', jwksUri, scopes: 'system/*.rs' }])
+    return withSettings({ FHIR_EXTERNAL_ISSUERS: issuers, FHIR_PRIVATE_HOSTS: 'localhost' }, async (server) => {
+      expect(await ofAnotherIssuer(server)).toEqual([200, 403])
+    })
+  })],
+]
+
+/** What a client that publishes its keys on this machine is answered at the token endpoint. */
+const byPublishedKeys = (value: string, status: number): Promise<void> => {
+  return keyPair('ES384', 'k').then((pair) =>
+    withPublished([pair.jwk], (uri) =>
+      withSettings({ FHIR_PRIVATE_HOSTS: value }, async ({ register, token }) => {
+        await register('app', { authentication: { kind: 'uri', uri } })
+        const signed = assertion(pair, 'app', Date.now(), { claims: { aud: `${BASE}/auth/token` } })
+        expect((await token(assertionForm(signed))).status).toBe(status)
+      }),
+    ),
+  )
+}
+
+const reaches = (value: string): Promise<void> => byPublishedKeys(value, 200)
+const isWalledOff = (value: string): Promise<void> => byPublishedKeys(value, 503)
+
+export const hostsTrials: readonly Trial[] = [
+  ['', 'keys behind the wall are not fetched', isWalledOff],
+  ['localhost', 'keys of that host are', reaches],
+  ['127.0.0.0/8, ::1/128', 'keys in those networks are', reaches],
+  ['keycloak.hospital.example, 10.1.0.0/16', 'keys elsewhere are not', isWalledOff],
+]
+
+const BACK = 'https://app.example/back'
+const PASSWORD = 'correct horse battery'
+const VERIFIER = 'v'.repeat(43)
+const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+
+/** A code for an app, as a user lets it in, and what the exchange of that code is answered; or why there is none. */
+function codeFlow(server: Served, secret: string) {
+  const ask = async (method: string, path: string, { query = '', form, headers = {} }: Sent = {}) => {
+    const body = form === undefined ? {} : { body: new URLSearchParams(form) }
+    const url = `${server.base()}${path}?${new URLSearchParams(query)}`
+    const response = await fetch(url, { method, headers, redirect: 'manual', ...body })
+    return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text(), body: undefined }
+  }
+  const user = browser({ ask }, BASE)
+  let isIn = false
+  return async (asked: Record<string, string>, exchanged: Record<string, string> = {}): Promise<string> => {
+    const request = {
+      response_type: 'code',
+      client_id: 'app',
+      redirect_uri: BACK,
+      aud: BASE,
+      prompt: 'consent',
+      scope: 'user/*.rs',
+      ...asked,
+    }
+    const opened = await user.open('/auth/authorize', request)
+    const page = isIn || opened.status === 303 ? opened : await logIn(user, opened, 'jane', PASSWORD)
+    isIn ||= page !== opened
+    const { sent } = backOf(page.status === 303 ? page : await allow(user, page))
+    if (sent.code === undefined) return sent.error!
+    const form = { ...asClient('app', secret), grant_type: 'authorization_code', code: sent.code, redirect_uri: BACK, ...exchanged }
+    const { body } = await server.token(form)
+    return body.error ?? body.token_type
+  }
+}
+
+/** What is answered without PKCE, with a verifier that fits, and with one that does not. */
+const flows = (value: string, expected: readonly string[]): Promise<void> =>
+  withSettings({ FHIR_PKCE: value }, async (server) => {
+    const secret = await server.register('app', { scopes: ['user/*.rs'], redirectUris: [BACK] })
+    const ports = await openAdministration(server.folder, { isNew: false })
+    await addUser(ports, { name: 'jane', scopes: ['user/*.rs'], tenants: ['default'], fhirUser: 'Practitioner/1' }, PASSWORD)
+    await ports.close()
+    const flow = codeFlow(server, secret)
+    const challenge = { code_challenge: CHALLENGE, code_challenge_method: 'S256' }
+    expect([
+      await flow({}),
+      await flow(challenge, { code_verifier: VERIFIER }),
+      await flow(challenge, { code_verifier: 'w'.repeat(43) }),
+    ]).toEqual(expected)
+  })
+
+export const pkceTrials: readonly Trial[] = [
+  ['off', 'it is ignored', (value) => flows(value, ['Bearer', 'Bearer', 'Bearer'])],
+  ['accept', 'it is checked where it is sent', (value) => flows(value, ['Bearer', 'Bearer', 'invalid_grant'])],
+  ['require', 'none goes without it', (value) => flows(value, ['invalid_request', 'Bearer', 'invalid_grant'])],
+]
+
+const patientsSeen = (value: string, total: number): Promise<void> =>
+  withSettings({ FHIR_PATIENT_SCOPES_WITHOUT_CONTEXT: value }, async ({ put, register, token, as }) => {
+    await put('/Patient/p', patient('p'))
+    const secret = await register('app', { scopes: ['patient/*.rs'] })
+    const { body } = await token(asClient('app', secret))
+    expect((await as(body.access_token).get('/Patient')).body.total).toBe(total)
+  })
+
+export const contextTrials: readonly Trial[] = [
+  ['all', 'they are those of all patients', (value) => patientsSeen(value, 1)],
+  ['none', 'they are of nobody', (value) => patientsSeen(value, 0)],
+]
+
+/** As whom the audit records have who asks for a token through a proxy. */
+const addressOfProxied = (value: string, expected: string): Promise<void> =>
+  withSettings({ FHIR_ADDRESS_HEADER: value, FHIR_AUDIT_DURABILITY: 'strict' }, async ({ base, folder, register }) => {
+    const secret = await register('app')
+    const headers = { 'x-forwarded-for': '198.51.100.1, 203.0.113.7' }
+    await fetch(`${base()}/auth/token`, { method: 'POST', headers, body: new URLSearchParams(asClient('app', secret)) })
+    const lines = recordsOf(folder).filter(({ interaction, client }) => interaction === 'token' && client === 'app')
+    expect(lines.map(({ address }) => address)).toEqual([expected])
+  })
+
+/** What a server that records strictly has recorded. */
+export const recordsOf = (folder: string): readonly Tree[] =>
+  readdirSync(join(folder, 'audit')).flatMap((name) =>
+    readFileSync(join(folder, 'audit', name), 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line)),
+  )
+
+export const addressTrials: readonly Trial[] = [
+  ['', 'who asks is the proxy, whatever it says', (value) => addressOfProxied(value, '127.0.0.1')],
+  ['X-Forwarded-For', 'who asks is the last address there', (value) => addressOfProxied(value, '203.0.113.7')],
+]
+
+/** Status of a read and the origin it may be read from, of pages of these origins. */
+const originsLetIn = (
+  value: string,
+  baseUrl: string,
+  expected: Readonly<Record<string, readonly [number, string | null]>>,
+): Promise<void> =>
+  withSettings(
+    { FHIR_ALLOWED_ORIGINS: value },
+    async ({ get }) => {
+      for (const [origin, answer] of Object.entries(expected)) {
+        const { status, headers } = await get('/metadata?_elements=status', { origin })
+        expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, ...answer])
+      }
+    },
+    { baseUrl },
+  )
+
+const PUBLIC = 'https://fhir.example.org/fhir'
+
+// biome-ignore format: a table
+export const originsTrials: readonly Trial[] = [
+  ['*', 'all are let in, of this machine alone where the server is', async (value) => {
+    await originsLetIn(value, PUBLIC, { 'https://app.example.org': [200, '*'] })
+    await originsLetIn(value, BASE, { 'http://localhost:3000': [200, '*'], 'https://app.example.org': [403, '*'] })
+  }],
+  ['https://app.example.org, capacitor://localhost', 'these are let in', (value) =>
+    originsLetIn(value, PUBLIC, {
+      'https://app.example.org': [200, 'https://app.example.org'], 'capacitor://localhost': [200, 'capacitor://localhost'],
+      'https://other.example.org': [200, null],
+    })],
+  ['', 'none is let in', (value) => originsLetIn(value, PUBLIC, { 'https://app.example.org': [200, null] })],
+]

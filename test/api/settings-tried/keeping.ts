@@ -1,0 +1,184 @@
+/** Settings of what is recorded, exported and kept, and for how long. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect } from '@jest/globals'
+import { assertion, assertionForm, keyPair } from '../../auth/assertions.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { observation, patient, ref } from '../../fixtures/resources.ts'
+import type { Answer, Client, Tree } from '../server.ts'
+import { recordsOf } from './access.ts'
+import { asClient, type Served, type Trial, whileWriting, withSettings } from './served.ts'
+
+const DAY = 24 * 60 * 60 * 1_000
+
+/** Which of the audit files of so many days ago are there once a request was recorded. */
+const auditKept = (value: string, expected: Readonly<Record<number, boolean>>): Promise<void> => {
+  const folder = newFolder()
+  const fileOf = (days: number) => join(folder, 'audit', `${new Date(Date.now() - days * DAY).toISOString().slice(0, 10)}.jsonl`)
+  mkdirSync(join(folder, 'audit'))
+  for (const days of Object.keys(expected)) writeFileSync(fileOf(Number(days)), '')
+  return withSettings(
+    { FHIR_AUDIT_RETENTION_DAYS: value, FHIR_AUDIT_DURABILITY: 'strict' },
+    async ({ get }) => {
+      expect((await get('/Patient')).status).toBe(200)
+      const there = Object.keys(expected).map((days) => [days, existsSync(fileOf(Number(days)))])
+      expect(Object.fromEntries(there)).toEqual(expected)
+    },
+    { folder },
+  )
+}
+
+export const retentionTrials: readonly Trial[] = [
+  ['1', 'records of two days ago are gone', (value) => auditKept(value, { 0: true, 3: false })],
+  ['90', 'records of 88 days are there, those of 92 gone', (value) => auditKept(value, { 88: true, 92: false })],
+  ['36500', 'a century is kept', (value) => auditKept(value, { 36000: true, 36502: false })],
+]
+
+const withoutDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
+  whileWriting(() => Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })), work)
+
+const withDurability = (value: string, proof: (server: Served) => Promise<void>): Promise<void> =>
+  withSettings({ FHIR_AUDIT_DURABILITY: value }, proof)
+
+const reads = (folder: string): number => recordsOf(folder).filter(({ interaction }) => interaction === 'read').length
+
+// biome-ignore format: a table
+export const durabilityTrials: readonly Trial[] = [
+  ['batched', 'requests are answered while records cannot be written, which come later', (value) =>
+    withDurability(value, async ({ get, folder, reports }) => {
+      expect(await withoutDisk(async () => {
+        const { status } = await get('/Patient/nobody')
+        while (reports.length === 0) await wait(10)
+        return status
+      })).toBe(404)
+      while (reads(folder) === 0) await wait(10)
+    })],
+  ['strict', 'records are there before the answer, or nothing is done', (value) =>
+    withDurability(value, async ({ get, folder }) => {
+      expect([(await get('/Patient/nobody')).status, reads(folder)]).toEqual([404, 1])
+      // There may be room for one: its record says that there is none.
+      const refused = await withoutDisk(async () => [(await get('/Patient/nobody')).status, (await get('/Patient/nobody')).status])
+      expect(refused).toEqual([503, 503])
+    })],
+]
+
+const KICK_OFF = { accept: 'application/fhir+json', prefer: 'respond-async' }
+
+const begin = (client: Client, path = '/$export'): Promise<Answer> => client.get(path, KICK_OFF)
+
+/** The manifest, once it is there. */
+async function manifestOf(client: Client, { status, headers }: Answer): Promise<Tree> {
+  expect(status).toBe(202)
+  for (;;) {
+    const answer = await client.get(headers.get('content-location')!)
+    if (answer.status !== 202) return answer.body
+    await wait(20)
+  }
+}
+
+/** `Type/id` of all that an export brings. */
+async function exportedBy(server: Served, path: string): Promise<readonly string[]> {
+  const { output } = await manifestOf(server, await begin(server, path))
+  const files = await Promise.all(output.map(async ({ url }: Tree) => (await server.get(url)).text))
+  return files
+    .flatMap((text: string) => text.trim().split('\n'))
+    .map((line) => JSON.parse(line))
+    .map(({ resourceType, id }) => `${resourceType}/${id}`)
+    .toSorted()
+}
+
+/** Status of a kick-off by a client with a secret, and by one that signs. */
+const kickedOff = (value: string, expected: readonly number[]): Promise<void> =>
+  withSettings({ FHIR_EXPORT_NEEDS_ASSERTION: value }, async ({ register, token, as }) => {
+    const pair = await keyPair('ES384', 'k')
+    const secret = await register('secret')
+    await register('keys', { authentication: { kind: 'keys', keys: [pair.jwk] } })
+    const signed = assertion(pair, 'keys', Date.now(), { claims: { aud: 'http://127.0.0.1/fhir/auth/token' } })
+    const forms = [asClient('secret', secret), { ...assertionForm(signed), scope: 'system/*.rs' }]
+    const tokens = await Promise.all(forms.map(async (form) => (await token(form)).body.access_token))
+    expect(await Promise.all(tokens.map(async (each) => (await begin(as(each))).status))).toEqual(expected)
+  })
+
+export const assertionTrials: readonly Trial[] = [
+  ['on', 'a token by a secret begins none', (value) => kickedOff(value, [403, 202])],
+  ['off', 'any token begins one', (value) => kickedOff(value, [202, 202])],
+]
+
+export const runningTrials: readonly Trial[] = [
+  [
+    '1',
+    'of two at once one is 429; when it has ended there is room',
+    (value) =>
+      withSettings({ FHIR_MAX_RUNNING_EXPORTS: value }, async (server) => {
+        const answers = await Promise.all(Array.from({ length: 5 }, () => begin(server)))
+        const statuses = answers.map(({ status }) => status)
+        expect(statuses).toContain(429)
+        for (const answer of answers) if (answer.status === 202) await manifestOf(server, answer)
+        expect((await begin(server)).status).toBe(202)
+      }),
+  ],
+]
+
+/** Whether the manifest is told so many days after the export. */
+const toldAfter = (value: string, expected: readonly (readonly [days: number, status: number])[]): Promise<void> =>
+  withSettings({ FHIR_EXPORT_RETENTION_DAYS: value }, async (server) => {
+    const begun = await begin(server)
+    await manifestOf(server, begun)
+    for (const [days, status] of expected) {
+      server.ahead = days * DAY
+      const later = server.as(await server.embedded.issue({ isAdministrator: true }))
+      expect([days, (await later.get(begun.headers.get('content-location')!)).status]).toEqual([days, status])
+    }
+  })
+
+export const jobRetentionTrials: readonly Trial[] = [
+  ['1', 'it is told for a day', (value) => toldAfter(value, [[0.9, 200], [1.1, 404]])], // biome-ignore format: days
+  ['10', 'it is told for ten days', (value) => toldAfter(value, [[9.9, 200], [10.1, 404]])], // biome-ignore format: days
+]
+
+/** What is exported of a group of one patient with a practitioner, an Observation and a Basic of theirs. */
+const ofGroup = (settings: Readonly<Record<string, string>>, expected: readonly string[]): Promise<void> =>
+  withSettings(settings, async (server) => {
+    const written = [
+      { resourceType: 'Practitioner', id: 'd', active: true },
+      patient('p', { generalPractitioner: [ref('Practitioner/d')] }),
+      observation('o', { subject: 'Patient/p' }),
+      { resourceType: 'Basic', id: 'b', code: { text: 'x' }, subject: ref('Patient/p') },
+      { resourceType: 'Group', id: 'g', type: 'person', actual: true, member: [{ entity: ref('Patient/p') }] },
+    ]
+    for (const resource of written) expect((await server.put(`/${resource.resourceType}/${resource.id}`, resource)).status).toBe(201)
+    expect(await exportedBy(server, '/Group/g/$export')).toEqual(expected)
+  })
+
+const withTypes = (value: string, ...expected: readonly string[]): Promise<void> =>
+  ofGroup({ FHIR_GROUP_EXPORT_TYPES: value, FHIR_EXPORT_ADDITIONAL_RESOURCES: '{}' }, expected)
+
+export const typesTrials: readonly Trial[] = [
+  ['Patient', 'patients alone', (value) => withTypes(value, 'Patient/p')],
+  ['Patient,Basic', 'these types, and no others', (value) => withTypes(value, 'Basic/b', 'Patient/p')],
+]
+
+const PRACTITIONERS = JSON.stringify({
+  Patient: [
+    {
+      ...{ allowedForGroupExport: true, allowedForPatientExport: false },
+      ...{ path: '$.generalPractitioner[*].reference', resourceTypes: ['Practitioner'] },
+    },
+  ],
+})
+
+const coming = (value: string, ...expected: readonly string[]): Promise<void> =>
+  ofGroup({ FHIR_EXPORT_ADDITIONAL_RESOURCES: value }, [...expected].toSorted())
+
+// biome-ignore format: a table
+export const additionalTrials: readonly Trial[] = [
+  ['', 'what the server knows comes along', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],
+  ['{}', 'nothing comes along', (value) => coming(value, 'Patient/p', 'Observation/o')],
+  [PRACTITIONERS, 'what it says comes along', (value) => coming(value, 'Patient/p', 'Observation/o', 'Practitioner/d')],
+  ['a file', 'what stands there comes along', () => {
+    const file = join(newFolder(), 'additional.json')
+    writeFileSync(file, '{}')
+    return coming(file, 'Patient/p', 'Observation/o')
+  }],
+]

@@ -1,0 +1,236 @@
+/** Settings of what is written, found and how much of it may be asked for. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from '@jest/globals'
+import { fhirUnder } from '../../bin/process.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { archiveOf, canonical, guide, NAME } from '../../fixtures/packages.ts'
+import { observation, patient } from '../../fixtures/resources.ts'
+import { example } from '../../fixtures/us-core/findings.ts'
+import { issues, type Tree } from '../server.ts'
+import { type Served, type Trial, whileWriting, withSettings } from './served.ts'
+
+/** A trial of one variable, whatever else is set. */
+const withVariable =
+  (variable: string, more: Readonly<Record<string, string>> = {}) =>
+  (proof: (server: Served) => Promise<void>) =>
+  (value: string): Promise<void> =>
+    withSettings({ ...more, [variable]: value }, proof)
+
+const clientIds = withVariable('FHIR_CLIENT_IDS')
+const mismatch = withVariable('FHIR_CONDITIONAL_UPDATE_ID_MISMATCH')
+const noOp = withVariable('FHIR_NO_OP_UPDATES')
+const profiles = withVariable('FHIR_VALIDATE_PROFILES')
+const versioning = withVariable('FHIR_VERSIONING')
+const integrity = withVariable('FHIR_REFERENTIAL_INTEGRITY')
+const zone = withVariable('FHIR_TIME_ZONE')
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const identified = (id: string): Tree => patient(id, { identifier: [{ system: 's', value: 'v' }] })
+
+async function updatedUnderAnotherId({ put }: Served) {
+  await put('/Patient/a', identified('a'))
+  return put('/Patient?identifier=s|v', { ...identified('b'), active: true })
+}
+
+async function writtenTwice({ put }: Served) {
+  await put('/Patient/a', patient('a'))
+  return (await put('/Patient/a', patient('a'))).headers.get('etag')
+}
+
+/** A laboratory's Observation that lacks what its profile wants. */
+const unfit = (): Tree => ({ ...example('Observation/serum-sodium'), id: 'o', category: [{ text: 'x' }] })
+const writtenUnfit = ({ put }: Served) => put('/Observation/o', unfit(), { prefer: 'return=OperationOutcome' })
+const tellsCategory = (answer: Parameters<typeof issues>[0]): boolean =>
+  issues(answer).some((text) => text.includes('Observation.category'))
+
+/** Half past eleven in the evening in London, the next day in Berlin. */
+const onDay = async ({ put, get }: Served, day: string): Promise<number> => {
+  await put('/Observation/late', observation('late', { subject: 'Patient/1', date: '2023-01-15T23:30:00Z' }))
+  return (await get(`/Observation?date=${day}`)).body.total
+}
+
+const dangling = ({ put }: Served) => put('/Observation/o', observation('o', { subject: 'Patient/nobody' }))
+
+async function deletedUnderReference({ put, delete: remove }: Served) {
+  await put('/Patient/p', patient('p'))
+  await put('/Observation/q', observation('q', { subject: 'Patient/p' }))
+  return remove('/Patient/p')
+}
+
+// biome-ignore format: a table
+export const clientIdsTrials: readonly Trial[] = [
+  ['required', 'a POST without an id is 400', clientIds(async ({ post }) => {
+    expect((await post('/Patient', { resourceType: 'Patient' })).status).toBe(400)
+    expect((await post('/Patient', patient('own'))).body.id).toBe('own')
+  })],
+  ['optional', 'a POST without an id gets a UUID', clientIds(async ({ post }) => {
+    const { status, body } = await post('/Patient', { resourceType: 'Patient' })
+    expect([status, body.id]).toEqual([201, expect.stringMatching(UUID)])
+  })],
+]
+
+// biome-ignore format: a table
+export const mismatchTrials: readonly Trial[] = [
+  ['accept', 'the match is updated', mismatch(async (server) => {
+    const { status, body } = await updatedUnderAnotherId(server)
+    expect([status, body.id, body.active, (await server.get('/Patient/b')).status]).toEqual([200, 'a', true, 404])
+  })],
+  ['reject', 'it is 400 and nothing is written', mismatch(async (server) => {
+    expect((await updatedUnderAnotherId(server)).status).toBe(400)
+    expect((await server.get('/Patient/a')).body.meta.versionId).toBe('1')
+  })],
+]
+
+export const noOpTrials: readonly Trial[] = [
+  ['version', 'an update that changes nothing is a version', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"2"'))],
+  ['ignore', 'an update that changes nothing is none', noOp(async (server) => expect(await writtenTwice(server)).toBe('W/"1"'))],
+]
+
+// biome-ignore format: a table
+export const profilesTrials: readonly Trial[] = [
+  ['off', 'what differs from its profile is stored and not told', profiles(async (server) => {
+    const answer = await writtenUnfit(server)
+    expect([answer.status, tellsCategory(answer)]).toEqual([201, false])
+  })],
+  ['warn', 'what differs from its profile is stored and told', profiles(async (server) => {
+    const answer = await writtenUnfit(server)
+    expect([answer.status, tellsCategory(answer)]).toEqual([201, true])
+  })],
+  ['enforce', 'what differs from its profile is 422', profiles(async (server) => {
+    const answer = await writtenUnfit(server)
+    expect([answer.status, tellsCategory(answer), (await server.get('/Observation/o')).status]).toEqual([422, true, 404])
+  })],
+]
+
+// biome-ignore format: a table
+export const versioningTrials: readonly Trial[] = [
+  ['on', 'older versions are shown', versioning(async (server) => {
+    await writtenTwice(server)
+    expect((await server.get('/Patient/a/_history/1')).status).toBe(200)
+    expect((await server.get('/Patient/a/_history')).body.entry).toHaveLength(2)
+  })],
+  ['off', 'older versions are hidden', versioning(async (server) => {
+    await writtenTwice(server)
+    expect((await server.get('/Patient/a/_history/1')).status).toBe(404)
+    expect((await server.get('/Patient/a/_history')).body.entry).toHaveLength(1)
+  })],
+]
+
+// biome-ignore format: a table
+export const integrityTrials: readonly Trial[] = [
+  ['on', 'a reference to nothing is 422, a deletion under a reference 409', integrity(async (server) => {
+    expect([(await dangling(server)).status, (await deletedUnderReference(server)).status]).toEqual([422, 409])
+  })],
+  ['off', 'a reference to nothing is stored, what is referred to may go', integrity(async (server) => {
+    expect([(await dangling(server)).status, (await deletedUnderReference(server)).status]).toEqual([201, 204])
+  })],
+]
+
+export const zoneTrials: readonly Trial[] = [
+  ['UTC', 'days are those of Greenwich', zone(async (server) => expect(await onDay(server, '2023-01-15')).toBe(1))],
+  ['Europe/Berlin', 'days are those of Berlin', zone(async (server) => expect(await onDay(server, '2023-01-16')).toBe(1))],
+]
+
+const putEntries = (count: number, type: string): Tree => ({
+  ...{ resourceType: 'Bundle', type },
+  entry: Array.from({ length: count }, (_, i) => ({
+    resource: patient(`p${i}`, { family: `p${i}` }),
+    request: { method: 'PUT', url: `Patient/p${i}` },
+  })),
+})
+
+// biome-ignore format: a table
+export const entriesTrials: readonly Trial[] = [
+  ['3', 'as many entries are taken, one more is 413', withVariable('FHIR_MAX_TRANSACTION_ENTRIES')(async ({ post }) => {
+    for (const type of ['batch', 'transaction'])
+      expect([type, (await post('/', putEntries(3, type))).status, (await post('/', putEntries(4, type))).status]).toEqual([type, 200, 413])
+  })],
+]
+
+/** A Patient of so many bytes. */
+const weighing = (bytes: number): string => {
+  const text = (filling: string) => JSON.stringify({ resourceType: 'Patient', id: 'p', name: [{ family: filling }] })
+  return text('x'.repeat(bytes - text('').length))
+}
+
+// biome-ignore format: a table
+export const bodyTrials: readonly Trial[] = [
+  ['1000', 'as many bytes are taken, one more is 413', withVariable('FHIR_MAX_BODY_BYTES')(async ({ put }) => {
+    expect([(await put('/Patient/p', weighing(1_000))).status, (await put('/Patient/p', weighing(1_001))).status]).toEqual([201, 413])
+  })],
+]
+
+// biome-ignore format: a table
+export const requestsTrials: readonly Trial[] = [
+  ['1', 'while one is under way another is 503', withVariable('FHIR_MAX_REQUESTS', { FHIR_AUDIT_DURABILITY: 'strict' })(
+    async ({ embedded, get }) => {
+      const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      // The first waits for its record: for the disk.
+      const held = async () => {
+        reached.resolve()
+        await gate.promise
+      }
+      await whileWriting(held, async () => {
+        const first = get('/Patient/nobody')
+        await reached.promise
+        const second = get('/Patient/nobody')
+        await once(embedded.server, 'request')
+        gate.resolve()
+        expect([(await first).status, (await second).status]).toEqual([404, 503])
+      })
+      expect((await get('/Patient/nobody')).status).toBe(404)
+    },
+  )],
+]
+
+/** A search that looks at each of 300 names a hundred times for each criterion. */
+const searching = async ({ post }: Served, criteria: number) => {
+  await post('/', putEntries(300, 'batch'))
+  const anyOf = (n: number): string => [...Array.from({ length: 99 }, (_, i) => `no${n}x${i}`), 'p'].join()
+  const query = Array.from({ length: criteria }, (_, n) => `name:contains=${anyOf(n)}`).join('&')
+  return post('/Patient/_search', query, { 'content-type': 'application/x-www-form-urlencoded' })
+}
+
+// biome-ignore format: a table
+export const budgetTrials: readonly Trial[] = [
+  ['1', 'a search of half a million looks is 503', withVariable('FHIR_SEARCH_BUDGET')(async (server) => {
+    expect((await searching(server, 20)).status).toBe(503)
+  })],
+  ['3600000', 'a search of half a million looks is answered', withVariable('FHIR_SEARCH_BUDGET')(async (server) => {
+    expect((await searching(server, 20)).body.total).toBe(300)
+  })],
+]
+
+/** A registry as npm has, with one package. */
+async function withRegistry(proof: (address: string) => Promise<void>): Promise<void> {
+  const registry = createServer(async ({ url = '' }, response) => {
+    const [, name, version] = url.split('/')
+    if (name !== NAME) return void response.writeHead(404).end()
+    if (version !== undefined) return void response.end(await archiveOf(guide(version)))
+    response.end(JSON.stringify({ versions: { '1.0.0': { dist: { tarball: `${at}/${NAME}/1.0.0` } } } }))
+  })
+  await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve))
+  const at = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
+  try {
+    await proof(at)
+  } finally {
+    registry.closeAllConnections()
+    registry.close()
+  }
+}
+
+// biome-ignore format: a table
+export const registryTrials: readonly Trial[] = [
+  ['http://127.0.0.1', 'packages come from there, to a running server', async () =>
+    withRegistry((address) => {
+      const folder = newFolder()
+      return withSettings({}, async ({ post }) => {
+        const env = { ...process.env, FHIR_PACKAGE_REGISTRY: address }
+        expect(await fhirUnder(env, 'package', 'add', `${NAME}@1.0.0`, '--data', folder)).toMatchObject({ code: 0, err: '' })
+        const basic = { resourceType: 'Basic', meta: { profile: [canonical('with-subject')] }, code: { text: 'x' } }
+        expect(issues(await post('/Basic/$validate', basic))).toContain('error required Basic')
+      }, { folder })
+    })],
+]

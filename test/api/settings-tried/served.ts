@@ -1,0 +1,103 @@
+/** A real server with a setting, who asks it, and what a trial of a setting is. */
+import { readFileSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { uptime } from 'node:os'
+import { fetchDocument } from '../../../lambdas/adapters/https/fetch-document.ts'
+import { mayReachOf } from '../../../lambdas/adapters/https/private-hosts.ts'
+import { addClient, type NewClient, openAdministration } from '../../../lambdas/runtime/administration.ts'
+import { readConfig } from '../../../lambdas/runtime/config.ts'
+import { type Embedded, openEmbedded } from '../../../lambdas/runtime/embedded.ts'
+import { newFolder } from '../../fixtures/at-end.ts'
+import { type Client, clientOf, type Tree } from '../server.ts'
+
+/** The setting's value, what then holds, and the proof. */
+export type Trial = readonly [value: string, holds: string, proof: (value: string) => Promise<void>]
+
+export type Served = Client & {
+  readonly folder: string
+  readonly embedded: Embedded
+  readonly reports: readonly unknown[]
+  /** By how much this server's clocks are ahead, milliseconds. */
+  ahead: number
+  /** As a client with this token, or without any. */
+  readonly as: (token?: string) => Client
+  /** The secret of a client that is registered so. */
+  readonly register: (id: string, more?: Partial<NewClient>) => Promise<string>
+  readonly token: (form: Readonly<Record<string, string>>) => Promise<{ readonly status: number; readonly body: Tree }>
+}
+
+/** What a client says to get a token for itself. */
+export const asClient = (id: string, secret: string): Record<string, string> => ({
+  grant_type: 'client_credentials',
+  client_id: id,
+  client_secret: secret,
+})
+
+const CERTIFICATE = readFileSync(new URL('../../fixtures/tls/localhost.crt', import.meta.url), 'utf8')
+
+type Settings = Readonly<Record<string, string>>
+
+/** Runs `proof` with a server in a folder of its own, asked with an administrator's token, and closes it. */
+export async function withSettings(
+  settings: Settings,
+  proof: (server: Served) => Promise<void>,
+  { baseUrl = 'http://127.0.0.1/fhir', folder = newFolder() } = {},
+): Promise<void> {
+  const reports: unknown[] = []
+  const config = readConfig(settings)
+  const times = {
+    wall: () => Date.now() + server.ahead,
+    steady: () => performance.now() + server.ahead,
+    sinceBoot: () => uptime() * 1_000 + server.ahead,
+  }
+  const server = { ahead: 0 } as Served
+  const embedded = await openEmbedded({
+    ...{ config, baseUrl, dataFolder: folder, times, report: (error) => void reports.push(error) },
+    fetchDocument: fetchDocument({ ca: CERTIFICATE, mayReach: mayReachOf(config.privateHosts) }),
+  })
+  try {
+    await new Promise<void>((resolve) => embedded.server.listen(0, '127.0.0.1', resolve))
+    const base = `http://127.0.0.1:${(embedded.server.address() as AddressInfo).port}/fhir`
+    const as = (token?: string): Client =>
+      clientOf(
+        () => base,
+        () => token,
+      )
+    const token = config.access === 'open' ? undefined : await embedded.issue({ isAdministrator: true })
+    await proof(Object.assign(server, as(token), { folder, embedded, reports, as, ...askingAt(base, folder) }))
+  } finally {
+    await embedded.close()
+  }
+}
+
+const askingAt = (base: string, folder: string): Pick<Served, 'register' | 'token'> => ({
+  async register(id, more = {}) {
+    const ports = await openAdministration(folder, { isNew: false })
+    const client = { id, name: id, authentication: 'secret', scopes: ['system/*.cruds'], redirectUris: [], tenants: ['default'] } as const
+    const { secret = '' } = await addClient(ports, { ...client, mayIntrospect: false, ...more })
+    await ports.close()
+    return secret
+  },
+  async token(form) {
+    const response = await fetch(`${base}/auth/token`, { method: 'POST', body: new URLSearchParams(form) })
+    return { status: response.status, body: await response.json() }
+  },
+})
+
+/** During `work` whoever writes a file waits for `before` first. */
+export async function whileWriting<Result>(before: () => Promise<void>, work: () => Promise<Result>): Promise<Result> {
+  const probe = await open('/dev/null', 'w')
+  const handles = Object.getPrototypeOf(probe) as { write: (...asked: readonly unknown[]) => Promise<unknown> }
+  const { write } = handles
+  await probe.close()
+  handles.write = async function (this: FileHandle, ...asked) {
+    await before()
+    return write.apply(this, [...asked])
+  }
+  try {
+    return await work()
+  } finally {
+    handles.write = write
+  }
+}
